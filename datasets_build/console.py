@@ -1,0 +1,50 @@
+"""What commands print, and where: one JSON document on stdout with `--json`, else text; progress and errors on stderr."""
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on stdout; everything else on stderr.")]
+
+
+def out() -> Console:
+    """The console for results that people read."""
+    return Console(highlight=False)
+
+
+def err() -> Console:
+    """The console for everything that is not the result."""
+    return Console(stderr=True, highlight=False)
+
+
+def progress() -> Progress:
+    """A progress bar on stderr; nothing is drawn where stderr is no terminal."""
+    console = err()
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    )
+
+
+def print_json(document: Any) -> None:
+    """Write one JSON document to stdout."""
+    json.dump(document, sys.stdout, ensure_ascii=False, indent=2, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def table(title: str, *columns: str, numbers: tuple[str, ...] = ()) -> Table:
+    """An empty table; the columns named in `numbers` are set flush right."""
+    made = Table(title=title, title_justify="left", header_style="bold", show_lines=False)
+    for column in columns:
+        made.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+    return made

@@ -1,0 +1,65 @@
+"""What the package raises when something outside it is wrong, and the exit status that it ends a command with.
+
+    DivBenchError
+    ├── InputError            the given data is wrong              exit 1
+    └── ConfigurationError    the call or the machine is wrong     exit 2
+        └── MissingExtra      a library of an extra is not there
+"""
+
+from importlib import import_module
+from types import ModuleType
+from typing import Any, ClassVar
+
+
+class DivBenchError(Exception):
+    """A problem that its reader can mend.
+
+    Attributes:
+        message: What is wrong, naming the file, row and field where there are any.
+        mend: What to do about it.
+    """
+
+    exit_status: ClassVar[int] = 2
+
+    def __init__(self, message: str, mend: str = "") -> None:
+        super().__init__(f"{message} ({mend})" if mend else message)
+        self.message = message
+        self.mend = mend
+
+    def as_json(self) -> dict[str, Any]:
+        """The error as `--json` prints it."""
+        return {"error": {"kind": type(self).__name__, "message": self.message, "mend": self.mend}}
+
+
+class InputError(DivBenchError):
+    """The data that was given is wrong."""
+
+    exit_status = 1
+
+
+class ConfigurationError(DivBenchError):
+    """The call is wrong, or the machine lacks what it needs."""
+
+
+class MissingExtra(ConfigurationError):
+    """A library is needed that only an extra of the package installs."""
+
+
+def need(module: str, extra: str) -> ModuleType:
+    """Import a library that an extra installs.
+
+    Args:
+        module: The module to import, such as `sentence_transformers`.
+        extra: The extra of this package that installs it.
+
+    Raises:
+        MissingExtra: It is not installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
+            raise  # The library is there and one of its own needs is not: that is another problem.
+        raise MissingExtra(
+            f"{module} is not installed", f"install the extra that has it: pip install 'divbench[{extra}]'"
+        ) from error

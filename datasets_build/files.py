@@ -1,0 +1,73 @@
+"""Files that are either whole or not there: hashing, canonical JSON, and writing by rename."""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file's bytes, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def canonical_json(value: Any) -> bytes:
+    """The one JSON text of a value: sorted keys, no spaces, UTF-8. Hashes of content are taken over it."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def content_id(value: Any) -> str:
+    """A short name for a value: the first 16 hex digits of the SHA-256 of its canonical JSON."""
+    return hashlib.sha256(canonical_json(value)).hexdigest()[:16]
+
+
+def readable_json(value: Any) -> str:
+    """JSON for files that people open: indented, UTF-8, one newline at the end, no NaN."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give a temporary name beside `path`; it takes the name `path` when the block ends well, and vanishes when not."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder beside `path`; it takes the name `path` when the block ends well, and vanishes when not.
+
+    Raises:
+        FileExistsError: `path` is a folder that is not empty.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        yield temporary
+        temporary.chmod(0o755)  # mkdtemp's is for its maker alone
+        if path.is_dir() and any(path.iterdir()):
+            raise FileExistsError(f"{path} exists and is not empty")
+        temporary.replace(path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")

@@ -1,0 +1,88 @@
+"""What this folder hands on: suites of prompts. On disk a `pyarrow` schema, in code frozen dataclasses."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from datasets_build.errors import InputError
+from datasets_build.files import content_id
+
+PROMPTS = pa.schema(
+    [
+        pa.field("prompt_id", pa.string(), nullable=False),
+        pa.field("category", pa.string(), nullable=False),
+        pa.field("prompt", pa.string(), nullable=False),
+        pa.field("paraphrases", pa.list_(pa.string()), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One prompt of a suite."""
+
+    prompt_id: str
+    category: str
+    prompt: str
+    paraphrases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The prompts that submissions answer, in their fixed order.
+
+    Attributes:
+        name: Such as `noveltybench-curated`; manifests name it.
+        title: For people.
+        prompts: In the order in which every file and table of ours has them.
+    """
+
+    name: str
+    title: str
+    prompts: tuple[Prompt, ...]
+
+    @cached_property
+    def revision(self) -> str:
+        """12 hex digits that change when an id, a text, a category or the order does."""
+        return content_id([[p.prompt_id, p.category, p.prompt, list(p.paraphrases)] for p in self.prompts])[:12]
+
+    @cached_property
+    def by_id(self) -> dict[str, Prompt]:
+        """The prompts by their ids."""
+        return {p.prompt_id: p for p in self.prompts}
+
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """The place of each prompt id in the suite's order."""
+        return {p.prompt_id: i for i, p in enumerate(self.prompts)}
+
+
+def conform(rows: Iterable[Mapping[str, Any]], schema: pa.Schema, where: str) -> pa.Table:
+    """Rows as a table of exactly this schema: the one border check between folders.
+
+    `pa.Table.from_pylist` drops a misspelt column and fills it with nulls, and lets nulls into fields that take none.
+
+    Args:
+        rows: Each with exactly the schema's fields.
+        schema: The fields and types.
+        where: The name of the source, for messages.
+
+    Raises:
+        InputError: A row lacks a field, has another, has a null where none may stand, or a value of another type.
+    """
+    rows = list(rows)
+    names = set(schema.names)
+    for number, row in enumerate(rows, start=1):
+        if set(row) != names:
+            lacking, extra = sorted(names - set(row)), sorted(set(row) - names)
+            raise InputError(f"{where}, row {number}: fields lacking {lacking}, unknown {extra}")
+        for field in schema:
+            if row[field.name] is None and not field.nullable:
+                raise InputError(f"{where}, row {number}, field {field.name}: null")
+    try:
+        return pa.Table.from_pylist(rows, schema=schema)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError) as error:
+        raise InputError(f"{where}: {error}") from error
