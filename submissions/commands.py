@@ -1,0 +1,194 @@
+"""`divbench submission`: import, validate, and make the known-bad baselines."""
+
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from datasets_build.console import JsonOption, err, out, print_json, progress
+
+app = typer.Typer(no_args_is_help=True, help="Make and check submissions: a manifest and generations.")
+
+
+class FromFormat(StrEnum):
+    """Formats that can be imported."""
+
+    noveltybench = "noveltybench"
+    jsonl = "jsonl"
+
+
+class TypeOfSystem(StrEnum):
+    """What answered."""
+
+    human = "human"
+    model = "model"
+    inference_time = "inference-time method"
+    trained = "trained method"
+    baseline = "baseline"
+
+
+class SamplingMode(StrEnum):
+    """How k responses are drawn for one prompt (NoveltyBench's four ways)."""
+
+    resample = "resample"
+    paraphrase = "paraphrase"
+    system_prompt = "system-prompt"
+    in_context = "in-context"
+
+
+Mirror = Annotated[
+    Optional[Path],  # noqa: UP045 - typer reads it
+    typer.Option(help="A folder with released files, for suites that do not ship here. [env: DIVBENCH_MIRROR]"),
+]
+
+
+@app.command("import")
+def import_(
+    file: Annotated[Path, typer.Argument(help="The file with the generations.")],
+    from_: Annotated[FromFormat, typer.Option("--from", help="The file's format.")],
+    destination: Annotated[Path, typer.Option("--out", help="The submission folder to make.")],
+    name: Annotated[str, typer.Option(help="The system's name on the board.")],
+    submitter: Annotated[str, typer.Option(help="Who hands in.")],
+    type_: Annotated[TypeOfSystem, typer.Option("--type", help="What answered.")] = TypeOfSystem.model,
+    suite: Annotated[str, typer.Option(help="The suite that was answered.")] = "noveltybench-curated",
+    date: Annotated[Optional[datetime], typer.Option(formats=["%Y-%m-%d"], help="When made; else today.")] = None,  # noqa: UP045
+    model_id: Annotated[Optional[str], typer.Option(help="Hub id or provider's name; else from the file.")] = None,  # noqa: UP045
+    revision: Annotated[Optional[str], typer.Option(help="Commit of the weights, or version of the API.")] = None,  # noqa: UP045
+    parameters: Annotated[Optional[int], typer.Option(help="Number of parameters.")] = None,  # noqa: UP045
+    open_weights: Annotated[Optional[bool], typer.Option("--open-weights/--closed-weights")] = None,  # noqa: UP045
+    licence: Annotated[Optional[str], typer.Option(help="Of the weights or texts.")] = None,  # noqa: UP045
+    mode: Annotated[Optional[SamplingMode], typer.Option(help="How responses were drawn.")] = None,  # noqa: UP045
+    temperature: Annotated[Optional[float], typer.Option(help="Else from the file.")] = None,  # noqa: UP045
+    top_p: Annotated[Optional[float], typer.Option(help="Else from the file.")] = None,  # noqa: UP045
+    max_tokens: Annotated[Optional[int], typer.Option(help="Else from the file.")] = None,  # noqa: UP045
+    seed: Annotated[Optional[int], typer.Option(help="Else from the file.")] = None,  # noqa: UP045
+    k: Annotated[Optional[int], typer.Option(help="Responses for each prompt; else counted.")] = None,  # noqa: UP045
+    contact: Annotated[Optional[str], typer.Option(help="Where to reach the submitter.")] = None,  # noqa: UP045
+    link: Annotated[Optional[list[str]], typer.Option(help="A page about the system; may be repeated.")] = None,  # noqa: UP045
+    notes: Annotated[Optional[str], typer.Option(help="Anything else a reader should know.")] = None,  # noqa: UP045
+    reported_by: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="What made the partition and scores in the file, such as 'deberta-1.0, 2025-03-27'."),
+    ] = None,
+    mirror: Mirror = None,
+    json: JsonOption = False,
+) -> None:
+    """Make a submission folder from a file of generations, and check it. Nothing is written unless it passes.
+
+    noveltybench: generations.jsonl, partitions.jsonl or scores.jsonl of NoveltyBench. Partitions and scores are kept
+    aside as *reported* values; its 0-based `distinct` becomes the number of classes.
+
+    jsonl: one row a prompt {"prompt_id", "responses": [...]} or one row a response {"prompt_id", "response"};
+    optional: "prompt", "sample_idx", "finish_reason(s)", and, alike in all rows, "model", "temperature", "top_p",
+    "max_tokens" (or "max_new_tokens"), "seed".
+
+    Example: divbench submission import scores.jsonl --from noveltybench --name gpt-4o --submitter me --out subs/gpt-4o
+    """
+    from datasets_build.load import load_suite
+    from submissions.findings import problems_json
+    from submissions.importers import import_submission
+    from submissions.printing import print_report
+
+    known: dict[str, Any] = {
+        "name": name,
+        "suite": suite,
+        "system": {
+            "type": type_.value,
+            "model_id": model_id,
+            "revision": revision,
+            "parameters": parameters,
+            "open_weights": open_weights,
+            "licence": licence,
+        },
+        "generation": {
+            "k": k,
+            "mode": mode.value if mode else None,
+            "temperature": temperature,
+            "top_p": top_p,
+            "max_tokens": max_tokens,
+            "seed": seed,
+        },
+        "submitter": {
+            "name": submitter,
+            "date": (date or datetime.now().astimezone()).date(),
+            "contact": contact,
+            "links": tuple(link or ()),
+        },
+        "notes": notes,
+        "reported": reported_by,
+    }
+    find = lambda wanted: load_suite(wanted, mirror)  # noqa: E731
+    report, passed_over = import_submission(file, from_.value, destination, known, find)
+    if json:
+        document = {"id": report.submission.id if report.submission else None, "folder": str(destination)}
+        print_json(document | {"fields_not_used": sorted(passed_over)} | problems_json(report.findings))
+        return
+    print_report(report, out())
+    if passed_over:
+        out().print(f"Fields of the file that were not used: {', '.join(sorted(passed_over))}", markup=False)
+    out().print(f"Written to {destination}. Next: divbench score {destination}", markup=False)
+
+
+@app.command()
+def validate(
+    folder: Annotated[Path, typer.Argument(help="The submission folder.")],
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings refuse, too.")] = False,
+    mirror: Mirror = None,
+    json: JsonOption = False,
+) -> None:
+    """Check a submission folder: every problem, with its row, field and mend. Exit 1 where it is refused."""
+    from dataclasses import asdict
+
+    from datasets_build.load import load_suite
+    from submissions.findings import problems_json
+    from submissions.printing import print_report
+    from submissions.validate import validate as run
+
+    with progress() as bar:
+        task = bar.add_task("checking", total=None)
+        find = lambda wanted: load_suite(wanted, mirror)  # noqa: E731
+        report = run(folder, find, progress=lambda rows: bar.update(task, completed=rows))
+    accepted = report.submission is not None and not (strict and report.findings.count("warning"))
+    if json:
+        name = report.submission.id if report.submission else None
+        print_json(
+            {"accepted": accepted, "id": name, "counts": asdict(report.counts)} | problems_json(report.findings)
+        )
+    else:
+        print_report(report, out())
+    if not accepted:
+        err().print("refused", style="red")
+        raise typer.Exit(1)
+
+
+@app.command()
+def baseline(
+    given: Annotated[Path, typer.Argument(help="The submission whose texts are used.")],
+    kind: Annotated[str, typer.Option(help="repeated, random-characters or shuffled-words.")],
+    destination: Annotated[Path, typer.Option("--out", help="The submission folder to make.")],
+    seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 0,
+    mirror: Mirror = None,
+    json: JsonOption = False,
+) -> None:
+    """Make a known-bad system from a submission's texts; a good metric ranks it last.
+
+    repeated: the first response, k times. random-characters: noise of the same lengths. shuffled-words: the words of
+    each response in random order.
+    """
+    from datasets_build.errors import ConfigurationError
+    from datasets_build.load import load_suite
+    from submissions.baselines import BASELINES
+    from submissions.demo import write_baseline
+    from submissions.validate import open_submission
+
+    chosen = next((b for b in BASELINES if b.name == kind), None)
+    if chosen is None:
+        raise ConfigurationError(f"there is no baseline {kind!r}", f"one of {', '.join(b.name for b in BASELINES)}")
+    submission, suite, _ = open_submission(given, lambda wanted: load_suite(wanted, mirror))
+    made = write_baseline(chosen, submission, suite, destination, seed)
+    if json:
+        print_json({"id": made.id, "folder": str(destination)})
+    else:
+        out().print(f"{kind} from {given} is {made.id} in {destination}", markup=False)

@@ -1,0 +1,284 @@
+"""Other projects' files as submissions. Nothing is written unless the result passes every check.
+
+`FORMATS` names the readers: *noveltybench* (its generations.jsonl, partitions.jsonl and scores.jsonl) and *jsonl*
+(one row a prompt with `responses`, or one row a response with `response`).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from datasets_build.errors import ConfigurationError
+from datasets_build.files import sha256_of, whole_folder
+from datasets_build.load import load_suite
+from datasets_build.schema import Suite
+from submissions.fields import Fields
+from submissions.findings import Findings, Refused
+from submissions.reading import read_jsonl
+from submissions.schema import Manifest, Problem, Reported, Row
+from submissions.store import GENERATIONS_FILE, REPORTED_FILE, write_submission
+from submissions.validate import FindSuite, Report, validate
+
+# What a file may say of the system, and where it belongs in the manifest.
+_FACTS = {
+    "model": ("system", "model_id"),
+    "temperature": ("generation", "temperature"),
+    "top_p": ("generation", "top_p"),
+    "max_tokens": ("generation", "max_tokens"),
+    "max_new_tokens": ("generation", "max_tokens"),
+    "seed": ("generation", "seed"),
+}
+
+
+@dataclass(slots=True)
+class Imported:
+    """What a reader took from a file.
+
+    Attributes:
+        rows: One a prompt; their numbers are the file's.
+        reported: Values that came with them, by prompt id, with the file's row.
+        facts: Each value that the file gives for a field of the manifest, and its first row.
+        passed_over: The names of fields that were not used.
+    """
+
+    rows: list[Row] = field(default_factory=list)
+    reported: dict[str, tuple[int, Reported]] = field(default_factory=dict)
+    facts: dict[str, dict[Any, int]] = field(default_factory=dict)
+    passed_over: set[str] = field(default_factory=set)
+
+    def note(self, number: int, raw: Mapping[str, Any], used: set[str]) -> None:
+        """Remember what a row says of the system, and which fields nobody reads."""
+        for name in _FACTS.keys() & raw.keys():
+            if isinstance(raw[name], str | int | float):
+                self.facts.setdefault(name, {}).setdefault(raw[name], number)
+        self.passed_over |= raw.keys() - used - _FACTS.keys()
+
+
+def read_noveltybench(path: Path, findings: Findings) -> Imported:
+    """Read NoveltyBench's files (its version 1.0 and 1.1).
+
+    `distinct` there is the highest label in version 1.0, one less than the number of classes, and the number of classes
+    in later ones; it is compared with the partition and converted. A file that mixes the two is refused.
+    """
+    made = Imported()
+    offsets: dict[int, int] = {}
+    for number, raw in read_jsonl(path, findings):
+        fields = Fields(raw, path.name, number, findings)
+        prompt_id, prompt = fields.text("id"), fields.text("prompt")
+        responses = fields.texts("generations")
+        used = {"id", "prompt", "generations"}
+        if "partition" in raw:
+            used |= {"partition", "distinct", "generation_scores", "partition_scores", "utility"}
+            values = _reported(fields, offsets)
+            if values is not None and prompt_id is not None:
+                made.reported.setdefault(prompt_id, (number, values))
+        made.note(number, raw, used)
+        if prompt_id is not None and prompt is not None and responses is not None:
+            made.rows.append(Row(number, prompt_id, prompt, responses))
+    if len(offsets) > 1:
+        rows = " and ".join(f"row {row}" for row in sorted(offsets.values()))
+        message = f"distinct is the number of classes in some rows and one less in others ({rows})"
+        mend = "files of two versions were mixed: import each by itself"
+        findings.add(Problem("reported", "error", path.name, None, "distinct", message, mend))
+    return made
+
+
+def _reported(fields: Fields, offsets: dict[int, int]) -> Reported | None:
+    """The reported values of one row, with `distinct` as the number of classes."""
+    partition = fields.integers("partition")
+    if not partition:
+        return None
+    classes = len(set(partition))
+    if fields.has("distinct"):
+        offset = classes - (fields.integer("distinct") or 0)
+        if offset in (0, 1):
+            offsets.setdefault(offset, fields.number)
+        else:
+            message = f"is neither the {classes} classes of the partition nor one less"
+            fields.problem("distinct", message, "make both from the same partition")
+    scores: tuple[float, ...] | None = None
+    if fields.has("generation_scores"):
+        scores = fields.numbers("generation_scores", null_as=0.0)
+        _compare_heads(fields, partition, scores)
+    return Reported(partition, scores, classes, fields.decimal("utility") if fields.has("utility") else None)
+
+
+def _compare_heads(fields: Fields, partition: tuple[int, ...], scores: tuple[float, ...] | None) -> None:
+    """`partition_scores` repeats the scores of the classes' first responses."""
+    if scores is None or len(scores) != len(partition) or not fields.has("partition_scores"):
+        return
+    heads = tuple(scores[partition.index(label)] for label in dict.fromkeys(partition))
+    if fields.numbers("partition_scores") != heads:
+        fields.problem("partition_scores", "differ from generation_scores", "make both from the same scores")
+
+
+def read_jsonl_rows(path: Path, findings: Findings) -> Imported:
+    """Read JSON Lines: one row a prompt (`responses` or `generations`), or one row a response (`response`).
+
+    Rows of one response may have `sample_idx`; without it they count in the file's order.
+    """
+    made = Imported()
+    samples: dict[str, list[tuple[int, int, str, str | None]]] = {}
+    texts: dict[str, tuple[str | None, int]] = {}
+    for number, raw in read_jsonl(path, findings):
+        fields = Fields(raw, path.name, number, findings)
+        prompt_id = fields.text("prompt_id" if "prompt_id" in raw or "id" not in raw else "id")
+        prompt = fields.text("prompt") if "prompt" in raw else None
+        if "response" in raw:
+            used = {"prompt_id", "id", "prompt", "response", "sample_idx", "finish_reason"}
+            place = fields.integer("sample_idx") if "sample_idx" in raw else len(samples.get(prompt_id or "", ()))
+            response = fields.text("response")
+            reason = fields.text("finish_reason") if raw.get("finish_reason") is not None else None
+            if prompt_id is not None and response is not None and place is not None:
+                _same_prompt(fields, prompt_id, prompt, texts)
+                samples.setdefault(prompt_id, []).append((place, number, response, reason))
+        else:
+            name = "generations" if "generations" in raw and "responses" not in raw else "responses"
+            used = {"prompt_id", "id", "prompt", name, "finish_reasons"}
+            responses = fields.texts(name)
+            reasons = fields.reasons("finish_reasons") if raw.get("finish_reasons") is not None else None
+            if prompt_id is not None and responses is not None:
+                made.rows.append(Row(number, prompt_id, prompt, responses, reasons))
+        made.note(number, raw, used)
+    for prompt_id, found in samples.items():
+        made.rows.append(_gather(prompt_id, texts[prompt_id][0], found, path.name, findings))
+    return made
+
+
+def _same_prompt(fields: Fields, prompt_id: str, prompt: str | None, texts: dict[str, tuple[str | None, int]]) -> None:
+    known, row = texts.setdefault(prompt_id, (prompt, fields.number))
+    if known != prompt:
+        fields.problem("prompt", f"differs from that of {prompt_id} in row {row}", "one text for each prompt id")
+
+
+def _gather(
+    prompt_id: str,
+    prompt: str | None,
+    found: list[tuple[int, int, str, str | None]],
+    file: str,
+    findings: Findings,
+) -> Row:
+    """The responses of one prompt from their rows, in the order of their `sample_idx`."""
+    places = Counter(place for place, *_ in found)
+    for place, number, *_ in found:
+        if places[place] > 1:
+            message = f"{prompt_id} has sample_idx {place} {places[place]} times"
+            findings.add(Problem("json", "error", file, number, "sample_idx", message, "number the samples 0, 1, 2, …"))
+    found.sort(key=lambda sample: sample[:2])
+    reasons = tuple(reason for *_, reason in found)
+    return Row(
+        number=found[0][1],
+        prompt_id=prompt_id,
+        prompt=prompt,
+        responses=tuple(text for _, _, text, _ in found),
+        finish_reasons=reasons if any(reason is not None for reason in reasons) else None,
+    )
+
+
+Format = Literal["noveltybench", "jsonl"]
+FORMATS: dict[Format, Callable[[Path, Findings], Imported]] = {
+    "noveltybench": read_noveltybench,
+    "jsonl": read_jsonl_rows,
+}
+
+
+def import_submission(
+    path: Path,
+    kind: Format,
+    out: Path,
+    known: Mapping[str, Any],
+    find_suite: FindSuite = load_suite,
+) -> tuple[Report, set[str]]:
+    """Make a submission folder from a file, and check it.
+
+    Args:
+        path: The file.
+        kind: Its format, of `FORMATS`.
+        out: The folder to make; it must not exist, or be empty.
+        known: Fields of the manifest; they come before what the file says.
+        find_suite: Gives the suite that is named.
+
+    Returns:
+        The report of the checks, and the names of the file's fields that were not used.
+
+    Raises:
+        Refused: The file or its content does not pass; nothing is written.
+        ConfigurationError: No such file, `out` is in use, or a given manifest field is bad.
+    """
+    if not path.is_file():
+        raise ConfigurationError(f"there is no file {path}", "give the file to import")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ConfigurationError(f"{out} is already there", "name another folder by --out, or remove it")
+    findings = Findings()
+    suite = find_suite(str(known["suite"]))
+    made = FORMATS[kind](path, findings)
+    if not made.rows and not findings.refused():
+        message = "no rows"
+        findings.add(Problem("json", "error", path.name, None, "", message, "one JSON object a line"))
+    manifest = _manifest(made, path, kind, known, findings)
+    if findings.refused() or manifest is None:
+        raise Refused(str(path), findings)
+    last = len(suite.prompts)
+    made.rows.sort(key=lambda row: suite.position.get(row.prompt_id, last))
+    ordered = sorted(made.reported.items(), key=lambda item: suite.position.get(item[0], last))
+    with whole_folder(out) as folder:
+        write_submission(folder, manifest, made.rows, [(key, values) for key, (_, values) in ordered])
+        report = validate(folder, lambda name: suite)
+        report.findings = _in_source(report.findings, path.name, made.rows, [number for _, (number, _) in ordered])
+        if report.submission is None:
+            raise Refused(str(path), report.findings)
+        report.submission = replace(report.submission, folder=out)
+    return report, made.passed_over
+
+
+def _manifest(
+    made: Imported, path: Path, kind: Format, known: Mapping[str, Any], findings: Findings
+) -> Manifest | None:
+    """The manifest from what is given and what the file says alike in all rows."""
+    values: dict[str, Any] = {**known}
+    for part in ("system", "generation", "submitter"):
+        values[part] = dict(known.get(part, {}))
+    for name, found in made.facts.items():
+        part, key = _FACTS[name]
+        if values[part].get(key) is not None:
+            continue
+        if len(found) == 1:
+            values[part][key] = next(iter(found))
+        elif name == "model":
+            first, second = list(found.items())[:2]
+            message = f"{second[0]!r} here, but {first[0]!r} in row {first[1]}"
+            mend = "one submission holds one system: split the file"
+            findings.add(Problem("manifest", "error", path.name, second[1], "model", message, mend))
+    lengths = Counter(len(row.responses) for row in made.rows)
+    if values["generation"].get("k") is None and lengths:
+        values["generation"]["k"] = lengths.most_common(1)[0][0]
+    reported = known.get("reported") if made.reported else None
+    values.pop("reported", None)
+    values["origin"] = {"format": kind, "sha256": sha256_of(path), "reported": reported}
+    if findings.refused():
+        return None
+    try:
+        return Manifest.model_validate(values)
+    except ValidationError as error:
+        lines = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)]
+        raise ConfigurationError(f"the manifest would be wrong: {'; '.join(lines)}", "mend the options") from error
+
+
+def _in_source(findings: Findings, name: str, rows: list[Row], reported: list[int]) -> Findings:
+    """The findings with the rows of the imported file in place of ours."""
+    made = Findings()
+    numbers = {GENERATIONS_FILE: [row.number for row in rows], REPORTED_FILE: reported}
+    for problem in findings.problems:
+        if problem.file in numbers:
+            row = None if problem.row is None else numbers[problem.file][problem.row - 1]
+            made.add(replace(problem, file=name, row=row))
+        else:
+            made.add(problem)
+    return made
+
+
+__all__ = ["FORMATS", "Format", "Imported", "Suite", "import_submission"]

@@ -1,0 +1,201 @@
+"""Reading strangers' files: limits before parsing, and a named problem for each way in which a file can be bad.
+
+In: paths. Out: plain values, and problems added to `Findings`. Nothing here raises for what a file contains.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from submissions.findings import Findings
+from submissions.schema import Manifest, Problem
+
+MAX_FILE_BYTES = 512 * 2**20
+MAX_MANIFEST_BYTES = 64 * 2**10
+MAX_LINE_BYTES = 8 * 2**20
+MAX_DECODED_BYTES = 4 * 2**30
+MAX_ROWS = 1_000_000
+MAX_NESTING = 8
+ROWS_A_BATCH = 64
+
+_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def _error(check: str, file: str, row: int | None, message: str, mend: str) -> Problem:
+    return Problem(check, "error", file, row, "", message, mend)
+
+
+def openable(path: Path, findings: Findings, limit: int = MAX_FILE_BYTES) -> bool:
+    """Whether a file is there, is a plain file, has bytes, and not too many."""
+    if not path.is_file() or path.is_symlink():
+        findings.add(_error("file", path.name, None, f"there is no plain file {path.name}", "add it"))
+        return False
+    size = path.stat().st_size
+    if size == 0:
+        findings.add(_error("file", path.name, None, "the file is empty", "write it again"))
+        return False
+    if size > limit:
+        findings.add(_error("sizes", path.name, None, f"{size:,} bytes", f"at most {limit:,} are taken"))
+        return False
+    return True
+
+
+def strict_json(text: str) -> Any:
+    """Parse JSON that means one thing: no NaN or infinity, no repeated key, no deep nesting.
+
+    Raises:
+        ValueError: It is not such JSON; the message says why.
+    """
+    if text.count("[") + text.count("{") > MAX_NESTING and _nesting(text) > MAX_NESTING:
+        raise ValueError(f"nested more than {MAX_NESTING} deep")
+    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_no_repeats)
+
+
+def _nesting(text: str) -> int:
+    depth = deepest = 0
+    for letter in _STRINGS.sub("", text):
+        if letter in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif letter in "]}":
+            depth -= 1
+    return deepest
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(k for k in keys if keys.count(k) > 1)!r} is repeated")
+    return made
+
+
+def read_jsonl(path: Path, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a JSON Lines file with their line numbers; a bad line is a problem and is passed over."""
+    if not openable(path, findings):
+        return
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(MAX_LINE_BYTES + 1):
+            number += 1
+            if len(line) > MAX_LINE_BYTES:
+                mend = f"a line may have {MAX_LINE_BYTES:,} bytes"
+                findings.add(_error("sizes", path.name, number, "the line is too long", mend))
+                return
+            value = _parse_line(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line, path, number, findings)
+            if value is not None:
+                yield number, value
+
+
+def _parse_line(line: bytes, path: Path, number: int, findings: Findings) -> dict[str, Any] | None:
+    if not line.strip():
+        return None
+    try:
+        value = strict_json(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        message = f"not UTF-8: byte 0x{line[error.start]:02x} at place {error.start}"
+        findings.add(_error("encoding", path.name, number, message, "save the file as UTF-8"))
+        return None
+    except (ValueError, RecursionError) as error:
+        findings.add(_error("json", path.name, number, f"not JSON: {error}", "one JSON object a line"))
+        return None
+    if not isinstance(value, dict):
+        message = f"a JSON {type(value).__name__}, wanted an object"
+        findings.add(_error("json", path.name, number, message, "one JSON object a line"))
+        return None
+    return value
+
+
+def read_manifest(path: Path, findings: Findings) -> Manifest | None:
+    """The manifest, or None with everything that is wrong with it among the findings."""
+    if not openable(path, findings, MAX_MANIFEST_BYTES):
+        return None
+    try:
+        text = path.read_bytes().decode("utf-8")
+        strict_json(text)  # pydantic's parser takes the last of repeated keys
+        return Manifest.model_validate_json(text)
+    except UnicodeDecodeError as error:
+        findings.add(_error("encoding", path.name, None, f"not UTF-8 at byte {error.start}", "save it as UTF-8"))
+    except ValidationError as error:
+        for item in error.errors(include_url=False, include_context=False):
+            field = ".".join(str(part) for part in item["loc"])
+            unknown = item["type"] == "extra_forbidden"
+            mend = "remove it: a manifest has only the known fields" if unknown else "see the manifest's fields in README"
+            message = "unknown field" if unknown else item["msg"]
+            findings.add(Problem("manifest", "error", path.name, None, field, message, mend))
+    except (ValueError, RecursionError) as error:
+        findings.add(_error("json", path.name, None, f"not JSON: {error}", "write one JSON object"))
+    return None
+
+
+def open_parquet(path: Path, schema: pa.Schema, findings: Findings) -> pq.ParquetFile | None:
+    """A Parquet file of exactly this schema, or None with the reason among the findings. Only the footer is read."""
+    if not openable(path, findings):
+        return None
+    try:
+        file = pq.ParquetFile(path)
+        found = file.schema_arrow
+    except (pa.ArrowException, OSError) as error:
+        first = str(error).splitlines()[0]
+        message = f"not a whole Parquet file: {first}"
+        findings.add(_error("parquet", path.name, None, message, "it may be cut off: write it again"))
+        return None
+    good = True
+    for field in schema:
+        place = found.get_field_index(field.name)
+        if place < 0:
+            findings.add(Problem("schema", "error", path.name, None, field.name, "the column is missing", "add it"))
+            good = False
+        elif not _same_type(found.field(place).type, field.type):
+            message = f"type {found.field(place).type}, wanted {field.type}"
+            findings.add(Problem("schema", "error", path.name, None, field.name, message, "write that type"))
+            good = False
+    for name in sorted(set(found.names) - set(schema.names)):
+        findings.add(Problem("schema", "error", path.name, None, name, "unknown column", "remove it"))
+        good = False
+    if file.metadata.num_rows > MAX_ROWS:
+        mend = f"at most {MAX_ROWS:,} are taken"
+        findings.add(_error("sizes", path.name, None, f"{file.metadata.num_rows:,} rows", mend))
+        good = False
+    return file if good else None
+
+
+def _same_type(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Equal, but for 32- or 64-bit offsets of strings and lists and the name of a list's items."""
+    if pa.types.is_string(wanted):
+        return pa.types.is_string(found) or pa.types.is_large_string(found)
+    if pa.types.is_list(wanted):
+        lists = pa.types.is_list(found) or pa.types.is_large_list(found)
+        return lists and _same_type(found.value_type, wanted.value_type)
+    return bool(found == wanted)
+
+
+def parquet_rows(file: pq.ParquetFile, name: str, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows with their numbers, read by small batches, up to a limit of decoded bytes.
+
+    The footer's sizes are the writer's claims, so what is really decoded is counted.
+    """
+    number = decoded = 0
+    try:
+        for batch in file.iter_batches(batch_size=ROWS_A_BATCH):
+            decoded += batch.nbytes
+            if decoded > MAX_DECODED_BYTES:
+                mend = f"at most {MAX_DECODED_BYTES:,} are taken"
+                findings.add(_error("sizes", name, number, f"more than {decoded:,} bytes when decoded", mend))
+                return
+            for row in batch.to_pylist():
+                number += 1
+                yield number, row
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        message = f"cannot be read after row {number}: {str(error).splitlines()[0]}"
+        findings.add(_error("parquet", name, number + 1, message, "the file is damaged: write it again"))

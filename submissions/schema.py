@@ -1,0 +1,176 @@
+"""What a submission is: a manifest (who, which system, how sampled) and generations (prompt_id, responses)."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from datetime import date
+from typing import Annotated, Literal
+
+import pyarrow as pa
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from datasets_build.files import content_id
+
+MAX_K = 1000
+
+GENERATIONS = pa.schema(
+    [
+        pa.field("prompt_id", pa.string(), nullable=False),
+        pa.field("prompt", pa.string(), nullable=True),  # null: the source of the file does not give it
+        pa.field("responses", pa.list_(pa.string()), nullable=False),
+        pa.field("finish_reasons", pa.list_(pa.string()), nullable=True),
+    ]
+)
+
+# Values that came with imported generations. They are shown as *reported*, never mixed with what we compute.
+REPORTED = pa.schema(
+    [
+        pa.field("prompt_id", pa.string(), nullable=False),
+        pa.field("partition", pa.list_(pa.int32()), nullable=False),  # a class label for each response, 0, 1, 2, … by first use
+        pa.field("generation_scores", pa.list_(pa.float64()), nullable=True),  # quality of a class's first response, else 0
+        pa.field("distinct", pa.int32(), nullable=False),  # the number of classes
+        pa.field("utility", pa.float64(), nullable=True),
+    ]
+)
+
+# Letters that change how their neighbours read: bidirectional controls, zero-width and invisible ones.
+_INVISIBLE = re.compile("[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+
+
+def _plain(text: str) -> str:
+    """Refuse text that shows as something else than it is."""
+    if text != text.strip() or not text:
+        raise ValueError("must not be blank, nor begin or end with white space")
+    if any(unicodedata.category(letter) in {"Cc", "Cs", "Co", "Cn"} for letter in text) or _INVISIBLE.search(text):
+        raise ValueError("has a control, invisible or unassigned character")
+    return text
+
+
+Line = Annotated[str, StringConstraints(max_length=200), AfterValidator(_plain)]
+Name = Annotated[str, StringConstraints(max_length=100), AfterValidator(_plain)]
+Link = Annotated[str, StringConstraints(max_length=500, pattern=r"^https?://[!-~]+$")]
+
+SystemType = Literal["human", "model", "inference-time method", "trained method", "baseline"]
+Mode = Literal["resample", "paraphrase", "system-prompt", "in-context"]
+
+
+class _Part(BaseModel):
+    """Strict and closed: an unknown field is a mistake, not an extra."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class System(_Part):
+    """What answered."""
+
+    type: SystemType
+    model_id: Line | None = Field(default=None, description="Hub id or the provider's model name")
+    revision: Line | None = Field(default=None, description="commit of the weights, or version of the API")
+    parameters: Annotated[int, Field(gt=0)] | None = None
+    open_weights: bool | None = None
+    licence: Line | None = None
+
+
+class Generation(_Part):
+    """How the responses were drawn. What is not stated is null: a guess would be worse."""
+
+    k: Annotated[int, Field(ge=1, le=MAX_K)] = Field(description="responses for each prompt")
+    mode: Mode | None = None
+    temperature: Annotated[float, Field(ge=0)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    max_tokens: Annotated[int, Field(gt=0)] | None = None
+    seed: int | None = None
+
+
+class Submitter(_Part):
+    """Who hands in, and when the responses were made."""
+
+    name: Name
+    date: date
+    contact: Line | None = None
+    links: tuple[Link, ...] = Field(default=(), max_length=10)
+
+
+class Origin(_Part):
+    """The file that the submission was imported from, and where its reported values come from."""
+
+    format: Literal["noveltybench", "jsonl", "derived"]
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
+    reported: Line | None = Field(default=None, description="what made the reported partition and scores")
+
+
+class Manifest(_Part):
+    """All that is known of a submission beside its texts: `manifest.json`."""
+
+    schema_version: Literal[1] = 1
+    name: Name
+    suite: Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    system: System
+    generation: Generation
+    submitter: Submitter
+    origin: Origin | None = None
+    notes: Annotated[str, StringConstraints(max_length=2000)] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """Values that came with one prompt's responses.
+
+    Attributes:
+        partition: A class label for each response: 0, 1, 2, … in the order of first use.
+        generation_scores: The quality (1 to 10) of each class's first response, 0 for the others; None where not given.
+        distinct: The number of classes.
+        utility: As given; None where not given.
+    """
+
+    partition: tuple[int, ...]
+    generation_scores: tuple[float, ...] | None
+    distinct: int
+    utility: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One prompt's responses.
+
+    Attributes:
+        number: Of the row in its file, from 1.
+        prompt_id: Of the suite.
+        prompt: The text that was asked; None where the source did not give it.
+        responses: In the order in which they were drawn.
+        finish_reasons: One a response, such as `stop` or `length`; None where not given.
+    """
+
+    number: int
+    prompt_id: str
+    prompt: str | None
+    responses: tuple[str, ...]
+    finish_reasons: tuple[str | None, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a submission.
+
+    Attributes:
+        check: The name of the check that found it.
+        severity: An `error` refuses the submission; a `warning` is shown and counted.
+        file: The file, by its name inside the submission or as given.
+        row: From 1; None where the problem is not of one row.
+        field: Such as `responses[3]` or `system.type`; empty where it is not of one field.
+        message: What is wrong.
+        mend: What to do.
+    """
+
+    check: str
+    severity: Literal["error", "warning"]
+    file: str
+    row: int | None
+    field: str
+    message: str
+    mend: str
+
+
+def submission_id(manifest: Manifest, rows_digest: str) -> str:
+    """The submission's name by content: 16 hex digits over the manifest and the digest of its rows."""
+    return content_id([manifest.model_dump(mode="json"), rows_digest])

@@ -1,0 +1,53 @@
+"""What a response is beside its words: blank, a placeholder for an answer that never came, cut off, repeated."""
+
+import re
+from dataclasses import dataclass
+
+from submissions.schema import Row
+
+# Written by sampling programs where the system gave nothing: NoveltyBench's Gemini client writes "[Blocked]",
+# its later versions "[empty]" and "[refused]".
+_PLACEHOLDER = re.compile(
+    r"[\[<(](blocked|refused|refusal|empty|error|no response|no answer|none|null|filtered|content filtered|timeout)[\])>]",
+    re.IGNORECASE,
+)
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing of a text shows: empty, or white space alone."""
+    return not text.strip()
+
+
+def is_placeholder(text: str) -> bool:
+    """Whether a text only marks that there is no answer.
+
+    >>> is_placeholder("[Blocked]"), is_placeholder("The road was [blocked].")
+    (True, False)
+    """
+    return _PLACEHOLDER.fullmatch(text.strip()) is not None
+
+
+def is_answer(text: str) -> bool:
+    """Whether there is an answer to score."""
+    return not is_blank(text) and not is_placeholder(text)
+
+
+@dataclass(slots=True)
+class ResponseCounts:
+    """How many responses there are, and of how many something is to be said."""
+
+    prompts: int = 0
+    responses: int = 0
+    blank: int = 0
+    placeholder: int = 0
+    cut_off: int = 0
+    repeated: int = 0
+
+    def add(self, row: Row) -> None:
+        """Count one prompt's responses. `repeated` counts those that equal an earlier one of the same prompt."""
+        self.prompts += 1
+        self.responses += len(row.responses)
+        self.blank += sum(map(is_blank, row.responses))
+        self.placeholder += sum(map(is_placeholder, row.responses))
+        self.cut_off += sum(reason == "length" for reason in row.finish_reasons or ())
+        self.repeated += len(row.responses) - len(set(row.responses))
