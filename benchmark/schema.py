@@ -1,0 +1,130 @@
+"""What this folder hands on: a result — aggregates with intervals, counts, signatures — and a table a prompt."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from benchmark.metrics import Metric
+from benchmark.profiles import Profile
+from datasets_build.schema import Suite
+from submissions.schema import Manifest
+
+PACKAGE_VERSION = "0.1"  # major.minor: a patch never changes a number
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Everything that a number depends on beside the texts. Numbers of different signatures never share a column."""
+
+    metric: str
+    version: int
+    parameters: tuple[tuple[str, str], ...]
+    profile: str
+    models: tuple[str, ...]
+    suite: str
+    k: int
+    divbench: str = PACKAGE_VERSION
+
+    def __str__(self) -> str:
+        """One line, such as `vendi_score|v:1|q:1|…|k:10|divbench:0.1`."""
+        parts = [self.metric, f"v:{self.version}", *(f"{key}:{value}" for key, value in self.parameters)]
+        parts += [f"profile:{self.profile}", *(f"model:{model}" for model in self.models)]
+        return "|".join([*parts, f"data:{self.suite}", f"k:{self.k}", f"divbench:{self.divbench}"])
+
+
+def sign(metric: Metric, profile: Profile, suite: Suite, k: int, reported_by: str | None) -> Signature:
+    """The signature of a metric's numbers."""
+    models: tuple[str, ...] = ()
+    if metric.reads == "embeddings" and profile.embedder is not None:
+        models = (profile.embedder.signature,)
+    parameters = tuple(sorted(metric.parameters.items()))
+    if metric.reads == "reported":
+        parameters += (("reported-by", reported_by or "not stated"),)
+    return Signature(metric.id, metric.version, parameters, profile.name, models, f"{suite.name}@{suite.revision}", k)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Aggregate(_Part):
+    """One metric over all prompts of a submission.
+
+    Attributes:
+        value: The mean over the prompts that have one; None where none has.
+        low: Of the 95% interval; None where fewer than two prompts have a value.
+        high: Likewise.
+        n: Prompts that have a value.
+        missing: How many have none, by reason.
+        origin: *computed* here from the texts, or *reported*: from values that came with the submission.
+    """
+
+    metric: str
+    version: int
+    direction: Literal[1, -1]
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    missing: dict[str, int]
+    origin: Literal["computed", "reported"]
+    signature: str
+
+
+class Counts(_Part):
+    """The responses that were scored, and those of which something is to be said."""
+
+    prompts: int
+    responses: int
+    blank: int
+    placeholder: int
+    cut_off: int
+    repeated: int
+
+
+class IntervalMethod(_Part):
+    """How the intervals were made."""
+
+    method: Literal["percentile bootstrap over prompts"] = "percentile bootstrap over prompts"
+    level: float
+    resamples: int
+    seed: int
+
+
+class Result(_Part):
+    """`result.json`: what a submission scored. It has no time in it, so the same input gives the same bytes."""
+
+    schema_version: Literal[1] = 1
+    result_id: str
+    submission_id: str
+    manifest: Manifest
+    suite: str
+    suite_revision: str
+    prompts: int
+    profile: str
+    k: int
+    divbench: str
+    libraries: dict[str, str]
+    interval: IntervalMethod
+    counts: Counts
+    scores: list[Aggregate]
+    per_prompt_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResultKey:
+    """What a result is of: equal keys, equal results."""
+
+    submission_id: str
+    suite: str
+    profile: str
+    k: int
+    signatures: tuple[str, ...]
+    level: float
+    resamples: int
+    seed: int
+
+    def as_json(self) -> dict[str, Any]:
+        """For hashing."""
+        return asdict(self)

@@ -1,0 +1,318 @@
+"""The scorer: a checked submission and a profile → a result folder. Streaming, resumable, same input same bytes.
+
+Work goes by shards of 64 prompts. Each finished shard is a file in a hidden folder beside the result; a run that is
+interrupted goes on after the last of them. The result folder appears in one rename, when everything is in it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
+from pathlib import Path
+from shutil import rmtree
+from zlib import ZLIB_RUNTIME_VERSION
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmark.metrics import METRICS, Metric
+from benchmark.models.embedder import Embedder, SentenceTransformersEmbedder
+from benchmark.profiles import Profile
+from benchmark.results import PER_PROMPT_FILE, RESULT_FILE, read_result
+from benchmark.schema import Aggregate, Counts, IntervalMethod, Result, ResultKey, sign
+from benchmark.sets import Missing, Value, score_sets
+from benchmark.statistics import bootstrap_means
+from datasets_build.errors import ConfigurationError
+from datasets_build.files import content_id, readable_json, sha256_of, whole_file, whole_folder
+from datasets_build.schema import Suite
+from submissions.schema import Reported, Row
+from submissions.store import Submission
+from submissions.texts import ResponseCounts, is_answer
+
+SHARD_PROMPTS = 64
+_LIBRARIES = ("numpy", "scipy", "pandas", "rapidfuzz", "rouge-score", "sacrebleu", "scikit-learn")
+_MODEL_LIBRARIES = ("sentence-transformers", "torch", "transformers")
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What a run of the scorer gave.
+
+    Attributes:
+        folder: Of the result.
+        result: As in its `result.json`.
+        recognised: It was there already, and nothing was computed.
+        resumed: Prompts that an interrupted run had done before.
+    """
+
+    folder: Path
+    result: Result
+    recognised: bool
+    resumed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What may be chosen of a run; part of the result's identity.
+
+    Attributes:
+        k: Use the first k responses of each prompt; None: all.
+        resamples: Of the bootstrap.
+        seed: Of the bootstrap.
+    """
+
+    k: int | None = None
+    resamples: int = 10_000
+    seed: int = 0
+
+
+def score_submission(
+    submission: Submission,
+    suite: Suite,
+    profile: Profile,
+    out: Path,
+    options: Options = Options(),  # noqa: B008 - frozen
+    *,
+    metrics: tuple[Metric, ...] = METRICS,
+    embedder: Embedder | None = None,
+    progress: Callable[[int], None] = lambda prompts: None,
+) -> Scored:
+    """Score a submission and write the result.
+
+    Args:
+        submission: Checked.
+        suite: That it answers.
+        profile: Which models.
+        out: The folder of results; this one goes to `out/<result id>`.
+        options: See `Options`.
+        metrics: Of which those that the profile can compute are.
+        embedder: In place of the profile's; for tests.
+        progress: Called with the number of prompts done.
+
+    Raises:
+        ConfigurationError: k is more than the submission has, or a model cannot be loaded.
+        ScoringFault: A metric failed.
+    """
+    chosen = profile.metrics(metrics)
+    key = _key(submission, suite, profile, options, chosen)
+    result_id = content_id(key.as_json())
+    folder = out / result_id
+    done = read_result(folder)
+    if isinstance(done, Result):
+        return Scored(folder, done, recognised=True, resumed=0)
+    if folder.exists():
+        rmtree(folder)  # damaged: its files do not fit together
+    partial = out / f".{result_id}.partial"
+    partial.mkdir(parents=True, exist_ok=True)
+    work = _Work(suite, chosen, key.k, partial, submission.reported(), profile, embedder)
+    shards, resumed = [], 0
+    counts = ResponseCounts()
+    rows = iter(submission.rows())
+    while shard := list(islice(rows, SHARD_PROMPTS)):
+        shard = [_first_k(row, key.k) for row in shard]
+        for row in shard:
+            counts.add(row)
+        path, was_there = work.shard(shard)
+        resumed += len(shard) if was_there else 0
+        shards.append(path)
+        progress(counts.prompts)
+    with whole_folder(folder) as made:
+        _merge(shards, made / PER_PROMPT_FILE, suite)
+        result = _result(result_id, key, submission, suite, profile, chosen, counts, made)
+        (made / RESULT_FILE).write_text(readable_json(result.model_dump(mode="json")), encoding="utf-8", newline="\n")
+    rmtree(partial)
+    return Scored(folder, result, recognised=False, resumed=resumed)
+
+
+def _key(
+    submission: Submission, suite: Suite, profile: Profile, options: Options, chosen: tuple[Metric, ...]
+) -> ResultKey:
+    has = submission.manifest.generation.k
+    k = has if options.k is None else options.k
+    if not 1 <= k <= has:
+        raise ConfigurationError(f"k = {k}, but the submission has {has} responses a prompt", "choose k among those")
+    origin = submission.manifest.origin
+    reported_by = origin.reported if origin else None
+    return ResultKey(
+        submission_id=submission.id,
+        suite=f"{suite.name}@{suite.revision}",
+        profile=profile.name,
+        k=k,
+        signatures=tuple(str(sign(m, profile, suite, k, reported_by)) for m in chosen),
+        level=0.95,
+        resamples=options.resamples,
+        seed=options.seed,
+    )
+
+
+def _first_k(row: Row, k: int) -> Row:
+    reasons = row.finish_reasons
+    return Row(row.number, row.prompt_id, row.prompt, row.responses[:k], None if reasons is None else reasons[:k])
+
+
+def first_k_reported(reported: Reported, k: int) -> Reported:
+    """Reported values of the first k responses. A class's first response is among any that has one of the class."""
+    scores = reported.generation_scores
+    partition = reported.partition[:k]
+    whole = k >= len(reported.partition)
+    return Reported(
+        partition=partition,
+        generation_scores=None if scores is None else scores[:k],
+        distinct=len(set(partition)),
+        utility=reported.utility if whole else None,
+    )
+
+
+@dataclass(slots=True)
+class _Work:
+    """What every shard needs."""
+
+    suite: Suite
+    metrics: tuple[Metric, ...]
+    k: int
+    partial: Path
+    reported: dict[str, Reported]
+    profile: Profile
+    embedder: Embedder | None
+
+    def shard(self, rows: list[Row]) -> tuple[Path, bool]:
+        """The file of a shard, and whether it was there from an earlier run."""
+        # Named by its prompts, so that a file in another order of rows has other shards.
+        path = self.partial / f"{content_id([row.prompt_id for row in rows])}.parquet"
+        if path.exists():
+            return path, True
+        given = [self.reported.get(row.prompt_id) for row in rows]
+        values = score_sets(
+            [row.responses for row in rows],
+            self.metrics,
+            embedder=self._embedder(),
+            reported=[None if r is None else first_k_reported(r, self.k) for r in given],
+            names=[row.prompt_id for row in rows],
+        )
+        with whole_file(path) as temporary:
+            pq.write_table(_table(rows, values, self.metrics, self.suite), temporary, compression="zstd")
+        return path, False
+
+    def _embedder(self) -> Embedder | None:
+        """Loaded when the first shard needs it: a run that finds all shards done loads nothing."""
+        if self.embedder is None and self.profile.embedder is not None:
+            self.embedder = SentenceTransformersEmbedder(self.profile.embedder)
+        return self.embedder
+
+
+def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:
+    """The columns of `per_prompt.parquet`: texts, counts, a column a metric (null where missing), and the reasons."""
+    missing = pa.struct([pa.field("metric", pa.string()), pa.field("reason", pa.string())])
+    return pa.schema(
+        [
+            pa.field("prompt_id", pa.string(), nullable=False),
+            pa.field("category", pa.string(), nullable=False),
+            pa.field("prompt", pa.string(), nullable=False),
+            pa.field("responses", pa.list_(pa.string()), nullable=False),
+            pa.field("finish_reasons", pa.list_(pa.string())),
+            pa.field("answers", pa.int32(), nullable=False),  # responses that are neither blank nor placeholders
+            *(pa.field(metric.id, pa.float64()) for metric in metrics),
+            pa.field("missing", pa.list_(missing), nullable=False),
+        ]
+    )
+
+
+def _table(
+    rows: Sequence[Row], values: Sequence[dict[str, Value]], metrics: Sequence[Metric], suite: Suite
+) -> pa.Table:
+    records = []
+    for row, found in zip(rows, values, strict=True):
+        prompt = suite.by_id[row.prompt_id]
+        record: dict[str, object] = {
+            "prompt_id": row.prompt_id,
+            "category": prompt.category,
+            "prompt": prompt.prompt,
+            "responses": list(row.responses),
+            "finish_reasons": None if row.finish_reasons is None else list(row.finish_reasons),
+            "answers": sum(map(is_answer, row.responses)),
+            "missing": [{"metric": m, "reason": v.reason} for m, v in found.items() if isinstance(v, Missing)],
+        }
+        records.append(record | {m: None if isinstance(v, Missing) else v for m, v in found.items()})
+    return pa.Table.from_pylist(records, schema=per_prompt_schema(metrics))
+
+
+def _merge(shards: Sequence[Path], path: Path, suite: Suite) -> None:
+    """All shards in one file, in the suite's order. Streamed, unless the submission has another order."""
+    ids = [name for shard in shards for name in pq.read_table(shard, columns=["prompt_id"])["prompt_id"].to_pylist()]
+    places = [suite.position[name] for name in ids]
+    tables: Iterator[pa.Table] = (pq.read_table(shard) for shard in shards)
+    if places != sorted(places):
+        tables = iter([pa.concat_tables(tables).take(pa.array(np.argsort(places)))])
+    first = next(tables)
+    with pq.ParquetWriter(path, first.schema, compression="zstd") as writer:
+        writer.write_table(first)
+        for table in tables:
+            writer.write_table(table)
+
+
+def _result(  # noqa: PLR0913 - everything that a result says
+    result_id: str,
+    key: ResultKey,
+    submission: Submission,
+    suite: Suite,
+    profile: Profile,
+    chosen: tuple[Metric, ...],
+    counts: ResponseCounts,
+    folder: Path,
+) -> Result:
+    path = folder / PER_PROMPT_FILE
+    columns = pq.read_table(path, columns=[metric.id for metric in chosen])
+    values = np.column_stack([columns[m.id].to_numpy(zero_copy_only=False).astype(np.float64) for m in chosen])
+    reasons: dict[str, Counter[str]] = {metric.id: Counter() for metric in chosen}
+    for batch in pq.ParquetFile(path).iter_batches(columns=["missing"]):
+        for each in batch.column(0).to_pylist():
+            for item in each:
+                reasons[item["metric"]][item["reason"]] += 1
+    intervals = bootstrap_means(values, resamples=key.resamples, level=key.level, seed=key.seed)
+    scores = []
+    for i, metric in enumerate(chosen):
+        there = values[:, i][np.isfinite(values[:, i])]
+        interval = intervals[i]
+        scores.append(
+            Aggregate(
+                metric=metric.id,
+                version=metric.version,
+                direction=metric.direction,
+                value=float(np.mean(there)) if len(there) else None,
+                low=interval.low if interval else None,
+                high=interval.high if interval else None,
+                n=len(there),
+                missing=dict(sorted(reasons[metric.id].items())),
+                origin="reported" if metric.reads == "reported" else "computed",
+                signature=key.signatures[i],
+            )
+        )
+    return Result(
+        result_id=result_id,
+        submission_id=submission.id,
+        manifest=submission.manifest,
+        suite=suite.name,
+        suite_revision=suite.revision,
+        prompts=len(suite.prompts),
+        profile=profile.name,
+        k=key.k,
+        divbench=version("divbench"),
+        libraries=_versions(_LIBRARIES + (_MODEL_LIBRARIES if profile.embedder else ())),
+        interval=IntervalMethod(level=key.level, resamples=key.resamples, seed=key.seed),
+        counts=Counts(**asdict(counts)),
+        scores=scores,
+        per_prompt_sha256=sha256_of(path),
+    )
+
+
+def _versions(names: Sequence[str]) -> dict[str, str]:
+    """Versions of libraries that numbers may depend on in their last digits."""
+    found = {"zlib": ZLIB_RUNTIME_VERSION}
+    for name in names:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return dict(sorted(found.items()))

@@ -1,0 +1,117 @@
+"""From the responses of some prompts to the values of all metrics: inputs made once, then pure functions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmark.metrics import METRICS, Metric, Unscorable
+from benchmark.metrics.ngrams import Tokeniser, ngram_statistics, tevet_tokens, whitespace_tokens
+from benchmark.models.embedder import Embedder
+from datasets_build.errors import DivBenchError
+from submissions.schema import Reported
+from submissions.texts import is_answer
+
+TOKENISERS: dict[str, Tokeniser] = {"ngrams:tevet": tevet_tokens, "ngrams:whitespace": whitespace_tokens}
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A value that cannot be had, and why."""
+
+    reason: str
+
+
+Value = float | Missing
+
+
+class ScoringFault(DivBenchError):
+    """A metric failed in a way it did not foresee. The run stops: a fault is never a score."""
+
+
+def score_sets(
+    sets: Sequence[Sequence[str]],
+    metrics: Sequence[Metric],
+    *,
+    embedder: Embedder | None = None,
+    reported: Sequence[Reported | None] | None = None,
+    names: Sequence[str] | None = None,
+) -> list[dict[str, Value]]:
+    """The values of each metric for each response set.
+
+    Blank responses and placeholders such as `[Blocked]` are no answers: they are left out before anything is counted,
+    so that they are never scored as novel.
+
+    Args:
+        sets: The responses of each prompt.
+        metrics: What to compute.
+        embedder: For metrics that read embeddings.
+        reported: For each set the values that came with it, if any; for metrics that read them.
+        names: Of the sets, for messages.
+
+    Returns:
+        For each set, by metric id, a finite number or why it is missing.
+
+    Raises:
+        ScoringFault: A metric raised something else than `Unscorable`, or returned a value that is not finite.
+    """
+    answers = [[text for text in texts if is_answer(text)] for texts in sets]
+    reads = {metric.reads for metric in metrics}
+    inputs: dict[str, Sequence[Any]] = {"responses": answers}
+    for name in sorted(reads & TOKENISERS.keys()):
+        inputs[name] = ngram_statistics(answers, TOKENISERS[name])
+    if "embeddings" in reads:
+        if embedder is None:
+            raise ScoringFault("metrics read embeddings, and there is no embedder", "choose a profile that has one")
+        inputs["embeddings"] = _embed(answers, embedder)
+    inputs["reported"] = [None] * len(sets) if reported is None else reported
+    values: list[dict[str, Value]] = [{} for _ in sets]
+    for metric in metrics:
+        for i, given in enumerate(inputs[metric.reads]):
+            where = names[i] if names is not None else f"set {i}"
+            values[i][metric.id] = _value(metric, given, len(answers[i]), where)
+    return values
+
+
+def score_set(responses: Sequence[str], metrics: Sequence[Metric] | None = None) -> dict[str, Value]:
+    """The values of one set of responses under the metrics that need no model.
+
+    >>> values = score_set(["a red cat", "a red cat", "two dogs ran"])
+    >>> values["type_token_ratio"]
+    0.6666666666666666
+    """
+    chosen = [m for m in METRICS if m.reads not in ("embeddings", "reported")] if metrics is None else list(metrics)
+    return score_sets([responses], chosen)[0]
+
+
+def _embed(answers: Sequence[Sequence[str]], embedder: Embedder) -> list[Any]:
+    """The vectors of each set, from one call over all texts."""
+    texts = [text for each in answers for text in each]
+    if not texts:
+        return [None] * len(answers)
+    vectors = embedder.embed(texts)
+    made, start = [], 0
+    for each in answers:
+        made.append(vectors[start : start + len(each)])
+        start += len(each)
+    return made
+
+
+def _value(metric: Metric, given: Any, answers: int, where: str) -> Value:
+    if metric.reads == "reported" and given is None:
+        return Missing("not reported")
+    if answers < metric.needs:
+        return Missing("no answer" if answers == 0 else f"fewer than {metric.needs} answers")
+    try:
+        value = float(metric.fn(given))
+    except Unscorable as error:
+        return Missing(str(error))
+    except DivBenchError:
+        raise
+    except Exception as error:
+        raise ScoringFault(f"{metric.id} failed on {where}: {type(error).__name__}: {error}") from error
+    low, high = metric.bounds
+    if not (value >= (low if low is not None else -float("inf")) - 1e-12) or value > (
+        high + 1e-12 if high is not None else 1e300
+    ):
+        raise ScoringFault(f"{metric.id} gave {value} on {where}, outside its bounds {metric.bounds}")
+    return value
