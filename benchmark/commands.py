@@ -54,8 +54,8 @@ def score(
     from benchmark.printing import print_result
 
     print_result(scored.result, out())
-    state = "recognised: computed before, nothing done" if scored.recognised else "written"
-    out().print(f"{state}: {scored.folder}", markup=False)
+    how = "recognised: computed before, nothing done" if scored.recognised else "written"
+    out().print(f"{how}: {scored.folder}", markup=False)
 
 
 def metrics(json: JsonOption = False) -> None:

@@ -16,7 +16,9 @@ def number(value: float | None) -> str:
 def print_result(result: Result, console: Console) -> None:
     """The means with their intervals, and what is missing."""
     title = Text.assemble(shown(result.manifest.name), f" on {result.suite}, k = {result.k}, profile {result.profile}")
-    made = table("", "metric", "mean", "95% interval", "prompts", "missing", numbers=("mean", "95% interval", "prompts"))
+    made = table(
+        "", "metric", "mean", "95% interval", "prompts", "missing", numbers=("mean", "95% interval", "prompts")
+    )
     made.title = title
     for score in result.scores:
         interval = "" if score.low is None else f"{number(score.low)} … {number(score.high)}"

@@ -73,7 +73,7 @@ def score_submission(
     suite: Suite,
     profile: Profile,
     out: Path,
-    options: Options = Options(),  # noqa: B008 - frozen
+    options: Options = Options(),
     *,
     metrics: tuple[Metric, ...] = METRICS,
     embedder: Embedder | None = None,
@@ -240,11 +240,10 @@ def _table(
 
 def _merge(shards: Sequence[Path], path: Path, suite: Suite) -> None:
     """All shards in one file, in the suite's order. Streamed, unless the submission has another order."""
-    ids = [name for shard in shards for name in pq.read_table(shard, columns=["prompt_id"])["prompt_id"].to_pylist()]
-    places = [suite.position[name] for name in ids]
+    places = [suite.position[name] for shard in shards for name in _column(shard, "prompt_id")]
     tables: Iterator[pa.Table] = (pq.read_table(shard) for shard in shards)
     if places != sorted(places):
-        tables = iter([pa.concat_tables(tables).take(pa.array(np.argsort(places)))])
+        tables = iter([pa.concat_tables(tables).take(np.argsort(places))])
     first = next(tables)
     with pq.ParquetWriter(path, first.schema, compression="zstd") as writer:
         writer.write_table(first)
@@ -252,7 +251,11 @@ def _merge(shards: Sequence[Path], path: Path, suite: Suite) -> None:
             writer.write_table(table)
 
 
-def _result(  # noqa: PLR0913 - everything that a result says
+def _column(path: Path, name: str) -> list[str]:
+    return [row[name] for row in pq.read_table(path, columns=[name]).to_pylist()]
+
+
+def _result(
     result_id: str,
     key: ResultKey,
     submission: Submission,
@@ -267,8 +270,8 @@ def _result(  # noqa: PLR0913 - everything that a result says
     values = np.column_stack([columns[m.id].to_numpy(zero_copy_only=False).astype(np.float64) for m in chosen])
     reasons: dict[str, Counter[str]] = {metric.id: Counter() for metric in chosen}
     for batch in pq.ParquetFile(path).iter_batches(columns=["missing"]):
-        for each in batch.column(0).to_pylist():
-            for item in each:
+        for row in batch.to_pylist():
+            for item in row["missing"]:
                 reasons[item["metric"]][item["reason"]] += 1
     intervals = bootstrap_means(values, resamples=key.resamples, level=key.level, seed=key.seed)
     scores = []

@@ -22,9 +22,14 @@ def list_suites(json: JsonOption = False) -> None:
     from datasets_build.load import load_suite
     from datasets_build.sources import DATASETS
 
-    rows = []
+    rows: list[dict[str, object]] = []
     for source in DATASETS:
-        row = {"name": source.name, "title": source.title, "licence": source.licence, "citation": source.citation}
+        row: dict[str, object] = {
+            "name": source.name,
+            "title": source.title,
+            "licence": source.licence,
+            "citation": source.citation,
+        }
         try:
             suite = load_suite(source.name)
             rows.append(row | {"prompts": len(suite.prompts), "revision": suite.revision, "at_hand": True, "why": ""})
@@ -36,7 +41,7 @@ def list_suites(json: JsonOption = False) -> None:
     shown = table("Suites", "name", "prompts", "revision", "licence", "title", numbers=("prompts",))
     for row in rows:
         shown.add_row(
-            row["name"],
+            str(row["name"]),
             str(row["prompts"] or "-"),
             str(row["revision"] or "not at hand"),
             str(row["licence"]),

@@ -1,4 +1,4 @@
-"""What commands print, and where: one JSON document on stdout with `--json`, else text; progress and errors on stderr."""
+"""What commands print, and where: results on stdout, with `--json` as one document; all else on stderr."""
 
 import json
 import sys
@@ -9,17 +9,25 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+PIPED_WIDTH = 160
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on stdout; everything else on stderr.")]
 
 
 def out() -> Console:
     """The console for results that people read."""
-    return Console(highlight=False)
+    return _console(stderr=False)
 
 
 def err() -> Console:
     """The console for everything that is not the result."""
-    return Console(stderr=True, highlight=False)
+    return _console(stderr=True)
+
+
+def _console(stderr: bool) -> Console:
+    made = Console(stderr=stderr, highlight=False)
+    if not made.is_terminal:
+        made.width = PIPED_WIDTH  # a file has no width to fit
+    return made
 
 
 def progress() -> Progress:

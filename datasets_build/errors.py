@@ -1,9 +1,9 @@
 """What the package raises when something outside it is wrong, and the exit status that it ends a command with.
 
-    DivBenchError
-    ├── InputError            the given data is wrong              exit 1
-    └── ConfigurationError    the call or the machine is wrong     exit 2
-        └── MissingExtra      a library of an extra is not there
+DivBenchError
+├── InputError            the given data is wrong              exit 1
+└── ConfigurationError    the call or the machine is wrong     exit 2
+    └── MissingExtra      a library of an extra is not there
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
 """The front door: the console command `divbench`.
 
-It stands in the last folder because it may import all four. Sub-commands are imported when they are named; their modules
-import no heavy library until they run.
+It stands in the last folder because it may import all four. Sub-commands are imported when they are named, and
+their modules import no heavy library until they run.
 """
 
 import sys

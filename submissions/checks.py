@@ -195,7 +195,7 @@ def sizes(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
 
 
 def duplicates(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
-    """The same responses under two prompts are more likely a slip than an answer. (Repeats within a prompt are data.)"""
+    """The same responses under two prompts are more likely a slip than answers. (Repeats within one are data.)"""
     digest = content_id(list(row.responses))
     first = tally.same_responses.setdefault(digest, row.number)
     if first != row.number and not all(map(is_blank, row.responses)):
@@ -216,13 +216,18 @@ def reported_problems(number: int, reported: Reported, responses: tuple[str, ...
     elif reported.distinct != len(set(found)):
         message = f"distinct is {reported.distinct}, but the partition has {len(set(found))} classes"
         yield _problem("reported", REPORTED_FILE, number, "distinct", message, "distinct is the number of classes")
+    if reported.utility is not None and not 0 <= reported.utility <= 10:
+        message = f"{reported.utility} is not in 0 to 10"
+        yield _problem("reported", REPORTED_FILE, number, "utility", message, "compute it from the scores")
     yield from _scores_problems(number, reported)
     by_text: dict[str, set[int]] = {}
     for text, label in zip(responses, found, strict=True):
         by_text.setdefault(text, set()).add(label)
     if any(len(labels) > 1 for labels in by_text.values()):
         message = "the same text stands in different classes"
-        yield Problem("reported", "warning", REPORTED_FILE, number, "partition", message, "shown as reported, not mended")
+        yield Problem(
+            "reported", "warning", REPORTED_FILE, number, "partition", message, "shown as reported, not mended"
+        )
 
 
 def _scores_problems(number: int, reported: Reported) -> Iterator[Problem]:
@@ -237,7 +242,7 @@ def _scores_problems(number: int, reported: Reported) -> Iterator[Problem]:
     for place, (label, score) in enumerate(zip(reported.partition, scores, strict=True)):
         head = label not in seen
         seen.add(label)
-        if score is None or not (1 <= score <= 10 if head else score == 0):
+        if not (1 <= score <= 10 if head else score == 0):
             message = f"{score}; a class's first response scores 1 to 10, the others 0"
             where = f"generation_scores[{place}]"
             yield _problem("reported", REPORTED_FILE, number, where, message, "score the first of each class")

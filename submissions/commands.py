@@ -153,9 +153,7 @@ def validate(
     accepted = report.submission is not None and not (strict and report.findings.count("warning"))
     if json:
         name = report.submission.id if report.submission else None
-        print_json(
-            {"accepted": accepted, "id": name, "counts": asdict(report.counts)} | problems_json(report.findings)
-        )
+        print_json({"accepted": accepted, "id": name, "counts": asdict(report.counts)} | problems_json(report.findings))
     else:
         print_report(report, out())
     if not accepted:

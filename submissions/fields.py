@@ -8,7 +8,14 @@ from submissions.findings import Findings
 from submissions.schema import Problem
 
 T = TypeVar("T")
-_NAMES = {str: "a string", int: "a whole number", float: "a number", list: "a list", dict: "an object", bool: "a boolean"}
+_NAMES = {
+    str: "a string",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+    bool: "a boolean",
+}
 
 
 class Fields:

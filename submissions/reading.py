@@ -130,7 +130,9 @@ def read_manifest(path: Path, findings: Findings) -> Manifest | None:
         for item in error.errors(include_url=False, include_context=False):
             field = ".".join(str(part) for part in item["loc"])
             unknown = item["type"] == "extra_forbidden"
-            mend = "remove it: a manifest has only the known fields" if unknown else "see the manifest's fields in README"
+            mend = (
+                "remove it: a manifest has only the known fields" if unknown else "see the manifest's fields in README"
+            )
             message = "unknown field" if unknown else item["msg"]
             findings.add(Problem("manifest", "error", path.name, None, field, message, mend))
     except (ValueError, RecursionError) as error:
@@ -176,7 +178,7 @@ def _same_type(found: pa.DataType, wanted: pa.DataType) -> bool:
         return pa.types.is_string(found) or pa.types.is_large_string(found)
     if pa.types.is_list(wanted):
         lists = pa.types.is_list(found) or pa.types.is_large_list(found)
-        return lists and _same_type(found.value_type, wanted.value_type)
+        return lists and _same_type(getattr(found, "value_type"), getattr(wanted, "value_type"))  # noqa: B009 - untyped in the stubs
     return bool(found == wanted)
 
 

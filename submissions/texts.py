@@ -8,7 +8,7 @@ from submissions.schema import Row
 # Written by sampling programs where the system gave nothing: NoveltyBench's Gemini client writes "[Blocked]",
 # its later versions "[empty]" and "[refused]".
 _PLACEHOLDER = re.compile(
-    r"[\[<(](blocked|refused|refusal|empty|error|no response|no answer|none|null|filtered|content filtered|timeout)[\])>]",
+    r"[\[<(](blocked|refused|refusal|empty|error|no (response|answer)|none|null|(content )?filtered|timeout)[\])>]",
     re.IGNORECASE,
 )
 

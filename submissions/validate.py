@@ -7,6 +7,7 @@ To add one: a function here or in `checks.py`, and a line in `CHECKS`.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -139,6 +140,13 @@ def _check_rows(
         digest.add(row)
 
 
+def _has_null(raw: dict[str, Any]) -> bool:
+    """Whether a reported row lacks a value that must stand; the scores as a whole and the utility may be null."""
+    if any(raw[name] is None for name in ("prompt_id", "partition", "distinct")):
+        return True
+    return None in raw["partition"] or None in (raw["generation_scores"] or ())
+
+
 def _check_reported(folder: Path, tally: Tally, report: Report, digest: RowsDigest) -> None:
     path = folder / REPORTED_FILE
     if not path.exists():
@@ -147,7 +155,7 @@ def _check_reported(folder: Path, tally: Tally, report: Report, digest: RowsDige
     if file is None:
         return
     for number, raw in parquet_rows(file, REPORTED_FILE, report.findings):
-        if any(raw[name] is None for name in ("prompt_id", "partition", "distinct")) or None in raw["partition"]:
+        if _has_null(raw):
             message = "null where a value must stand"
             report.findings.add(Problem("reported", "error", REPORTED_FILE, number, "", message, "write the value"))
             continue

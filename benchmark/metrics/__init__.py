@@ -1,6 +1,7 @@
 """All metrics, each a pure function that says what it reads. A new one is a function and a line in `METRICS`.
 
-Parameters are bound in that line, so the tuple shows every variant that is scored. A changed definition is a new version.
+Parameters are bound in that line, so the tuple shows every variant that is scored. A changed definition is a new
+version.
 """
 
 from functools import partial

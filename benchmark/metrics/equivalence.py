@@ -1,4 +1,4 @@
-"""Metrics of a partition of the responses into classes of equal meaning. Here: partitions that came with a submission."""
+"""Metrics of a partition of the responses into classes of equal meaning; here of one that came with them."""
 
 import math
 

@@ -51,7 +51,8 @@ def ngram_cosine_diversity(ngrams: NgramStatistics) -> float:
         Unscorable: Fewer than two responses.
 
     >>> from benchmark.metrics.ngrams import ngram_statistics, tevet_tokens
-    >>> round(ngram_cosine_diversity(ngram_statistics([["i am going", "i am going", "lets go i i"]], tevet_tokens)[0]), 6)
+    >>> statistics = ngram_statistics([["i am going", "i am going", "lets go i i"]], tevet_tokens)[0]
+    >>> round(ngram_cosine_diversity(statistics), 6)
     -0.262854
     """
     if ngrams.responses < 2:
@@ -78,7 +79,7 @@ def expectation_adjusted_distinct(ngrams: NgramStatistics, vocabulary: int) -> f
     """
     ratios = []
     for unique, total in zip(ngrams.unique, ngrams.total, strict=True):
-        # As written in the paper. (log1p and expm1 would keep the last digits, which differ from published ones at 2e-12.)
+        # As written in the paper; log1p and expm1 would keep last digits in which published values differ (2e-12).
         expected = vocabulary * (1 - ((vocabulary - 1) / vocabulary) ** total)
         ratios.append(unique / expected if total else 0.0)
     return math.fsum(ratios) / len(ratios)
@@ -177,7 +178,7 @@ def self_bleu(responses: Sequence[str]) -> float:
 
 
 def rouge_l_similarity(responses: Sequence[str]) -> float:
-    """The mean ROUGE-L F1 over all pairs of responses; less is more diverse. GSSBench's and INSIDE's lexical similarity.
+    """The mean ROUGE-L F1 over all pairs of responses; less is more diverse. INSIDE's lexical similarity.
 
     Tokens of google's rouge-score: lower case, letters a–z and digits, Porter stems of words over three letters.
     Identical texts have similarity 1, also where they have no token.

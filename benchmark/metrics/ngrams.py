@@ -26,12 +26,14 @@ def whitespace_tokens(text: str) -> list[str]:
 
 
 def tevet_tokens(text: str) -> list[str]:
-    """Tokens exactly as Tevet & Berant's code makes them: periods and newlines vanish (joining their neighbours), then
-    split at single spaces. Case and other punctuation stay, tabs stay inside tokens.
+    r"""Make tokens exactly as Tevet & Berant's code does.
 
-    >>> tevet_tokens("I am. Going\\nhome.")
+    Periods and newlines vanish, joining their neighbours; then the text is split at single spaces. Case and other
+    punctuation stay, tabs stay inside tokens.
+
+    >>> tevet_tokens("I am. Going\nhome.")
     ['I', 'am', 'Goinghome']
-    """  # noqa: D205 - one sentence
+    """
     return [token for token in text.replace(".", "").replace("\n", "").split(" ") if token]
 
 

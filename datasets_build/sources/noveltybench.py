@@ -26,6 +26,6 @@ CURATED = Source(
     sha256="ca9b6f470e5d7f7e34a281e2fdaa6f6e51c38bdae075ea580d184139ec391fa7",
     url="https://github.com/novelty-bench/novelty-bench/blob/5b22b53/data/curated.jsonl",
     licence="MIT",
-    citation="Zhang et al. 2025, NoveltyBench: Evaluating Creativity and Diversity in Language Models, arXiv:2504.05228",
+    citation="Zhang et al. 2025, NoveltyBench, arXiv:2504.05228",
     rows=rows,
 )
