@@ -14,7 +14,6 @@ import typer
 
 from datasets_build.console import err, print_json
 from datasets_build.errors import DivBenchError
-from submissions.findings import Refused
 
 ABOUT = """How diverse are the outputs of a language model, and how good is the metric that says so?
 
@@ -85,18 +84,22 @@ def main() -> NoReturn:
         where = f"{error.filename}: " if error.filename else ""
         message = f"{where}{error.strerror or error}"
         _fail(DivBenchError(message, "nothing half-written is left; mend it and run again"), "--json" in arguments)
-    except KeyboardInterrupt:
-        err().print("interrupted; the same command goes on where it stopped")
-        sys.exit(130)
+    except SystemExit as end:
+        if end.code == 130:  # what typer makes of Ctrl-C
+            err().print("interrupted; the same command goes on where it stopped")
+        raise
     sys.exit(0)
 
 
 def _fail(error: DivBenchError, as_json: bool) -> NoReturn:
     if as_json:
         print_json(error.as_json())
-    elif isinstance(error, Refused):
-        from submissions.printing import print_findings
+    else:
+        from submissions.findings import Refused
 
-        print_findings(error.findings, err())
+        if isinstance(error, Refused):
+            from submissions.printing import print_findings
+
+            print_findings(error.findings, err())
     err().print(f"error: {error}", style="red", markup=False, soft_wrap=True)
     sys.exit(error.exit_status)

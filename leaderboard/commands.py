@@ -1,14 +1,122 @@
 """`divbench board` and `divbench demo`."""
 
+from pathlib import Path
+from typing import Annotated, Optional
+
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Look at results.")
+from datasets_build.console import JsonOption, err, out, print_json, progress
+from datasets_build.errors import ConfigurationError
+
+app = typer.Typer(no_args_is_help=True, help="Look at results: in a browser, in the terminal, as files.")
+Results = Annotated[Path, typer.Option(help="The folder of results that `divbench score --out` writes.")]
 
 
-@app.callback()
-def _group() -> None:
-    """Keeps it a group."""
+@app.command()
+def serve(
+    results: Results = Path("results"),
+    host: Annotated[str, typer.Option(help="0.0.0.0 to let other machines look.")] = "127.0.0.1",
+    port: Annotated[Optional[int], typer.Option(help="Else the first free one from 7860.")] = None,  # noqa: UP045
+) -> None:
+    """Open the board in a browser: systems by metrics with intervals, and each prompt's responses.
+
+    Results are read at the start. Stop it with Ctrl-C.
+    """
+    from datasets_build.errors import need
+
+    need("gradio", "board")
+    from leaderboard.app import build_app, launch
+    from leaderboard.board import load_boards
+
+    boards, unreadable = load_boards(_there(results))
+    err().print(f"{sum(len(b.entries) for b in boards)} results in {len(boards)} tables", markup=False)
+    launch(build_app(boards, unreadable), host, port)
 
 
-def demo() -> None:
-    """Demo."""
+@app.command()
+def export(
+    results: Results = Path("results"),
+    destination: Annotated[Path, typer.Option("--out", help="The folder to write to.")] = Path("board"),
+    json: JsonOption = False,
+) -> None:
+    """Write every table as CSV and Parquet, and what its columns mean as JSON."""
+    from leaderboard.board import load_boards
+    from leaderboard.export import export as write
+
+    boards, unreadable = load_boards(_there(results))
+    written = [str(path) for board in boards for path in write(board, destination)]
+    skipped = [{"folder": str(item.folder), "reason": item.reason} for item in unreadable]
+    for item in unreadable:
+        err().print(f"left out {item.folder}: {item.reason}", style="yellow", markup=False)
+    if json:
+        print_json({"written": written, "left_out": skipped})
+    else:
+        out().print("\n".join(written) or "there are no results", markup=False)
+    if skipped:
+        raise typer.Exit(1)
+
+
+@app.command()
+def show(
+    results: Results = Path("results"),
+    json: JsonOption = False,
+) -> None:
+    """Print every table in the terminal."""
+    from leaderboard.board import load_boards
+    from leaderboard.printing import board_json, print_board
+
+    boards, unreadable = load_boards(_there(results))
+    for item in unreadable:
+        err().print(f"left out {item.folder}: {item.reason}", style="yellow", markup=False)
+    if json:
+        print_json([board_json(board) for board in boards])
+    for board in boards if not json else []:
+        print_board(board, out())
+
+
+def demo(
+    folder: Annotated[Path, typer.Option("--out", help="The folder to work in.")] = Path("demo-run"),
+    profile: Annotated[str, typer.Option(help="lexical or offline.")] = "offline",
+    json: JsonOption = False,
+) -> None:
+    """Run the whole path on what the package carries: import, validate, score, board. No network, no model hub.
+
+    Six submissions to 24 prompts: varied, paraphrased and collapsed answers that we wrote, and three known-bad systems
+    derived from the first. No model made them; they show what the metrics do.
+    """
+    from benchmark.profiles import find_profile
+    from benchmark.scorer import score_submission
+    from leaderboard.board import load_boards
+    from leaderboard.export import export as write
+    from leaderboard.printing import board_json, print_board
+    from submissions.demo import write_demo_submissions
+    from submissions.validate import open_submission
+
+    chosen = find_profile(profile)
+    console = err() if json else out()
+    console.print(f"1. import and derive six submissions into {folder / 'submissions'}", markup=False)
+    folders = write_demo_submissions(folder / "submissions")
+    console.print(f"2. validate and 3. score them with the profile {profile}", markup=False)
+    with progress() as bar:
+        task = bar.add_task("scoring", total=len(folders))
+        for each in folders:
+            submission, suite, _ = open_submission(each)
+            scored = score_submission(submission, suite, chosen, folder / "results")
+            state = "was scored before" if scored.recognised else "scored"
+            console.print(f"   {submission.manifest.name}: {state} as {scored.result.result_id}", markup=False)
+            bar.advance(task)
+    boards, _ = load_boards(folder / "results")
+    written = [path for board in boards for path in write(board, folder / "board")]
+    console.print(f"4. the board, also written to {folder / 'board'}", markup=False)
+    if json:
+        print_json({"boards": [board_json(b) for b in boards], "written": [str(p) for p in written]})
+        return
+    for board in boards:
+        print_board(board, console)
+    console.print(f"Look at it in a browser: divbench board serve --results {folder / 'results'}", markup=False)
+
+
+def _there(results: Path) -> Path:
+    if not results.is_dir():
+        raise ConfigurationError(f"there is no folder {results}", "name the one that divbench score --out wrote")
+    return results

@@ -1,0 +1,200 @@
+"""Results → tables. Pure: the same tables serve the application, the exports and the terminal.
+
+Results are compared only where suite, revision, number of responses and profile agree: one `Board` each. A column is a
+signature, so numbers that were not made alike never stand under one another.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from benchmark.metrics import METRICS, Metric
+from benchmark.results import Unreadable, read_results
+from benchmark.schema import Aggregate, Result
+
+MAIN_METRIC = "embedding_diversity"  # sorts a board at first, where it has it
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A metric under one signature.
+
+    Attributes:
+        label: The metric's id; with what tells it apart where the board has it twice.
+        metric: Its id.
+        title: For people.
+        direction: +1 where more is more diverse.
+        unit: Of the values.
+        paper: Its source.
+        origin: *computed* or *reported*.
+        signature: Of every number in the column.
+    """
+
+    label: str
+    metric: str
+    title: str
+    direction: int
+    unit: str
+    paper: str
+    origin: str
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One submission's row.
+
+    Attributes:
+        folder: Of the result.
+        result: All that is known.
+        cells: By signature; a column without one was not computed for this submission.
+    """
+
+    folder: Path
+    result: Result
+    cells: dict[str, Aggregate]
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A table of comparable results."""
+
+    suite: str
+    revision: str
+    k: int
+    profile: str
+    columns: tuple[Column, ...]
+    entries: tuple[Entry, ...]
+
+    @property
+    def name(self) -> str:
+        """For people and files: `suite-k10-profile`."""
+        return f"{self.suite}-k{self.k}-{self.profile}"
+
+
+def load_boards(folder: Path) -> tuple[list[Board], list[Unreadable]]:
+    """The boards of a folder of results, the largest first, and the folders that are no whole results."""
+    found: list[tuple[Path, Result]] = []
+    unreadable: list[Unreadable] = []
+    for path, result in read_results(folder):
+        if isinstance(result, Unreadable):
+            unreadable.append(result)
+        else:
+            found.append((path, result))
+    return make_boards(found), unreadable
+
+
+def make_boards(results: Sequence[tuple[Path, Result]], metrics: tuple[Metric, ...] = METRICS) -> list[Board]:
+    """The boards of some results: most entries first, then by name."""
+    groups: dict[tuple[str, str, int, str], list[Entry]] = {}
+    for folder, result in results:
+        key = (result.suite, result.suite_revision, result.k, result.profile)
+        cells = {score.signature: score for score in result.scores}
+        groups.setdefault(key, []).append(Entry(folder, result, cells))
+    boards = [
+        Board(*key, columns=_columns(entries, metrics), entries=tuple(sorted(entries, key=_order)))
+        for key, entries in groups.items()
+    ]
+    return sorted(boards, key=lambda board: (-len(board.entries), board.name, board.revision))
+
+
+def _order(entry: Entry) -> tuple[float, str, str]:
+    """By the main metric, best first; those without it last."""
+    for cell in entry.cells.values():
+        if cell.metric == MAIN_METRIC and cell.value is not None:
+            return (-cell.direction * cell.value, entry.result.manifest.name, entry.result.result_id)
+    return (float("inf"), entry.result.manifest.name, entry.result.result_id)
+
+
+def _columns(entries: Sequence[Entry], metrics: tuple[Metric, ...]) -> tuple[Column, ...]:
+    """The columns in the order of `METRICS`; unknown metrics (of another version of this package) come last.
+
+    A metric's column is left out where it has no value for any entry.
+    """
+    cells = {signature: cell for entry in entries for signature, cell in sorted(entry.cells.items())}
+    with_value = {s for entry in entries for s, cell in entry.cells.items() if cell.value is not None}
+    known = {metric.id: (place, metric) for place, metric in enumerate(metrics)}
+    ordered = sorted(with_value, key=lambda s: (known.get(cells[s].metric, (len(metrics), None))[0], s))
+    by_metric: dict[str, list[str]] = {}
+    for signature in ordered:
+        by_metric.setdefault(cells[signature].metric, []).append(signature)
+    made = []
+    for signature in ordered:
+        cell = cells[signature]
+        _, metric = known.get(cell.metric, (0, None))
+        made.append(
+            Column(
+                label=_label(signature, by_metric[cell.metric]),
+                metric=cell.metric,
+                title=metric.title if metric else cell.metric,
+                direction=cell.direction,
+                unit=metric.unit if metric else "",
+                paper=metric.paper if metric else "",
+                origin=cell.origin,
+                signature=signature,
+            )
+        )
+    return tuple(made)
+
+
+def _label(signature: str, alike: Sequence[str]) -> str:
+    """The metric's id, and in brackets the parts of the signature that the others of that metric have not."""
+    metric, *parts = signature.split("|")
+    if len(alike) == 1:
+        return metric
+    shared = set.intersection(*(set(other.split("|")) for other in alike))
+    return f"{metric} [{', '.join(part for part in parts if part not in shared)}]"
+
+
+def facts(entry: Entry) -> dict[str, Any]:
+    """What a table says of a submission beside its scores."""
+    result = entry.result
+    manifest, counts = result.manifest, result.counts
+    return {
+        "system": manifest.name,
+        "type": manifest.system.type,
+        "mode": manifest.generation.mode,
+        "model": manifest.system.model_id,
+        "temperature": manifest.generation.temperature,
+        "responses": counts.responses,
+        "not_answered": counts.blank + counts.placeholder,
+        "cut_off": counts.cut_off,
+        "submitter": manifest.submitter.name,
+        "date": manifest.submitter.date.isoformat(),
+        "submission_id": result.submission_id,
+        "result_id": result.result_id,
+    }
+
+
+def frame(board: Board) -> pd.DataFrame:
+    """The whole board, a row a submission: facts, and for each column its value, `_low`, `_high` and `_n`."""
+    rows = []
+    for entry in board.entries:
+        row = facts(entry)
+        for column in board.columns:
+            cell = entry.cells.get(column.signature)
+            row[column.label] = cell.value if cell else None
+            row[f"{column.label}_low"] = cell.low if cell else None
+            row[f"{column.label}_high"] = cell.high if cell else None
+            row[f"{column.label}_n"] = cell.n if cell else 0
+        rows.append(row)
+    made = pd.DataFrame(rows)
+    for column in board.columns:
+        for name in (column.label, f"{column.label}_low", f"{column.label}_high"):
+            made[name] = made[name].astype("float64")
+    return made
+
+
+def cell_text(cell: Aggregate | None) -> str:
+    """A value with its interval, such as `2.89 [2.50, 3.31]`, to the places that the interval makes meaningful."""
+    if cell is None or cell.value is None:
+        return ""
+    if cell.low is None or cell.high is None:
+        return f"{cell.value:.4g}"
+    width = cell.high - cell.low
+    places = 4 if width < 0.02 else 3 if width < 0.2 else 2 if width < 20 else 0
+    value, low, high = (f"{round(number, places) + 0.0:.{places}f}" for number in (cell.value, cell.low, cell.high))
+    return f"{value} [{low}, {high}]"

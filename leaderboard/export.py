@@ -1,0 +1,39 @@
+"""A board as files: CSV for spreadsheets, Parquet for programs, JSON for what every column means."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from datasets_build.files import canonical_json, readable_json, whole_file, write_text
+from leaderboard.board import Board, frame
+
+# A spreadsheet would run a cell that begins so.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def export(board: Board, folder: Path) -> list[Path]:
+    """Write `NAME.csv`, `NAME.parquet` and `NAME.columns.json`; the same board gives the same bytes.
+
+    Returns:
+        The files.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    table = frame(board)
+    paths = [folder / f"{board.name}{ending}" for ending in (".csv", ".parquet", ".columns.json")]
+    safe = table.map(_inert)
+    write_text(paths[0], safe.to_csv(index=False, lineterminator="\n"))
+    columns = [asdict(column) for column in board.columns]
+    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    metadata = {b"divbench.columns": canonical_json(columns)}
+    with whole_file(paths[1]) as temporary:
+        pq.write_table(arrow.replace_schema_metadata(metadata), temporary, compression="zstd")
+    about = {"suite": board.suite, "suite_revision": board.revision, "k": board.k, "profile": board.profile}
+    write_text(paths[2], readable_json(about | {"columns": columns}))
+    return paths
+
+
+def _inert(value: object) -> object:
+    """Text that no spreadsheet takes for a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

@@ -1,0 +1,96 @@
+"""Page: systems × metrics, with intervals."""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import gradio as gr
+import pandas as pd
+from pandas.io.formats.style import Styler
+
+from leaderboard.board import Board, cell_text, frame
+from leaderboard.export import export
+
+FACTS = ["system", "type", "mode"]
+
+
+def build(boards: Sequence[Board]) -> None:
+    """A board at a time, with search, sorting and downloads."""
+    names = [board.name for board in boards]
+    folder = Path(tempfile.mkdtemp(prefix="divbench-board-"))
+    with gr.Row(equal_height=True):
+        choice = gr.Dropdown(
+            names,
+            value=names[0],
+            label="Suite, responses a prompt (k) and profile",
+            info="Numbers of different k or profile are not comparable, so each has its own table.",
+            scale=3,
+        )
+        files = [gr.DownloadButton(label, scale=1, size="sm") for label in ("CSV", "Parquet", "Columns (JSON)")]
+    table = gr.Dataframe(
+        styled(boards[0]),
+        interactive=False,
+        show_search="search",
+        pinned_columns=1,
+        max_height=700,
+        buttons=["fullscreen", "copy"],
+        label="Mean over prompts, with the 95% bootstrap interval over prompts",
+        show_label=True,
+        column_widths=widths(boards[0]),
+        elem_id="systems",
+    )
+    note = gr.Textbox(about(boards[0]), show_label=False, container=False, interactive=False, lines=2)
+
+    def show(name: str) -> tuple[object, ...]:
+        board = boards[names.index(name)]
+        written = [gr.DownloadButton(value=str(path)) for path in export(board, folder)]
+        return (gr.Dataframe(styled(board), column_widths=widths(board)), about(board), *written)
+
+    for button, path in zip(files, export(boards[0], folder), strict=True):
+        button.value = str(path)
+    choice.change(show, choice, [table, note, *files], api_name="board")
+
+
+def about(board: Board) -> str:
+    """What stands under the table."""
+    known_bad = [e.result.manifest.name for e in board.entries if e.result.manifest.system.type == "baseline"]
+    people = [e.result.manifest.name for e in board.entries if e.result.manifest.system.type == "human"]
+    lines = [
+        f"{len(board.entries)} systems on {board.suite} ({board.entries[0].result.prompts} prompts, revision "
+        f"{board.revision}). ↑ higher is more diverse, ↓ lower is. Click a heading to sort. Columns ending in "
+        "_reported hold values that came with the submission; all others are computed here from the texts."
+    ]
+    if known_bad:
+        lines.append(f"Known-bad systems, for calibration: {', '.join(known_bad)}.")
+    if people:
+        lines.append(f"Written by people: {', '.join(people)}.")
+    return " ".join(lines)
+
+
+def styled(board: Board) -> Styler:
+    """The table: cells are numbers, so that they sort as numbers, and show their interval."""
+    whole = frame(board)
+    arrows = {column.label: f"{column.label} {'↑' if column.direction > 0 else '↓'}" for column in board.columns}
+    shown = whole[[*FACTS, *arrows]].rename(columns=arrows)
+    shown[FACTS] = shown[FACTS].astype(object).where(shown[FACTS].notna(), "")
+    texts = pd.DataFrame(
+        {
+            arrows[column.label]: [cell_text(entry.cells.get(column.signature)) for entry in board.entries]
+            for column in board.columns
+        }
+    )
+    style = shown.style
+    for name in arrows.values():
+        for row in range(len(shown)):
+            style = style.format(_always(str(texts[name].iloc[row])), subset=pd.IndexSlice[[row], [name]])
+    return style
+
+
+def _always(text: str) -> Callable[[object], str]:
+    """A formatter that shows this text for whatever number stands in the cell."""
+    return lambda value: text
+
+
+def widths(board: Board) -> list[int | str]:
+    """Room for a value and its interval on one line."""
+    return [230, 150, 120, *([190] * len(board.columns))]

@@ -1,0 +1,50 @@
+"""How a board looks in a terminal, and as JSON."""
+
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from datasets_build.console import table
+from leaderboard.board import Board, cell_text, facts
+from submissions.printing import shown
+
+
+def print_board(board: Board, console: Console) -> None:
+    """A board with metrics down and systems across: names of metrics are long, and there are more of them."""
+    names = [entry.result.manifest.name for entry in board.entries]
+    made = table("", "metric")
+    made.title = Text(f"{board.suite}, k = {board.k}, profile {board.profile}; ↑ higher is more diverse")
+    for name in names:
+        made.add_column(shown(name), justify="right", overflow="fold")
+    for column in board.columns:
+        cells = [cell_text(entry.cells.get(column.signature)) for entry in board.entries]
+        made.add_row(f"{column.label} {'↑' if column.direction > 0 else '↓'}", *(_two_lines(cell) for cell in cells))
+    console.print(made)
+
+
+def _two_lines(cell: str) -> str:
+    return cell.replace(" [", "\n[", 1).replace("[", "\\[")
+
+
+def board_json(board: Board) -> dict[str, Any]:
+    """A board as `--json` prints it."""
+    return {
+        "suite": board.suite,
+        "suite_revision": board.revision,
+        "k": board.k,
+        "profile": board.profile,
+        "columns": [asdict(column) for column in board.columns],
+        "entries": [
+            facts(entry)
+            | {
+                "scores": {
+                    column.label: entry.cells[column.signature].model_dump(mode="json")
+                    for column in board.columns
+                    if column.signature in entry.cells
+                }
+            }
+            for entry in board.entries
+        ],
+    }
