@@ -7,6 +7,7 @@ signature, so numbers that were not made alike never stand under one another.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -188,13 +189,27 @@ def frame(board: Board) -> pd.DataFrame:
     return made
 
 
-def cell_text(cell: Aggregate | None) -> str:
-    """A value with its interval, such as `2.89 [2.50, 3.31]`, to the places that the interval makes meaningful."""
+def cell_texts(board: Board, column: Column) -> list[str]:
+    """The column as text, such as `2.89 [2.50, 3.31]`, to the places that its intervals make meaningful."""
+    cells = [entry.cells.get(column.signature) for entry in board.entries]
+    widths = [cell.high - cell.low for cell in cells if cell and cell.low is not None and cell.high is not None]
+    width = median(widths) if widths else 0.0
+    places = 4 if width < 0.02 else 3 if width < 0.2 else 2 if width < 20 else 0
+    return [_cell_text(cell, places) for cell in cells]
+
+
+def _cell_text(cell: Aggregate | None, places: int) -> str:
     if cell is None or cell.value is None:
         return ""
-    if cell.low is None or cell.high is None:
-        return f"{cell.value:.4g}"
-    width = cell.high - cell.low
-    places = 4 if width < 0.02 else 3 if width < 0.2 else 2 if width < 20 else 0
-    value, low, high = (f"{round(number, places) + 0.0:.{places}f}" for number in (cell.value, cell.low, cell.high))
-    return f"{value} [{low}, {high}]"
+    numbers = [cell.value] if cell.low is None or cell.high is None else [cell.value, cell.low, cell.high]
+    texts = [f"{round(number, places) + 0.0:.{places}f}" for number in numbers]  # + 0.0: no "-0.00"
+    return texts[0] if len(texts) == 1 else f"{texts[0]} [{texts[1]}, {texts[2]}]"
+
+
+def entry_labels(board: Board) -> list[str]:
+    """A label for each entry, its name; with the start of its submission id where two have the same."""
+    names = [entry.result.manifest.name for entry in board.entries]
+    return [
+        name if names.count(name) == 1 else f"{name} ({entry.result.submission_id[:6]})"
+        for name, entry in zip(names, board.entries, strict=True)
+    ]

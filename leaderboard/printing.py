@@ -7,20 +7,19 @@ from rich.console import Console
 from rich.text import Text
 
 from datasets_build.console import table
-from leaderboard.board import Board, cell_text, facts
+from leaderboard.board import Board, cell_texts, entry_labels, facts
 from submissions.printing import shown
 
 
 def print_board(board: Board, console: Console) -> None:
     """A board with metrics down and systems across: names of metrics are long, and there are more of them."""
-    names = [entry.result.manifest.name for entry in board.entries]
     made = table("", "metric")
     made.title = Text(f"{board.suite}, k = {board.k}, profile {board.profile}; ↑ higher is more diverse")
-    for name in names:
+    for name in entry_labels(board):
         made.add_column(shown(name), justify="right", overflow="fold")
     for column in board.columns:
-        cells = [cell_text(entry.cells.get(column.signature)) for entry in board.entries]
-        made.add_row(f"{column.label} {'↑' if column.direction > 0 else '↓'}", *(_two_lines(cell) for cell in cells))
+        cells = [_two_lines(cell) for cell in cell_texts(board, column)]
+        made.add_row(f"{column.label} {'↑' if column.direction > 0 else '↓'}", *cells)
     console.print(made)
 
 

@@ -243,6 +243,6 @@ _REPORTED: tuple[Metric, ...] = (
     ),
 )
 
-METRICS: tuple[Metric, ...] = _SEMANTIC + _LEXICAL + _REPORTED
+METRICS: tuple[Metric, ...] = _SEMANTIC + _REPORTED + _LEXICAL
 
 __all__ = ["METRICS", "Metric", "Reads", "Unscorable"]

@@ -1,6 +1,6 @@
 """Page: the responses of one system to one prompt, and their scores. Strangers' text is shown as text only."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gradio as gr
@@ -8,27 +8,29 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from benchmark.results import PER_PROMPT_FILE
-from leaderboard.board import Board, Entry
+from leaderboard.board import Board, Entry, entry_labels
 from submissions.texts import is_blank, is_placeholder
 
 TEXT_COLUMNS = ["prompt_id", "category", "prompt"]
 
 
 def build(boards: Sequence[Board]) -> None:
-    """Choose a system and a prompt."""
-    entries = {label(board, entry): (board, entry) for board in boards for entry in board.entries}
-    first = next(iter(entries))
-    prompts = prompt_choices(entries[first][1])
+    """Choose a table, a system and a prompt."""
+    by_name = {board.name: board for board in boards}
+    first = boards[0]
+    prompts = prompt_choices(first.entries[0])
+    asked_first, texts_first, values_first = view(first, first.entries[0], prompts[0][1])
     with gr.Row():
-        system = gr.Dropdown(list(entries), value=first, label="System", filterable=True)
-        prompt = gr.Dropdown(prompts, value=prompts[0][1], label="Prompt", filterable=True)
+        table = gr.Dropdown(list(by_name), value=first.name, label="Table")
+        system = gr.Dropdown(systems(first), value="0", label="System")
+        prompt = gr.Dropdown(prompts, value=prompts[0][1], label="Prompt", scale=2)
     with gr.Row():
         back = gr.Button("Previous prompt", size="sm")
         forward = gr.Button("Next prompt", size="sm")
-    asked = gr.Textbox(label="Prompt", interactive=False, lines=2)
+    asked = gr.Textbox(asked_first, label="Prompt", interactive=False, lines=2, elem_id="asked")
     with gr.Row():
         texts = gr.Dataframe(
-            headers=["#", "response", "note"],
+            texts_first,
             datatype=["number", "str", "str"],
             interactive=False,
             wrap=True,
@@ -40,7 +42,7 @@ def build(boards: Sequence[Board]) -> None:
             elem_id="responses",
         )
         values = gr.Dataframe(
-            headers=["metric", "value", "why missing"],
+            values_first,
             datatype=["str", "str", "str"],
             interactive=False,
             wrap=True,
@@ -48,41 +50,43 @@ def build(boards: Sequence[Board]) -> None:
             label="Scores of this prompt",
             show_label=True,
             scale=2,
+            elem_id="scores",
         )
 
-    def show(name: str, prompt_id: str) -> tuple[str, pd.DataFrame, pd.DataFrame]:
-        board, entry = entries[name]
-        return view(board, entry, prompt_id)
+    def show(name: str, place: str, prompt_id: str) -> tuple[str, pd.DataFrame, pd.DataFrame]:
+        return view(by_name[name], _entry(by_name[name], place), prompt_id)
 
-    def choose(name: str, prompt_id: str) -> Any:
-        choices = prompt_choices(entries[name][1])
+    def change_table(name: str, prompt_id: str) -> tuple[Any, Any]:
+        choices = prompt_choices(_entry(by_name[name], "0"))
         there = [value for _, value in choices]
-        return gr.Dropdown(choices, value=prompt_id if prompt_id in there else there[0])
+        kept = prompt_id if prompt_id in there else there[0]
+        return gr.Dropdown(systems(by_name[name]), value="0"), gr.Dropdown(choices, value=kept)
 
-    def step(by: int) -> Any:
-        def move(name: str, prompt_id: str) -> str:
-            there = [value for _, value in prompt_choices(entries[name][1])]
-            return there[(there.index(prompt_id) + by) % len(there)]
+    def step(by: int) -> Callable[[str, str, str], str]:
+        def move(name: str, place: str, prompt_id: str) -> str:
+            there = [value for _, value in prompt_choices(_entry(by_name[name], place))]
+            return there[(there.index(prompt_id) + by) % len(there)] if prompt_id in there else there[0]
 
         return move
 
-    shown = [asked, texts, values]
-    system.change(choose, [system, prompt], prompt, api_visibility="private")
-    system.change(show, [system, prompt], shown, api_visibility="private")
-    prompt.change(show, [system, prompt], shown, api_name="responses")
-    back.click(step(-1), [system, prompt], prompt, api_visibility="private")
-    forward.click(step(+1), [system, prompt], prompt, api_visibility="private")
-    asked.value, texts.value, values.value = _initial(*view(*entries[first], prompts[0][1]), texts, values)
+    given, shown = [table, system, prompt], [asked, texts, values]
+    table.change(change_table, [table, prompt], [system, prompt], api_visibility="private").then(
+        show, given, shown, api_visibility="private"
+    )
+    system.change(show, given, shown, api_visibility="private")
+    prompt.change(show, given, shown, api_name="responses")
+    back.click(step(-1), given, prompt, api_visibility="private")
+    forward.click(step(+1), given, prompt, api_visibility="private")
 
 
-def _initial(asked: str, texts: pd.DataFrame, values: pd.DataFrame, *tables: gr.Dataframe) -> tuple[Any, Any, Any]:
-    """First values in the form in which components hold them."""
-    return asked, tables[0].postprocess(texts), tables[1].postprocess(values)
+def systems(board: Board) -> list[tuple[str, str]]:
+    """What is shown of each system, and its place on the board."""
+    return [(label, str(place)) for place, label in enumerate(entry_labels(board))]
 
 
-def label(board: Board, entry: Entry) -> str:
-    """A system among all boards."""
-    return f"{entry.result.manifest.name} · {board.name}"
+def _entry(board: Board, place: str) -> Entry:
+    """The entry at a place; the first where the place is of another board."""
+    return board.entries[int(place) if int(place) < len(board.entries) else 0]
 
 
 def prompt_choices(entry: Entry) -> list[tuple[str, str]]:

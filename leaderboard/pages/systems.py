@@ -8,9 +8,10 @@ import gradio as gr
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from leaderboard.board import Board, cell_text, frame
+from leaderboard.board import Board, cell_texts, frame
 from leaderboard.export import export
 
+LETTER = 8  # width of a letter in pixels
 FACTS = ["system", "type", "mode"]
 
 
@@ -18,7 +19,7 @@ def build(boards: Sequence[Board]) -> None:
     """A board at a time, with search, sorting and downloads."""
     names = [board.name for board in boards]
     folder = Path(tempfile.mkdtemp(prefix="divbench-board-"))
-    with gr.Row(equal_height=True):
+    with gr.Row():
         choice = gr.Dropdown(
             names,
             value=names[0],
@@ -26,7 +27,8 @@ def build(boards: Sequence[Board]) -> None:
             info="Numbers of different k or profile are not comparable, so each has its own table.",
             scale=3,
         )
-        files = [gr.DownloadButton(label, scale=1, size="sm") for label in ("CSV", "Parquet", "Columns (JSON)")]
+        with gr.Column(scale=1):
+            files = [gr.DownloadButton(f"Download {name}", size="sm") for name in ("CSV", "Parquet", "columns (JSON)")]
     table = gr.Dataframe(
         styled(boards[0]),
         interactive=False,
@@ -73,12 +75,7 @@ def styled(board: Board) -> Styler:
     arrows = {column.label: f"{column.label} {'↑' if column.direction > 0 else '↓'}" for column in board.columns}
     shown = whole[[*FACTS, *arrows]].rename(columns=arrows)
     shown[FACTS] = shown[FACTS].astype(object).where(shown[FACTS].notna(), "")
-    texts = pd.DataFrame(
-        {
-            arrows[column.label]: [cell_text(entry.cells.get(column.signature)) for entry in board.entries]
-            for column in board.columns
-        }
-    )
+    texts = pd.DataFrame({arrows[column.label]: cell_texts(board, column) for column in board.columns})
     style = shown.style
     for name in arrows.values():
         for row in range(len(shown)):
@@ -92,5 +89,7 @@ def _always(text: str) -> Callable[[object], str]:
 
 
 def widths(board: Board) -> list[int | str]:
-    """Room for a value and its interval on one line."""
-    return [230, 150, 120, *([190] * len(board.columns))]
+    """Room for the longest name, or value with its interval, on one line."""
+    names = max(len(entry.result.manifest.name) for entry in board.entries)
+    texts = [max(len(column.label) + 4, *map(len, cell_texts(board, column))) for column in board.columns]
+    return [LETTER * size + 40 for size in (min(names, 40), 14, 13, *texts)]
