@@ -17,7 +17,8 @@ THEME = gr.themes.Base(
 )
 INTRO = """# DivBench
 How diverse are the outputs of a language model? Every number is a mean over the prompts of a suite; ranges are 95%
-intervals over prompts. Two systems whose intervals overlap widely are not told apart by that metric."""
+intervals over prompts. Two systems whose intervals overlap widely are not told apart by that metric. Diversity is not
+quality: noise is diverse, too."""
 
 
 def build_app(

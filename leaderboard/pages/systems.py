@@ -59,7 +59,7 @@ def about(board: Board) -> str:
     people = [e.result.manifest.name for e in board.entries if e.result.manifest.system.type == "human"]
     lines = [
         f"{len(board.entries)} systems on {board.suite} ({board.entries[0].result.prompts} prompts, revision "
-        f"{board.revision}). ↑ higher is more diverse, ↓ lower is. Click a heading to sort. Columns ending in "
+        f"{board.revision}). ↑ higher is more diverse, ↓ lower is. Sort by the menu ⋮ of a heading. Columns ending in "
         "_reported hold values that came with the submission; all others are computed here from the texts."
     ]
     if known_bad:

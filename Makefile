@@ -1,0 +1,39 @@
+# Two commands on a machine with Python (3.11 or later), pip and make:
+#   make demo   set up and run the whole path on what the package carries
+#   make test   set up and run all checks and tests
+# Nothing outside this folder is changed; the environment is .venv.
+
+PYTHON ?= python3
+VENV := .venv
+PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test check clean help
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+demo: $(VENV)/demo.stamp
+	$(VENV)/bin/divbench demo --out demo-run
+
+test: check
+	$(VENV)/bin/python -m pytest
+
+check: $(VENV)/dev.stamp
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+
+clean:
+	rm -rf $(VENV) demo-run
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/demo.stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) --editable '.[score,board,offline]'
+	@touch $@
+
+$(VENV)/dev.stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) --editable '.[dev]'
+	@touch $@
