@@ -68,6 +68,7 @@ class SentenceTransformersEmbedder:
     def __init__(self, spec: EmbedderSpec, device: str | None = None, batch_size: int = 64) -> None:
         need("torch", "score")
         library = need("sentence_transformers", "score")
+        need("transformers", "score").utils.logging.disable_progress_bar()  # of loading; ours is for scoring
         self.signature = spec.signature
         self._batch_size = batch_size
         self._model: Any = library.SentenceTransformer(
