@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from shutil import rmtree
 from zlib import ZLIB_RUNTIME_VERSION
@@ -109,7 +109,7 @@ def score_submission(
     work = _Work(suite, chosen, key.k, partial, submission.reported(), profile, embedder)
     shards, resumed = [], 0
     counts = ResponseCounts()
-    rows = iter(submission.rows())
+    rows = _in_order(submission, suite)
     while shard := list(islice(rows, SHARD_PROMPTS)):
         shard = [_first_k(row, key.k) for row in shard]
         for row in shard:
@@ -119,7 +119,7 @@ def score_submission(
         shards.append(path)
         progress(counts.prompts)
     with whole_folder(folder) as made:
-        _merge(shards, made / PER_PROMPT_FILE, suite)
+        _merge(shards, made / PER_PROMPT_FILE)
         result = _result(result_id, key, submission, suite, profile, chosen, counts, made)
         (made / RESULT_FILE).write_text(readable_json(result.model_dump(mode="json")), encoding="utf-8", newline="\n")
     rmtree(partial)
@@ -145,6 +145,17 @@ def _key(
         resamples=options.resamples,
         seed=options.seed,
     )
+
+
+def _in_order(submission: Submission, suite: Suite) -> Iterator[Row]:
+    """The rows in the suite's order, which shards and so the last digits of embeddings follow; streamed if they can be.
+
+    A file in another order is sorted in memory.
+    """
+    places = (suite.position[row.prompt_id] for row in submission.rows())
+    if all(here < after for here, after in pairwise(places)):
+        return submission.rows()
+    return iter(sorted(submission.rows(), key=lambda row: suite.position[row.prompt_id]))
 
 
 def _first_k(row: Row, k: int) -> Row:
@@ -179,7 +190,7 @@ class _Work:
 
     def shard(self, rows: list[Row]) -> tuple[Path, bool]:
         """The file of a shard, and whether it was there from an earlier run."""
-        # Named by its prompts, so that a file in another order of rows has other shards.
+        # Named by its prompts, so that a run with shards of another size does not take it for its own.
         path = self.partial / f"{content_id([row.prompt_id for row in rows])}.parquet"
         if path.exists():
             return path, True
@@ -238,21 +249,11 @@ def _table(
     return pa.Table.from_pylist(records, schema=per_prompt_schema(metrics))
 
 
-def _merge(shards: Sequence[Path], path: Path, suite: Suite) -> None:
-    """All shards in one file, in the suite's order. Streamed, unless the submission has another order."""
-    places = [suite.position[name] for shard in shards for name in _column(shard, "prompt_id")]
-    tables: Iterator[pa.Table] = (pq.read_table(shard) for shard in shards)
-    if places != sorted(places):
-        tables = iter([pa.concat_tables(tables).take(np.argsort(places))])
-    first = next(tables)
-    with pq.ParquetWriter(path, first.schema, compression="zstd") as writer:
-        writer.write_table(first)
-        for table in tables:
-            writer.write_table(table)
-
-
-def _column(path: Path, name: str) -> list[str]:
-    return [row[name] for row in pq.read_table(path, columns=[name]).to_pylist()]
+def _merge(shards: Sequence[Path], path: Path) -> None:
+    """All shards in one file, streamed."""
+    with pq.ParquetWriter(path, pq.read_schema(shards[0]), compression="zstd") as writer:
+        for shard in shards:
+            writer.write_table(pq.read_table(shard))
 
 
 def _result(

@@ -1,5 +1,6 @@
 """From the responses of some prompts to the values of all metrics: inputs made once, then pure functions."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from datasets_build.errors import DivBenchError
 from submissions.schema import Reported
 from submissions.texts import is_answer
 
+ROUNDING = 1e-12  # by which a value may pass its bounds
 TOKENISERS: dict[str, Tokeniser] = {"ngrams:tevet": tevet_tokens, "ngrams:whitespace": whitespace_tokens}
 
 
@@ -110,8 +112,8 @@ def _value(metric: Metric, given: Any, answers: int, where: str) -> Value:
     except Exception as error:
         raise ScoringFault(f"{metric.id} failed on {where}: {type(error).__name__}: {error}") from error
     low, high = metric.bounds
-    if not (value >= (low if low is not None else -float("inf")) - 1e-12) or value > (
-        high + 1e-12 if high is not None else 1e300
-    ):
+    above = low is None or value >= low - ROUNDING
+    below = high is None or value <= high + ROUNDING
+    if not (math.isfinite(value) and above and below):
         raise ScoringFault(f"{metric.id} gave {value} on {where}, outside its bounds {metric.bounds}")
     return value

@@ -45,9 +45,8 @@ def progress() -> Progress:
 
 
 def print_json(document: Any) -> None:
-    """Write one JSON document to stdout."""
-    json.dump(document, sys.stdout, ensure_ascii=False, indent=2, allow_nan=False)
-    sys.stdout.write("\n")
+    """Write one JSON document to stdout, whole, in ASCII: whatever the encoding of stdout, it can be written."""
+    sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
 
 def table(title: str, *columns: str, numbers: tuple[str, ...] = ()) -> Table:

@@ -40,6 +40,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
+        temporary.chmod(0o644)  # mkstemp's is for its maker alone
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(path)

@@ -84,5 +84,15 @@ def conform(rows: Iterable[Mapping[str, Any]], schema: pa.Schema, where: str) ->
                 raise InputError(f"{where}, row {number}, field {field.name}: null")
     try:
         return pa.Table.from_pylist(rows, schema=schema)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError) as error:
-        raise InputError(f"{where}: {error}") from error
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
+        for number, row in enumerate(rows, start=1):
+            for field in schema:
+                _check_type(row[field.name], field, f"{where}, row {number}, field {field.name}")
+        raise
+
+
+def _check_type(value: Any, field: "pa.Field[Any]", where: str) -> None:
+    try:
+        pa.array([value], field.type)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError) as error:
+        raise InputError(f"{where}: {error}", f"wanted {field.type}") from error

@@ -77,7 +77,7 @@ def main() -> NoReturn:
     named = next((word for word in arguments if not word.startswith("-")), None)
     app = build([named] if named in COMMANDS else list(COMMANDS))
     try:
-        app()
+        app(prog_name="divbench")
     except DivBenchError as error:
         _fail(error, as_json="--json" in arguments)
     except OSError as error:

@@ -11,7 +11,7 @@ from typing import Any
 from datasets_build.files import content_id
 from datasets_build.schema import Suite
 from submissions.findings import Findings
-from submissions.schema import Manifest, Problem, Reported, Row
+from submissions.schema import GENERATIONS, Manifest, Problem, Reported, Row
 from submissions.store import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
 from submissions.texts import is_blank, is_placeholder
 
@@ -41,7 +41,7 @@ class Tally:
 
     Attributes:
         keep_texts: Whether `texts` is filled.
-        rows: How many.
+        rows: How many, with those that could not be taken.
         first_row: The row in which each prompt id stood first.
         same_responses: The row in which each list of responses stood first, by its digest.
         broken: The prompt ids of rows that could not be taken.
@@ -59,7 +59,6 @@ class Tally:
 
     def add(self, row: Row) -> None:
         """Remember one row, after the checks have seen it."""
-        self.rows += 1
         self.first_row.setdefault(row.prompt_id, row.number)
         if self.keep_texts:
             self.texts[row.prompt_id] = row.responses
@@ -101,12 +100,12 @@ def _warning(check: str, row: int | None, where: str, message: str, mend: str) -
 
 def row_is_whole(number: int, raw: dict[str, Any], findings: Findings) -> bool:
     """Whether a row has its values: no null prompt id, no null list, no null response."""
-    whole = True
+    whole = raw.keys() >= set(GENERATIONS.names)  # what is not UTF-8 is not there, and is among the findings
     for name in ("prompt_id", "responses"):
-        if raw[name] is None:
+        if name in raw and raw[name] is None:
             findings.add(_problem("nulls", GENERATIONS_FILE, number, name, "null", "write the value"))
             whole = False
-    for place, response in enumerate(raw["responses"] or ()):
+    for place, response in enumerate(raw.get("responses") or ()):
         if response is None:
             mend = 'an empty answer is the empty string ""'
             findings.add(_problem("nulls", GENERATIONS_FILE, number, f"responses[{place}]", "null response", mend))
@@ -127,8 +126,8 @@ def prompt_known(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
 
 def prompts_all_there(context: Context, tally: Tally) -> Iterator[Problem]:
     """Every prompt of the suite is answered."""
-    if context.suite is None:
-        return
+    if context.suite is None or tally.rows < context.rows:
+        return  # a file that broke off says nothing of the rest
     missing = [p.prompt_id for p in context.suite.prompts if p.prompt_id not in tally.first_row]
     missing = [name for name in missing if name not in tally.broken]
     if missing:

@@ -89,7 +89,7 @@ def import_(
     from datasets_build.load import load_suite
     from submissions.findings import problems_json
     from submissions.importers import import_submission
-    from submissions.printing import print_report
+    from submissions.printing import print_report, shown
 
     known: dict[str, Any] = {
         "name": name,
@@ -127,7 +127,7 @@ def import_(
         return
     print_report(report, out())
     if passed_over:
-        out().print(f"Fields of the file that were not used: {', '.join(sorted(passed_over))}", markup=False)
+        out().print(shown(f"Fields of the file that were not used: {', '.join(sorted(passed_over))}"))
     out().print(f"Written to {destination}. Next: divbench score {destination}", markup=False)
 
 

@@ -1,6 +1,6 @@
 """Reading the fields of one JSON object: each value of the wrong type is a problem with its row and field."""
 
-import math
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -104,7 +104,7 @@ class Fields:
         return value
 
     def _decimal(self, field: str, value: Any) -> float | None:
-        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) <= sys.float_info.max:
             self._wrong(field, value, "a finite number")
             return None
         return float(value)

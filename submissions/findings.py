@@ -1,16 +1,19 @@
 """A collection of problems that stays small however bad the input is."""
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from datasets_build.errors import InputError
 from submissions.schema import Problem
 
 KEPT_PER_CHECK = 200
+LETTERS_KEPT = 500
 
 
 class Findings:
-    """Problems in the order found; after the first 200 of a check the rest are only counted."""
+    """Problems in the order found; after the first 200 of a check the rest are only counted, and long texts are cut."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
@@ -21,7 +24,15 @@ class Findings:
         key = (problem.check, problem.severity)
         self._counts[key] += 1
         if self._counts[key] <= KEPT_PER_CHECK:
-            self.problems.append(problem)
+            field, message = _short(problem.field), _short(problem.message)  # both may quote a stranger's text
+            self.problems.append(replace(problem, field=field, message=message))
+
+    def renamed(self, rename: Callable[[Problem], Problem]) -> "Findings":
+        """The same findings with each problem renamed; the counts stay."""
+        made = Findings()
+        made.problems = [rename(problem) for problem in self.problems]
+        made._counts = self._counts.copy()
+        return made
 
     def count(self, severity: str) -> int:
         """How many problems of this severity were found, kept or not."""
@@ -37,6 +48,10 @@ class Findings:
         for (check, _), number in self._counts.items():
             counts[check] += number
         return dict(sorted(counts.items()))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LETTERS_KEPT else f"{text[:LETTERS_KEPT]}…"
 
 
 class Refused(InputError):

@@ -4,8 +4,9 @@
 (one row a prompt with `responses`, or one row a response with `response`).
 """
 
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -32,6 +33,8 @@ _FACTS = {
     "max_new_tokens": ("generation", "max_tokens"),
     "seed": ("generation", "seed"),
 }
+_PLACE = re.compile(r"(?P<name>responses|finish_reasons)\[(?P<place>\d+)\]")
+_OF_ONE = {"responses": "response", "finish_reasons": "finish_reason"}  # the names where a row is one response
 
 
 @dataclass(slots=True)
@@ -43,19 +46,37 @@ class Imported:
         reported: Values that came with them, by prompt id, with the file's row.
         facts: Each value that the file gives for a field of the manifest, and its first row.
         passed_over: The names of fields that were not used.
+        names: What the file calls our fields, where it calls them otherwise.
+        lines: The row of each response, by prompt id, where a row is one response.
     """
 
     rows: list[Row] = field(default_factory=list)
     reported: dict[str, tuple[int, Reported]] = field(default_factory=dict)
     facts: dict[str, dict[Any, int]] = field(default_factory=dict)
     passed_over: set[str] = field(default_factory=set)
+    names: dict[str, str] = field(default_factory=dict)
+    lines: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def note(self, number: int, raw: Mapping[str, Any], used: set[str]) -> None:
         """Remember what a row says of the system, and which fields nobody reads."""
-        for name in _FACTS.keys() & raw.keys():
-            if isinstance(raw[name], str | int | float):
+        for name in _FACTS:
+            if isinstance(raw.get(name), str | int | float):
                 self.facts.setdefault(name, {}).setdefault(raw[name], number)
         self.passed_over |= raw.keys() - used - _FACTS.keys()
+
+    def in_source(self, problem: Problem, file: str, reported: Sequence[int]) -> Problem:
+        """A problem of our files as one of the file that was read, with its row and its name of the field."""
+        if problem.file not in {GENERATIONS_FILE, REPORTED_FILE}:
+            return problem
+        row, name = problem.row, problem.field
+        if row is not None and problem.file == REPORTED_FILE:
+            row = reported[row - 1]
+        place = _PLACE.fullmatch(name)
+        lines = next((self.lines[r.prompt_id] for r in self.rows if r.number == row and r.prompt_id in self.lines), ())
+        if place and lines:
+            row, name = lines[int(place["place"])], _OF_ONE[place["name"]]
+        ours = name.partition("[")[0]
+        return replace(problem, file=file, row=row, field=self.names.get(ours, ours) + name.removeprefix(ours))
 
 
 def read_noveltybench(path: Path, findings: Findings) -> Imported:
@@ -64,7 +85,7 @@ def read_noveltybench(path: Path, findings: Findings) -> Imported:
     `distinct` there is the highest label in version 1.0, one less than the number of classes, and the number of classes
     in later ones; it is compared with the partition and converted. A file that mixes the two is refused.
     """
-    made = Imported()
+    made = Imported(names={"prompt_id": "id", "responses": "generations"})
     offsets: dict[int, int] = {}
     for number, raw in read_jsonl(path, findings):
         fields = Fields(raw, path.name, number, findings)
@@ -90,11 +111,12 @@ def read_noveltybench(path: Path, findings: Findings) -> Imported:
 def _reported(fields: Fields, offsets: dict[int, int]) -> Reported | None:
     """The reported values of one row, with `distinct` as the number of classes."""
     partition = fields.integers("partition")
-    if not partition:
+    if partition is None:
         return None
     classes = len(set(partition))
-    if fields.has("distinct"):
-        offset = classes - (fields.integer("distinct") or 0)
+    distinct = fields.integer("distinct") if fields.has("distinct") else None
+    if partition and distinct is not None:
+        offset = classes - distinct
         if offset in (0, 1):
             offsets.setdefault(offset, fields.number)
         else:
@@ -139,6 +161,7 @@ def read_jsonl_rows(path: Path, findings: Findings) -> Imported:
         else:
             name = "generations" if "generations" in raw and "responses" not in raw else "responses"
             used = {"prompt_id", "id", "prompt", name, "finish_reasons"}
+            made.names["responses"] = name
             responses = fields.texts(name)
             reasons = fields.reasons("finish_reasons") if raw.get("finish_reasons") is not None else None
             if prompt_id is not None and responses is not None:
@@ -146,6 +169,7 @@ def read_jsonl_rows(path: Path, findings: Findings) -> Imported:
         made.note(number, raw, used)
     for prompt_id, found in samples.items():
         made.rows.append(_gather(prompt_id, texts[prompt_id][0], found, path.name, findings))
+        made.lines[prompt_id] = tuple(number for _, number, *_ in found)
     return made
 
 
@@ -180,6 +204,7 @@ def _gather(
 
 
 Format = Literal["noveltybench", "jsonl"]
+Taken = dict[tuple[int | str, ...], tuple[str, int]]  # a field of the manifest: the file's field and row that say it
 FORMATS: dict[Format, Callable[[Path, Findings], Imported]] = {
     "noveltybench": read_noveltybench,
     "jsonl": read_jsonl_rows,
@@ -227,8 +252,9 @@ def import_submission(
     ordered = sorted(made.reported.items(), key=lambda item: suite.position.get(item[0], last))
     with whole_folder(out) as folder:
         write_submission(folder, manifest, made.rows, [(key, values) for key, (_, values) in ordered])
-        report = validate(folder, lambda name: suite)
-        report.findings = _in_source(report.findings, path.name, made.rows, [number for _, (number, _) in ordered])
+        report = validate(folder, lambda name: suite, numbers=[row.number for row in made.rows])
+        numbers = [number for _, (number, _) in ordered]
+        report.findings = report.findings.renamed(lambda problem: made.in_source(problem, path.name, numbers))
         if report.submission is None:
             raise Refused(str(path), report.findings)
         report.submission = replace(report.submission, folder=out)
@@ -242,43 +268,45 @@ def _manifest(
     values: dict[str, Any] = {**known}
     for part in ("system", "generation", "submitter"):
         values[part] = dict(known.get(part, {}))
+    taken: Taken = {}
     for name, found in made.facts.items():
-        part, key = _FACTS[name]
-        if values[part].get(key) is not None:
-            continue
-        if len(found) == 1:
-            values[part][key] = next(iter(found))
-        elif name == "model":
+        place = part, key = _FACTS[name]
+        if len(found) == 1 and values[part].get(key) is None:
+            values[part][key], row = next(iter(found.items()))
+            taken[place] = name, row
+        elif len(found) > 1 and name == "model":
             first, second = list(found.items())[:2]
             message = f"{second[0]!r} here, but {first[0]!r} in row {first[1]}"
             mend = "one submission holds one system: split the file"
             findings.add(Problem("manifest", "error", path.name, second[1], "model", message, mend))
-    lengths = Counter(len(row.responses) for row in made.rows)
-    if values["generation"].get("k") is None and lengths:
+    if values["generation"].get("k") is None and made.rows:
+        lengths = Counter(len(row.responses) for row in made.rows)
         values["generation"]["k"] = lengths.most_common(1)[0][0]
+        taken["generation", "k"] = "responses", made.rows[0].number
+    if findings.refused():
+        return None
     reported = known.get("reported") if made.reported else None
     values.pop("reported", None)
     values["origin"] = {"format": kind, "sha256": sha256_of(path), "reported": reported}
-    if findings.refused():
-        return None
     try:
         return Manifest.model_validate(values)
     except ValidationError as error:
-        lines = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)]
-        raise ConfigurationError(f"the manifest would be wrong: {'; '.join(lines)}", "mend the options") from error
+        _not_a_manifest(error, taken, path.name, findings)
+        return None
 
 
-def _in_source(findings: Findings, name: str, rows: list[Row], reported: list[int]) -> Findings:
-    """The findings with the rows of the imported file in place of ours."""
-    made = Findings()
-    numbers = {GENERATIONS_FILE: [row.number for row in rows], REPORTED_FILE: reported}
-    for problem in findings.problems:
-        if problem.file in numbers:
-            row = None if problem.row is None else numbers[problem.file][problem.row - 1]
-            made.add(replace(problem, file=name, row=row))
+def _not_a_manifest(error: ValidationError, taken: Taken, file: str, findings: Findings) -> None:
+    """What the file says wrong is a problem of the file; what the call says wrong is one of the call."""
+    lines = []
+    for item in error.errors(include_url=False):
+        if item["loc"] in taken:
+            name, row = taken[item["loc"]]
+            mend = "mend the file, or say what is right by an option"
+            findings.add(Problem("manifest", "error", file, row, name, item["msg"], mend))
         else:
-            made.add(problem)
-    return made
+            lines.append(f"{'.'.join(map(str, item['loc']))}: {item['msg']}")
+    if lines:
+        raise ConfigurationError(f"the manifest would be wrong: {'; '.join(lines)}", "mend the options") from error
 
 
 __all__ = ["FORMATS", "Format", "Imported", "Suite", "import_submission"]

@@ -5,11 +5,13 @@ In: paths. Out: plain values, and problems added to `Findings`. Nothing here rai
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
@@ -21,10 +23,12 @@ MAX_MANIFEST_BYTES = 64 * 2**10
 MAX_LINE_BYTES = 8 * 2**20
 MAX_DECODED_BYTES = 4 * 2**30
 MAX_ROWS = 1_000_000
+VALUE_BYTES = 64  # what a value takes in Python beside its letters, at least
 MAX_NESTING = 8
 ROWS_A_BATCH = 64
 
-_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
+# The closing quote may lack and nothing is given back, so that no text takes more than one pass.
+_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 
 
 def _error(check: str, file: str, row: int | None, message: str, mend: str) -> Problem:
@@ -75,8 +79,8 @@ def _refuse_constant(name: str) -> None:
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(k for k in keys if keys.count(k) > 1)!r} is repeated")
+        counts = Counter(key for key, _ in pairs)
+        raise ValueError(f"the key {next(key for key, count in counts.items() if count > 1)!r} is repeated")
     return made
 
 
@@ -147,7 +151,7 @@ def open_parquet(path: Path, schema: pa.Schema, findings: Findings) -> pq.Parque
     try:
         file = pq.ParquetFile(path)
         found = file.schema_arrow
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: a column's name
         first = str(error).splitlines()[0]
         message = f"not a whole Parquet file: {first}"
         findings.add(_error("parquet", path.name, None, message, "it may be cut off: write it again"))
@@ -182,22 +186,67 @@ def _same_type(found: pa.DataType, wanted: pa.DataType) -> bool:
     return bool(found == wanted)
 
 
-def parquet_rows(file: pq.ParquetFile, name: str, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows with their numbers, read by small batches, up to a limit of decoded bytes.
+def parquet_rows(path: Path, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a Parquet file with their numbers, read by small batches, up to a limit of decoded bytes.
 
-    The footer's sizes are the writer's claims, so what is really decoded is counted.
+    A field that is not UTF-8 is a problem, and its row lacks it.
     """
-    number = decoded = 0
+    number = weight = 0
     try:
-        for batch in file.iter_batches(batch_size=ROWS_A_BATCH):
-            decoded += batch.nbytes
-            if decoded > MAX_DECODED_BYTES:
-                mend = f"at most {MAX_DECODED_BYTES:,} are taken"
-                findings.add(_error("sizes", name, number, f"more than {decoded:,} bytes when decoded", mend))
+        file = pq.ParquetFile(path)
+        for group in range(file.num_row_groups):
+            weight += _weight(path, file.metadata, group)
+            if weight > MAX_DECODED_BYTES:
+                message = f"more than {MAX_DECODED_BYTES:,} bytes when decoded"
+                findings.add(_error("sizes", path.name, number + 1, message, "hand in less, or in shorter responses"))
                 return
-            for row in batch.to_pylist():
-                number += 1
-                yield number, row
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            for batch in file.iter_batches(batch_size=ROWS_A_BATCH, row_groups=[group]):
+                for row in _decoded(batch, number, path.name, findings):
+                    number += 1
+                    yield number, row
+    except (pa.ArrowException, OSError) as error:
         message = f"cannot be read after row {number}: {str(error).splitlines()[0]}"
-        findings.add(_error("parquet", name, number + 1, message, "the file is damaged: write it again"))
+        mend = "it is damaged, or its strings are delta-encoded: write it again, with dictionary or plain encoding"
+        findings.add(_error("parquet", path.name, number + 1, message, mend))
+
+
+def _weight(path: Path, metadata: pq.FileMetaData, group: int) -> int:
+    """The bytes that a row group takes when decoded, found without decoding it.
+
+    A file of some kilobytes can hold one long string a million times, in one row even. So strings are read as their
+    dictionary and the numbers of its entries, and only the lengths are added up. The footer is not asked: its sizes are
+    the writer's claims and count a repeated string once, and pyarrow's `metadata.row_group(i).column(j)` ends the whole
+    process on some damaged files.
+    """
+    strings = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
+    file = pq.ParquetFile(path, metadata=metadata, read_dictionary=strings)
+    weight = 0
+    for column in file.read_row_group(group).columns:
+        for chunk in column.chunks:
+            values: Any = pc.list_flatten(chunk) if hasattr(chunk, "offsets") else chunk
+            if isinstance(values, pa.DictionaryArray):
+                dictionary: Any = values.dictionary
+                lengths = pc.binary_length(dictionary).take(values.indices)
+                weight += pc.sum(lengths).as_py() or 0
+            weight += VALUE_BYTES * len(values)
+    return weight
+
+
+def _decoded(batch: pa.RecordBatch, before: int, name: str, findings: Findings) -> Iterator[dict[str, Any]]:
+    try:
+        rows = batch.to_pylist()
+    except UnicodeDecodeError:
+        rows = [_row(batch, place, before, name, findings) for place in range(batch.num_rows)]
+    yield from rows
+
+
+def _row(batch: pa.RecordBatch, place: int, before: int, name: str, findings: Findings) -> dict[str, Any]:
+    """One row of a batch, with a problem in place of each field that is not UTF-8."""
+    made: dict[str, Any] = {}
+    for field, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            made[field] = column[place].as_py()
+        except UnicodeDecodeError:
+            message, mend = "not UTF-8", "write strings as UTF-8"
+            findings.add(Problem("encoding", "error", name, before + place + 1, field, message, mend))
+    return made

@@ -1,7 +1,6 @@
 """What a submission is: a manifest (who, which system, how sampled) and generations (prompt_id, responses)."""
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Literal
@@ -37,15 +36,15 @@ REPORTED = pa.schema(
     ]
 )
 
-# Letters that change how their neighbours read: bidirectional controls, zero-width and invisible ones.
-_INVISIBLE = re.compile("[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+# Letters and marks that show nothing. (What Unicode files under control, format and separator is not printable.)
+_INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]")
 
 
 def _plain(text: str) -> str:
     """Refuse text that shows as something else than it is."""
     if text != text.strip() or not text:
         raise ValueError("must not be blank, nor begin or end with white space")
-    if any(unicodedata.category(letter) in {"Cc", "Cs", "Co", "Cn"} for letter in text) or _INVISIBLE.search(text):
+    if not text.isprintable() or _INVISIBLE.search(text):
         raise ValueError("has a control, invisible or unassigned character")
     return text
 

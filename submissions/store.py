@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datasets_build.files import canonical_json, readable_json
-from submissions.findings import Findings
+from submissions.findings import Findings, Refused
 from submissions.reading import parquet_rows
 from submissions.schema import GENERATIONS, REPORTED, Manifest, Reported, Row
 
@@ -42,8 +42,7 @@ class Submission:
 
     def rows(self) -> Iterator[Row]:
         """The rows, streamed. They were checked when the submission was opened."""
-        file = pq.ParquetFile(self.folder / GENERATIONS_FILE)
-        for number, row in parquet_rows(file, GENERATIONS_FILE, Findings()):
+        for number, row in _sound_rows(self.folder / GENERATIONS_FILE):
             yield as_row(number, row)
 
     def reported(self) -> dict[str, Reported]:
@@ -51,8 +50,15 @@ class Submission:
         path = self.folder / REPORTED_FILE
         if not path.exists():
             return {}
-        file = pq.ParquetFile(path)
-        return {row["prompt_id"]: as_reported(row) for _, row in parquet_rows(file, REPORTED_FILE, Findings())}
+        return {row["prompt_id"]: as_reported(row) for _, row in _sound_rows(path)}
+
+
+def _sound_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a file that was checked; a file that has been damaged since is refused, not cut short."""
+    findings = Findings()
+    yield from parquet_rows(path, findings)
+    if findings.refused():
+        raise Refused(str(path), findings)
 
 
 def as_row(number: int, row: dict[str, Any]) -> Row:

@@ -1,6 +1,7 @@
 """What a response is beside its words: blank, a placeholder for an answer that never came, cut off, repeated."""
 
 import re
+import unicodedata
 from dataclasses import dataclass
 
 from submissions.schema import Row
@@ -14,8 +15,8 @@ _PLACEHOLDER = re.compile(
 
 
 def is_blank(text: str) -> bool:
-    """Whether nothing of a text shows: empty, or white space alone."""
-    return not text.strip()
+    """Whether nothing of a text shows: empty, or white space, control and zero-width characters alone."""
+    return all(letter.isspace() or unicodedata.category(letter) in {"Cc", "Cf"} for letter in text)
 
 
 def is_placeholder(text: str) -> bool:

@@ -4,12 +4,10 @@
 To add one: a function here or in `checks.py`, and a line in `CHECKS`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import pyarrow.parquet as pq
 
 from datasets_build.errors import ConfigurationError
 from datasets_build.load import load_suite
@@ -57,6 +55,7 @@ def validate(
     find_suite: FindSuite = load_suite,
     *,
     checks: tuple[Check, ...] = CHECKS,
+    numbers: Sequence[int] = (),
     progress: Progress = lambda rows: None,
 ) -> Report:
     """Check a submission folder.
@@ -65,6 +64,7 @@ def validate(
         folder: With `manifest.json` and `generations.parquet`.
         find_suite: Gives the suite that the manifest names.
         checks: What to look for.
+        numbers: The number of each row in the file that it was imported from, for messages; else that in the folder's.
         progress: Called with the number of rows done.
 
     Raises:
@@ -81,7 +81,7 @@ def validate(
     tally = Tally(keep_texts=(folder / REPORTED_FILE).exists())
     if file is not None:
         context = Context(report.manifest, report.suite, file.metadata.num_rows)
-        _check_rows(file, context, checks, report, tally, digest, progress)
+        _check_rows(folder, context, checks, report, tally, digest, numbers, progress)
         _check_reported(folder, tally, report, digest)
         for check in checks:
             if check.whole is not None:
@@ -117,20 +117,22 @@ def _suite(manifest: Manifest, find_suite: FindSuite, findings: Findings) -> Sui
 
 
 def _check_rows(
-    file: pq.ParquetFile,
+    folder: Path,
     context: Context,
     checks: tuple[Check, ...],
     report: Report,
     tally: Tally,
     digest: RowsDigest,
+    numbers: Sequence[int],
     progress: Progress,
 ) -> None:
-    for number, raw in parquet_rows(file, GENERATIONS_FILE, report.findings):
+    for number, raw in parquet_rows(folder / GENERATIONS_FILE, report.findings):
         progress(number)
+        tally.rows = number
         if not row_is_whole(number, raw, report.findings):
-            tally.broken.add(raw["prompt_id"])
+            tally.broken.add(raw.get("prompt_id"))
             continue
-        row = as_row(number, raw)
+        row = as_row(numbers[number - 1] if numbers else number, raw)
         for check in checks:
             if check.row is not None:
                 for problem in check.row(row, context, tally):
@@ -140,26 +142,28 @@ def _check_rows(
         digest.add(row)
 
 
-def _has_null(raw: dict[str, Any]) -> bool:
-    """Whether a reported row lacks a value that must stand; the scores as a whole and the utility may be null."""
-    if any(raw[name] is None for name in ("prompt_id", "partition", "distinct")):
-        return True
-    return None in raw["partition"] or None in (raw["generation_scores"] or ())
+def _null_field(raw: dict[str, Any]) -> str | None:
+    """The field of a reported row that lacks a value; the scores as a whole and the utility may be null."""
+    bare = (name for name in ("prompt_id", "partition", "distinct") if raw[name] is None)
+    holed = (name for name in ("partition", "generation_scores") if None in (raw[name] or ()))
+    return next(bare, None) or next(holed, None)
 
 
 def _check_reported(folder: Path, tally: Tally, report: Report, digest: RowsDigest) -> None:
     path = folder / REPORTED_FILE
     if not path.exists():
         return
-    file = open_parquet(path, REPORTED, report.findings)
-    if file is None:
+    if open_parquet(path, REPORTED, report.findings) is None:
         return
-    for number, raw in parquet_rows(file, REPORTED_FILE, report.findings):
-        if _has_null(raw):
+    for number, raw in parquet_rows(path, report.findings):
+        if "prompt_id" not in raw:  # it was not UTF-8, and that is among the findings
+            continue
+        if null := _null_field(raw):
             message = "null where a value must stand"
-            report.findings.add(Problem("reported", "error", REPORTED_FILE, number, "", message, "write the value"))
+            report.findings.add(Problem("reported", "error", REPORTED_FILE, number, null, message, "write the value"))
             continue
         reported = as_reported(raw)
         for problem in tally.check_reported(number, raw["prompt_id"], reported):
             report.findings.add(problem)
-        digest.add_reported(raw["prompt_id"], reported)
+        if not report.findings.refused():  # what is refused, such as NaN, may have no digest
+            digest.add_reported(raw["prompt_id"], reported)

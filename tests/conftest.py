@@ -7,16 +7,28 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 
+if os.environ.get("DIVBENCH_MIRROR"):  # absolute: tests run programs in other folders
+    os.environ["DIVBENCH_MIRROR"] = os.path.abspath(os.environ["DIVBENCH_MIRROR"])  # noqa: PTH100
+
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from datasets_build.load import MIRROR_VARIABLE
 from datasets_build.schema import Prompt, Suite
 from submissions.schema import Generation, Manifest, Row, Submitter, System
 from submissions.store import write_submission
+
+# Examples are judged by what comes out, not by how fast a busy machine is.
+settings.register_profile("divbench", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("divbench")
 
 TOY = Suite(
     name="toy",
@@ -61,3 +73,38 @@ def write_toy(folder: Path, rows: Sequence[Row] | None = None, k: int = 3, name:
     folder.mkdir(parents=True)
     write_submission(folder, toy_manifest(k, name), toy_rows(k) if rows is None else rows)
     return folder
+
+
+RUN = "from leaderboard.cli import main; main()"
+
+
+def divbench(*arguments: object, code: str = RUN, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, with no mirror but one that is given."""
+    known = {key: value for key, value in os.environ.items() if key != "DIVBENCH_MIRROR"}
+    return subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        env=known | {"COLUMNS": "200", "NO_COLOR": "1"} | environment,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+
+
+def document(ended: subprocess.CompletedProcess[str]) -> Any:
+    """The one JSON document on stdout: `json.loads` takes no second one, and no other line."""
+    return json.loads(ended.stdout)
+
+
+@pytest.fixture
+def demo_file(tmp_path: Path) -> Path:
+    """A file that can be imported for the demo suite."""
+    path = tmp_path / "in.jsonl"
+    lines = [{"prompt_id": f"demo-{i:02}", "responses": [f"a {i}", f"b {i}"]} for i in range(24)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def import_demo(path: Path, *more: object) -> subprocess.CompletedProcess[str]:
+    """The import of such a file into the folder `out` beside it, as a command."""
+    options = ("--from", "jsonl", "--suite", "demo", "--name", "mine", "--submitter", "me", "--date", "2026-01-02")
+    return divbench("submission", "import", path, *options, "--out", path.parent / "out", *more)

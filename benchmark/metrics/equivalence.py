@@ -11,9 +11,14 @@ def distinct_k(reported: Reported) -> float:
 
     The published files' field `distinct` is one less, the paper's tables one more; this is the definition.
 
+    Raises:
+        Unscorable: The partition is of no response.
+
     >>> distinct_k(Reported((0, 0, 1, 2), None, 3, None))
     3.0
     """
+    if not reported.partition:
+        raise Unscorable("no response")
     return float(len(set(reported.partition)))
 
 
@@ -30,7 +35,7 @@ def utility_k(reported: Reported, patience: float) -> float:
         In [0, 10].
 
     Raises:
-        Unscorable: There are no scores.
+        Unscorable: There are no scores, or they are of no response.
 
     >>> round(utility_k(Reported((0,) * 10, (10.0,) + (0.0,) * 9, 1, None), patience=0.8), 4)
     2.2406
@@ -38,5 +43,7 @@ def utility_k(reported: Reported, patience: float) -> float:
     scores = reported.generation_scores
     if scores is None:
         raise Unscorable("no reported scores")
+    if not scores:
+        raise Unscorable("no response")
     weights = [patience**i for i in range(len(scores))]
     return math.fsum(w * s for w, s in zip(weights, scores, strict=True)) / math.fsum(weights)

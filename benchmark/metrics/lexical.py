@@ -57,7 +57,7 @@ def ngram_cosine_diversity(ngrams: NgramStatistics) -> float:
     """
     if ngrams.responses < 2:
         raise Unscorable("fewer than two answers")
-    return -math.fsum(ngrams.cosine) / len(ngrams.cosine)
+    return 0.0 - math.fsum(ngrams.cosine) / len(ngrams.cosine)  # where nothing is shared 0, not −0
 
 
 def expectation_adjusted_distinct(ngrams: NgramStatistics, vocabulary: int) -> float:

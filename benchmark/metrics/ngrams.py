@@ -1,10 +1,13 @@
 """Counting the n-grams of many response sets at once: the input that the n-gram metrics share.
 
-All sets are counted together on integer arrays. Tokens get numbers; the number of an n-gram is that of the pair
-(its first n − 1 tokens, its last token); counts of a set are runs in a sorted array of (set, n-gram) keys.
+Many sets are counted together on integer arrays. Tokens get numbers; the number of an n-gram is that of the pair
+(its first n − 1 tokens, its last token), and of the set it stands in. An n-gram that stands once in its set adds one to
+the counts and nothing else, nor does a longer one that begins with it stand there twice: only the others are followed
+from n to n + 1, and most texts leave few of them.
 """
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +15,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 MAX_N = 5
+_SETS_AT_ONCE = 256  # keeps the arrays in the processor's caches
 Tokeniser = Callable[[str], list[str]]
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 def whitespace_tokens(text: str) -> list[str]:
@@ -34,7 +39,7 @@ def tevet_tokens(text: str) -> list[str]:
     >>> tevet_tokens("I am. Going\nhome.")
     ['I', 'am', 'Goinghome']
     """
-    return [token for token in text.replace(".", "").replace("\n", "").split(" ") if token]
+    return list(filter(None, text.replace(".", "").replace("\n", "").split(" ")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,72 +76,83 @@ def ngram_statistics(
     >>> s.total, s.unique, [round(c, 6) for c in s.cosine]
     ((6, 4), (2, 2), [1.0, 0.894427])
     """
+    blocks = (sets[i : i + _SETS_AT_ONCE] for i in range(0, len(sets), _SETS_AT_ONCE))
+    return [statistics for block in blocks for statistics in _block(block, tokenise, max_n)]
+
+
+def _block(sets: Sequence[Sequence[str]], tokenise: Tokeniser, max_n: int) -> list[NgramStatistics]:
+    """The statistics of some sets, counted together."""
     sizes = np.array([len(texts) for texts in sets], dtype=np.int64)
-    tokens = [tokenise(text) for texts in sets for text in texts]
-    lengths = np.fromiter(map(len, tokens), dtype=np.int64, count=len(tokens))
-    of_set = np.repeat(np.arange(len(sets)), sizes)
-    codes, _ = pd.factorize(np.array([t for each in tokens for t in each], dtype=object), use_na_sentinel=False)
-    counted = [
-        _count(gram, response, of_set, sizes) for gram, response in _ngrams(codes.astype(np.int64), lengths, max_n)
-    ]
-    return [
-        NgramStatistics(
-            responses=int(sizes[i]),
-            total=tuple(int(c.total[i]) for c in counted),
-            unique=tuple(int(c.unique[i]) for c in counted),
-            entropy=tuple(float(c.entropy[i]) for c in counted),
-            cosine=tuple(float(c.cosine[i]) for c in counted),
-        )
-        for i in range(len(sets))
-    ]
+    tokens: list[str] = []  # of all responses, one after another
+    lengths: list[int] = []
+    for texts in sets:
+        for text in texts:
+            found = tokenise(text)
+            tokens += found
+            lengths.append(len(found))
+    number: defaultdict[str, int] = defaultdict()
+    number.default_factory = number.__len__
+    codes = np.fromiter(map(number.__getitem__, tokens), dtype=np.int64, count=len(tokens))
+    counted = _count(codes, np.array(lengths, dtype=np.int64), sizes, max_n)
+    columns = [zip(*(values.tolist() for values in each_n), strict=True) for each_n in zip(*counted, strict=True)]
+    return [NgramStatistics(*values) for values in zip(sizes.tolist(), *columns, strict=True)]
 
 
-def _ngrams(codes: Integers, lengths: Integers, max_n: int) -> "list[tuple[Integers, Integers]]":
-    """For n = 1 … max_n: the number of each n-gram, and the response it stands in."""
+def _count(
+    codes: Integers, lengths: Integers, sizes: Integers, max_n: int
+) -> Iterator[tuple[Integers, Integers, Floats, Floats]]:
+    """For n = 1 … max_n the total, unique, entropy and cosine of each set.
+
+    Args:
+        codes: The tokens' numbers.
+        lengths: How many tokens each response has.
+        sizes: How many responses each set has.
+        max_n: The longest n-gram.
+    """
+    vocabulary = int(codes.max(initial=0)) + 1
+    of_set = np.repeat(np.arange(len(sizes)), sizes)
     response = np.repeat(np.arange(len(lengths)), lengths)
-    left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(codes))  # tokens from here to the response's end
-    vocabulary = int(codes.max()) + 1 if len(codes) else 1
-    made = [(codes, response)]
-    gram = codes
-    starts = np.arange(len(codes))
-    for n in range(2, max_n + 1):
-        keep = left[starts] >= n
-        starts = starts[keep]
-        pairs = gram[keep] * vocabulary + codes[starts + n - 1]
-        gram = pd.factorize(pairs)[0].astype(np.int64)  # numbered anew, so that they stay small
-        made.append((gram, response[starts]))
-    return made
+    end = np.cumsum(lengths)[response]
+    start = np.arange(len(codes))  # where the n-grams that are followed begin
+    gram = of_set[response]  # the number of each: at n = 0 the set's
+    for n in range(1, max_n + 1):
+        fits = start + n <= end[start]
+        start = start[fits]
+        gram = pd.factorize(gram[fits] * vocabulary + codes[start + n - 1])[0].astype(np.int64)
+        repeated = np.bincount(gram)[gram] > 1
+        start, gram = start[repeated], gram[repeated]
+        yield _measure(gram, response[start], np.maximum(lengths - n + 1, 0), of_set, sizes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    total: Integers
-    unique: Integers
-    entropy: NDArray[np.float64]
-    cosine: NDArray[np.float64]
+def _measure(
+    gram: Integers, response: Integers, totals: Integers, of_set: Integers, sizes: Integers
+) -> tuple[Integers, Integers, Floats, Floats]:
+    """The total, unique, entropy and cosine of each set for one n.
 
-
-def _count(gram: Integers, response: Integers, of_set: Integers, sizes: Integers) -> _Counted:
-    """The statistics of each set for one n."""
-    sets, responses = len(sizes), len(of_set)
-    grams = int(gram.max()) + 1 if len(gram) else 1
-    total = np.bincount(of_set[response], minlength=sets)
-    # Counts of each n-gram in each response, and of each n-gram in each set.
-    in_response, count = np.unique(response * grams + gram, return_counts=True)
-    owner, which = np.divmod(in_response, grams)
-    keys, place = np.unique(of_set[owner] * grams + which, return_inverse=True)
-    key_set = keys // grams
-    set_count = np.bincount(place, weights=count, minlength=len(keys))
-    unique = np.bincount(key_set, minlength=sets)
+    Args:
+        gram: The number of each n-gram that its set has more than once, wherever it stands.
+        response: Where that is.
+        totals: How many n-grams each response has.
+        of_set: The set of each response.
+        sizes: How many responses each set has.
+    """
+    sets, responses = len(sizes), max(len(of_set), 1)
+    # How often a response has each n-gram; the sorted keys put the responses that share one beside each other.
+    keys, times = np.unique(gram * responses + response, return_counts=True)
+    which, owner = np.divmod(keys, responses)
+    first = np.flatnonzero(np.diff(which, prepend=-1))
+    set_of = of_set[owner[first]]
+    set_times = np.add.reduceat(times, first)
+    total = np.bincount(of_set, weights=totals, minlength=sets)
+    unique = total - np.bincount(set_of, weights=set_times - 1, minlength=sets)
     with np.errstate(divide="ignore", invalid="ignore"):
-        plogp = np.bincount(key_set, weights=set_count * np.log(set_count), minlength=sets)
-        entropy = np.where(total > 0, np.log(total) - plogp / total, 0.0)
-    # The mean cosine over pairs from one sum: |Σ unit vectors|² = number of them + 2 Σ over pairs.
-    norm = np.sqrt(np.bincount(owner, weights=count.astype(np.float64) ** 2, minlength=responses))
-    summed = np.bincount(place, weights=count / norm[owner], minlength=len(keys))
-    square = np.bincount(key_set, weights=summed**2, minlength=sets)
-    nonzero = np.bincount(of_set, weights=norm > 0, minlength=sets)
+        spread = np.bincount(set_of, weights=set_times * np.log(set_times), minlength=sets)
+        entropy = np.where(total > 0, np.log(total) - spread / total, 0.0)
+    # For each n-gram (Σ x)² = Σ x² + 2 Σ over pairs, x its share of a response's unit vector: no loop over pairs.
+    norm = np.sqrt(totals + np.bincount(owner, weights=times * (times - 1), minlength=len(totals)))
+    share = times / norm[owner]
+    products = (np.add.reduceat(share, first) ** 2 - np.add.reduceat(share**2, first)) / 2
     pairs = sizes * (sizes - 1) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        cosine = np.where(pairs > 0, np.maximum(square - nonzero, 0.0) / 2 / pairs, np.nan)
-    return _Counted(total, unique, np.maximum(entropy, 0.0), np.minimum(cosine, 1.0))
+        cosine = np.where(pairs > 0, np.bincount(set_of, weights=products, minlength=sets) / pairs, np.nan)
+    return total.astype(np.int64), unique.astype(np.int64), np.maximum(entropy, 0.0), np.clip(cosine, 0.0, 1.0)

@@ -4,6 +4,8 @@ They see what the embedder sees: a text is cut at its token limit, and texts tha
 """
 
 import math
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,7 +93,15 @@ def kmeans_inertia(embeddings: Embeddings, clusters: int, seed: int) -> float:
         return 0.0
     ordered = embeddings[np.lexsort(embeddings.T[::-1])]
     model = need("sklearn.cluster", "score").KMeans(n_clusters=clusters, n_init=10, random_state=seed)
-    return min(float(model.fit(ordered).inertia_) / n, 1.0)
+    # One thread: so few rows are no work for two, and the last digits then do not depend on how threads share them.
+    with _thread_pools().limit(limits=1, user_api="openmp"):
+        return min(float(model.fit(ordered).inertia_) / n, 1.0)
+
+
+@lru_cache(maxsize=1)
+def _thread_pools() -> Any:
+    """Of all libraries that are loaded when first asked for; scikit-learn must be among them."""
+    return need("threadpoolctl", "score").ThreadpoolController()
 
 
 def eigenscore(embeddings: Embeddings, alpha: float) -> float:

@@ -1,0 +1,144 @@
+"""How much faster than plain Python the n-gram metrics are: `python -m benchmark.perf.lexical [--mirror DIR]`.
+
+Averaged distinct-n and n-gram cosine diversity of decTest's 2,979 sets of ten responses, by the package and by
+`plain.py`, in turns in one process, so that what else the machine does strikes both. Without a mirror the sets are made
+up, of the same shape. The values are compared before any time is printed.
+"""
+
+import argparse
+import csv
+import gc
+import json
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from benchmark.metrics.lexical import distinct_n, ngram_cosine_diversity
+from benchmark.metrics.ngrams import ngram_statistics, tevet_tokens
+from benchmark.perf.plain import distinct_and_cosine
+from datasets_build.load import mirror_folder
+
+Sets = list[list[str]]
+Pairs = list[tuple[float, float]]
+TASKS = ("story", "resp", "prompt")
+TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What was measured.
+
+    Attributes:
+        data: Where the sets come from.
+        sets: How many.
+        tokens: In all of them.
+        largest_difference: Between the two implementations' values.
+        plain_seconds: One a round.
+        package_seconds: One a round.
+        ratio: Of the medians.
+    """
+
+    data: str
+    sets: int
+    tokens: int
+    largest_difference: float
+    plain_seconds: list[float]
+    package_seconds: list[float]
+    ratio: float
+
+
+def dectest_sets(mirror: Path) -> Sets:
+    """The response sets of the three decTest files without human scores."""
+    made: Sets = []
+    for task in TASKS:
+        path = mirror / "tevet" / "raw" / "decTest" / f"dec_test_1000_no_hds_{task}_gen.csv"
+        with path.open(newline="", encoding="utf-8") as file:
+            made += [[row[f"resp_{i}"] for i in range(10)] for row in csv.DictReader(file)]
+    return made
+
+
+def made_up_sets(count: int, seed: int = 0) -> Sets:
+    """Sets of ten texts of some nine words each, with words as frequent as Zipf's law has them."""
+    rng = np.random.default_rng(seed)
+    words = np.array([f"word{i}" for i in range(20_000)])
+    shares = 1 / np.arange(1, len(words) + 1)
+    shares /= shares.sum()
+    made = []
+    for _ in range(count):
+        of_set = rng.choice(words, size=60, p=shares)  # the responses to one prompt share their words
+        made.append([" ".join(rng.choice(of_set, size=max(n, 1))) + "." for n in rng.poisson(9, size=10)])
+    return made
+
+
+def package(sets: Sets) -> Pairs:
+    """By the package."""
+    return [(distinct_n(one), ngram_cosine_diversity(one)) for one in ngram_statistics(sets, tevet_tokens)]
+
+
+def plain(sets: Sets) -> Pairs:
+    """By the plain implementation, set by set."""
+    return [distinct_and_cosine(one) for one in sets]
+
+
+def timed(run: Callable[[Sets], Pairs], sets: Sets) -> tuple[float, Pairs]:
+    """The seconds that a run takes, and what it gives."""
+    gc.collect()  # so that neither pays for what the other left behind
+    start = perf_counter()
+    found = run(sets)
+    return perf_counter() - start, found
+
+
+def compare(sets: Sets, rounds: int, data: str) -> Comparison:
+    """Time both implementations in turns.
+
+    Raises:
+        ValueError: Their values differ.
+    """
+    seconds: dict[str, list[float]] = {"plain": [], "package": []}
+    largest = 0.0
+    for _ in range(rounds):
+        taken, expected = timed(plain, sets)
+        seconds["plain"].append(taken)
+        taken, found = timed(package, sets)
+        seconds["package"].append(taken)
+        largest = max(largest, float(np.abs(np.array(found) - np.array(expected)).max()))
+    if not largest <= TOLERANCE:
+        raise ValueError(f"the implementations differ by {largest}")
+    return Comparison(
+        data=data,
+        sets=len(sets),
+        tokens=sum(len(tevet_tokens(text)) for texts in sets for text in texts),
+        largest_difference=largest,
+        plain_seconds=seconds["plain"],
+        package_seconds=seconds["package"],
+        ratio=statistics.median(seconds["plain"]) / statistics.median(seconds["package"]),
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mirror", type=Path, help="folder with the released files [env: DIVBENCH_MIRROR]")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--sets", type=int, default=2979, help="at most so many")
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+    given = parser.parse_args(arguments)
+    mirror = mirror_folder(given.mirror)
+    sets = (made_up_sets(given.sets) if mirror is None else dectest_sets(mirror))[: given.sets]
+    found = compare(sets, given.rounds, "made up" if mirror is None else "decTest")
+    if given.json:
+        print(json.dumps(asdict(found), indent=2))
+        return
+    print(f"distinct-n and cosine diversity of {found.sets:,} sets ({found.data}), {found.tokens:,} tokens")
+    print(f"largest difference of values: {found.largest_difference:.1e}")
+    for name, each in (("plain Python", found.plain_seconds), ("package", found.package_seconds)):
+        print(f"{name:14} median {statistics.median(each):7.3f} s   fastest {min(each):7.3f} s   {len(each)} rounds")
+    print(f"ratio of the medians: {found.ratio:.1f}")
+
+
+if __name__ == "__main__":
+    main()

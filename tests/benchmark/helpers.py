@@ -1,0 +1,87 @@
+"""What the tests of this folder share: golden numbers, suites and submissions of any size, values of one metric."""
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmark.metrics import Metric
+from benchmark.models.embedder import Embedder, HashEmbedder
+from benchmark.sets import Missing, score_sets
+from datasets_build.schema import Prompt, Suite
+from submissions.schema import Generation, Manifest, Reported, Row, Submitter, System
+from submissions.store import Submission, write_submission
+from submissions.validate import validate
+
+ROOT = Path(__file__).parents[2]
+GOLDEN = ROOT / "tests" / "golden"
+WORDS = ("river", "stone", "lamp", "violet", "engine", "quick", "marble", "under", "paper", "salt", "window", "north")
+
+
+def golden(name: str) -> dict[str, Any]:
+    """A file of reference numbers. Each says where its numbers come from."""
+    values: dict[str, Any] = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
+    assert values["origin"]
+    return values
+
+
+def text_classes(responses: Sequence[str], score: float = 5.0) -> Reported:
+    """Equal texts as classes, each of the same quality: stands in for a judge's partition."""
+    heads: dict[str, int] = {}
+    labels = tuple(heads.setdefault(text, len(heads)) for text in responses)
+    firsts = {labels.index(label) for label in set(labels)}
+    scores = tuple(score if place in firsts else 0.0 for place in range(len(labels)))
+    return Reported(labels, scores, len(heads), None)
+
+
+def value_of(metric: Metric, responses: Sequence[str], embedder: Embedder | None = None) -> float | Missing:
+    """The value of one metric for one set, as the scorer gets it."""
+    found = score_sets(
+        [responses], [metric], embedder=embedder or HashEmbedder(), reported=[text_classes(responses)], names=["it"]
+    )
+    return found[0][metric.id]
+
+
+def number_of(metric: Metric, responses: Sequence[str], embedder: Embedder | None = None) -> float:
+    """As `value_of`, where there must be a value."""
+    value = value_of(metric, responses, embedder)
+    assert not isinstance(value, Missing), value
+    return value
+
+
+def suite_of(prompts: int) -> Suite:
+    """A suite of that many prompts."""
+    made = (Prompt(f"p-{i:04}", "Even" if i % 2 == 0 else "Odd", f"Say thing {i}.") for i in range(prompts))
+    return Suite("made-up", "Made up", tuple(made))
+
+
+def random_responses(place: int, k: int) -> tuple[str, ...]:
+    """Responses drawn from a few words; always the same ones for a place."""
+    rng = np.random.default_rng(place)
+    return tuple(" ".join(rng.choice(WORDS, size=rng.integers(2, 9))) for _ in range(k))
+
+
+def rows_of(suite: Suite, k: int, responses: Callable[[int, int], tuple[str, ...]] = random_responses) -> list[Row]:
+    """Rows that answer a suite."""
+    return [Row(i + 1, p.prompt_id, p.prompt, responses(i, k)) for i, p in enumerate(suite.prompts)]
+
+
+def submit(
+    folder: Path, suite: Suite, rows: Sequence[Row], reported: Sequence[tuple[str, Reported]] = ()
+) -> Submission:
+    """Write a submission and let it pass the checks."""
+    folder.mkdir(parents=True)
+    manifest = Manifest(
+        name="made-up system",
+        suite=suite.name,
+        system=System(type="model"),
+        generation=Generation(k=len(rows[0].responses)),
+        submitter=Submitter(name="tester", date=date(2026, 1, 1)),
+    )
+    write_submission(folder, manifest, rows, reported)
+    report = validate(folder, lambda name: suite)
+    assert report.submission is not None, report.findings.problems
+    return report.submission

@@ -1,0 +1,55 @@
+"""Scores a submission for a made-up suite in a process of its own, which tests kill, starve, or look into.
+
+Not a test: `python -m tests.benchmark.run_scorer SUBMISSION RESULTS …` from the repository's root.
+"""
+
+import argparse
+import json
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+
+from benchmark.models.embedder import HashEmbedder
+from benchmark.profiles import find_profile
+from benchmark.scorer import Options, score_submission
+from submissions.validate import validate
+from tests.benchmark.helpers import suite_of
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("submission", type=Path)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--prompts", type=int, required=True)
+    parser.add_argument("--profile", default="offline")
+    parser.add_argument("--k", type=int)
+    parser.add_argument("--kill-after", type=int, help="prompts")
+    parser.add_argument("--largest-file", type=int, help="bytes; writing more fails as on a full disk")
+    given = parser.parse_args()
+
+    def progress(prompts: int) -> None:
+        if prompts == given.kill_after:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    suite, profile = suite_of(given.prompts), find_profile(given.profile)
+    submission = validate(given.submission, lambda name: suite).submission
+    assert submission is not None
+    if given.largest_file is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (given.largest_file, given.largest_file))
+    scored = score_submission(
+        submission,
+        suite,
+        profile,
+        given.results,
+        Options(k=given.k, resamples=200),
+        embedder=HashEmbedder() if profile.embedder else None,
+        progress=progress,
+    )
+    report = {"folder": scored.folder.name, "recognised": scored.recognised, "resumed": scored.resumed}
+    sys.stdout.write(json.dumps(report | {"modules": sorted(sys.modules)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""`divbench score` and `divbench metrics`, as a shell starts them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmark.metrics import METRICS
+from benchmark.results import read_result
+from benchmark.schema import Result
+from submissions.demo import write_demo_submissions
+
+
+@pytest.fixture(scope="module")
+def submission(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_demo_submissions(tmp_path_factory.mktemp("demo"))[0]
+
+
+def divbench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from leaderboard.cli import main; main()", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def document(*arguments: str) -> dict[str, Any]:
+    done = divbench(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_score_writes_a_result_once(submission: Path, tmp_path: Path) -> None:
+    arguments = ["score", str(submission), "--profile", "lexical", "--out", str(tmp_path), "--resamples", "100"]
+    first, again = document(*arguments), document(*arguments)
+    assert (first["recognised"], again["recognised"]) == (False, True)
+    assert first["result"] == again["result"]
+    written = read_result(Path(first["folder"]))
+    assert isinstance(written, Result)
+    assert written.model_dump(mode="json") == first["result"]
+    shown = divbench(*arguments)
+    assert shown.returncode == 0
+    assert "recognised: computed before" in shown.stdout
+    for score in written.scores:
+        assert score.metric in shown.stdout
+
+
+def test_score_takes_the_first_k(submission: Path, tmp_path: Path) -> None:
+    found = document("score", str(submission), "--profile", "lexical", "--out", str(tmp_path), "--k", "4")
+    assert (found["result"]["k"], found["result"]["counts"]["responses"]) == (4, 24 * 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--k", "11"], "k = 11, but the submission has 10"),
+        (["--profile", "paper"], "there is no profile 'paper'"),
+        (["--resamples", "3"], "'--resamples'"),
+    ],
+)
+def test_wrong_options_end_with_status_2_and_write_nothing(
+    submission: Path, tmp_path: Path, options: list[str], says: str
+) -> None:
+    done = divbench("score", str(submission), "--profile", "lexical", "--out", str(tmp_path / "out"), *options)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_metrics_are_listed() -> None:
+    done = divbench("metrics", "--json")
+    assert [row["id"] for row in json.loads(done.stdout)] == [metric.id for metric in METRICS]
+    shown = divbench("metrics").stdout
+    assert all(metric.id in shown for metric in METRICS)

@@ -1,0 +1,67 @@
+"""The scripts of `benchmark/perf/` run at a small size and report what they say. How fast is not for tests to say."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmark.perf import lexical, memory
+from benchmark.profiles import find_profile
+from submissions.validate import validate
+
+
+def test_lexical_compares_both_implementations_on_the_same_sets() -> None:
+    found = lexical.compare(lexical.made_up_sets(count=40), rounds=2, data="made up")
+    assert (found.sets, len(found.plain_seconds), len(found.package_seconds)) == (40, 2, 2)
+    assert found.largest_difference <= lexical.TOLERANCE
+    assert found.ratio > 0
+
+
+def test_lexical_stops_where_the_values_differ_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lexical, "TOLERANCE", -1.0)
+    with pytest.raises(ValueError, match="the implementations differ by"):
+        lexical.compare(lexical.made_up_sets(count=3), rounds=1, data="made up")
+
+
+def test_made_up_sets_have_the_shape_of_dectests() -> None:
+    sets = lexical.made_up_sets(count=500)
+    words = [len(text.split()) for texts in sets for text in texts]
+    assert len(sets) == 500
+    assert {len(texts) for texts in sets} == {10}
+    assert 8 < sum(words) / len(words) < 10
+
+
+@pytest.mark.mirror
+def test_lexical_reads_all_of_dectest(mirror: Path) -> None:
+    sets = lexical.dectest_sets(mirror)
+    assert len(sets) == 985 + 994 + 1000
+    assert {len(texts) for texts in sets} == {10}
+    assert sum(lexical.package(sets)[0]) == pytest.approx(sum(lexical.plain(sets[:1])[0]), abs=1e-12)
+
+
+def test_lexical_prints_one_json_document(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DIVBENCH_MIRROR", raising=False)
+    options = ["--rounds", "1", "--sets", "50"]
+    lexical.main([*options, "--json"])
+    assert json.loads(capsys.readouterr().out)["sets"] == 50
+    lexical.main(options)
+    assert "ratio of the medians" in capsys.readouterr().out
+
+
+def test_memory_measures_a_real_run(capsys: pytest.CaptureFixture[str]) -> None:
+    memory.main(["--prompts", "70", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert (found["prompts"], found["responses"]) == (70, 700)
+    scored = [metric for metric in find_profile("lexical").metrics() if metric.reads != "reported"]
+    assert found["values"] == 70 * len(scored)
+    assert 30 < found["validate_peak_mb"] <= found["peak_mb"]
+
+
+def test_memorys_submission_is_the_same_each_time_and_valid(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        memory.write(tmp_path / name, 30)
+    reports = [validate(tmp_path / name, lambda name: memory.made_up_suite(30)) for name in ("one", "other")]
+    assert reports[0].submission is not None
+    assert reports[1].submission is not None
+    assert reports[0].submission.id == reports[1].submission.id
+    assert reports[0].counts.responses == 300

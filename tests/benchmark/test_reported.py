@@ -1,0 +1,82 @@
+"""Metrics of reported partitions: the published numbers recompute from the published rows."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmark.metrics.equivalence import distinct_k, utility_k
+from benchmark.metrics.metric import Unscorable
+from benchmark.scorer import first_k_reported
+from submissions.findings import Findings
+from submissions.importers import read_noveltybench
+from submissions.schema import Reported
+from tests.benchmark.helpers import golden
+
+PUBLISHED = golden("noveltybench_reported")
+
+
+def rows_of_system(mirror: Path, system: str) -> list[Reported]:
+    findings = Findings()
+    found = read_noveltybench(mirror / "noveltybench" / "submissions" / f"{system}.jsonl", findings)
+    assert not findings.refused()
+    assert len(found.reported) == 100
+    return [values for _, values in found.reported.values()]
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+@pytest.mark.mirror
+@pytest.mark.parametrize(("system", "published"), PUBLISHED["all_responses"].items())
+def test_published_means_and_rows_recompute(mirror: Path, system: str, published: dict[str, float]) -> None:
+    rows = rows_of_system(mirror, system)
+    assert {len(row.partition) for row in rows} == {published["k"]}
+    utilities = [utility_k(row, patience=0.8) for row in rows]
+    assert mean([distinct_k(row) for row in rows]) == pytest.approx(published["distinct"], abs=1e-6)
+    assert mean(utilities) == pytest.approx(published["utility"], abs=1e-6)
+    assert utilities == pytest.approx([row.utility for row in rows], abs=1e-9)  # the file's own, row by row
+
+
+@pytest.mark.mirror
+@pytest.mark.parametrize(("system", "published"), PUBLISHED["first_eight"].items())
+def test_published_means_of_the_first_eight_recompute(mirror: Path, system: str, published: dict[str, float]) -> None:
+    rows = [first_k_reported(row, 8) for row in rows_of_system(mirror, system)]
+    assert f"{mean([distinct_k(row) for row in rows]):.2f}" == f"{published['distinct']:.2f}"
+    assert f"{mean([utility_k(row, patience=0.8) for row in rows]):.3f}" == f"{published['utility']:.3f}"
+
+
+# Eq. 2 by hand for p = 0.5: weights 1, 1/2, 1/4 over 1.75.
+@pytest.mark.parametrize(
+    ("partition", "scores", "distinct", "utility"),
+    [
+        ((0, 1, 2), (4.0, 6.0, 8.0), 3, (4 + 3 + 2) / 1.75),
+        ((0, 0, 0), (7.0, 0.0, 0.0), 1, 7 / 1.75),
+        ((0, 1, 0), (10.0, 10.0, 0.0), 2, 15 / 1.75),
+        ((0,), (9.0,), 1, 9.0),
+    ],
+)
+def test_distinct_and_utility_by_hand(
+    partition: tuple[int, ...], scores: tuple[float, ...], distinct: int, utility: float
+) -> None:
+    reported = Reported(partition, scores, distinct, None)
+    assert distinct_k(reported) == distinct
+    assert utility_k(reported, patience=0.5) == pytest.approx(utility, abs=1e-12)
+
+
+@pytest.mark.parametrize(("patience", "expected"), [(0.0, 4.0), (1.0, 6.0)])
+def test_utility_at_the_ends_of_patience(patience: float, expected: float) -> None:
+    # A reader without patience sees the first answer only; one with all patience weighs each the same.
+    assert utility_k(Reported((0, 1, 2), (4.0, 6.0, 8.0), 3, None), patience) == pytest.approx(expected, abs=1e-12)
+
+
+def test_utility_is_missing_without_scores() -> None:
+    with pytest.raises(Unscorable, match="no reported scores"):
+        utility_k(Reported((0, 1), None, 2, None), patience=0.8)
+
+
+def test_the_first_k_keep_no_utility_of_all() -> None:
+    whole = Reported((0, 1, 0, 2), (5.0, 6.0, 0.0, 7.0), 3, 4.2)
+    assert first_k_reported(whole, 4) == whole
+    assert first_k_reported(whole, 3) == Reported((0, 1, 0), (5.0, 6.0, 0.0), 2, None)
+    assert first_k_reported(Reported((0, 1), None, 2, None), 1) == Reported((0,), None, 1, None)

@@ -1,0 +1,95 @@
+"""A scorer that is killed or runs out of disk, in a process of its own."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from submissions.store import Submission
+from tests.benchmark.helpers import ROOT, rows_of, submit, suite_of, text_classes
+
+PROMPTS = 130  # three shards, of 64, 64 and 2
+
+
+@pytest.fixture(scope="module")
+def submission(tmp_path_factory: pytest.TempPathFactory) -> Submission:
+    suite = suite_of(PROMPTS)
+    rows = rows_of(suite, k=5)
+    return submit(
+        tmp_path_factory.mktemp("made") / "in", suite, rows, [(r.prompt_id, text_classes(r.responses)) for r in rows]
+    )
+
+
+def run(submission: Submission, out: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.benchmark.run_scorer", str(submission.folder), str(out)]
+    return subprocess.run(
+        [*command, "--prompts", str(PROMPTS), *options], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+def finished(submission: Submission, out: Path, *options: str) -> dict[str, Any]:
+    done = run(submission, out, *options)
+    assert done.returncode == 0, done.stderr
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(submission: Submission, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """All files of a run that nothing disturbed."""
+    out = tmp_path_factory.mktemp("undisturbed")
+    report = finished(submission, out)
+    assert (report["recognised"], report["resumed"]) == (False, 0)
+    return tree(out)
+
+
+@pytest.mark.parametrize("prompts", [64, 128, 130])
+def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(
+    submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path, prompts: int
+) -> None:
+    assert run(submission, tmp_path, "--kill-after", str(prompts)).returncode == -signal.SIGKILL
+    assert not [path for path in tmp_path.iterdir() if not path.name.startswith(".")]  # no half result is on show
+    report = finished(submission, tmp_path)
+    assert (report["recognised"], report["resumed"]) == (False, prompts)
+    assert tree(tmp_path) == undisturbed
+    assert finished(submission, tmp_path)["recognised"]
+
+
+def test_a_run_may_be_killed_again_and_again(
+    submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path
+) -> None:
+    for prompts in ("64", "128"):
+        assert run(submission, tmp_path, "--kill-after", prompts).returncode == -signal.SIGKILL
+    assert finished(submission, tmp_path)["resumed"] == 128
+    assert tree(tmp_path) == undisturbed
+
+
+@pytest.mark.parametrize(("fails", "resumed"), [("the first shard", 0), ("the table, after all shards", PROMPTS)])
+def test_a_full_disk_leaves_older_results_as_they_were(
+    submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path, fails: str, resumed: int
+) -> None:
+    finished(submission, tmp_path, "--k", "2")
+    older = tree(tmp_path)
+    [table] = [len(data) for name, data in undisturbed.items() if name.endswith("per_prompt.parquet")]
+    largest_file = 1000 if fails == "the first shard" else table - 1
+    failed = run(submission, tmp_path, "--largest-file", str(largest_file))
+    assert failed.returncode == 1
+    assert "File too large" in failed.stderr
+    now = tree(tmp_path)
+    assert {name: now[name] for name in now if not name.startswith(".")} == older
+    assert finished(submission, tmp_path)["resumed"] == resumed
+    assert tree(tmp_path) == older | undisturbed
+
+
+def test_the_lexical_profile_loads_no_model_library(submission: Submission, tmp_path: Path) -> None:
+    modules = set(finished(submission, tmp_path, "--profile", "lexical")["modules"])
+    assert modules & {"torch", "transformers", "sentence_transformers", "datasets", "gradio"} == set()
+    assert modules >= {"sacrebleu", "rapidfuzz", "rouge_score"}  # so the list is of what was loaded

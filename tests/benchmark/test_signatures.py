@@ -1,0 +1,94 @@
+"""Whatever a number depends on stands in its signature, and the profiles say which metrics they can compute."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from benchmark.metrics import METRICS, Metric
+from benchmark.models.embedder import ALL_MINILM_L6_V2
+from benchmark.profiles import PROFILES, Profile, find_profile
+from benchmark.schema import Signature, sign
+from datasets_build.errors import ConfigurationError
+from datasets_build.schema import Suite
+from tests.benchmark.helpers import suite_of
+
+BY_ID = {metric.id: metric for metric in METRICS}
+OFFLINE = find_profile("offline")
+SUITE = suite_of(3)
+
+
+def signature(
+    metric: Metric = BY_ID["vendi_score"],
+    profile: Profile = OFFLINE,
+    suite: Suite = SUITE,
+    k: int = 10,
+    reported_by: str | None = None,
+) -> str:
+    return str(sign(metric, profile, suite, k, reported_by))
+
+
+def test_a_signature_is_one_line_that_names_everything() -> None:
+    assert signature() == (
+        "vendi_score|v:1|kernel:cosine|q:1|profile:offline"
+        f"|model:{ALL_MINILM_L6_V2.signature}|data:made-up@{SUITE.revision}|k:10|divbench:0.1"
+    )
+
+
+CHANGES: dict[str, Callable[[], str]] = {
+    "metric": lambda: signature(BY_ID["vendi_score_q2"]),
+    "version": lambda: signature(replace(BY_ID["vendi_score"], version=2)),
+    "parameter": lambda: signature(replace(BY_ID["vendi_score"], parameters={"q": "3", "kernel": "cosine"})),
+    "profile": lambda: signature(profile=replace(OFFLINE, name="other")),
+    "weights": lambda: signature(profile=replace(OFFLINE, embedder=replace(ALL_MINILM_L6_V2, sha256="0" * 64))),
+    "token limit": lambda: signature(profile=replace(OFFLINE, embedder=replace(ALL_MINILM_L6_V2, max_tokens=128))),
+    "prompts": lambda: signature(suite=suite_of(4)),
+    "a prompt's text": lambda: signature(
+        suite=replace(SUITE, prompts=(replace(SUITE.prompts[0], prompt="Say it."), *SUITE.prompts[1:]))
+    ),
+    "order of prompts": lambda: signature(suite=replace(SUITE, prompts=SUITE.prompts[::-1])),
+    "k": lambda: signature(k=9),
+    "package": lambda: str(replace(sign(BY_ID["vendi_score"], OFFLINE, SUITE, 10, None), divbench="0.2")),
+}
+
+
+@pytest.mark.parametrize("changed", CHANGES)
+def test_whatever_changes_a_number_changes_its_signature(changed: str) -> None:
+    assert CHANGES[changed]() != signature()
+
+
+def test_reported_numbers_name_who_reported_them() -> None:
+    metric = BY_ID["distinct_k_reported"]
+    made = {signature(metric, reported_by=who) for who in (None, "a judge", "another judge")}
+    assert len(made) == 3
+    assert "|reported-by:not stated|" in signature(metric)
+    assert "reported-by" not in signature(reported_by="a judge")
+
+
+def test_only_numbers_that_a_model_made_name_it() -> None:
+    named = {metric.id for metric in METRICS if "|model:" in signature(metric)}
+    assert named == {metric.id for metric in METRICS if metric.reads == "embeddings"}
+
+
+def test_no_two_metrics_share_a_signature() -> None:
+    assert len({signature(metric) for metric in METRICS}) == len(METRICS)
+
+
+def test_the_order_of_parameters_does_not_show() -> None:
+    metric = replace(BY_ID["vendi_score"], parameters={"kernel": "cosine", "q": "1"})
+    assert signature(metric) == signature(replace(metric, parameters={"q": "1", "kernel": "cosine"}))
+    assert isinstance(sign(metric, OFFLINE, SUITE, 10, None), Signature)
+
+
+def test_a_profile_computes_what_it_has_the_models_for() -> None:
+    assert find_profile("offline").metrics() == METRICS
+    texts_alone = find_profile("lexical").metrics()
+    assert texts_alone == tuple(metric for metric in METRICS if metric.reads != "embeddings")
+    assert len(texts_alone) < len(METRICS)
+
+
+def test_profiles_are_found_by_their_unique_names() -> None:
+    assert len({profile.name for profile in PROFILES}) == len(PROFILES)
+    assert [find_profile(profile.name) for profile in PROFILES] == list(PROFILES)
+    with pytest.raises(ConfigurationError, match=r"no profile 'paper'.*lexical, offline"):
+        find_profile("paper")

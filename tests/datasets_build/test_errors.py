@@ -1,0 +1,42 @@
+"""Errors carry what their reader needs: what is wrong, what to do, and an exit status."""
+
+from pathlib import Path
+
+import pytest
+
+from datasets_build.errors import ConfigurationError, DivBenchError, InputError, MissingExtra, need
+
+
+def test_need_gives_the_module_that_is_there() -> None:
+    assert need("json.decoder", "score").__name__ == "json.decoder"
+
+
+@pytest.mark.parametrize("module", ["nothing_of_that_name", "nothing_of_that_name.deeper"])
+def test_need_names_the_extra_that_is_missing(module: str) -> None:
+    with pytest.raises(MissingExtra) as caught:
+        need(module, "board")
+    assert caught.value.message == f"{module} is not installed"
+    assert "pip install 'divbench[board]'" in caught.value.mend
+    assert caught.value.exit_status == 2
+
+
+def test_need_does_not_blame_the_extra_for_a_broken_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The library is installed; what it imports is not. To install the extra again would mend nothing.
+    (tmp_path / "installed_but_broken.py").write_text("import nothing_of_that_name\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="nothing_of_that_name"):
+        need("installed_but_broken", "score")
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"), [(DivBenchError, 2), (InputError, 1), (ConfigurationError, 2), (MissingExtra, 2)]
+)
+def test_each_error_has_its_exit_status_and_its_json(kind: type[DivBenchError], status: int) -> None:
+    error = kind("it is wrong", "mend it")
+    assert error.exit_status == status
+    assert str(error) == "it is wrong (mend it)"
+    assert error.as_json() == {"error": {"kind": kind.__name__, "message": "it is wrong", "mend": "mend it"}}
+
+
+def test_an_error_without_a_mend_says_only_what_is_wrong() -> None:
+    assert str(InputError("it is wrong")) == "it is wrong"

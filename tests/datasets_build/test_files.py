@@ -1,0 +1,184 @@
+"""A file is whole or not there, whatever happens while it is written; a hash depends on the content alone."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datasets_build.files import (
+    canonical_json,
+    content_id,
+    readable_json,
+    sha256_of,
+    whole_file,
+    whole_folder,
+    write_text,
+)
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text("aé☃𝄞"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab", max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+class Stopped(Exception):
+    """Ends a block in the midst of writing."""
+
+
+def test_the_hash_of_a_file_is_that_of_its_bytes(tmp_path: Path) -> None:
+    (tmp_path / "abc").write_bytes(b"abc")
+    assert (
+        sha256_of(tmp_path / "abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    )  # FIPS 180-4
+
+
+def test_canonical_json_sorts_keys_leaves_no_spaces_and_writes_letters_as_they_are() -> None:
+    assert canonical_json({"b": [1, None], "a": "é"}) == '{"a":"é","b":[1,null]}'.encode()
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), [-float("inf")]])
+@pytest.mark.parametrize("write", [canonical_json, readable_json])
+def test_what_json_does_not_have_is_not_written(write: Callable[[object], object], value: object) -> None:
+    with pytest.raises(ValueError, match="Out of range float values"):
+        write(value)
+
+
+@given(JSON)
+def test_the_id_of_a_value_does_not_depend_on_the_order_of_its_keys(value: object) -> None:
+    one = {"x": value, "y": 1}
+    other = {"y": 1, "x": value}
+    assert content_id(one) == content_id(other)
+    assert content_id(one) != content_id({"x": value, "y": 2})
+
+
+def test_the_id_of_a_value_is_the_same_in_every_process() -> None:
+    # The hash of strings differs from process to process, that of content must not: ids are published.
+    code = "from datasets_build.files import content_id; print(content_id({'é': [1, 2.5, None], 'a': 'b'}))"
+    ids = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert ids == {content_id({"é": [1, 2.5, None], "a": "b"}) + "\n"}
+    assert content_id([]) == "4f53cda18c2baa0c"  # the first digits of SHA-256 of "[]"
+
+
+def test_a_whole_file_takes_its_name_at_the_end_and_can_be_read_by_all(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with whole_file(path) as temporary:
+        assert temporary.parent == tmp_path
+        temporary.write_text("new")
+        assert not path.exists()
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_exception_in_the_block_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def write_half() -> None:
+        with whole_file(path) as temporary:
+            temporary.write_text("half of the n")
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        write_half()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_text_is_written_as_utf8_with_plain_newlines(tmp_path: Path) -> None:
+    write_text(tmp_path / "file", "é\r\n☃\n")
+    assert (tmp_path / "file").read_bytes() == "é\r\n☃\n".encode()
+
+
+def test_a_whole_folder_takes_its_name_at_the_end_and_makes_its_parents(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b"
+    with whole_folder(path) as temporary:
+        (temporary / "file").write_text("new")
+        assert not path.exists()
+    assert (path / "file").read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o755
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_an_exception_in_the_block_leaves_no_folder(tmp_path: Path) -> None:
+    def write_half() -> None:
+        with whole_folder(tmp_path / "folder") as temporary:
+            (temporary / "file").write_text("half")
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        write_half()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_whole_folder_may_take_the_place_of_an_empty_one(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with whole_folder(tmp_path / "folder") as temporary:
+        (temporary / "file").write_text("new")
+    assert (tmp_path / "folder" / "file").read_text() == "new"
+
+
+def test_a_folder_with_content_is_never_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "folder"
+    path.mkdir()
+    (path / "file").write_text("old")
+    with pytest.raises(FileExistsError, match="exists and is not empty"), whole_folder(path) as temporary:
+        (temporary / "file").write_text("new")
+    assert (path / "file").read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+# A limit on the size of a file fails as a full disk does: in the midst of a write, with an error from the system.
+LIMIT = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))"
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ("write_text(path, 'n' * 100_000)", "File too large"),
+        (
+            "with whole_file(path) as t: t.write_bytes(b'n' * 4096); t.open('ab').write(b'n' * 100_000)",
+            "File too large",
+        ),
+    ],
+)
+def test_a_disk_that_is_full_leaves_the_old_file_and_nothing_else(tmp_path: Path, body: str, error: str) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    code = (
+        f"import sys; from pathlib import Path; from datasets_build.files import *; {LIMIT}\npath = Path(sys.argv[1])\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code + body, path], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert error in ended.stderr
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_process_that_is_killed_while_it_writes_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    code = (
+        "import os, signal, sys; from pathlib import Path; from datasets_build.files import whole_file\n"
+        "with whole_file(Path(sys.argv[1])) as temporary:\n"
+        "    temporary.write_text('half'); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, path], capture_output=True, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert path.read_text() == "old"

@@ -1,0 +1,143 @@
+"""Suites are read from checked bytes, or it is said why not and what to do."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from datasets_build.errors import ConfigurationError, DivBenchError, InputError
+from datasets_build.files import sha256_of
+from datasets_build.load import MIRROR_VARIABLE, find_source, load_suite, locate, mirror_folder
+from datasets_build.schema import PROMPTS, Suite, conform
+from datasets_build.sources import DATASETS, Source
+from datasets_build.sources.noveltybench import CURATED
+
+# Published results name it: it changes only when a prompt does, and that is to be seen in a review.
+DEMO_REVISION = "02e65b3b7285"
+
+
+def table_of(suite: Suite) -> list[dict[str, object]]:
+    rows = [
+        {"prompt_id": p.prompt_id, "category": p.category, "prompt": p.prompt, "paraphrases": list(p.paraphrases)}
+        for p in suite.prompts
+    ]
+    return conform(rows, PROMPTS, suite.name).to_pylist()
+
+
+def test_the_demo_suite_has_four_prompts_of_each_of_six_categories() -> None:
+    suite = load_suite("demo")
+    assert [p.prompt_id for p in suite.prompts] == [f"demo-{i:02}" for i in range(24)]
+    assert sorted(Counter(p.category for p in suite.prompts).values()) == [4] * 6
+    assert len({p.prompt for p in suite.prompts}) == 24
+    assert len(table_of(suite)) == 24
+
+
+def test_the_demo_suite_says_that_it_is_no_benchmark() -> None:
+    assert "not for measuring models" in load_suite("demo").title
+
+
+def test_the_revision_of_the_demo_suite_is_stable() -> None:
+    assert load_suite("demo").revision == DEMO_REVISION
+
+
+def test_the_demo_suite_needs_no_mirror(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(MIRROR_VARIABLE, str(tmp_path / "nowhere"))
+    assert load_suite("demo").revision == DEMO_REVISION
+
+
+@pytest.mark.mirror
+def test_noveltybench_curated_is_read_from_the_mirror(mirror: Path) -> None:
+    suite = load_suite("noveltybench-curated", mirror)
+    assert suite.name == "noveltybench-curated"
+    assert len(suite.by_id) == len(suite.prompts) == 100
+    assert {p.prompt_id for p in suite.prompts} == {f"curated-{i}" for i in range(100)}
+    assert sorted(Counter(p.category for p in suite.prompts).values(), reverse=True) == [28, 23, 20, 15, 7, 7]
+    assert {len(p.paraphrases) for p in suite.prompts} == {10}
+    assert len(table_of(suite)) == 100
+
+
+@pytest.mark.mirror
+def test_the_demo_suite_has_the_categories_of_noveltybench(mirror: Path) -> None:
+    curated = {p.category for p in load_suite("noveltybench-curated", mirror).prompts}
+    assert {p.category for p in load_suite("demo").prompts} == curated
+
+
+@pytest.mark.mirror
+def test_the_variable_names_the_mirror(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MIRROR_VARIABLE, str(mirror))
+    assert load_suite("noveltybench-curated") == load_suite("noveltybench-curated", mirror)
+
+
+def test_a_given_mirror_comes_before_the_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(MIRROR_VARIABLE, "elsewhere")
+    assert mirror_folder(tmp_path) == tmp_path
+    assert mirror_folder() == Path("elsewhere")
+    monkeypatch.setenv(MIRROR_VARIABLE, "")
+    assert mirror_folder() is None
+
+
+def test_an_unknown_suite_is_refused_with_the_names_of_the_known_ones() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        find_source("novelty")
+    assert caught.value.message == "there is no suite 'novelty'"
+    assert "demo, noveltybench-curated" in caught.value.mend
+
+
+def refusal(mirror: Path | None) -> DivBenchError:
+    with pytest.raises(DivBenchError) as caught:
+        load_suite("noveltybench-curated", mirror)
+    return caught.value
+
+
+def test_without_a_mirror_it_is_said_what_to_fetch_and_where_to_put_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
+    error = refusal(None)
+    assert type(error) is ConfigurationError
+    assert "noveltybench-curated does not ship with the package, and no mirror is named" in error.message
+    for part in (CURATED.url, CURATED.path, "--mirror", MIRROR_VARIABLE):
+        assert part in error.mend
+
+
+def test_a_mirror_without_the_file_is_refused_with_its_path(tmp_path: Path) -> None:
+    error = refusal(tmp_path)
+    assert type(error) is ConfigurationError
+    assert error.message == f"the mirror has no file {tmp_path / CURATED.path}"
+    assert CURATED.url in error.mend
+
+
+@pytest.mark.parametrize("content", [b"", b"not even JSON", b'{"id": "curated-0"}\n'])
+def test_a_file_of_other_bytes_is_refused_before_it_is_parsed(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / CURATED.path
+    path.parent.mkdir()
+    path.write_bytes(content)
+    error = refusal(tmp_path)
+    assert type(error) is InputError
+    assert f"{path} is not the pinned file: SHA-256 {sha256_of(path)}, wanted {CURATED.sha256}" == error.message
+    assert error.mend == f"fetch {CURATED.url} again"
+
+
+@pytest.mark.mirror
+def test_one_changed_byte_is_enough(mirror: Path, tmp_path: Path) -> None:
+    content = (mirror / CURATED.path).read_bytes()
+    path = tmp_path / CURATED.path
+    path.parent.mkdir()
+    path.write_bytes(content.replace(b"girl", b"gurl", 1))
+    assert "is not the pinned file" in refusal(tmp_path).message
+
+
+@pytest.mark.parametrize("source", DATASETS, ids=lambda source: source.name)
+def test_each_source_is_pinned_or_in_the_package_and_says_whom_to_cite(source: Source) -> None:
+    if source.bundled:
+        assert locate(source).is_file()
+        assert not source.sha256
+    else:
+        assert len(source.sha256) == 64
+        assert source.url.startswith("https://")
+        assert "/main/" not in source.url  # a branch moves, a commit does not
+    assert all((source.licence, source.citation, source.title))
+
+
+def test_a_source_can_be_found_in_a_list_of_ones_own() -> None:
+    mine = replace(CURATED, name="mine")
+    assert find_source("mine", (mine,)) is mine

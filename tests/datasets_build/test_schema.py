@@ -1,0 +1,69 @@
+"""The border check lets through exactly the schema; a suite's revision changes with all that a result depends on."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from datasets_build.errors import InputError
+from datasets_build.schema import PROMPTS, Prompt, Suite, conform
+
+ROW: dict[str, Any] = {"prompt_id": "p-1", "category": "Odd", "prompt": "Say it.", "paraphrases": ["Speak."]}
+SUITE = Suite(
+    "s", "Suite", (Prompt("a", "Odd", "Say a.", ("Speak a.",)), Prompt("b", "Even", "Say b."), Prompt("c", "Odd", "c?"))
+)
+
+
+def test_rows_of_the_schema_pass_unchanged() -> None:
+    table = conform(iter([ROW, ROW | {"prompt_id": "p-2", "paraphrases": []}]), PROMPTS, "here")
+    assert table.schema == PROMPTS
+    assert table.to_pylist() == [ROW, ROW | {"prompt_id": "p-2", "paraphrases": []}]
+
+
+def test_no_rows_make_an_empty_table_of_the_schema() -> None:
+    assert conform([], PROMPTS, "here").schema == PROMPTS
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        pytest.param(
+            {"promt" if key == "prompt" else key: value for key, value in ROW.items()},
+            r"here, row 2: fields lacking \['prompt'\], unknown \['promt'\]",
+            id="misspelt",
+        ),
+        pytest.param(ROW | {"more": 1}, r"row 2: fields lacking \[\], unknown \['more'\]", id="one-more"),
+        pytest.param(ROW | {"prompt": None}, "here, row 2, field prompt: null", id="null"),
+        pytest.param(ROW | {"paraphrases": None}, "row 2, field paraphrases: null", id="null-list"),
+        pytest.param(ROW | {"prompt": 5}, r"row 2, field prompt: .*'int'.*\(wanted string\)", id="number"),
+        pytest.param(ROW | {"paraphrases": 5}, "row 2, field paraphrases: .*not a sequence", id="no-list"),
+        pytest.param(ROW | {"paraphrases": [5]}, r"row 2, field paraphrases: .*\(wanted list<", id="list-of-numbers"),
+        pytest.param(ROW | {"category": "\ud800"}, "row 2, field category: .*surrogates not allowed", id="surrogate"),
+    ],
+)
+def test_a_row_that_is_not_of_the_schema_is_refused_by_row_and_field(row: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        conform([ROW, row], PROMPTS, "here")
+
+
+@pytest.mark.parametrize("change", ["prompt_id", "category", "prompt"])
+def test_the_revision_changes_with_each_text(change: str) -> None:
+    changed: dict[str, Any] = {change: "other"}
+    other = Suite("s", "Suite", (SUITE.prompts[0], replace(SUITE.prompts[1], **changed), SUITE.prompts[2]))
+    assert other.revision != SUITE.revision
+
+
+def test_the_revision_changes_with_the_order_the_number_and_the_paraphrases() -> None:
+    a, b, c = SUITE.prompts
+    orders = [(a, b, c), (b, a, c), (a, b), (replace(a, paraphrases=()), b, c), (replace(a, paraphrases=("x",)), b, c)]
+    assert len({Suite("s", "Suite", order).revision for order in orders}) == len(orders)
+
+
+def test_the_revision_does_not_depend_on_what_the_suite_is_called() -> None:
+    assert Suite("t", "Other", SUITE.prompts).revision == SUITE.revision
+    assert len(SUITE.revision) == 12
+
+
+def test_prompts_are_found_by_id_and_know_their_place() -> None:
+    assert SUITE.by_id["b"].prompt == "Say b."
+    assert SUITE.position == {"a": 0, "b": 1, "c": 2}

@@ -1,0 +1,210 @@
+"""The front door, as people and programs meet it: exit status, one JSON document on stdout, nothing heavy imported."""
+
+import signal
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from leaderboard.cli import COMMANDS
+from tests.conftest import RUN, divbench, document, import_demo, write_toy
+from tests.submissions.conftest import change_manifest
+
+HEAVY = {
+    "torch",
+    "datasets",
+    "gradio",
+    "transformers",
+    "sentence_transformers",
+    "pandas",
+    "pyarrow",
+    "sklearn",
+    "scipy",
+}
+
+
+def heavy_imports(code: str, *arguments: str) -> tuple[set[str], str]:
+    """The heavy libraries among the modules that a program has imported when it ends, and what it printed."""
+    listing = f"import sys\ntry:\n    {code}\nexcept SystemExit: pass\nprint('\\n', *sys.modules, file=sys.stderr)"
+    ended = divbench(*arguments, code=listing)
+    assert ended.returncode == 0, ended.stderr
+    modules = ended.stderr.splitlines()[-1].split()
+    assert "sys" in modules
+    return HEAVY & set(modules), ended.stdout
+
+
+def test_help_names_every_command_and_imports_nothing_heavy() -> None:
+    heavy, printed = heavy_imports(RUN, "--help")
+    assert heavy == set()
+    assert all(f" {name} " in printed for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_explains_itself_and_imports_nothing_heavy(name: str) -> None:
+    heavy, printed = heavy_imports(RUN, name, "--help")
+    assert heavy == set()
+    assert f"Usage: divbench {name}" in printed
+
+
+@pytest.mark.parametrize("package", ["datasets_build", "submissions", "benchmark", "leaderboard"])
+def test_importing_a_package_imports_nothing_heavy(package: str) -> None:
+    assert heavy_imports(f"import {package}")[0] == set()
+
+
+def test_a_heavy_import_would_be_seen() -> None:
+    assert heavy_imports("import pyarrow")[0] == {"pyarrow"}
+
+
+def test_importing_a_submission_needs_no_model_library(demo_file: Path) -> None:
+    arguments = ["submission", "import", str(demo_file), "--from", "jsonl", "--suite", "demo", "--name", "n"]
+    heavy, _ = heavy_imports(RUN, *arguments, "--submitter", "me", "--out", str(demo_file.parent / "out"))
+    assert (demo_file.parent / "out" / "manifest.json").is_file()
+    assert "pyarrow" in heavy
+    assert heavy <= {"pyarrow", "pandas"}  # pyarrow looks for pandas by itself
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    ended = divbench("--version")
+    assert (ended.returncode, ended.stdout.strip(), ended.stderr) == (0, version("divbench"), "")
+
+
+def test_the_installed_command_is_the_same() -> None:
+    script = Path(sys.executable).parent / "divbench"
+    if not script.exists():
+        pytest.skip("the package is not installed beside this Python")
+    ended = subprocess.run([script, "--version"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout.strip()) == (0, version("divbench"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no-such-command"], "No such command 'no-such-command'"),
+        (["submission", "no-such-command"], "No such command 'no-such-command'"),
+        (["submission", "validate"], "Missing argument"),
+        (["submission", "validate", "x", "--no-such-option"], "No such option"),
+        (["submission", "import", "x", "--from", "csv"], "Invalid value for '--from'"),
+        (["data", "list", "more"], "unexpected extra argument"),
+        ([], "Usage: divbench"),
+        (["submission"], "Usage: divbench submission"),
+    ],
+    ids=lambda value: " ".join(value) or "nothing" if isinstance(value, list) else "",
+)
+def test_wrong_usage_exits_2_and_says_why(arguments: list[str], message: str) -> None:
+    ended = divbench(*arguments)
+    assert ended.returncode == 2
+    assert message in ended.stderr + ended.stdout
+    assert "Traceback" not in ended.stderr
+
+
+def test_success_exits_0_and_prints_for_people(demo_file: Path) -> None:
+    ended = import_demo(demo_file)
+    assert ended.returncode == 0
+    for part in ("Accepted: mine as ", "suite demo, k = 2", "24 prompts, 48 responses", "Next: divbench score "):
+        assert part in ended.stdout
+    assert ended.stderr == ""
+
+
+def test_success_as_json_is_one_document(demo_file: Path) -> None:
+    ended = import_demo(demo_file, "--json")
+    made = document(ended)
+    assert ended.returncode == 0
+    assert (made["errors"], made["warnings"], made["problems"], made["fields_not_used"]) == (0, 0, [], [])
+    assert made["folder"] == str(demo_file.parent / "out")
+
+    checked = divbench("submission", "validate", demo_file.parent / "out", "--json")
+    assert checked.returncode == 0
+    found = document(checked)
+    assert (found["accepted"], found["id"]) == (True, made["id"])
+    assert (found["counts"]["prompts"], found["counts"]["responses"]) == (24, 48)
+
+
+def test_a_refused_import_exits_1_and_lists_every_problem(demo_file: Path) -> None:
+    lines = demo_file.read_text().splitlines()
+    demo_file.write_text("\n".join([lines[0], "{", '{"prompt_id": "demo-02", "responses": [null, 1]}', *lines[3:]]))
+    ended = import_demo(demo_file)
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    for part in ("not JSON", "responses[0]", "responses[1]", "3 errors, 0 warnings", "is refused: 3 problems"):
+        assert part in ended.stderr
+    assert not (demo_file.parent / "out").exists()
+
+    ended = import_demo(demo_file, "--json")
+    made = document(ended)
+    assert ended.returncode == 1
+    assert made["error"]["kind"] == "Refused"
+    assert [(p["row"], p["field"]) for p in made["problems"]] == [(2, None), (3, "responses[0]"), (3, "responses[1]")]
+    assert (made["errors"], made["by_check"]) == (3, {"json": 3})
+    assert sorted(path.name for path in demo_file.parent.iterdir()) == ["in.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "message"),
+    [
+        (["submission", "validate", "nowhere"], "ConfigurationError", "there is no folder nowhere"),
+        (["submission", "baseline", "x", "--kind", "worst", "--out", "y"], "ConfigurationError", "no baseline 'worst'"),
+        (["score", "nowhere"], "ConfigurationError", "there is no folder nowhere"),
+        (["board", "export", "--results", "nowhere"], "ConfigurationError", "nowhere"),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "",
+)
+def test_a_wrong_configuration_exits_2(arguments: list[str], kind: str, message: str, tmp_path: Path) -> None:
+    ended = divbench(*arguments, "--json", code=f"import os; os.chdir({str(tmp_path)!r}); {RUN}")
+    made = document(ended)
+    assert ended.returncode == 2
+    assert made["error"]["kind"] == kind
+    assert message in made["error"]["message"]
+    assert made["error"]["mend"]
+    assert message in ended.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_suite_without_a_mirror_exits_2_and_says_what_to_do(tmp_path: Path) -> None:
+    folder = change_manifest(write_toy(tmp_path / "toy"), suite="noveltybench-curated")
+    ended = divbench("submission", "validate", folder)
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert "DIVBENCH_MIRROR" in ended.stderr
+
+
+def test_the_suites_are_listed_with_what_they_lack() -> None:
+    made = document(divbench("data", "list", "--json"))
+    assert [(row["name"], row["at_hand"], row["prompts"]) for row in made] == [
+        ("demo", True, 24),
+        ("noveltybench-curated", False, None),
+    ]
+    assert "no mirror is named" in made[1]["why"]
+    ended = divbench("data", "list")
+    assert ended.returncode == 0
+    assert "not at hand" in ended.stdout
+
+
+@pytest.mark.mirror
+def test_the_suites_of_a_mirror_are_at_hand(mirror: Path) -> None:
+    made = document(divbench("data", "list", "--json", DIVBENCH_MIRROR=str(mirror)))
+    assert [(row["at_hand"], row["prompts"]) for row in made] == [(True, 24), (True, 100)]
+
+
+def test_an_interrupted_command_says_that_it_can_go_on() -> None:
+    code = (
+        "import leaderboard.cli as cli, submissions.validate as v, os, signal\n"
+        "v.validate = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT)\n"
+        "cli.main()"
+    )
+    ended = divbench("submission", "validate", ".", code=code)
+    assert ended.returncode == 128 + signal.SIGINT
+    assert "interrupted" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_file_that_the_system_refuses_exits_2_with_its_name(tmp_path: Path, demo_file: Path) -> None:
+    (tmp_path / "taken").write_text("a file")
+    ended = divbench(
+        "submission", "import", demo_file, "--from", "jsonl", "--suite", "demo", "--name", "n", "--submitter", "me",
+        "--out", tmp_path / "taken" / "out", "--json",
+    )  # fmt: skip
+    assert ended.returncode == 2
+    assert "taken" in document(ended)["error"]["message"]
+    assert "Traceback" not in ended.stderr
