@@ -1,0 +1,58 @@
+"""Synthetic response sets whose structure is known, so that a metric can be tried on what it ought to see.
+
+Three splits, made by rule from our own word banks; nothing is downloaded:
+
+- `scenarios` (25 sets of 10): noise, incoherent multi-mode, coherent multi-mode, one mode, mixed; `structures.py`
+- `mode_count` (200 sets of 12): exactly m = 1 to 10 formats out of 67, on one prompt; `mode_count.py`
+- `pos_pattern` (40 sets of 40): one part-of-speech pattern against the same words without it; `pos_pattern.py`
+
+The designs are those of the D_Can paper (arXiv:2606.01811, appendix B); each file says where it departs from them. The
+same seed gives the same rows on every machine. A changed word, bank or order changes rows: then `VERSION` changes too.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from datasets_build.errors import ConfigurationError
+from datasets_build.scenarios import mode_count, pos_pattern, structures
+
+VERSION: str = "1.0.0"
+SEED: int = 0
+
+_ROWS: dict[str, Callable[[int], Iterator[dict[str, Any]]]] = {
+    "scenarios": structures.rows,
+    "mode_count": mode_count.rows,
+    "pos_pattern": pos_pattern.rows,
+}
+SPLITS: tuple[str, ...] = tuple(_ROWS)
+
+SCHEMA = pa.schema(
+    [
+        pa.field("set_id", pa.string(), nullable=False),
+        pa.field("context", pa.string(), nullable=False),
+        pa.field("responses", pa.list_(pa.string()), nullable=False),
+        pa.field("family", pa.string(), nullable=False),
+        pa.field("modes", pa.int32()),  # null where no number is true: noise, mixed, scrambled
+        pa.field("mode_of", pa.list_(pa.int32())),  # of each response; null where `modes` is
+        pa.field("draw", pa.int32(), nullable=False),
+    ]
+)
+
+__all__ = ["SCHEMA", "SEED", "SPLITS", "VERSION", "rows"]
+
+
+def rows(split: str, seed: int = SEED) -> Iterator[dict[str, Any]]:
+    """The rows of one split, each with the fields of `SCHEMA`.
+
+    Args:
+        split: One of `SPLITS`.
+        seed: Of all random draws. Every set has a stream of its own.
+
+    Raises:
+        ConfigurationError: There is no such split.
+    """
+    if split not in _ROWS:
+        raise ConfigurationError(f"no split {split!r}", f"one of {', '.join(SPLITS)}")
+    return _ROWS[split](seed)
