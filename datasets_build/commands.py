@@ -1,50 +1,296 @@
-"""`divbench data`: which suites there are."""
+"""`divbench data`: list, build, info, verify, card, publish, pull, solution-pairs."""
+
+from pathlib import Path
+from typing import Annotated, Any, Optional
 
 import typer
 
-from datasets_build.console import JsonOption, out, print_json, table
+from datasets_build.console import JsonOption, err, out, print_json, progress, table
 
-app = typer.Typer(no_args_is_help=True, help="The suites of prompts that submissions answer.")
+app = typer.Typer(no_args_is_help=True, help="The datasets: what there is, building, checking, publishing, fetching.")
 
-
-@app.callback()
-def _group() -> None:
-    """Keeps `list` a sub-command while it is the only one."""
+Names = Annotated[
+    Optional[list[str]],  # noqa: UP045 - typer reads it
+    typer.Argument(help="Datasets, such as mcdiv; else all."),
+]
+Out = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--out", help="The folder of built datasets; else one in the user's cache. [env: DIVBENCH_HOME]"),
+]
+Mirror = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(help="A folder with the released files, for work without a network. [env: DIVBENCH_MIRROR]"),
+]
+Token = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(envvar="HF_TOKEN", show_envvar=True, help="Of the Hub; else who is logged in."),
+]
 
 
 @app.command("list")
-def list_suites(json: JsonOption = False) -> None:
-    """List the suites: prompts, revision, licence, and whether their files are at hand.
-
-    A suite that does not ship with the package is read from a mirror: a folder named by DIVBENCH_MIRROR.
-    """
-    from datasets_build.errors import DivBenchError
-    from datasets_build.load import load_suite
+def list_datasets(destination: Out = None, json: JsonOption = False) -> None:
+    """List the datasets: splits, rows, licence, where from, built or not; and the suites of prompts among them."""
+    from datasets_build.build import read_manifest
+    from datasets_build.errors import InputError
+    from datasets_build.load import SUITES, data_folder
     from datasets_build.sources import DATASETS
 
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     for source in DATASETS:
-        row: dict[str, object] = {
-            "name": source.name,
-            "title": source.title,
-            "licence": source.licence,
-            "citation": source.citation,
-        }
-        try:
-            suite = load_suite(source.name)
-            rows.append(row | {"prompts": len(suite.prompts), "revision": suite.revision, "at_hand": True, "why": ""})
-        except DivBenchError as error:
-            rows.append(row | {"prompts": None, "revision": None, "at_hand": False, "why": str(error)})
+        for config in source.configs:
+            folder = data_folder(destination) / "data" / config.name
+            built, revision = "no", None
+            if folder.is_dir():
+                try:
+                    revision = read_manifest(folder).revision
+                    built = "yes" if read_manifest(folder).version == source.version else "older version"
+                except InputError:
+                    built = "damaged"
+            rows.append(
+                {
+                    "name": config.name,
+                    "about": config.about,
+                    "splits": {split.name: split.count for split in config.splits},
+                    "rows": sum(split.count for split in config.splits),
+                    "source": source.name,
+                    "paper": source.paper or "our own",
+                    "licence": source.licence,
+                    "version": source.version,
+                    "generated_here": not source.files,
+                    "built": built,
+                    "revision": revision,
+                    "suites": [s.name for s in SUITES if s.config == config.name],
+                }
+            )
     if json:
         print_json(rows)
         return
-    shown = table("Suites", "name", "prompts", "revision", "licence", "title", numbers=("prompts",))
+    shown = table(
+        "Datasets", "name", "splits", "rows", "built", "from", "licence", "suites", numbers=("splits", "rows")
+    )
     for row in rows:
-        shown.add_row(
-            str(row["name"]),
-            str(row["prompts"] or "-"),
-            str(row["revision"] or "not at hand"),
-            str(row["licence"]),
-            f"{row['title']}{'' if row['at_hand'] else ': ' + str(row['why'])}",
-        )
+        where = "generated here" if row["generated_here"] else row["paper"]
+        splits, suites = str(len(row["splits"])), ", ".join(row["suites"])
+        shown.add_row(row["name"], splits, f"{row['rows']:,}", row["built"], where, row["licence"], suites)
     out().print(shown)
+
+
+@app.command()
+def build(
+    names: Names = None,
+    mirror: Mirror = None,
+    destination: Out = None,
+    json: JsonOption = False,
+) -> None:
+    """Build datasets: checked sources to Parquet with a manifest. The same sources give the same bytes.
+
+    Without a mirror, released files are downloaded from pinned addresses, with retries, and kept. Every file is checked
+    by its SHA-256. What is generated here needs neither.
+    """
+    from datasets_build.build import build as run
+    from datasets_build.build import find_config
+    from datasets_build.download import Fetcher
+    from datasets_build.load import data_folder
+
+    chosen = [find_config(name) for name in names or _all()]
+    made = []
+    with progress() as bar:
+        for source, config in chosen:
+            task = bar.add_task(config.name, total=sum(split.count for split in config.splits))
+            fetch = Fetcher(
+                source,
+                mirror,
+                progress=lambda path, size: bar.update(task, description=f"{config.name}: {path}"),  # noqa: B023
+            )
+            folder = data_folder(destination)
+            manifest = run(source, config, folder, fetch, lambda split, n: bar.advance(task, n))  # noqa: B023
+            bar.update(task, description=config.name)
+            made.append(manifest)
+    if json:
+        print_json([manifest.model_dump(mode="json") for manifest in made])
+        return
+    shown = table("Built", "name", "rows", "bytes", "revision", "left out", numbers=("rows", "bytes"))
+    for manifest in made:
+        rows = sum(split.rows for split in manifest.splits.values())
+        size = sum(split.bytes for split in manifest.splits.values())
+        left_out = ", ".join(
+            f"{n} of {s}: {why}" for s, counts in manifest.dropped.items() for why, n in counts.items()
+        )
+        shown.add_row(manifest.config, f"{rows:,}", f"{size:,}", manifest.revision, left_out)
+    out().print(shown)
+    for manifest in made:
+        if manifest.absent:
+            text = f"{manifest.config}: without {', '.join(manifest.absent)}; columns from there are null"
+            err().print(text, style="yellow", markup=False)
+    out().print(f"in {data_folder(destination)}", markup=False)
+
+
+@app.command()
+def info(
+    name: Annotated[str, typer.Argument(help="Of the dataset, such as mcdiv.")],
+    json: JsonOption = False,
+) -> None:
+    """Say what a dataset is: splits, fields, sources with their hashes, licence, citation, known flaws."""
+    from datasets_build.build import find_config
+
+    source, config = find_config(name)
+    about: dict[str, Any] = {
+        "name": config.name,
+        "about": config.about,
+        "made": config.made,
+        "version": source.version,
+        "splits": {split.name: split.count for split in config.splits},
+        "fields": {field.name: [str(field.type), config.fields[field.name]] for field in config.schema},
+        "licence": source.licence,
+        "paper": source.paper,
+        "citation": source.citation,
+        "flaws": list(source.flaws),
+        "files": [
+            {"path": f.path, "sha256": f.sha256, "urls": list(f.urls), "found_in": f.found_in, "optional": f.optional}
+            for f in source.files
+            if any(f.path in split.reads for split in config.splits)
+        ],
+    }
+    if json:
+        print_json(about)
+        return
+    console = out()
+    console.print(f"{name}: {config.about}. {config.made}", markup=False)
+    console.print(f"version {source.version}; licence: {source.licence}; {source.paper or 'our own'}", markup=False)
+    shown = table("Splits", "split", "rows", numbers=("rows",))
+    for split in config.splits:
+        shown.add_row(split.name, f"{split.count:,}")
+    console.print(shown)
+    shown = table("Fields", "field", "type", "what")
+    for field in config.schema:
+        shown.add_row(field.name, str(field.type), config.fields[field.name])
+    console.print(shown)
+    for flaw in source.flaws:
+        console.print(f"- {flaw}", markup=False)
+    console.print(source.citation, markup=False)
+
+
+@app.command("verify")
+def verify_(names: Names = None, destination: Out = None, json: JsonOption = False) -> None:
+    """Check what is built against its manifests: bytes and counts. Exit 1 where anything is wrong or missing."""
+    from datasets_build.build import find_config, verify
+    from datasets_build.load import data_folder
+
+    found: dict[str, list[str]] = {}
+    for name in names or _all():
+        find_config(name)
+        folder = data_folder(destination) / "data" / name
+        found[name] = verify(folder) if folder.is_dir() else ["not built"]
+    if json:
+        print_json(found)
+    else:
+        shown = table("Verified", "name", "")
+        for name, problems in found.items():
+            shown.add_row(name, "; ".join(problems) or "whole", style="red" if problems else "")
+        out().print(shown)
+    if any(found.values()):
+        raise typer.Exit(1)
+
+
+@app.command("card")
+def card_(
+    names: Names = None,
+    destination: Out = None,
+    repo: Annotated[str, typer.Option(help="That the card is for.")] = "ORG/divbench",
+    tag: Annotated[str, typer.Option(help="Of the version.")] = "v1.0.0",
+) -> None:
+    """Print the dataset card (README.md) of what is built."""
+    from datasets_build.card import card
+    from datasets_build.load import data_folder
+    from datasets_build.publish import parts_of
+
+    folder = data_folder(destination)
+    typer.echo(card(parts_of(folder, names or _built(folder)), repo, tag))
+
+
+@app.command()
+def publish(
+    repo: Annotated[str, typer.Argument(help="The Hub dataset repository, such as org/divbench.")],
+    names: Names = None,
+    tag: Annotated[str, typer.Option(help="Of this version; never moved.")] = "v1.0.0",
+    private: Annotated[bool, typer.Option("--private", help="Of a repository that is made.")] = False,
+    destination: Out = None,
+    token: Token = None,
+    json: JsonOption = False,
+) -> None:
+    """Publish what is built: one commit and a tag. Publishing the same again does nothing."""
+    from dataclasses import asdict
+
+    from datasets_build.load import data_folder
+    from datasets_build.publish import publish as run
+
+    folder = data_folder(destination)
+    done = run(folder, names or _built(folder), repo, tag, private=private, token=token)
+    if json:
+        print_json(asdict(done))
+    else:
+        how = "published" if done.changed else "already there, nothing done"
+        out().print(f"{how}: {done.repo} {done.tag} at {done.commit}", markup=False)
+
+
+@app.command()
+def pull(
+    repo: Annotated[
+        str, typer.Argument(help="The Hub dataset repository, such as org/divbench or org/divbench@v1.0.0.")
+    ],
+    destination: Out = None,
+    token: Token = None,
+    json: JsonOption = False,
+) -> None:
+    """Fetch published datasets, check them, and keep them where builds are."""
+    from datasets_build.load import data_folder
+    from datasets_build.publish import pull as run
+
+    name, _, revision = repo.partition("@")
+    names = run(name, data_folder(destination), revision or None, token=token)
+    if json:
+        print_json({"repo": name, "revision": revision or None, "configs": names})
+    else:
+        out().print(f"{', '.join(names)} in {data_folder(destination)}", markup=False)
+
+
+@app.command("solution-pairs")
+def solution_pairs(
+    file: Annotated[Path, typer.Argument(help='JSON Lines: {"question": ..., "methods": [..., ...], "id": ...}.')],
+    destination: Annotated[Path, typer.Option("--out", help="The Parquet file to write.")],
+    json: JsonOption = False,
+) -> None:
+    """Make prompt pairs of your questions: solved by one given method, or by any of several.
+
+    The rows have the fields of the dataset gssbench.
+    """
+    import pyarrow.parquet as pq
+
+    from datasets_build.files import whole_file
+    from datasets_build.gssbench import PAIRS
+    from datasets_build.gssbench.solution_paths import read_questions, solution_path_pairs
+    from datasets_build.schema import conform
+
+    made = conform(solution_path_pairs(read_questions(file)), PAIRS, str(file))
+    with whole_file(destination) as temporary:
+        pq.write_table(made, temporary, compression="zstd")
+    if json:
+        print_json({"file": str(destination), "pairs": len(made)})
+    else:
+        out().print(f"{len(made)} pairs in {destination}", markup=False)
+
+
+def _all() -> list[str]:
+    from datasets_build.sources import DATASETS
+
+    return [config.name for source in DATASETS for config in source.configs]
+
+
+def _built(folder: Path) -> list[str]:
+    """The names of what is built, in the order of the datasets."""
+    from datasets_build.errors import ConfigurationError
+
+    names = [name for name in _all() if (folder / "data" / name).is_dir()]
+    if not names:
+        raise ConfigurationError(f"nothing is built in {folder}", "build first: divbench data build")
+    return names

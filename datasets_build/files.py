@@ -50,22 +50,36 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
+def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Give a temporary folder beside `path`; it takes the name `path` when the block ends well, and vanishes when not.
 
+    Args:
+        path: The folder to make.
+        replace: Take the place of a folder that is there; else that is an error. It is moved aside first, and back
+            where the new one cannot take its name.
+
     Raises:
-        FileExistsError: `path` is a folder that is not empty.
+        FileExistsError: `path` is a folder that is not empty, and `replace` is not said.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    aside = temporary.with_name(f"{temporary.name}.old")
     try:
         yield temporary
         temporary.chmod(0o755)  # mkdtemp's is for its maker alone
         if path.is_dir() and any(path.iterdir()):
-            raise FileExistsError(f"{path} exists and is not empty")
-        temporary.replace(path)
+            if not replace:
+                raise FileExistsError(f"{path} exists and is not empty")
+            path.replace(aside)
+        try:
+            temporary.replace(path)
+        except OSError:
+            if aside.is_dir():
+                aside.replace(path)
+            raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -1,58 +1,171 @@
-"""The only reader of suites: from the package, or from a mirror folder with the released files."""
+"""The only reader of datasets: a local build, what ships here or lies in a mirror, or a revision of a Hub repository.
 
-import json
-import os
-from collections.abc import Iterator
+`load_split` gives a `datasets.Dataset`, `load_suite` the prompts that submissions answer.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from datasets_build.build import find_config, read_manifest, split_table
+from datasets_build.download import Fetcher, home
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import sha256_of
-from datasets_build.schema import Suite
-from datasets_build.sources import DATASETS, Source
+from datasets_build.schema import Prompt, Suite
+from datasets_build.sources import DATASETS, Config, Source, Split
 
-PACKAGE = Path(__file__).parent
-MIRROR_VARIABLE = "DIVBENCH_MIRROR"
-
-
-def mirror_folder(mirror: Path | None = None) -> Path | None:
-    """The mirror to read: the one given, else the one that DIVBENCH_MIRROR names, else none."""
-    if mirror is not None:
-        return mirror
-    named = os.environ.get(MIRROR_VARIABLE, "")
-    return Path(named) if named else None
+if TYPE_CHECKING:
+    import datasets
 
 
-def find_source(name: str, sources: tuple[Source, ...] = DATASETS) -> Source:
+def data_folder(data: Path | None = None) -> Path:
+    """The folder of built datasets: the one given, else `built` in the home of this package."""
+    return data if data is not None else home() / "built"
+
+
+def find_split(config: Config, name: str) -> Split:
+    """A split of a config.
+
+    Raises:
+        ConfigurationError: There is none of that name.
+    """
+    for split in config.splits:
+        if split.name == name:
+            return split
+    names = ", ".join(split.name for split in config.splits)
+    raise ConfigurationError(f"{config.name} has no split {name!r}", f"one of {names}")
+
+
+def load_table(
+    name: str,
+    split: str,
+    *,
+    data: Path | None = None,
+    mirror: Path | None = None,
+    network: bool = False,
+    datasets: tuple[Source, ...] = DATASETS,
+) -> pa.Table:
+    """A split as an Arrow table: from the build where there is one, else made from its source's files.
+
+    Args:
+        name: Of the config, such as `mcdiv`.
+        split: Such as `story_gen`.
+        data: The folder of built datasets; else the package's own.
+        mirror: A folder with released files; else the one that DIVBENCH_MIRROR names.
+        network: Download what is not at hand.
+        datasets: To look in.
+
+    Raises:
+        ConfigurationError: No such config or split, or its files are not at hand.
+        InputError: A file is not as it should be.
+    """
+    source, config = find_config(name, datasets)
+    wanted = find_split(config, split)
+    folder = data_folder(data) / "data" / name
+    if folder.is_dir():
+        manifest = read_manifest(folder)
+        if manifest.version == source.version and split in manifest.splits:
+            path = folder / manifest.splits[split].file
+            if not path.is_file() or sha256_of(path) != manifest.splits[split].sha256:
+                raise InputError(f"{path} is not what was built", f"build it again: divbench data build {name}")
+            return pq.read_table(path, schema=config.schema)
+    fetch = Fetcher(source, mirror, network=network)
+    return pa.concat_tables([config.schema.empty_table(), *split_table(config, wanted, fetch)])
+
+
+def load_split(
+    name: str,
+    split: str,
+    *,
+    data: Path | None = None,
+    mirror: Path | None = None,
+    repo: str | None = None,
+    revision: str | None = None,
+) -> "datasets.Dataset":
+    """A split as a `datasets.Dataset`.
+
+    Args:
+        name: Of the config, such as `mcdiv`.
+        split: Such as `story_gen`.
+        data: The folder of built datasets, where `repo` is not given.
+        mirror: A folder with released files, likewise.
+        repo: A Hub dataset repository that this package published; then nothing local is read.
+        revision: Of the repository: a tag or commit.
+
+    Raises:
+        ConfigurationError: As in `load_table`, or the repository has no such config.
+    """
+    import datasets as library
+
+    if repo is None:
+        return library.Dataset(load_table(name, split, data=data, mirror=mirror))
+    try:
+        return library.load_dataset(repo, name, split=split, revision=revision)
+    except (ValueError, FileNotFoundError) as error:
+        raise ConfigurationError(
+            f"{repo} at {revision or 'its head'} gives no {name}/{split}: {str(error).splitlines()[0]}",
+            "look at the repository's card for its configs and revisions",
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteSource:
+    """A suite of prompts: a split whose rows are asked.
+
+    Attributes:
+        name: Manifests name it.
+        title: For people.
+        config: Of the rows.
+        split: Likewise.
+        category: Gives a row's category.
+    """
+
+    name: str
+    title: str
+    config: str
+    split: str
+    category: Callable[[Mapping[str, Any]], str]
+
+
+SUITES: tuple[SuiteSource, ...] = (
+    SuiteSource(
+        "demo",
+        "DivBench demonstration suite (24 prompts; for trying things out, not for measuring models)",
+        "demo",
+        "prompts",
+        lambda row: str(row["category"]),
+    ),
+    SuiteSource(
+        "noveltybench-curated",
+        "NoveltyBench, curated (100 prompts, 6 categories)",
+        "noveltybench",
+        "curated",
+        lambda row: str(row["category"]),
+    ),
+    SuiteSource(
+        "noveltybench-wildchat",
+        "NoveltyBench, wildchat (1,000 prompts)",
+        "noveltybench",
+        "wildchat",
+        lambda row: "context lost" if row["context_lost"] else "WildChat",
+    ),
+)
+
+
+def find_suite(name: str, suites: tuple[SuiteSource, ...] = SUITES) -> SuiteSource:
     """The source of a suite.
 
     Raises:
         ConfigurationError: There is no suite of that name.
     """
-    for source in sources:
-        if source.name == name:
-            return source
-    raise ConfigurationError(f"there is no suite {name!r}", f"the suites are {', '.join(s.name for s in sources)}")
-
-
-def locate(source: Source, mirror: Path | None = None) -> Path:
-    """The file of a source.
-
-    Raises:
-        ConfigurationError: It comes from a mirror, and there is none or it lacks the file.
-    """
-    if source.bundled:
-        return PACKAGE / source.path
-    folder = mirror_folder(mirror)
-    if folder is None:
-        raise ConfigurationError(
-            f"the suite {source.name} does not ship with the package, and no mirror is named",
-            f"put {source.url} at {source.path} in a folder and name the folder by --mirror or {MIRROR_VARIABLE}",
-        )
-    path = folder / source.path
-    if not path.is_file():
-        raise ConfigurationError(f"the mirror has no file {path}", f"put {source.url} there")
-    return path
+    for suite in suites:
+        if suite.name == name:
+            return suite
+    raise ConfigurationError(f"there is no suite {name!r}", f"the suites are {', '.join(s.name for s in suites)}")
 
 
 def load_suite(name: str, mirror: Path | None = None) -> Suite:
@@ -60,23 +173,16 @@ def load_suite(name: str, mirror: Path | None = None) -> Suite:
 
     Args:
         name: Such as `demo` or `noveltybench-curated`.
-        mirror: A folder with the released files; else the one that DIVBENCH_MIRROR names. Not needed for `demo`.
+        mirror: A folder with released files; else the one that DIVBENCH_MIRROR names. Not needed for what ships here.
 
     Raises:
         ConfigurationError: No such suite, or its file is not at hand.
         InputError: The file is not the pinned one.
     """
-    source = find_source(name)
-    path = locate(source, mirror)
-    if source.sha256 and (found := sha256_of(path)) != source.sha256:
-        raise InputError(
-            f"{path} is not the pinned file: SHA-256 {found}, wanted {source.sha256}", f"fetch {source.url} again"
-        )
-    return Suite(name=source.name, title=source.title, prompts=tuple(source.rows(_lines(path))))
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a JSON Lines file whose bytes are already known to be the right ones."""
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            yield json.loads(line)
+    found = find_suite(name)
+    rows: Iterator[dict[str, Any]] = iter(load_table(found.config, found.split, mirror=mirror).to_pylist())
+    prompts = tuple(
+        Prompt(row["prompt_id"], found.category(row), row["prompt"], tuple(row.get("paraphrases") or ()))
+        for row in rows
+    )
+    return Suite(found.name, found.title, prompts)

@@ -13,9 +13,11 @@ from datasets_build.files import content_id
 PROMPTS = pa.schema(
     [
         pa.field("prompt_id", pa.string(), nullable=False),
-        pa.field("category", pa.string(), nullable=False),
+        pa.field("category", pa.string()),
         pa.field("prompt", pa.string(), nullable=False),
         pa.field("paraphrases", pa.list_(pa.string()), nullable=False),
+        pa.field("original_prompt", pa.string()),  # what a user wrote, where `prompt` is a rewrite of it
+        pa.field("context_lost", pa.bool_()),  # the rewrite lost what the user had pasted
     ]
 )
 

@@ -1,11 +1,18 @@
 """What tests share: no network, the mirror where there is one, small suites and submissions."""
 
+import atexit
 import os
+import shutil
+import tempfile
 
 # Before any import of huggingface_hub, which reads them once.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+
+# A home of the tests' own: what a person has built or downloaded is neither read nor touched.
+os.environ["DIVBENCH_HOME"] = tempfile.mkdtemp(prefix="divbench-tests-")
+atexit.register(shutil.rmtree, os.environ["DIVBENCH_HOME"], ignore_errors=True)
 
 if os.environ.get("DIVBENCH_MIRROR"):  # absolute: tests run programs in other folders
     os.environ["DIVBENCH_MIRROR"] = os.path.abspath(os.environ["DIVBENCH_MIRROR"])  # noqa: PTH100
@@ -21,7 +28,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from datasets_build.load import MIRROR_VARIABLE
+from datasets_build.download import MIRROR_VARIABLE
 from datasets_build.schema import Prompt, Suite
 from submissions.schema import Generation, Manifest, Row, Submitter, System
 from submissions.store import write_submission

@@ -20,7 +20,7 @@ import numpy as np
 from benchmark.metrics.lexical import distinct_n, ngram_cosine_diversity
 from benchmark.metrics.ngrams import ngram_statistics, tevet_tokens
 from benchmark.perf.plain import distinct_and_cosine
-from datasets_build.load import mirror_folder
+from datasets_build.download import mirror_folder
 
 Sets = list[list[str]]
 Pairs = list[tuple[float, float]]

@@ -3,27 +3,47 @@
 It is a demonstration and a bed for tests, small enough to read whole. It is not a benchmark of anything.
 """
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from datasets_build.schema import Prompt
-from datasets_build.sources.source import Source
+from datasets_build.schema import PROMPTS
+from datasets_build.sources.source import Config, Fetch, Source, Split
+
+TEXTS = Path(__file__).parent.parent / "demo" / "prompts.jsonl"
 
 
-def rows(raw: Iterator[Mapping[str, Any]]) -> Iterator[Prompt]:
+def rows(fetch: Fetch) -> Iterator[dict[str, Any]]:
     """One prompt a row."""
-    for row in raw:
-        yield Prompt(prompt_id=row["prompt_id"], category=row["category"], prompt=row["prompt"])
+    for line in TEXTS.read_text(encoding="utf-8").splitlines():
+        yield {"original_prompt": None, "context_lost": None, "paraphrases": []} | json.loads(line)
 
 
 SOURCE = Source(
     name="demo",
     title="DivBench demonstration suite (24 prompts; for trying things out, not for measuring models)",
-    path="demo/prompts.jsonl",
-    bundled=True,
-    sha256="",
-    url="",
+    version="1.0.0",
+    files=(),
     licence="Apache-2.0",
     citation="DivBench, this package",
-    rows=rows,
+    paper="",
+    flaws=("It is small and written by the authors of this package: it measures no model.",),
+    configs=(
+        Config(
+            "demo",
+            "24 open prompts over six categories",
+            "Written by the authors of this package.",
+            PROMPTS,
+            {
+                "prompt_id": "demo-00 to demo-23",
+                "category": "one of six, as in NoveltyBench",
+                "prompt": "what is asked",
+                "paraphrases": "none here",
+                "original_prompt": "null here",
+                "context_lost": "null here",
+            },
+            (Split("prompts", rows, (), 24),),
+        ),
+    ),
 )

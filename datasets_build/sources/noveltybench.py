@@ -1,31 +1,103 @@
-"""NoveltyBench (Zhang et al. 2025, arXiv:2504.05228): the 100 curated prompts, each with ten paraphrases."""
+"""NoveltyBench's prompts (Zhang et al. 2025, arXiv:2504.05228): 100 curated, 1,000 from WildChat."""
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from datasets_build.schema import Prompt
-from datasets_build.sources.source import Source
+from datasets_build.schema import PROMPTS
+from datasets_build.sources.source import Config, Fetch, File, Source, Split
+
+REPOSITORY = "https://github.com/novelty-bench/novelty-bench/raw/5b22b53/data"
+CURATED = File(
+    "noveltybench/curated.jsonl",
+    "ca9b6f470e5d7f7e34a281e2fdaa6f6e51c38bdae075ea580d184139ec391fa7",
+    urls=(f"{REPOSITORY}/curated.jsonl",),
+)
+WILDCHAT = File(
+    "noveltybench/wildchat-1k.jsonl",
+    "8534288089508df3f413c1151a58d5fa5bda9d8f8385ae2815384d4e310a54ca",
+    urls=(f"{REPOSITORY}/wildchat-1k.jsonl",),
+)
 
 
-def rows(raw: Iterator[Mapping[str, Any]]) -> Iterator[Prompt]:
+def curated(fetch: Fetch) -> Iterator[dict[str, Any]]:
     """One prompt a row; `id` and `prompt_paraphrases` take our names."""
-    for row in raw:
-        yield Prompt(
-            prompt_id=row["id"],
-            category=row["category"],
-            prompt=row["prompt"],
-            paraphrases=tuple(row["prompt_paraphrases"]),
-        )
+    for raw in _lines(fetch, CURATED.path):
+        yield {
+            "prompt_id": raw["id"],
+            "category": raw["category"],
+            "prompt": raw["prompt"],
+            "paraphrases": raw["prompt_paraphrases"],
+            "original_prompt": None,
+            "context_lost": None,
+        }
 
 
-CURATED = Source(
-    name="noveltybench-curated",
-    title="NoveltyBench, curated (100 prompts, 6 categories)",
-    path="noveltybench/curated.jsonl",
-    bundled=False,
-    sha256="ca9b6f470e5d7f7e34a281e2fdaa6f6e51c38bdae075ea580d184139ec391fa7",
-    url="https://github.com/novelty-bench/novelty-bench/blob/5b22b53/data/curated.jsonl",
+def wildchat(fetch: Fetch) -> Iterator[dict[str, Any]]:
+    """One prompt a row. The prompt is GPT-4o's rewrite of what the user wrote, which is kept beside it.
+
+    A rewrite of less than half the length has mostly lost what the user pasted ("these articles", without the
+    articles); it is flagged, not mended.
+    """
+    for raw in _lines(fetch, WILDCHAT.path):
+        yield {
+            "prompt_id": raw["id"],
+            "category": None,
+            "prompt": raw["prompt"],
+            "paraphrases": [],
+            "original_prompt": raw["original_prompt"],
+            "context_lost": len(raw["prompt"]) < len(raw["original_prompt"]) / 2,
+        }
+
+
+def _lines(fetch: Fetch, path: str) -> Iterator[dict[str, Any]]:
+    found = fetch(path)
+    assert isinstance(found, Path), "these files are not optional"  # noqa: S101
+    with found.open(encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)
+
+
+SOURCE = Source(
+    name="noveltybench",
+    title="NoveltyBench: prompts with many good answers",
+    version="1.0.0",
+    files=(CURATED, WILDCHAT),
     licence="MIT",
-    citation="Zhang et al. 2025, NoveltyBench, arXiv:2504.05228",
-    rows=rows,
+    citation="""@misc{zhang2025noveltybench,
+  title = {NoveltyBench: Evaluating Creativity and Diversity in Language Models},
+  author = {Zhang, Yiming and others},
+  year = {2025},
+  eprint = {2504.05228},
+  archivePrefix = {arXiv}
+}""",
+    paper="arXiv:2504.05228",
+    flaws=(
+        "The paper says four categories; curated has six.",
+        "wildchat's prompts are GPT-4o's rewrites: 860 of 1,000 differ from what the user wrote; 15 are less than half "
+        "as long and flagged `context_lost`.",
+        "wildchat has no paraphrases, and its paper's removal of repeated users is not in its code.",
+    ),
+    configs=(
+        Config(
+            "noveltybench",
+            "prompts for measuring the diversity of a model's answers",
+            "Curated: written by NoveltyBench's authors, each with ten paraphrases. Wildchat: chosen from WildChat by "
+            "filters and GPT-4o, and rewritten by it.",
+            PROMPTS,
+            {
+                "prompt_id": "the original's id",
+                "category": "one of six; null in wildchat",
+                "prompt": "what is asked",
+                "paraphrases": "ten wordings of the prompt; none in wildchat",
+                "original_prompt": "what the user wrote; null in curated",
+                "context_lost": "the rewrite is less than half as long as the original; null in curated",
+            },
+            (
+                Split("curated", curated, (CURATED.path,), 100),
+                Split("wildchat", wildchat, (WILDCHAT.path,), 1000),
+            ),
+        ),
+    ),
 )

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from datasets_build.download import MIRROR_VARIABLE, mirror_folder
 from datasets_build.errors import ConfigurationError, DivBenchError, InputError
 from datasets_build.files import sha256_of
-from datasets_build.load import MIRROR_VARIABLE, find_source, load_suite, locate, mirror_folder
+from datasets_build.load import SUITES, find_suite, load_suite
 from datasets_build.schema import PROMPTS, Suite, conform
-from datasets_build.sources import DATASETS, Source
 from datasets_build.sources.noveltybench import CURATED
 
 # Published results name it: it changes only when a prompt does, and that is to be seen in a review.
@@ -19,7 +19,14 @@ DEMO_REVISION = "02e65b3b7285"
 
 def table_of(suite: Suite) -> list[dict[str, object]]:
     rows = [
-        {"prompt_id": p.prompt_id, "category": p.category, "prompt": p.prompt, "paraphrases": list(p.paraphrases)}
+        {
+            "prompt_id": p.prompt_id,
+            "category": p.category,
+            "prompt": p.prompt,
+            "paraphrases": list(p.paraphrases),
+            "original_prompt": None,
+            "context_lost": None,
+        }
         for p in suite.prompts
     ]
     return conform(rows, PROMPTS, suite.name).to_pylist()
@@ -79,7 +86,7 @@ def test_a_given_mirror_comes_before_the_variable(monkeypatch: pytest.MonkeyPatc
 
 def test_an_unknown_suite_is_refused_with_the_names_of_the_known_ones() -> None:
     with pytest.raises(ConfigurationError) as caught:
-        find_source("novelty")
+        find_suite("novelty")
     assert caught.value.message == "there is no suite 'novelty'"
     assert "demo, noveltybench-curated" in caught.value.mend
 
@@ -94,8 +101,8 @@ def test_without_a_mirror_it_is_said_what_to_fetch_and_where_to_put_it(monkeypat
     monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
     error = refusal(None)
     assert type(error) is ConfigurationError
-    assert "noveltybench-curated does not ship with the package, and no mirror is named" in error.message
-    for part in (CURATED.url, CURATED.path, "--mirror", MIRROR_VARIABLE):
+    assert "noveltybench/curated.jsonl of noveltybench is not at hand, and no mirror is named" in error.message
+    for part in (CURATED.urls[0], CURATED.path, "divbench data build", "--mirror", MIRROR_VARIABLE):
         assert part in error.mend
 
 
@@ -103,7 +110,7 @@ def test_a_mirror_without_the_file_is_refused_with_its_path(tmp_path: Path) -> N
     error = refusal(tmp_path)
     assert type(error) is ConfigurationError
     assert error.message == f"the mirror has no file {tmp_path / CURATED.path}"
-    assert CURATED.url in error.mend
+    assert CURATED.urls[0] in error.mend
 
 
 @pytest.mark.parametrize("content", [b"", b"not even JSON", b'{"id": "curated-0"}\n'])
@@ -114,7 +121,7 @@ def test_a_file_of_other_bytes_is_refused_before_it_is_parsed(tmp_path: Path, co
     error = refusal(tmp_path)
     assert type(error) is InputError
     assert f"{path} is not the pinned file: SHA-256 {sha256_of(path)}, wanted {CURATED.sha256}" == error.message
-    assert error.mend == f"fetch {CURATED.url} again"
+    assert error.mend == f"fetch {CURATED.urls[0]} again"
 
 
 @pytest.mark.mirror
@@ -126,18 +133,6 @@ def test_one_changed_byte_is_enough(mirror: Path, tmp_path: Path) -> None:
     assert "is not the pinned file" in refusal(tmp_path).message
 
 
-@pytest.mark.parametrize("source", DATASETS, ids=lambda source: source.name)
-def test_each_source_is_pinned_or_in_the_package_and_says_whom_to_cite(source: Source) -> None:
-    if source.bundled:
-        assert locate(source).is_file()
-        assert not source.sha256
-    else:
-        assert len(source.sha256) == 64
-        assert source.url.startswith("https://")
-        assert "/main/" not in source.url  # a branch moves, a commit does not
-    assert all((source.licence, source.citation, source.title))
-
-
-def test_a_source_can_be_found_in_a_list_of_ones_own() -> None:
-    mine = replace(CURATED, name="mine")
-    assert find_source("mine", (mine,)) is mine
+def test_a_suite_can_be_found_in_a_list_of_ones_own() -> None:
+    mine = replace(SUITES[0], name="mine")
+    assert find_suite("mine", (mine,)) is mine

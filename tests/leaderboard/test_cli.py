@@ -169,22 +169,36 @@ def test_a_suite_without_a_mirror_exits_2_and_says_what_to_do(tmp_path: Path) ->
     assert "DIVBENCH_MIRROR" in ended.stderr
 
 
-def test_the_suites_are_listed_with_what_they_lack() -> None:
-    made = document(divbench("data", "list", "--json"))
-    assert [(row["name"], row["at_hand"], row["prompts"]) for row in made] == [
-        ("demo", True, 24),
-        ("noveltybench-curated", False, None),
-    ]
-    assert "no mirror is named" in made[1]["why"]
-    ended = divbench("data", "list")
-    assert ended.returncode == 0
-    assert "not at hand" in ended.stdout
+def test_the_datasets_are_listed_built_and_verified(tmp_path: Path) -> None:
+    names = ["scenarios", "demo"]  # generated here: neither network nor mirror
+    out = ["--out", str(tmp_path)]
+    before = {row["name"]: row["built"] for row in document(divbench("data", "list", *out, "--json"))}
+    assert set(before.values()) == {"no"}
+    built = document(divbench("data", "build", *names, *out, "--json"))
+    assert [manifest["config"] for manifest in built] == names
+    after = {row["name"]: row["built"] for row in document(divbench("data", "list", *out, "--json"))}
+    assert {name for name, state in after.items() if state == "yes"} == set(names)
+    assert document(divbench("data", "verify", *names, *out, "--json")) == {name: [] for name in names}
+    assert divbench("data", "verify", "mcdiv", *out).returncode == 1
+    card = divbench("data", "card", *out)
+    assert card.returncode == 0
+    assert card.stdout.startswith("---\npretty_name: DivBench")
 
 
-@pytest.mark.mirror
-def test_the_suites_of_a_mirror_are_at_hand(mirror: Path) -> None:
-    made = document(divbench("data", "list", "--json", DIVBENCH_MIRROR=str(mirror)))
-    assert [(row["at_hand"], row["prompts"]) for row in made] == [(True, 24), (True, 100)]
+def test_info_says_whence_a_dataset_comes_and_what_is_wrong_with_it() -> None:
+    about = document(divbench("data", "info", "dectest", "--json"))
+    assert about["splits"]["prompt_gen"] == 1000
+    assert any("blank" in flaw for flaw in about["flaws"])
+    assert {file["path"] for file in about["files"]} >= {"tevet/raw/decTest/dec_test_1000_no_hds_prompt_gen.csv"}
+    assert "ten blank responses" in divbench("data", "info", "dectest").stdout
+
+
+def test_a_build_without_its_files_says_what_to_do_and_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "mirror").mkdir()
+    ended = divbench("data", "build", "contest", "--out", str(tmp_path / "out"), "--mirror", str(tmp_path / "mirror"))
+    assert ended.returncode == 2
+    assert "the mirror has no file" in ended.stderr
+    assert not any((tmp_path / "out" / "data").iterdir())
 
 
 def test_an_interrupted_command_says_that_it_can_go_on() -> None:

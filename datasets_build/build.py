@@ -1,0 +1,181 @@
+"""The only writer of datasets: rows → Parquet and a manifest, written last. The same rows give the same bytes.
+
+A built config is a folder: `data/<config>/<split>.parquet` and `data/<config>/manifest.json`. It appears in one rename.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import BaseModel, ConfigDict
+
+from datasets_build.download import Fetcher
+from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.files import content_id, readable_json, sha256_of, whole_folder
+from datasets_build.schema import conform
+from datasets_build.sources import DATASETS, Config, Source, Split
+
+MANIFEST = "manifest.json"
+ROWS_A_GROUP = 1000
+Progress = Callable[[str, int], None]
+
+
+class BuiltSplit(BaseModel):
+    """What a manifest says of a split."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    file: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+class Manifest(BaseModel):
+    """What a built config is: its version, its files, and the released files that it was made from.
+
+    Attributes:
+        revision: 12 hex digits over version, schema and the splits' hashes.
+        sources: Path and SHA-256 of every released file that was read.
+        absent: Optional released files that were not at hand; columns from them are null.
+        dropped: How many of the source's units were left out, by split and reason.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    config: str
+    source: str
+    version: str
+    revision: str
+    schema_text: str
+    splits: dict[str, BuiltSplit]
+    sources: dict[str, str]
+    absent: list[str]
+    dropped: dict[str, dict[str, int]]
+
+
+def find_config(name: str, datasets: tuple[Source, ...] = DATASETS) -> tuple[Source, Config]:
+    """A config and its source.
+
+    Raises:
+        ConfigurationError: There is none of that name.
+    """
+    for source in datasets:
+        for config in source.configs:
+            if config.name == name:
+                return source, config
+    names = ", ".join(config.name for source in datasets for config in source.configs)
+    raise ConfigurationError(f"there is no dataset {name!r}", f"one of {names}")
+
+
+def split_table(config: Config, split: Split, fetch: Fetcher) -> Iterator[pa.Table]:
+    """The rows of a split as tables of at most 1,000, each of exactly the config's schema.
+
+    Raises:
+        InputError: A row does not conform, or their number is not the known one.
+    """
+    number = 0
+    for group in _groups(split.rows(fetch), ROWS_A_GROUP):
+        table = conform(group, config.schema, f"{config.name}/{split.name} after row {number}")
+        number += len(table)
+        yield table
+    if number != split.count:
+        raise InputError(f"{config.name}/{split.name} has {number} rows, wanted {split.count}")
+
+
+def _groups(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    remaining = iter(rows)
+    while group := list(islice(remaining, size)):
+        yield group
+
+
+def build(
+    source: Source,
+    config: Config,
+    out: Path,
+    fetch: Fetcher,
+    progress: Progress = lambda split, rows: None,
+) -> Manifest:
+    """Build a config.
+
+    Args:
+        source: Of the config.
+        config: What to build.
+        out: The folder of datasets; this one goes to `out/data/<config>`, in place of an older build.
+        fetch: Gives the source's files.
+        progress: Called with the split and the number of rows written since the last call.
+
+    Raises:
+        InputError: A file or row is not as it should be.
+        ConfigurationError: A file is not at hand.
+    """
+    folder = out / "data" / config.name
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    splits: dict[str, BuiltSplit] = {}
+    with whole_folder(folder, replace=True) as made:
+        for split in config.splits:
+            path = made / f"{split.name}.parquet"
+            with pq.ParquetWriter(path, config.schema, compression="zstd") as writer:
+                for table in split_table(config, split, fetch):
+                    writer.write_table(table)
+                    progress(split.name, len(table))
+            splits[split.name] = BuiltSplit(
+                file=path.name, rows=split.count, bytes=path.stat().st_size, sha256=sha256_of(path)
+            )
+        manifest = Manifest(
+            config=config.name,
+            source=source.name,
+            version=source.version,
+            revision=content_id([source.version, str(config.schema), [s.sha256 for s in splits.values()]])[:12],
+            schema_text=str(config.schema),
+            splits=splits,
+            sources=dict(sorted(fetch.used.items())),
+            absent=sorted(fetch.absent),
+            dropped={s.name: counts for s in config.splits if (counts := _dropped(s, fetch))},
+        )
+        (made / MANIFEST).write_text(readable_json(manifest.model_dump(mode="json")), encoding="utf-8", newline="\n")
+    return manifest
+
+
+def _dropped(split: Split, fetch: Fetcher) -> dict[str, int]:
+    return dict(split.dropped(fetch)) if split.dropped is not None else {}
+
+
+def verify(folder: Path) -> list[str]:
+    """What is wrong with a built config: nothing, or one line a problem.
+
+    Args:
+        folder: `…/data/<config>`.
+    """
+    try:
+        manifest = read_manifest(folder)
+    except InputError as error:
+        return [str(error)]
+    problems = []
+    for name, split in manifest.splits.items():
+        path = folder / split.file
+        if not path.is_file():
+            problems.append(f"{path}: missing")
+        elif sha256_of(path) != split.sha256:
+            problems.append(f"{path}: other bytes than when it was built")
+        elif (rows := pq.ParquetFile(path).metadata.num_rows) != split.rows:
+            problems.append(f"{path}: {rows} rows, {name} has {split.rows}")
+    known = {split.file for split in manifest.splits.values()} | {MANIFEST}
+    problems += [f"{path}: not in the manifest" for path in sorted(folder.iterdir()) if path.name not in known]
+    return problems
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a built config.
+
+    Raises:
+        InputError: There is none, or it is malformed.
+    """
+    path = folder / MANIFEST
+    try:
+        return Manifest.model_validate_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {str(error).splitlines()[0]}", "build it again") from error

@@ -1,0 +1,138 @@
+"""The dataset card: README.md of the published repository, generated from the sources and manifests, never edited."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from datasets_build.build import Manifest
+from datasets_build.sources import Config, Source
+
+ABOUT = """Standardized datasets for measuring the output diversity of language models, and for testing the metrics
+that measure it: sets of responses with human labels, prompts with many good answers, pairs of prompts with a known
+order of generation-space size, generations of four post-training stages, and synthetic sets of known structure. Made by
+DivBench."""
+
+
+def card(parts: Sequence[tuple[Source, Config, Manifest]], repo: str, tag: str) -> str:
+    """The card of a repository with these configs.
+
+    Args:
+        parts: Each config with its source and the manifest of its build, in order.
+        repo: Such as `org/divbench`.
+        tag: Of this version.
+    """
+    blocks = ["---", _yaml(_front_matter(parts)).rstrip(), "---", "# DivBench datasets", "", ABOUT, ""]
+    first = parts[0][1]
+    blocks += [
+        "```python",
+        "from datasets import load_dataset",
+        "",
+        f'rows = load_dataset("{repo}", "{first.name}", split="{first.splits[0].name}", revision="{tag}")',
+        "```",
+        "",
+        "| config | rows | what | licence |",
+        "|---|---|---|---|",
+        *(
+            f"| {config.name} | {sum(s.rows for s in manifest.splits.values()):,} | {config.about} | {source.licence} |"
+            for source, config, manifest in parts
+        ),
+        "",
+    ]
+    for source, config, manifest in parts:
+        blocks += _section(source, config, manifest)
+    blocks += [
+        "## Licences",
+        "",
+        "Every config keeps the licence of its source, as far as one is stated; see the table.",
+        "",
+    ]
+    blocks += ["## Citation", "", "Cite the source of what you use.", ""]
+    cited: dict[str, str] = {source.name: source.citation for source, _, _ in parts}
+    for name, text in cited.items():
+        blocks += [f"{name}:", "", "```bibtex", text, "```", ""]
+    return "\n".join(blocks)
+
+
+def _section(source: Source, config: Config, manifest: Manifest) -> list[str]:
+    lines = [f"## {config.name}", "", f"{config.about[0].upper()}{config.about[1:]}. {config.made}", ""]
+    lines += [
+        f"From: {source.title} ({source.paper or 'our own'}). "
+        f"Version {manifest.version}, revision {manifest.revision}.",
+        "",
+    ]
+    lines += ["| split | rows | bytes | SHA-256 |", "|---|---|---|---|"]
+    lines += [f"| {name} | {s.rows:,} | {s.bytes:,} | `{s.sha256}` |" for name, s in manifest.splits.items()]
+    lines += ["", "| field | type | what |", "|---|---|---|"]
+    lines += [
+        f"| {f.name} | {f.type}{', nullable' if f.nullable else ''} | {config.fields[f.name]} |" for f in config.schema
+    ]
+    for split, counts in manifest.dropped.items():
+        lines += ["", *(f"Left out of {split}: {count} ({reason})." for reason, count in counts.items())]
+    if manifest.absent:
+        lines += ["", f"Built without {', '.join(manifest.absent)}: columns from there are null."]
+    if source.flaws:
+        lines += ["", "Known flaws:", "", *(f"- {flaw}" for flaw in source.flaws)]
+    return [*lines, ""]
+
+
+def _front_matter(parts: Sequence[tuple[Source, Config, Manifest]]) -> dict[str, Any]:
+    total = sum(split.rows for _, _, manifest in parts for split in manifest.splits.values())
+    size = "10K<n<100K" if total >= 10_000 else "1K<n<10K" if total >= 1_000 else "n<1K"
+    return {
+        "pretty_name": "DivBench",
+        "language": ["en"],
+        "license": "other",
+        "license_name": "mixed",
+        "license_link": "LICENSES.md",
+        "size_categories": [size],
+        "task_categories": ["text-generation"],
+        "tags": ["diversity", "evaluation", "open-ended generation"],
+        "configs": [
+            {
+                "config_name": config.name,
+                "data_files": [
+                    {"split": name, "path": f"data/{config.name}/{split.file}"}
+                    for name, split in manifest.splits.items()
+                ],
+                **({"default": True} if place == 0 else {}),
+            }
+            for place, (_, config, manifest) in enumerate(parts)
+        ],
+        "dataset_info": [
+            {
+                "config_name": config.name,
+                "features": [_feature(field) for field in config.schema],
+                "splits": [
+                    {"name": name, "num_bytes": split.bytes, "num_examples": split.rows}
+                    for name, split in manifest.splits.items()
+                ],
+            }
+            for _, config, manifest in parts
+        ],
+    }
+
+
+def _feature(field: "pa.Field[Any]") -> Mapping[str, Any]:
+    """A field as `datasets` writes it in a card."""
+    if pa.types.is_list(field.type):
+        return {"name": field.name, "list": _name(field.type.value_type)}
+    return {"name": field.name, "dtype": _name(field.type)}
+
+
+def _name(kind: "pa.DataType") -> str:
+    return {"double": "float64", "float": "float32"}.get(str(kind), str(kind))
+
+
+def _yaml(value: Any) -> str:
+    import yaml
+
+    text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=1000)
+    return text
+
+
+def licences(parts: Sequence[tuple[Source, Config, Manifest]]) -> str:
+    """LICENSES.md: what is known of the licence of each config."""
+    lines = ["# Licences", "", "| config | licence | from |", "|---|---|---|"]
+    lines += [f"| {config.name} | {source.licence} | {source.title} |" for source, config, _ in parts]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,160 @@
+"""Pinned files: from a mirror, from earlier downloads, or from where they are published. Bytes are always checked."""
+
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
+
+from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.files import sha256_of, whole_file
+from datasets_build.sources.source import File, Source
+
+MIRROR_VARIABLE = "DIVBENCH_MIRROR"
+HOME_VARIABLE = "DIVBENCH_HOME"
+ATTEMPTS = 5
+TIMEOUT_SECONDS = 60
+CHUNK = 1 << 20
+Progress = Callable[[str, int], None]
+
+
+class _Passing(Exception):
+    """A failure that may not happen again: the connection, or the server's own trouble."""
+
+
+def home() -> Path:
+    """Where downloads and builds are kept: DIVBENCH_HOME, else `divbench` in the user's cache folder."""
+    named = os.environ.get(HOME_VARIABLE)
+    if named:
+        return Path(named)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "divbench"
+
+
+def mirror_folder(mirror: Path | None = None) -> Path | None:
+    """The mirror to read: the one given, else the one that DIVBENCH_MIRROR names, else none."""
+    if mirror is not None:
+        return mirror
+    named = os.environ.get(MIRROR_VARIABLE, "")
+    return Path(named) if named else None
+
+
+class Fetcher:
+    """Gives local copies of a source's files. It is a `Fetch`.
+
+    Args:
+        source: Whose files.
+        mirror: A folder with the released files; with one, nothing is downloaded.
+        network: Whether to download what is not at hand.
+        progress: Called with a file's path and the bytes received since the last call.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        mirror: Path | None = None,
+        *,
+        network: bool = True,
+        progress: Progress = lambda path, size: None,
+    ) -> None:
+        self.source = source
+        self.mirror = mirror_folder(mirror)
+        self.network = network
+        self.progress = progress
+        self.used: dict[str, str] = {}
+        self.absent: set[str] = set()
+        self._found: dict[str, Path] = {}
+
+    def __call__(self, path: str) -> Path | None:
+        """The local copy of a file; None for an optional one that is not at hand.
+
+        Raises:
+            ConfigurationError: It is not at hand, and cannot be fetched.
+            InputError: What is at hand has other bytes.
+        """
+        if path not in self._found:
+            file = self.source.file(path)
+            found = self._locate(file)
+            if found is None:
+                self.absent.add(path)
+                return None
+            self._found[path] = found
+            self.used[path] = file.sha256
+        return self._found[path]
+
+    def _locate(self, file: File) -> Path | None:
+        if self.mirror is not None:
+            return self._in_mirror(file, self.mirror)
+        kept = home() / "downloads" / file.sha256
+        if kept.is_file() and sha256_of(kept) == file.sha256:
+            return kept
+        if file.urls and self.network:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            self._download(file, kept)
+            return kept
+        if file.optional:
+            return None
+        where = file.urls[0] if file.urls else file.found_in
+        raise ConfigurationError(
+            f"{file.path} of {self.source.name} is not at hand, and no mirror is named",
+            f"build it with a network: divbench data build; or put {where} at {file.path} in a folder and name the "
+            f"folder by --mirror or {MIRROR_VARIABLE}",
+        )
+
+    def _in_mirror(self, file: File, mirror: Path) -> Path | None:
+        path = mirror / file.path
+        where = file.urls[0] if file.urls else file.found_in
+        if not path.is_file():
+            if file.optional:
+                return None
+            raise ConfigurationError(f"the mirror has no file {path}", f"put {where} there")
+        found = sha256_of(path)
+        if found != file.sha256:
+            message = f"{path} is not the pinned file: SHA-256 {found}, wanted {file.sha256}"
+            raise InputError(message, f"fetch {where} again")
+        return path
+
+    def _download(self, file: File, kept: Path) -> None:
+        """Fetch a file from the first of its addresses that gives the pinned bytes."""
+        reasons = []
+        for url in file.urls:
+            try:
+                retrying = Retrying(
+                    stop=stop_after_attempt(ATTEMPTS),
+                    wait=wait_exponential_jitter(initial=0.5, max=20),
+                    retry=retry_if_exception_type(_Passing),
+                    reraise=True,
+                )
+                for attempt in retrying:
+                    with attempt, whole_file(kept) as temporary:
+                        self._receive(url, file, temporary)
+            except (_Passing, ConfigurationError, InputError) as error:
+                reasons.append(f"{url}: {error}")
+            else:
+                return
+        raise ConfigurationError(
+            f"{file.path} of {self.source.name} could not be downloaded: {'; '.join(reasons)}",
+            f"look at the network, or name a folder that has it by --mirror or {MIRROR_VARIABLE}",
+        )
+
+    def _receive(self, url: str, file: File, path: Path) -> None:
+        try:
+            with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as answer, path.open("wb") as out:  # noqa: S310
+                promised = answer.headers.get("Content-Length")
+                while block := answer.read(CHUNK):
+                    out.write(block)
+                    self.progress(file.path, len(block))
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code == 429 or error.code >= 500:
+                raise _Passing(f"HTTP {error.code}") from error
+            raise ConfigurationError(f"HTTP {error.code} {error.reason}") from error
+        except (OSError, TimeoutError, EOFError) as error:
+            raise _Passing(str(getattr(error, "reason", error))) from error
+        size = path.stat().st_size
+        if promised is not None and size != int(promised):
+            raise _Passing(f"cut off after {size:,} of {int(promised):,} bytes")
+        found = sha256_of(path)
+        if found != file.sha256:
+            raise InputError(f"other bytes: SHA-256 {found}, wanted {file.sha256}")

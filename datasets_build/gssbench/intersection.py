@@ -1,0 +1,75 @@
+"""*intersection*: four constraints that one text can meet at once; to ask for more of them is a smaller space."""
+
+import random
+from collections.abc import Iterator, Mapping
+from itertools import combinations, product
+from typing import Any
+
+from datasets_build.gssbench.banks.constraints import GENRES, LENGTHS, STRUCTURES, STYLES, Genre
+from datasets_build.gssbench.draw import shuffled
+from datasets_build.gssbench.lattice import INCLUSIONS, MEMBERS
+from datasets_build.gssbench.rows import pair_row
+
+PER_GENRE = 3
+
+Constraints = Mapping[str, str]
+"""A the genre, B the length, C the style, D the structure, as phrases."""
+
+
+def rows(rng: random.Random) -> Iterator[dict[str, Any]]:
+    """60 sets of 50 pairs, three sets of each of 20 genres.
+
+    No two sets have two constraints in common, for they would share the pair made of these two.
+    """
+    used: set[frozenset[str]] = set()
+    chosen = []
+    for genre in GENRES * PER_GENRE:
+        constraints = next(c for c in _candidates(genre, rng) if used.isdisjoint(_couples(c)))
+        used |= _couples(constraints)
+        chosen.append((genre, constraints))
+    for number, (genre, constraints) in enumerate(chosen, start=1):
+        set_id = f"intersection-{number:03d}"
+        texts = {member: request(constraints, member) for member in MEMBERS}
+        for small, large in INCLUSIONS:
+            yield pair_row(
+                f"{set_id}-{large}-{small}",
+                texts[large],
+                texts[small],
+                set_id=set_id,
+                relation=f"{large}<{small}",
+                template=genre.noun.split(" ", 1)[1].replace(" ", "_"),
+                sizes=(len(large), len(small)),
+            )
+
+
+def request(constraints: Constraints, member: str) -> str:
+    """The request that imposes some of the constraints, each in the same words whatever stands beside it.
+
+    >>> constraints = {"A": "a letter", "B": "of about 200 words", "C": "in a warm tone", "D": "ending with a promise"}
+    >>> request(constraints, "AD")
+    'Write a letter ending with a promise.'
+    >>> request(constraints, "BCD")
+    'Write a piece of about 200 words in a warm tone, ending with a promise.'
+    """
+    words = ["Write", constraints["A"] if "A" in member else "a piece"]
+    words += [constraints[letter] for letter in "BC" if letter in member]
+    text = " ".join(words)
+    if "D" in member:
+        # Next to the noun the structure belongs to it without a comma; after other phrases it needs one.
+        text += f"{',' if len(words) > 2 else ''} {constraints['D']}"
+    return f"{text}."
+
+
+def _candidates(genre: Genre, rng: random.Random) -> Iterator[Constraints]:
+    """Every set of constraints that fits the genre, in random order."""
+    shortest, longest = genre.words
+    lengths = shuffled((n for n in LENGTHS if shortest <= n <= longest), rng)
+    styles = shuffled(STYLES["any"] + STYLES[genre.kind], rng)
+    structures = shuffled(STRUCTURES["any"] + STRUCTURES[genre.kind], rng)
+    for style, structure, length in product(styles, structures, lengths):
+        if structure.words[0] <= length <= structure.words[1]:
+            yield {"A": genre.noun, "B": f"of about {length} words", "C": style, "D": structure.phrase}
+
+
+def _couples(constraints: Constraints) -> set[frozenset[str]]:
+    return {frozenset(couple) for couple in combinations(constraints.values(), 2)}

@@ -1,0 +1,50 @@
+"""*random_choice*: pick one of two options, or one of ten that include the two."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from datasets_build.gssbench.banks.options import OPTIONS
+from datasets_build.gssbench.draw import shuffled
+from datasets_build.gssbench.rows import pair_row
+
+PAIRS_IN_ALL = 500
+
+FEW, MANY = 2, 10
+
+
+def rows(rng: random.Random) -> Iterator[dict[str, Any]]:
+    """500 pairs, equally many of each category; each pair is a set of its own.
+
+    The two options are drawn from the ten, so that the one space lies in the other; the paper seems to draw them apart.
+    """
+    categories = list(OPTIONS)
+    seen: set[frozenset[str]] = set()
+    number = 0
+    while number < PAIRS_IN_ALL:
+        category = categories[number % len(categories)]
+        many = shuffled(OPTIONS[category], rng)[:MANY]
+        few = shuffled(many, rng)[:FEW]
+        if frozenset(few) in seen or frozenset(many) in seen:
+            continue
+        seen |= {frozenset(few), frozenset(many)}
+        number += 1
+        pair_id = f"random_choice-{number:04d}"
+        yield pair_row(
+            pair_id,
+            choice(few),
+            choice(many),
+            set_id=pair_id,
+            relation=f"{FEW}<{MANY}",
+            template=category,
+            sizes=(FEW, MANY),
+        )
+
+
+def choice(options: list[str]) -> str:
+    """The request, in the paper's words.
+
+    >>> choice(["melon", "fig"])
+    'Choose one from the following: melon, fig.'
+    """
+    return f"Choose one from the following: {', '.join(options)}."

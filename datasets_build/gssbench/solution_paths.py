@@ -1,0 +1,61 @@
+"""Pairs of one question: to be solved by one given method, or by any of several. The methods are the user's own.
+
+The seventh kind of pair of GSSBench (Yu et al. 2025, arXiv:2510.12699, section on reasoning); the wording is ours.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.gssbench.rows import pair_row
+
+
+def read_questions(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a JSON Lines file of questions with their methods.
+
+    Raises:
+        ConfigurationError: There is no such file.
+        InputError: A line is no JSON object, or not UTF-8.
+    """
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}", "give a JSON Lines file") from error
+    for number, line in enumerate(lines, start=1):
+        try:
+            row = json.loads(line.decode("utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path}, row {number}: not JSON: {error}", "one JSON object a line") from error
+        if not isinstance(row, dict):
+            raise InputError(f"{path}, row {number}: no JSON object", "one JSON object a line")
+        yield row
+
+
+def solution_path_pairs(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """One pair for each question; rows fit `PAIRS`.
+
+    Args:
+        rows: Each with `question` (text) and `methods` (at least two different texts); `id` names the pair, else its
+            number does.
+
+    Raises:
+        InputError: A row lacks a field, or its methods are not at least two different texts.
+    """
+    for number, row in enumerate(rows, start=1):
+        question, methods = row.get("question"), row.get("methods")
+        if not isinstance(question, str) or not question.strip():
+            raise InputError(f"row {number}, field question: not a text", "give the question")
+        texts = [text.strip() for text in methods if isinstance(text, str)] if isinstance(methods, list) else []
+        if not isinstance(methods, list) or len(texts) != len(methods) or len(set(texts)) < 2 or "" in texts:
+            raise InputError(f"row {number}, field methods: not at least two different texts", "list the methods")
+        if len(set(texts)) != len(texts):
+            raise InputError(f"row {number}, field methods: one stands twice", "list each method once")
+        listed = " ".join(f"{place}. {text}" for place, text in enumerate(texts, start=1))
+        a = f"{question.strip()} Solve it by this method: {texts[0]}"
+        b = f"{question.strip()} Solve it by one of these methods: {listed}"
+        name = str(row.get("id", f"{number:04}"))
+        pair_id = f"solution_paths-{name}"
+        sizes = (1, len(texts))
+        yield pair_row(pair_id, a, b, set_id=pair_id, relation="one<many", template="solution_paths", sizes=sizes)

@@ -1,0 +1,56 @@
+"""*subset*: a request in five levels, each of which adds to the one before."""
+
+import random
+from collections.abc import Iterator
+from itertools import combinations, cycle, islice
+from typing import Any
+
+from datasets_build.gssbench.complement import FAMILIES
+from datasets_build.gssbench.draw import shuffled
+from datasets_build.gssbench.rows import pair_row
+from datasets_build.gssbench.tasks import Kind
+
+PER_FAMILY = 36
+
+LEVELS = "ABCDE"
+
+
+def rows(rng: random.Random) -> Iterator[dict[str, Any]]:
+    """180 sets of 10 pairs, 36 sets of each family.
+
+    A topic makes one set only: two sets with the same topic would share the pair of their first two levels. The verb
+    goes round, because a request without a topic stands in four pairs of each of its sets: with one verb, five texts
+    would decide 720 of the 1,800 pairs.
+    """
+    number = 0
+    for family in FAMILIES:
+        sets = zip(shuffled(family.topics(), rng), cycle(family.verbs), strict=False)
+        for (topic, contexts, kind), verb in islice(sets, PER_FAMILY):
+            number += 1
+            texts = _levels(f"{verb} {family.noun}", topic, contexts, kind, rng)
+            for low, high in combinations(range(len(LEVELS)), 2):
+                yield pair_row(
+                    f"subset-{number:03d}-{LEVELS[high]}-{LEVELS[low]}",
+                    texts[high],
+                    texts[low],
+                    set_id=f"subset-{number:03d}",
+                    relation=f"{LEVELS[high]}<{LEVELS[low]}",
+                    template=family.name,
+                    sizes=(high + 1, low + 1),
+                )
+
+
+def _levels(text: str, topic: str, contexts: tuple[str, ...], kind: Kind, rng: random.Random) -> list[str]:
+    """The five texts, from the open request to the one with an outline; but for the full stop each begins the next."""
+    outline = " ".join(f"{place}) {point}" for place, point in enumerate(shuffled(kind.outlines, rng)[0], start=1))
+    texts = [text]
+    parts = (
+        topic,
+        shuffled(contexts, rng)[0],
+        shuffled(kind.qualifiers, rng)[0],
+        f"and follows the outline: {outline}",
+    )
+    for part in parts:
+        text = f"{text} {part}"
+        texts.append(text)
+    return [f"{text}." for text in texts]

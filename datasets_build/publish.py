@@ -1,0 +1,248 @@
+"""Built datasets to a Hub dataset repository: one atomic commit and a tag; and back again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha1
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
+
+from datasets_build.build import MANIFEST, Manifest, find_config, read_manifest, verify
+from datasets_build.card import card, licences
+from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.files import sha256_of, whole_folder
+from datasets_build.sources import Config, Source
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+    from huggingface_hub.hf_api import RepoFile
+
+Part = tuple[Source, Config, Manifest]
+ATTEMPTS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What came of publishing.
+
+    Attributes:
+        repo: Such as `org/divbench`.
+        commit: Of the repository that holds these files.
+        tag: That names it.
+        changed: False where the repository held the very same files already.
+    """
+
+    repo: str
+    commit: str
+    tag: str
+    changed: bool
+
+
+class _LostRace(Exception):
+    """Somebody committed between our look at the repository and our commit."""
+
+
+def parts_of(out: Path, names: Sequence[str]) -> list[Part]:
+    """The built configs of these names, each verified.
+
+    Raises:
+        InputError: One is not built, or not whole.
+    """
+    made = []
+    for name in names:
+        source, config = find_config(name)
+        folder = out / "data" / name
+        if not folder.is_dir():
+            raise InputError(f"{name} is not built in {out}", f"build it: divbench data build {name} --out {out}")
+        if problems := verify(folder):
+            raise InputError(f"{folder}: {'; '.join(problems)}", f"build it again: divbench data build {name}")
+        made.append((source, config, read_manifest(folder)))
+    return made
+
+
+def publish(
+    out: Path, names: Sequence[str], repo: str, tag: str, *, private: bool = False, token: str | None = None
+) -> Published:
+    """Publish built configs, whole or not at all.
+
+    Everything goes up in one commit on the head that was looked at; where somebody else was faster, it is looked at
+    again. A repository that holds the same files already gets no commit.
+
+    Args:
+        out: The folder of built datasets.
+        names: Of the configs.
+        repo: Such as `org/divbench`; made where there is none.
+        tag: Such as `v1.0.0`; never moved.
+        private: Of a repository that is made.
+        token: Of the Hub; else the one that is logged in.
+
+    Raises:
+        InputError: A config is not whole.
+        ConfigurationError: The Hub refuses (rights, tag in use), or is out of reach.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
+
+    parts = parts_of(out, names)
+    files = _files(out, parts, repo, tag)
+    api = HfApi(token=token)
+    changed = False
+    try:
+        retrying = Retrying(
+            stop=stop_after_attempt(ATTEMPTS),
+            wait=wait_exponential_jitter(initial=0.5, max=20),
+            retry=retry_if_exception(_may_pass),
+            reraise=True,
+        )
+        for attempt in retrying:
+            with attempt:
+                api.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
+                # A commit whose answer was lost has landed: the next look finds its files, and it was still ours.
+                commit, sent = _commit(api, repo, tag, files)
+                changed = changed or sent
+                _tag(api, repo, tag, commit)
+    except _LostRace as error:
+        raise ConfigurationError(f"{repo} changed {ATTEMPTS} times under our hands", "publish again later") from error
+    except RepositoryNotFoundError as error:
+        raise ConfigurationError(f"{repo} cannot be seen with this token: {_first(error)}", "hf auth login") from error
+    except HfHubHTTPError as error:
+        mend = "use a token with the right to write, or log in: hf auth login"
+        raise ConfigurationError(f"the Hub refused: {_first(error)}", mend) from error
+    except (OSError, _connection_error()) as error:
+        raise ConfigurationError(f"the Hub is out of reach: {_first(error)}", "look at the network") from error
+    return Published(repo, commit, tag, changed)
+
+
+def _connection_error() -> type[Exception]:
+    """What the client raises where a connection breaks: neither an `HfHubHTTPError` nor an `OSError`."""
+    from huggingface_hub.utils import httpx  # type: ignore[attr-defined] # httpx or httpx2, whichever it uses
+
+    found: type[Exception] = httpx.HTTPError
+    return found
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Whether the same call may go well later: the client itself tries only some of its requests again."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    if isinstance(error, HfHubHTTPError):
+        return error.response.status_code == 429 or error.response.status_code >= 500
+    return isinstance(error, _LostRace | _connection_error())
+
+
+def _first(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+
+
+def _files(out: Path, parts: Sequence[Part], repo: str, tag: str) -> dict[str, Path | bytes]:
+    """Every file of the repository by its path in it."""
+    files: dict[str, Path | bytes] = {
+        "README.md": card(parts, repo, tag).encode(),
+        "LICENSES.md": licences(parts).encode(),
+    }
+    for _, config, manifest in parts:
+        names = [MANIFEST, *(split.file for split in manifest.splits.values())]
+        files |= {f"data/{config.name}/{name}": out / "data" / config.name / name for name in names}
+    return files
+
+
+def _commit(api: "HfApi", repo: str, tag: str, files: dict[str, Path | bytes]) -> tuple[str, bool]:
+    """One commit that makes the repository hold these files and no other data; none where it does."""
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+    from huggingface_hub.errors import HfHubHTTPError
+    from huggingface_hub.hf_api import RepoFile
+
+    head = api.dataset_info(repo).sha
+    assert head is not None  # noqa: S101 - every repository has a first commit
+    there = {
+        entry.path: entry
+        for entry in api.list_repo_tree(repo, repo_type="dataset", recursive=True, revision=head)
+        if isinstance(entry, RepoFile)
+    }
+    adds = [path for path, content in files.items() if path not in there or not _same(there[path], content)]
+    stale = [path for path in there if path.startswith("data/") and path not in files]
+    if not adds and not stale:
+        return head, False
+    _refuse_moved_tag(api, repo, tag, None)
+    operations: list[CommitOperationAdd | CommitOperationDelete] = [
+        CommitOperationAdd(path, content if isinstance(content, bytes) else str(content))
+        for path in sorted(adds)
+        for content in [files[path]]
+    ]
+    operations += [CommitOperationDelete(path) for path in sorted(stale)]
+    try:
+        made = api.create_commit(
+            repo, operations, commit_message=f"Datasets {tag}", repo_type="dataset", parent_commit=head
+        )
+    except HfHubHTTPError as error:
+        if error.response.status_code == 412:
+            raise _LostRace from error
+        raise
+    return made.oid, True
+
+
+def _same(entry: "RepoFile", content: Path | bytes) -> bool:
+    """Whether the repository's file has these bytes, by its SHA-256 (LFS) or its git hash."""
+    if entry.lfs is not None:
+        return isinstance(content, Path) and entry.lfs.sha256 == sha256_of(content)
+    data = content if isinstance(content, bytes) else content.read_bytes()
+    return entry.blob_id == sha1(b"blob %d\0" % len(data) + data).hexdigest()  # noqa: S324 - git's own hash
+
+
+def _tag(api: "HfApi", repo: str, tag: str, commit: str) -> None:
+    """Tag the commit, unless it has the tag already."""
+    if not _refuse_moved_tag(api, repo, tag, commit):
+        api.create_tag(repo, tag=tag, revision=commit, repo_type="dataset")
+
+
+def _refuse_moved_tag(api: "HfApi", repo: str, tag: str, commit: str | None) -> bool:
+    """Whether the tag names this commit already.
+
+    Raises:
+        ConfigurationError: It names another: a version is never moved.
+    """
+    for ref in api.list_repo_refs(repo, repo_type="dataset").tags:
+        if ref.name == tag:
+            if ref.target_commit == commit:
+                return True
+            raise ConfigurationError(f"the tag {tag} of {repo} is in use for another version", "choose a new tag")
+    return False
+
+
+def pull(repo: str, out: Path, revision: str | None = None, *, token: str | None = None) -> list[str]:
+    """Fetch a published repository's datasets into a folder, each verified.
+
+    Returns:
+        The names of the configs.
+
+    Raises:
+        ConfigurationError: The repository or revision cannot be had, or holds no datasets of ours.
+        InputError: What came is not whole.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        patterns = ["data/*/*.parquet", f"data/*/{MANIFEST}"]
+        folder = Path(
+            snapshot_download(repo, repo_type="dataset", revision=revision, allow_patterns=patterns, token=token)
+        )
+    except (HfHubHTTPError, OSError, ValueError, _connection_error()) as error:
+        at = f" at {revision}" if revision else ""
+        raise ConfigurationError(
+            f"{repo}{at} cannot be fetched: {_first(error)}", "look at its name and revision"
+        ) from error
+    found = sorted(path.parent for path in folder.glob(f"data/*/{MANIFEST}"))
+    if not found:
+        raise ConfigurationError(f"{repo} holds no datasets of this package", "look at its name and revision")
+    for each in found:
+        manifest = read_manifest(each)
+        with whole_folder(out / "data" / each.name, replace=True) as made:
+            for name in (MANIFEST, *(split.file for split in manifest.splits.values())):
+                if "/" in name or name.startswith(".") or not (each / name).is_file():
+                    raise InputError(f"{repo}: the manifest of {each.name} names {name!r}, which is not there")
+                (made / name).write_bytes((each / name).read_bytes())
+            if problems := verify(made):
+                raise InputError(f"{repo}: {'; '.join(problems)}", "pull it again")
+    return [each.name for each in found]

@@ -1,0 +1,236 @@
+"""Generations of OLMo-2-7B's four post-training stages, from the D_Can study (arXiv:2606.01811).
+
+Raw, and length-matched as published: for each prompt the shortest of its 40 responses gives the length in bytes to
+which all are cut; prompts whose shortest response has under 50 bytes are dropped.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from datasets_build.errors import InputError
+from datasets_build.sources.source import Config, Fetch, File, Source, Split
+
+STAGES = ("base", "sft", "dpo", "instruct")
+PROMPT_SETS = ("alpacaeval", "nbcurated")
+SHORTEST = 50
+REPOSITORY = "https://raw.githubusercontent.com/AMindToThink/icl-diversity"
+REPORT = "olmo/reference/length_match_report.json"
+
+# stage and prompt set: commit of the repository at which the file was read, SHA-256
+_FILES: dict[tuple[str, str], tuple[str, str]] = {
+    ("base", "alpacaeval"): (
+        "a9074d617218f050e1bbecdf4ffc9bccc8f8ae06",
+        "c55cc49912df18baae705af8f960a61ab1ef8f68d498fdf5e35f618ddc6beda9",
+    ),
+    ("base", "nbcurated"): (
+        "71f7585aa0951c42fd77b92dbf6a793b96cef688",
+        "b1fcfe0bc964142493b08e04a4d86e7e04eb3248f25e80fae428c54e5b59f3ce",
+    ),
+    ("sft", "alpacaeval"): (
+        "d6ed94a092808d97bb4be4a6fd7a555454e17b54",
+        "d9ece6095d7ec290dd11f5e966293165f152a4d7da8955693e00e28ab08567fc",
+    ),
+    ("sft", "nbcurated"): (
+        "71f7585aa0951c42fd77b92dbf6a793b96cef688",
+        "7326bed1a1f31b3efacd0ce3a1b9875f9b169b2353d7b1feea5c73c282dac8fa",
+    ),
+    ("dpo", "alpacaeval"): (
+        "71f7585aa0951c42fd77b92dbf6a793b96cef688",
+        "e00183eed7eca199a10046c40af26ad44b564108af4365c7bc6a1120afc4a60f",
+    ),
+    ("dpo", "nbcurated"): (
+        "aeda3384f9410e1ce27e09dc78979a36dca5ba4a",
+        "45c578308d088db784c7f95ff8df0f457aff36690106f2c45c2190e3bf717d7f",
+    ),
+    ("instruct", "alpacaeval"): (
+        "ea06ddc16ac527b18e3257886a4b626f9077189d",
+        "2a456ad7c52765063e5669218a71514fc7affe078d15603a881fb89c676de62c",
+    ),
+    ("instruct", "nbcurated"): (
+        "ea06ddc16ac527b18e3257886a4b626f9077189d",
+        "6ddb57be043fe9e1a1afe848482caa1e4467e7ebc0748cafcab6a9c6b15ce140",
+    ),
+}
+
+SCHEMA = pa.schema(
+    [
+        pa.field("set_id", pa.string(), nullable=False),
+        pa.field("stage", pa.string(), nullable=False),
+        pa.field("model", pa.string(), nullable=False),
+        pa.field("prompt_id", pa.string(), nullable=False),
+        pa.field("prompt", pa.string(), nullable=False),
+        pa.field("responses", pa.list_(pa.string()), nullable=False),
+        pa.field("finish_reasons", pa.list_(pa.string()), nullable=False),
+        pa.field("original_bytes", pa.list_(pa.int32()), nullable=False),
+        pa.field("matched_bytes", pa.int32()),
+        pa.field("temperature", pa.float64(), nullable=False),
+        pa.field("top_p", pa.float64(), nullable=False),
+        pa.field("max_new_tokens", pa.int32(), nullable=False),
+        pa.field("seed", pa.int32(), nullable=False),
+    ]
+)
+FIELDS = {
+    "set_id": "stage/prompt_id",
+    "stage": "base, sft, dpo or instruct",
+    "model": "Hub id",
+    "prompt_id": "alpacaeval-000 to -199, curated-0 to -99",
+    "prompt": "what was asked; the base model got it bare, the others in their chat template",
+    "responses": "10 samples, in order; in the length-matched splits cut to matched_bytes",
+    "finish_reasons": "stop or length, of the uncut response",
+    "original_bytes": "UTF-8 bytes of each uncut response",
+    "matched_bytes": "the length to which all 40 responses of the prompt were cut; null in the raw splits",
+    "temperature": "1.0",
+    "top_p": "1.0",
+    "max_new_tokens": "100",
+    "seed": "42",
+}
+_CONSTANT = ("model", "prompt", "temperature", "top_p", "max_new_tokens", "seed")
+
+
+def raw_rows(prompt_set: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
+    """One row a stage and prompt, stages in order of training.
+
+    Raises:
+        InputError: A prompt has not the samples 0 to 9, or a value that should be one varies.
+    """
+    for stage in STAGES:
+        path = fetch(_path(stage, prompt_set))
+        assert isinstance(path, Path), "these files are not optional"  # noqa: S101
+        by_prompt: dict[str, list[dict[str, Any]]] = {}
+        with path.open(encoding="utf-8") as file:
+            for line in file:
+                row = json.loads(line)
+                by_prompt.setdefault(row["prompt_id"], []).append(row)
+        for prompt_id, found in by_prompt.items():
+            found.sort(key=lambda row: int(row["sample_idx"]))
+            if [row["sample_idx"] for row in found] != list(range(10)):
+                raise InputError(f"{path}: {prompt_id} has not the samples 0 to 9")
+            if any(len({row[name] for row in found}) > 1 for name in _CONSTANT):
+                raise InputError(f"{path}: a value of {prompt_id} varies that should not")
+            responses = [row["response"] for row in found]
+            yield {
+                "set_id": f"{stage}/{prompt_id}",
+                "stage": stage,
+                "prompt_id": prompt_id,
+                "responses": responses,
+                "finish_reasons": [row["finish_reason"] for row in found],
+                "original_bytes": [len(text.encode()) for text in responses],
+                "matched_bytes": None,
+                **{name: found[0][name] for name in _CONSTANT},
+            }
+
+
+def matched_rows(prompt_set: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
+    """The same, length-matched; checked against the published report where that is at hand.
+
+    Raises:
+        InputError: As in `raw_rows`, or a length differs from the published one.
+    """
+    rows = list(raw_rows(prompt_set, fetch))
+    shortest: dict[str, int] = {}
+    for row in rows:
+        prompt_id = row["prompt_id"]
+        shortest[prompt_id] = min(shortest.get(prompt_id, 2**31), *row["original_bytes"])
+    _compare(fetch, prompt_set, shortest)
+    for row in rows:
+        length = shortest[row["prompt_id"]]
+        if length >= SHORTEST:
+            yield row | {"responses": [cut(text, length) for text in row["responses"]], "matched_bytes": length}
+
+
+def cut(text: str, length: int) -> str:
+    """The first `length` UTF-8 bytes of a text, without a letter that the cut would split.
+
+    >>> cut("naïve", 3), cut("naïve", 4)
+    ('na', 'naï')
+    """
+    return text.encode()[:length].decode(errors="ignore")
+
+
+def dropped(prompt_set: str, fetch: Fetch) -> Counter[str]:
+    """How many prompts the length-matched split leaves out, and why."""
+    kept = {row["prompt_id"] for row in matched_rows(prompt_set, fetch)}
+    left_out = {row["prompt_id"] for row in raw_rows(prompt_set, fetch)} - kept
+    return Counter({f"a response of under {SHORTEST} bytes": len(left_out)})
+
+
+def _compare(fetch: Fetch, prompt_set: str, shortest: dict[str, int]) -> None:
+    path = fetch(REPORT)
+    if path is None:
+        return
+    published = json.loads(path.read_text(encoding="utf-8"))["L_prompt_per_prompt"]
+    for prompt_id, length in shortest.items():
+        wanted = published[f"{prompt_set}::{prompt_id}"]["L_bytes"]
+        if length != wanted:
+            raise InputError(f"{path}: {prompt_id} is matched at {wanted} bytes there, at {length} here")
+
+
+def _path(stage: str, prompt_set: str) -> str:
+    return f"olmo/generations/{stage}_{prompt_set}.jsonl"
+
+
+def _files() -> tuple[File, ...]:
+    made = [
+        File(
+            _path(stage, prompt_set),
+            sha256,
+            urls=(f"{REPOSITORY}/{commit}/results/rlhf_experiment/generations/{stage}_{prompt_set}.jsonl",),
+        )
+        for (stage, prompt_set), (commit, sha256) in _FILES.items()
+    ]
+    report = "214a0c517ca15afef4f3ea643a830881cbaec52f7679de0d7a06fe29a1acdb01"
+    made.append(File(REPORT, report, found_in=f"{REPOSITORY}, folder results/rlhf_experiment", optional=True))
+    return tuple(made)
+
+
+def _splits() -> tuple[Split, ...]:
+    counts = {"alpacaeval": (800, 600), "nbcurated": (400, 156)}
+    made = []
+    for prompt_set in PROMPT_SETS:
+        reads = tuple(_path(stage, prompt_set) for stage in STAGES)
+        raw, matched = counts[prompt_set]
+        made.append(Split(prompt_set, partial(raw_rows, prompt_set), reads, raw))
+        name, rows = f"{prompt_set}_length_matched", partial(matched_rows, prompt_set)
+        made.append(Split(name, rows, (*reads, REPORT), matched, partial(dropped, prompt_set)))
+    return tuple(made)
+
+
+SOURCE = Source(
+    name="olmo",
+    title="OLMo-2-7B: what its four post-training stages answer",
+    version="1.0.0",
+    files=_files(),
+    licence="none stated for the generations; AlpacaEval's prompts CC-BY-NC-4.0, NoveltyBench's MIT",
+    citation="""@misc{khoriaty2026seen,
+  title = {"I've Seen How This Goes": Characterizing the Diversity of LLM Generations and Human Writing via
+           Progressive Conditional Surprise},
+  author = {Khoriaty, Matthew and Williams-King, David and Feng, Shi},
+  year = {2026},
+  eprint = {2606.01811},
+  archivePrefix = {arXiv}
+}""",
+    paper="arXiv:2606.01811",
+    flaws=(
+        "Responses are cut at 100 new tokens: most of the base model's end in the middle.",
+        "1,309 of the base model's 1,500 length-matched responses to AlpacaEval begin with white space, none of the "
+        "other stages'.",
+        "13 responses of the base model to AlpacaEval are empty.",
+        "Length-matched texts end in the middle of a word.",
+    ),
+    configs=(
+        Config(
+            "olmo_stages",
+            "10 responses of each of four stages to 300 prompts, raw and cut to equal length",
+            "Sampled by the authors with vLLM at temperature 1, 100 new tokens; cut to equal length here, as they did.",
+            SCHEMA,
+            FIELDS,
+            _splits(),
+        ),
+    ),
+)

@@ -1,0 +1,48 @@
+"""Synthetic response sets of known structure, generated here with our own texts.
+
+The kinds of set are those of D_Can's scenarios (arXiv:2606.01811).
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from datasets_build import scenarios
+from datasets_build.sources.source import Config, Fetch, Source, Split
+
+_COUNTS = {"scenarios": 25, "mode_count": 200, "pos_pattern": 40}
+
+
+def rows(split: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
+    """The sets of a split."""
+    return scenarios.rows(split)
+
+
+SOURCE = Source(
+    name="scenarios",
+    title="Synthetic response sets of known structure",
+    version=scenarios.VERSION,
+    files=(),
+    licence="Apache-2.0",
+    citation="DivBench, this package; the kinds of scenario are those of arXiv:2606.01811",
+    paper="arXiv:2606.01811",
+    flaws=("Written and generated: they test metrics, and say nothing of models.",),
+    configs=(
+        Config(
+            "scenarios",
+            "noise, incoherent, many modes, one mode, mixed; 1 to 10 modes; one part-of-speech pattern or scrambled",
+            "Generated from templates and word banks of our own, seed 0.",
+            scenarios.SCHEMA,
+            {
+                "set_id": "unique",
+                "context": "the prompt that the responses answer",
+                "responses": "the texts",
+                "family": "the kind of set",
+                "modes": "the true number of modes; null where there is none",
+                "mode_of": "the mode of each response; null where there is none",
+                "draw": "the number of the draw",
+            },
+            tuple(Split(name, partial(rows, name), (), count) for name, count in _COUNTS.items()),
+        ),
+    ),
+)

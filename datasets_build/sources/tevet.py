@@ -1,0 +1,354 @@
+"""Tevet & Berant's sets with known diversity: conTest, McDiv, McDiv_nuggets and decTest (arXiv:2004.02990).
+
+Their `sample_id` repeats: the high and the low set of one worker share it. So a set is named by its content, and the
+same set has the same `set_id` in conTest, McDiv and McDiv_nuggets; `pair_id` joins the two sets of one worker.
+"""
+
+import csv
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from datasets_build.errors import InputError
+from datasets_build.files import canonical_json
+from datasets_build.sources.source import Config, Fetch, File, Source, Split
+
+TASKS = ("story_gen", "resp_gen", "prompt_gen")
+RAW = "https://raw.githubusercontent.com/fabriceyhc/diversity-eval/de683e4d13095c29e940ac82eda5e577673b0b53/data/raw"
+ARCHIVE = "http://diversity-eval.s3-us-west-2.amazonaws.com/data.zip, folder with_metrics"
+REPORTED = ("averaged_distinct_ngrams", "averaged_cosine_similarity", "bert_score", "bert_sts", "sent_bert")
+
+# file: SHA-256 of raw/…csv and of reference/…csv (the released metric columns for the same rows)
+_FILES: dict[str, tuple[str, str]] = {
+    "McDiv/mcdiv_all_no_hds_prompt_gen": (
+        "99e1b4f6fd39f11b2a8ea0f71a3e63c7a73e131bc9ab5c1f40679c589fac3ada",
+        "88d924c7e8f19038e6ecc222ce886d31be22918102c888488f5d8391d4a951b1",
+    ),
+    "McDiv/mcdiv_all_no_hds_resp_gen": (
+        "b9ee7b9c804a0c698c9b3bac8735a4fedac12de04684ee213646d5348f75f3ce",
+        "2f199e38ac83dfd2c6bf5eed46568015e84b5fbf88f7191841cc637f98f06b5f",
+    ),
+    "McDiv/mcdiv_all_no_hds_story_gen": (
+        "ad2104d8570e7fc938d19d896d218fe2ead434b184dea58dd72d54b92c743fb1",
+        "e4a9f38054d81da0066d8752faeb6f485646be25fa58671ead5c0248fee812f2",
+    ),
+    "McDiv_nuggets/mcdiv_nuggets_200_with_hds_prompt_gen": (
+        "27cbe900d289b570f07ea15909c48a5152c9d11adf1109362efb2eb5a047baf8",
+        "e26531ee904c9b5c8cd49bd8ee1c4816b8c248553803da65ec919f6b7c46511b",
+    ),
+    "McDiv_nuggets/mcdiv_nuggets_200_with_hds_resp_gen": (
+        "d5ae6f8391197ac2036f474bb3927cbc3fb933be484d687006f8ddb210bfaa1e",
+        "18640ab65a84e0b0c0d2dc6f86c06df5605687a204d1fb062b76a1809690f278",
+    ),
+    "McDiv_nuggets/mcdiv_nuggets_200_with_hds_story_gen": (
+        "b4541917179be13de8e2af8bb0975ab789610785ed9b2fca5bcdbb004f3f2f7f",
+        "dd6b01c3684f60459274f7d9954cfa83925695715a36ff5aa8cffda62402e05a",
+    ),
+    "McDiv_nuggets/mcdiv_nuggets_no_hds_prompt_gen": (
+        "f64124a6768a52be160c1da001c501f3e014f966c6cbe8f75e7a975c0c4aec57",
+        "a6d1e654b1f70c58fe764f5fb900caae22d49719a7d63f5ef1611d97316598df",
+    ),
+    "McDiv_nuggets/mcdiv_nuggets_no_hds_resp_gen": (
+        "28fce0160dff05a66b1042ec086fde8b9094668b5f622a851037aafef20d22c0",
+        "89a43472c7427101f754dcbfb8e96efabc8bbe07e162abfae23ef273362e3bd2",
+    ),
+    "McDiv_nuggets/mcdiv_nuggets_no_hds_story_gen": (
+        "07dd00edd00ac92058fca0a75fb4b0f10e342d25ece850e404683261aa4a2985",
+        "3dc75563f25e32626616f9a9f5ee41a5bb3aa98af805c92ba3a06f2b5e386616",
+    ),
+    "conTest/con_test_200_with_hds_prompt_gen": (
+        "bfbf2b8c69febd9f9e41e6324acace428d3c6f58099bc2aa9142fc79105a1be1",
+        "de689c72e0c0612faf26786dda35add8daf146bd2d9ceda810920cb522cb9b52",
+    ),
+    "conTest/con_test_200_with_hds_resp_gen": (
+        "c88a440adb1f2b1d27c5ad20762026a7b6ac27c32e5eab27b049c175e72cccdc",
+        "2ebb79d954882a1ce6dc022ac3baa32bca5fb20f79c314e9ec8b0faa7af58eee",
+    ),
+    "conTest/con_test_200_with_hds_story_gen": (
+        "f534d2c06afacc8c579d9648639642b9be4742fcad2a2c4269c4b03ba79c7739",
+        "63e9e273afa13b1becc15448e664d2f6c44c5fab62e8f7b9188b57881e8b65f4",
+    ),
+    "decTest/dec_test_1000_no_hds_prompt_gen": (
+        "1a21ad18d9b1ea61066de7f93ca286d3abfb56a7e752c667ad25c7a0e9ab54eb",
+        "40d48bc330b0e4dea78289ddd4d31805b41ae76bd7516735e3567faa69afb551",
+    ),
+    "decTest/dec_test_1000_no_hds_resp_gen": (
+        "1692e4041884d2463247f5b97191d2e1ae63d4bf0514b3efbbe30910e5f8f901",
+        "7eb52e380dbe545cd3f2f02e12c50e27b9eb5d21675e1928c0445f18461ebc90",
+    ),
+    "decTest/dec_test_1000_no_hds_story_gen": (
+        "db9f082d135c75c0a032b40a961efd5f84e71a349eb51592b6edaf751d89b454",
+        "8cb8c4d1040a112c9f2748d9cc87a1937b87023b06ebe18a1b50fd81c3664b92",
+    ),
+    "decTest/dec_test_200_with_hds_prompt_gen": (
+        "a925a991c80ecf7293898b63e87773707baa9fe7a7f0843f65c475a101c2e883",
+        "c348ac29116f887743aef876e8dffca881d60f4a471f450ca232bfa49eb44562",
+    ),
+    "decTest/dec_test_200_with_hds_resp_gen": (
+        "f71c6a69cfd1b5c4d687cbf31befd854f9ad43fde445ad144d44b1ed96ff5dfd",
+        "c8b850a53a604fc09c557634ac56e8746483478341b646617d5fef8b13252975",
+    ),
+    "decTest/dec_test_200_with_hds_story_gen": (
+        "8adbc20ebc71a357cb23cae2f6f24d01b8046f665461e37a1ed454438b2ea6b0",
+        "f88e1151c41c3cb407ae4e920f152a2db539dfede77913cac58b03bd419ae456",
+    ),
+}
+_STEM = {
+    "contest": "conTest/con_test_200_with_hds_",
+    "mcdiv": "McDiv/mcdiv_all_no_hds_",
+    "mcdiv_nuggets": "McDiv_nuggets/mcdiv_nuggets_no_hds_",
+    "mcdiv_nuggets_with_hds": "McDiv_nuggets/mcdiv_nuggets_200_with_hds_",
+    "dectest": "decTest/dec_test_1000_no_hds_",
+    "dectest_with_hds": "decTest/dec_test_200_with_hds_",
+}
+_COUNTS = {  # in the order of TASKS
+    "contest": (250, 220, 200),
+    "mcdiv": (2000, 2002, 2000),
+    "mcdiv_nuggets": (1012, 1049, 1008),
+    "mcdiv_nuggets_with_hds": (200, 200, 200),
+    "dectest": (985, 994, 1000),
+    "dectest_with_hds": (203, 203, 203),
+}
+
+SCHEMA = pa.schema(
+    [
+        pa.field("set_id", pa.string(), nullable=False),
+        pa.field("pair_id", pa.string()),
+        pa.field("sample_id", pa.string(), nullable=False),
+        pa.field("context", pa.string(), nullable=False),
+        pa.field("responses", pa.list_(pa.string()), nullable=False),
+        pa.field("label", pa.float64(), nullable=False),
+        pa.field("label_name", pa.string(), nullable=False),
+        pa.field("blank", pa.bool_(), nullable=False),
+        pa.field("abs_hds_mean", pa.float64()),
+        pa.field("abs_hds_std", pa.float64()),
+        *(pa.field(f"reported_{name}", pa.float64()) for name in REPORTED),
+    ]
+)
+FIELDS = {
+    "set_id": "name of the set by its content: the same set has the same id in every config of a task",
+    "pair_id": "joins the high- and the low-diversity set that one worker wrote; null in decTest",
+    "sample_id": "the original's; not unique",
+    "context": "what was answered: a story's beginning, a comment, three words; not part of the responses",
+    "responses": "5 texts, in decTest 10",
+    "label": "content_diversity: 1 high, 0 low; temp: the sampling temperature",
+    "label_name": "content_diversity or temp",
+    "blank": "all responses are blank (one set of decTest)",
+    "abs_hds_mean": "mean human diversity score, 1 to 5, of about ten raters; null where not collected",
+    "abs_hds_std": "its standard deviation over raters",
+    "reported_averaged_distinct_ngrams": "released value, 3 decimals",
+    "reported_averaged_cosine_similarity": "released value, negated similarity, 3 decimals",
+    "reported_bert_score": "released value, negated similarity, 3 decimals",
+    "reported_bert_sts": "released value, negated similarity, 3 decimals",
+    "reported_sent_bert": "released value, negated similarity, 3 decimals",
+}
+
+
+def read_csv(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
+    """The rows of a CSV file, each with the header's fields exactly.
+
+    Args:
+        path: UTF-8, quoted as in RFC 4180.
+        columns: That must be in the header.
+
+    Raises:
+        InputError: A column is missing, a quote is out of place, or a row has more or fewer fields.
+    """
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.reader(file, strict=True)
+        try:
+            header = next(reader, [])
+            lacking = [name for name in columns if name not in header]
+            if lacking or len(set(header)) != len(header):
+                raise InputError(
+                    f"{path}: the header lacks {lacking or 'nothing, but repeats a column'}", "fetch it again"
+                )
+            rows = []
+            for values in reader:
+                if len(values) != len(header):
+                    message = f"{path}, line {reader.line_num}: {len(values)} fields, the header has {len(header)}"
+                    raise InputError(message, "look for a quote or comma too many")
+                rows.append(dict(zip(header, values, strict=True)))
+        except csv.Error as error:
+            raise InputError(f"{path}, line {reader.line_num}: {error}", "look for a quote too many") from error
+    return rows
+
+
+def responses_of(row: dict[str, str]) -> list[str]:
+    """The values of `resp_0`, `resp_1`, … of a raw row."""
+    return [row[name] for name in sorted((n for n in row if n.startswith("resp_")), key=lambda n: int(n[5:]))]
+
+
+def set_id(task: str, row: dict[str, str]) -> str:
+    """The name of a set: its task and 12 hex digits over context and responses."""
+    content = canonical_json([row["context"], responses_of(row)])
+    return f"{task}-{hashlib.sha256(content).hexdigest()[:12]}"
+
+
+def pairs(task: str, rows: list[dict[str, str]]) -> dict[str, str]:
+    """The pair of each set of McDiv: the n-th high set of a `sample_id` with the n-th low one."""
+    seen: Counter[tuple[str, str]] = Counter()
+    made = {}
+    for row in rows:
+        key = (row["sample_id"], row["label_value"])
+        made[set_id(task, row)] = f"{row['sample_id']}#{seen[key]}"
+        seen[key] += 1
+    return made
+
+
+def rows(task: str, variant: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
+    """The rows of one file, in its order.
+
+    Args:
+        task: Of `TASKS`.
+        variant: A key of `_STEM`.
+        fetch: Gives files.
+
+    Raises:
+        InputError: A file is malformed, a set stands twice, or a subset relation does not hold.
+    """
+    path = _needed(fetch, f"tevet/raw/{_STEM[variant]}{task}.csv")
+    raw = read_csv(path, ("sample_id", "context", "label_value", "label_name", "resp_0"))
+    reported = _reported(fetch, variant, task, raw)
+    of_pair: dict[str, str] = {}
+    if not variant.startswith("dectest"):
+        whole = raw if variant == "mcdiv" else read_csv(_needed(fetch, f"tevet/raw/{_STEM['mcdiv']}{task}.csv"), ())
+        of_pair = pairs(task, whole)
+    if variant == "mcdiv_nuggets_with_hds":
+        nuggets = read_csv(_needed(fetch, f"tevet/raw/{_STEM['mcdiv_nuggets']}{task}.csv"), ())
+        _check_subset(path, task, raw, {set_id(task, row) for row in nuggets}, "McDiv_nuggets")
+    if of_pair:
+        _check_subset(path, task, raw, set(of_pair), "McDiv")
+    seen: Counter[str] = Counter()
+    for row, values in zip(raw, reported, strict=True):
+        name = set_id(task, row)
+        seen[name] += 1
+        if seen[name] > 1:
+            raise InputError(f"{path}: the set of sample_id {row['sample_id']} stands twice")
+        responses = responses_of(row)
+        yield {
+            "set_id": name,
+            "pair_id": of_pair.get(name),
+            "sample_id": row["sample_id"],
+            "context": row["context"],
+            "responses": responses,
+            "label": float(row["label_value"]),
+            "label_name": row["label_name"],
+            "blank": not any(text.strip() for text in responses),
+            "abs_hds_mean": _number(row.get("metric_abs_hds_mean")),
+            "abs_hds_std": _number(row.get("metric_abs_hds_std")),
+            **{f"reported_{metric}": _number(values.get(f"metric_{metric}")) for metric in REPORTED},
+        }
+
+
+def _needed(fetch: Fetch, path: str) -> Path:
+    found = fetch(path)
+    assert found is not None, "raw files are not optional"  # noqa: S101
+    return found
+
+
+def _number(text: str | None) -> float | None:
+    return float(text) if text else None
+
+
+def _reported(fetch: Fetch, variant: str, task: str, raw: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The released metric columns for the same rows; empty where that file is not at hand."""
+    path = fetch(f"tevet/reference/{_STEM[variant]}{task}.csv")
+    if path is None:
+        return [{} for _ in raw]
+    found = read_csv(path, ("sample_id", "label_value", "metric_averaged_distinct_ngrams"))
+    if len(found) != len(raw):
+        raise InputError(f"{path}: {len(found)} rows for {len(raw)} sets")
+    for number, (values, row) in enumerate(zip(found, raw, strict=True), start=1):
+        if values["sample_id"] != row["sample_id"] or float(values["label_value"]) != float(row["label_value"]):
+            raise InputError(f"{path}, row {number}: of {values['sample_id']}, wanted {row['sample_id']}")
+    return found
+
+
+def _check_subset(path: Path, task: str, raw: list[dict[str, str]], whole: set[str], name: str) -> None:
+    outside = [row["sample_id"] for row in raw if set_id(task, row) not in whole]
+    if outside:
+        raise InputError(f"{path}: {len(outside)} sets are not in {name}, the first of sample_id {outside[0]}")
+
+
+def _files() -> tuple[File, ...]:
+    made = []
+    for name, (raw, reference) in _FILES.items():
+        made.append(File(f"tevet/raw/{name}.csv", raw, urls=(f"{RAW}/{name}.csv",)))
+        made.append(File(f"tevet/reference/{name}.csv", reference, found_in=ARCHIVE, optional=True))
+    return tuple(made)
+
+
+def _splits(variant: str, ending: str = "") -> tuple[Split, ...]:
+    made = []
+    for task, count in zip(TASKS, _COUNTS[variant], strict=True):
+        needed = [variant]
+        if not variant.startswith("dectest") and variant != "mcdiv":
+            needed.append("mcdiv")
+        if variant == "mcdiv_nuggets_with_hds":
+            needed.append("mcdiv_nuggets")
+        raw = [f"tevet/raw/{_STEM[each]}{task}.csv" for each in needed]
+        reads = (*raw, f"tevet/reference/{_STEM[variant]}{task}.csv")
+        made.append(Split(f"{task}{ending}", partial(rows, task, variant), reads, count))
+    return tuple(made)
+
+
+def _config(name: str, about: str, made: str, splits: tuple[Split, ...]) -> Config:
+    return Config(name, about, made, SCHEMA, FIELDS, splits)
+
+
+SOURCE = Source(
+    name="tevet",
+    title="Tevet & Berant: sets of responses with labels and human scores",
+    version="1.0.0",
+    files=_files(),
+    licence="MIT for the repository that holds the data; none stated for the data itself",
+    citation="""@inproceedings{tevet-berant-2021-evaluating,
+  title = {Evaluating the Evaluation of Diversity in Natural Language Generation},
+  author = {Tevet, Guy and Berant, Jonathan},
+  booktitle = {Proceedings of the 16th Conference of the European Chapter of the ACL},
+  year = {2021},
+  eprint = {2004.02990},
+  archivePrefix = {arXiv}
+}""",
+    paper="arXiv:2004.02990",
+    flaws=(
+        "The paper says 200 sets a task; conTest has 250, 220 and 200.",
+        "decTest's temperatures run from 0.20 to 1.21 (story, resp) and from 0.10 to 1.11 (prompt), not 0.2 to 1.2.",
+        "One set of decTest's prompt_gen has ten blank responses; it is kept and flagged `blank`.",
+        "Most responses of decTest's prompt_gen begin with white space.",
+        "sample_id test.ca-cb.ca::00332 of resp_gen has four sets; they are paired in the order of the file.",
+        "Ratings of single people, decTest for top-p and top-k, and two of three human scores were never released.",
+    ),
+    configs=(
+        _config(
+            "contest",
+            "sets written by people for high or low content diversity, 5 responses, with human scores",
+            "Workers wrote five responses to a context that differ in content, and five that say the same.",
+            _splits("contest"),
+        ),
+        _config(
+            "mcdiv",
+            "the larger collection of such sets, without human scores; contains contest",
+            "As contest, collected on a larger scale.",
+            _splits("mcdiv"),
+        ),
+        _config(
+            "mcdiv_nuggets",
+            "a part of mcdiv on which distinct-n says nothing, and of that 200 with human scores",
+            "Sorted by distinct-n, cut into groups of 40, equally many of each class from every group.",
+            _splits("mcdiv_nuggets") + _splits("mcdiv_nuggets_with_hds", "_with_hds"),
+        ),
+        _config(
+            "dectest",
+            "sets of 10 responses of a language model at known temperatures, and about 200 with human scores",
+            "Sampled by the authors at about a hundred temperatures, nine or ten sets for each.",
+            _splits("dectest") + _splits("dectest_with_hds", "_with_hds"),
+        ),
+    ),
+)

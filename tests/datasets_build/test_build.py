@@ -1,0 +1,321 @@
+"""Datasets: exact counts, the sources' texts byte for byte, the same bytes twice, and no half-built dataset."""
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datasets_build.build import build, find_config, read_manifest, verify
+from datasets_build.download import Fetcher
+from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.load import SUITES, load_split, load_suite, load_table
+from datasets_build.sources import DATASETS, Config, Source, Split
+from datasets_build.sources.olmo import cut
+from datasets_build.sources.tevet import read_csv
+
+GENERATED = [config.name for source in DATASETS if not source.files for config in source.configs]
+RELEASED = [config.name for source in DATASETS if source.files for config in source.configs]
+
+
+def build_one(name: str, out: Path, mirror: Path | None = None) -> Path:
+    """Build a config, and give its folder."""
+    source, config = find_config(name)
+    build(source, config, out, Fetcher(source, mirror, network=False))
+    return out / "data" / name
+
+
+@pytest.fixture(scope="module")
+def built(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Everything, built from the mirror."""
+    out = tmp_path_factory.mktemp("built")
+    for name in RELEASED:
+        build_one(name, out, mirror)
+    return out
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_what_is_generated_here_needs_no_files_and_gives_the_same_bytes_twice(name: str, tmp_path: Path) -> None:
+    one, two = build_one(name, tmp_path / "1"), build_one(name, tmp_path / "2")
+    assert verify(one) == []
+    for path in one.iterdir():
+        assert path.read_bytes() == (two / path.name).read_bytes(), path.name
+
+
+@pytest.mark.mirror
+def test_the_counts_are_those_of_the_releases(built: Path) -> None:
+    rows = {name: [split.rows for split in read_manifest(built / "data" / name).splits.values()] for name in RELEASED}
+    assert rows == {
+        "contest": [250, 220, 200],
+        "mcdiv": [2000, 2002, 2000],
+        "mcdiv_nuggets": [1012, 1049, 1008, 200, 200, 200],
+        "dectest": [985, 994, 1000, 203, 203, 203],
+        "noveltybench": [100, 1000],
+        "olmo_stages": [800, 600, 400, 156],
+    }
+
+
+@pytest.mark.mirror
+@pytest.mark.parametrize("name", RELEASED)
+def test_building_again_gives_the_same_bytes(name: str, built: Path, tmp_path: Path, mirror: Path) -> None:
+    again = build_one(name, tmp_path, mirror)
+    for path in (built / "data" / name).iterdir():
+        assert path.read_bytes() == (again / path.name).read_bytes(), path.name
+
+
+def rows_of(built: Path, name: str, split: str) -> list[dict[str, Any]]:
+    return load_table(name, split, data=built).to_pylist()
+
+
+@pytest.mark.mirror
+@pytest.mark.parametrize(
+    ("name", "split", "path"),
+    [
+        ("contest", "story_gen", "conTest/con_test_200_with_hds_story_gen.csv"),
+        ("mcdiv", "resp_gen", "McDiv/mcdiv_all_no_hds_resp_gen.csv"),
+        ("mcdiv_nuggets", "prompt_gen_with_hds", "McDiv_nuggets/mcdiv_nuggets_200_with_hds_prompt_gen.csv"),
+        ("dectest", "prompt_gen", "decTest/dec_test_1000_no_hds_prompt_gen.csv"),
+    ],
+)
+def test_texts_labels_and_released_values_are_the_sources_own(
+    name: str, split: str, path: str, built: Path, mirror: Path
+) -> None:
+    with (mirror / "tevet/raw" / path).open(encoding="utf-8", newline="") as file:
+        raw = list(csv.DictReader(file))
+    with (mirror / "tevet/reference" / path).open(encoding="utf-8", newline="") as file:
+        reference = list(csv.DictReader(file))
+    rows = rows_of(built, name, split)
+    assert len(rows) == len(raw) == len(reference)
+    for row, wanted, values in zip(rows, raw, reference, strict=True):
+        assert row["context"] == wanted["context"]
+        assert row["responses"] == [wanted[f"resp_{i}"] for i in range(len(row["responses"]))]
+        assert row["label"] == float(wanted["label_value"])
+        assert row["reported_sent_bert"] == float(values["metric_sent_bert"])
+        assert row["abs_hds_mean"] == (float(wanted["metric_abs_hds_mean"]) if "with_hds" in path else None)
+
+
+@pytest.mark.mirror
+def test_sets_are_named_uniquely_and_alike_in_every_config(built: Path) -> None:
+    for task in ("story_gen", "resp_gen", "prompt_gen"):
+        whole = {row["set_id"]: row for row in rows_of(built, "mcdiv", task)}
+        assert len(whole) == (2002 if task == "resp_gen" else 2000)
+        for name, split in (("contest", task), ("mcdiv_nuggets", task), ("mcdiv_nuggets", f"{task}_with_hds")):
+            for row in rows_of(built, name, split):
+                assert row["responses"] == whole[row["set_id"]]["responses"]
+                assert row["pair_id"] == whole[row["set_id"]]["pair_id"]
+
+
+@pytest.mark.mirror
+def test_a_pair_is_one_high_and_one_low_set_of_one_worker(built: Path) -> None:
+    pairs: dict[str, list[tuple[float, str]]] = {}
+    for row in rows_of(built, "mcdiv", "resp_gen"):
+        pairs.setdefault(row["pair_id"], []).append((row["label"], row["context"]))
+    assert {tuple(sorted(label for label, _ in found)) for found in pairs.values()} == {(0.0, 1.0)}
+    assert all(len({context for _, context in found}) == 1 for found in pairs.values())
+    assert len([pair for pair in pairs if pair.startswith("test.ca-cb.ca::00332#")]) == 2
+
+
+@pytest.mark.mirror
+def test_the_one_blank_set_is_kept_and_flagged(built: Path) -> None:
+    blank = [
+        (split, row)
+        for split in ("story_gen", "resp_gen", "prompt_gen")
+        for row in rows_of(built, "dectest", split)
+        if row["blank"]
+    ]
+    assert [(split, set(row["responses"])) for split, row in blank] == [("prompt_gen", {""})]
+
+
+@pytest.mark.mirror
+def test_wildchat_keeps_what_users_wrote_and_flags_fifteen_rewrites(built: Path, mirror: Path) -> None:
+    rows = rows_of(built, "noveltybench", "wildchat")
+    with (mirror / "noveltybench/wildchat-1k.jsonl").open(encoding="utf-8") as file:
+        raw = [json.loads(line) for line in file]
+    assert [row["original_prompt"] for row in rows] == [row["original_prompt"] for row in raw]
+    assert sum(row["prompt"] != row["original_prompt"] for row in rows) == 860
+    assert sum(row["context_lost"] for row in rows) == 15
+
+
+@pytest.mark.mirror
+def test_length_matched_responses_have_the_published_lengths(built: Path, mirror: Path) -> None:
+    report = json.loads((mirror / "olmo/reference/length_match_report.json").read_text(encoding="utf-8"))
+    prompts = 0
+    for prompt_set, kept in (("alpacaeval", 150), ("nbcurated", 39)):
+        rows = rows_of(built, "olmo_stages", f"{prompt_set}_length_matched")
+        prompts += len({row["prompt_id"] for row in rows})
+        assert len({row["prompt_id"] for row in rows}) == kept
+        raw = {row["set_id"]: row for row in rows_of(built, "olmo_stages", prompt_set)}
+        for row in rows:
+            published = report["L_prompt_per_prompt"][f"{prompt_set}::{row['prompt_id']}"]
+            assert published["kept"]
+            assert row["matched_bytes"] == published["L_bytes"]
+            for text, whole in zip(row["responses"], raw[row["set_id"]]["responses"], strict=True):
+                assert whole.startswith(text)
+                # A cut inside a letter loses at most three bytes more.
+                assert row["matched_bytes"] - 3 <= len(text.encode()) <= row["matched_bytes"]
+    assert prompts == report["n_prompts_kept"]
+    truncated = sum(
+        size > row["matched_bytes"]
+        for prompt_set in ("alpacaeval", "nbcurated")
+        for row in rows_of(built, "olmo_stages", f"{prompt_set}_length_matched")
+        for size in row["original_bytes"]
+    )
+    assert truncated == report["n_records_truncated"]
+    assert read_manifest(built / "data" / "olmo_stages").dropped == {
+        "alpacaeval_length_matched": {"a response of under 50 bytes": 50},
+        "nbcurated_length_matched": {"a response of under 50 bytes": 61},
+    }
+
+
+@pytest.mark.mirror
+def test_without_the_optional_files_the_columns_are_null_and_the_manifest_says_so(mirror: Path, tmp_path: Path) -> None:
+    (tmp_path / "mirror" / "tevet").mkdir(parents=True)
+    (tmp_path / "mirror" / "tevet" / "raw").symlink_to(mirror / "tevet" / "raw")
+    folder = build_one("contest", tmp_path / "out", tmp_path / "mirror")
+    manifest = read_manifest(folder)
+    assert len(manifest.absent) == 3
+    table = pq.read_table(folder / "story_gen.parquet")
+    assert table["reported_sent_bert"].null_count == len(table)
+
+
+@pytest.mark.mirror
+def test_a_local_build_and_the_mirror_give_equal_rows(built: Path, mirror: Path, tmp_path: Path) -> None:
+    from_build = load_split("contest", "resp_gen", data=built)
+    from_mirror = load_split("contest", "resp_gen", data=tmp_path, mirror=mirror)
+    assert from_build.to_list() == from_mirror.to_list()
+
+
+@pytest.mark.mirror
+@pytest.mark.parametrize("suite", [suite.name for suite in SUITES])
+def test_every_suite_loads_with_unique_ids_and_no_blank_prompt(suite: str, mirror: Path) -> None:
+    found = load_suite(suite, mirror)
+    assert len(found.by_id) == len(found.prompts) > 0
+    assert all(prompt.prompt.strip() and prompt.category for prompt in found.prompts)
+
+
+# What can go wrong.
+
+
+def source_of(rows: list[dict[str, Any]], count: int, schema: pa.Schema) -> tuple[Source, Config]:
+    """A made-up source of one config."""
+
+    def make(fetch: Any) -> Iterator[dict[str, Any]]:
+        yield from rows
+
+    config = Config("made_up", "a", "b", schema, {}, (Split("all", make, (), count),))
+    return Source("made up", "t", "1.0.0", (), "none", "", "", (), (config,)), config
+
+
+FIELDS: "list[pa.Field[Any]]" = [pa.field("id", pa.string(), nullable=False), pa.field("n", pa.int32())]
+SCHEMA = pa.schema(FIELDS)
+
+
+@pytest.mark.parametrize(
+    ("rows", "count", "message"),
+    [
+        ([{"id": "a", "n": 1}], 2, "made_up/all has 1 rows, wanted 2"),
+        ([{"id": "a", "n": 1}, {"id": None, "n": 1}], 2, "row 2, field id: null"),
+        ([{"id": "a", "m": 1}], 1, "fields lacking ['n'], unknown ['m']"),
+        ([{"id": "a", "n": "one"}], 1, "row 1, field n"),
+    ],
+)
+def test_a_bad_row_is_refused_and_the_older_build_stays(
+    rows: list[dict[str, Any]], count: int, message: str, tmp_path: Path
+) -> None:
+    good, config = source_of([{"id": "old", "n": None}], 1, SCHEMA)
+    build(good, config, tmp_path, Fetcher(good))
+    bad, config = source_of(rows, count, SCHEMA)
+    with pytest.raises(InputError) as caught:
+        build(bad, config, tmp_path, Fetcher(bad))
+    assert message in str(caught.value)
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["made_up"]  # and nothing half-built
+    assert verify(tmp_path / "data" / "made_up") == []
+    assert pq.read_table(tmp_path / "data" / "made_up" / "all.parquet")["id"].to_pylist() == ["old"]
+
+
+def test_a_build_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        source, config = source_of([{"id": name, "n": 1}], 1, SCHEMA)
+        build(source, config, tmp_path, Fetcher(source))
+    assert pq.read_table(tmp_path / "data" / "made_up" / "all.parquet")["id"].to_pylist() == ["new"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda folder: (folder / "prompts.parquet").unlink(), "missing"),
+        (lambda folder: (folder / "prompts.parquet").write_bytes(b"PAR1"), "other bytes"),
+        (lambda folder: (folder / "manifest.json").write_text("{"), "cannot be read"),
+        (lambda folder: (folder / "extra.parquet").write_bytes(b""), "not in the manifest"),
+    ],
+)
+def test_verify_names_what_is_damaged(damage: Any, message: str, tmp_path: Path) -> None:
+    folder = build_one("demo", tmp_path)
+    damage(folder)
+    (problem,) = verify(folder)
+    assert message in problem
+
+
+def test_a_damaged_build_is_not_read(tmp_path: Path) -> None:
+    folder = build_one("demo", tmp_path)
+    (folder / "prompts.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError) as caught:
+        load_table("demo", "prompts", data=tmp_path)
+    assert "divbench data build demo" in caught.value.mend
+
+
+def test_unknown_names_are_refused_with_the_known_ones() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load_table("mcdivv", "story_gen")
+    assert "mcdiv" in caught.value.mend
+    with pytest.raises(ConfigurationError) as caught:
+        load_table("mcdiv", "story")
+    assert "story_gen, resp_gen, prompt_gen" in caught.value.mend
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sample_id,context\na,b\n", "the header lacks ['resp_0']"),
+        ('sample_id,context,resp_0\na,"b"c,d\n', "line 2"),
+        ("sample_id,context,resp_0\na,b\n", "line 2: 2 fields, the header has 3"),
+        ('sample_id,context,resp_0\na,"b,c\n', "line"),
+        ("sample_id,context,resp_0,resp_0\na,b,c,d\n", "repeats a column"),
+        ("", "the header lacks"),
+    ],
+)
+def test_a_malformed_csv_is_refused_with_its_line(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        read_csv(path, ("sample_id", "context", "resp_0"))
+    assert str(path) in caught.value.message
+    assert message in caught.value.message
+
+
+@pytest.mark.parametrize(("text", "length", "wanted"), [("abc", 2, "ab"), ("aé", 2, "a"), ("a😀", 4, "a"), ("", 5, "")])
+def test_a_cut_never_splits_a_letter(text: str, length: int, wanted: str) -> None:
+    assert cut(text, length) == wanted
+
+
+@pytest.mark.parametrize("source", DATASETS, ids=lambda source: source.name)
+def test_every_source_is_pinned_and_described(source: Source) -> None:
+    for file in source.files:
+        assert len(file.sha256) == 64
+        assert file.urls or file.found_in
+        assert file.urls or file.optional, f"{file.path} can be had from a mirror alone"
+    assert all([source.licence, source.citation, source.flaws])
+    for config in source.configs:
+        assert list(config.fields) == config.schema.names, config.name
+        known = {file.path for file in source.files}
+        assert all(path in known for split in config.splits for path in split.reads)
+        assert len({split.name for split in config.splits}) == len(config.splits)
+
+
+def test_the_names_of_configs_are_unique() -> None:
+    names = [config.name for source in DATASETS for config in source.configs]
+    assert len(names) == len(set(names))

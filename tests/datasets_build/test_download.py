@@ -1,0 +1,166 @@
+"""Downloads from a real server that fails in every way: retried, checked, never half there."""
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from datasets_build import download
+from datasets_build.download import HOME_VARIABLE, MIRROR_VARIABLE, Fetcher
+from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.sources import File, Source
+
+CONTENT = b"the pinned bytes" * 5000
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+@dataclass
+class Behaviour:
+    """What the server does: the faults of the next requests, then the whole file."""
+
+    faults: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def server(behaviour: Behaviour) -> Iterator[str]:
+    """A server on loopback; the address of its file."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            behaviour.requests.append(self.path)
+            fault = behaviour.faults.pop(0) if behaviour.faults else ""
+            if fault.isdigit():
+                self.send_error(int(fault))
+                return
+            body = b"other bytes" if fault == "other" else CONTENT
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if fault == "cut":
+                self.wfile.write(body[: len(body) // 2])
+                self.close_connection = True
+            else:
+                self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
+            pass
+
+    made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=made.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{made.server_port}/file"
+    finally:
+        made.shutdown()
+        made.server_close()
+        thread.join()
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of the test's own, no mirror, and no waiting between attempts."""
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
+    monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
+    monkeypatch.setattr(download, "wait_exponential_jitter", lambda **kwargs: lambda state: 0.0)
+    return tmp_path / "home"
+
+
+def source_of(*urls: str, optional: bool = False) -> Source:
+    file = File("some/file.csv", SHA256, urls=urls, found_in="" if urls else "an archive", optional=optional)
+    return Source("made up", "t", "1.0.0", (file,), "none", "c", "", (), ())
+
+
+def left_in(home: Path) -> list[str]:
+    folder = home / "downloads"
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+
+@pytest.mark.parametrize("faults", [[], ["500"], ["503", "429"], ["cut"], ["cut", "500", "cut"]])
+def test_a_failure_that_passes_is_tried_again(faults: list[str], own_home: Path) -> None:
+    behaviour = Behaviour(list(faults))
+    with server(behaviour) as url:
+        path = Fetcher(source_of(url))("some/file.csv")
+        assert path is not None
+        assert path.read_bytes() == CONTENT
+    assert len(behaviour.requests) == len(faults) + 1
+    assert left_in(own_home) == [SHA256]
+
+
+def test_what_was_downloaded_is_kept_and_not_fetched_again(own_home: Path) -> None:
+    behaviour = Behaviour()
+    with server(behaviour) as url:
+        Fetcher(source_of(url))("some/file.csv")
+        Fetcher(source_of(url))("some/file.csv")
+        (own_home / "downloads" / SHA256).write_bytes(b"damaged since")
+        path = Fetcher(source_of(url))("some/file.csv")
+    assert path is not None
+    assert path.read_bytes() == CONTENT
+    assert len(behaviour.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"), [("404", "HTTP 404"), ("other", "other bytes: SHA-256"), ("403", "HTTP 403")]
+)
+def test_a_failure_that_stays_is_not_tried_again_and_leaves_nothing(fault: str, message: str, own_home: Path) -> None:
+    behaviour = Behaviour([fault] * 9)
+    with server(behaviour) as url, pytest.raises(ConfigurationError) as caught:
+        Fetcher(source_of(url))("some/file.csv")
+    assert message in caught.value.message
+    assert url in caught.value.message
+    assert "--mirror" in caught.value.mend
+    assert len(behaviour.requests) == 1
+    assert left_in(own_home) == []
+
+
+def test_attempts_are_bounded(own_home: Path) -> None:
+    behaviour = Behaviour(["500"] * 99)
+    with server(behaviour) as url, pytest.raises(ConfigurationError) as caught:
+        Fetcher(source_of(url))("some/file.csv")
+    assert "HTTP 500" in caught.value.message
+    assert len(behaviour.requests) == download.ATTEMPTS
+    assert left_in(own_home) == []
+
+
+def test_the_next_address_is_tried_where_one_fails() -> None:
+    good, bad = Behaviour(), Behaviour(["404"])
+    with server(bad) as first, server(good) as second:
+        path = Fetcher(source_of(first, second))("some/file.csv")
+    assert path is not None
+    assert (len(bad.requests), len(good.requests)) == (1, 1)
+
+
+def test_no_network_is_said(own_home: Path) -> None:
+    with server(Behaviour()) as url:
+        pass  # nobody listens there now
+    with pytest.raises(ConfigurationError) as caught:
+        Fetcher(source_of(url))("some/file.csv")
+    assert "could not be downloaded" in caught.value.message
+    assert "refused" in caught.value.message.lower()
+
+
+def test_with_a_mirror_nothing_is_downloaded(tmp_path: Path) -> None:
+    behaviour = Behaviour()
+    (tmp_path / "mirror" / "some").mkdir(parents=True)
+    with server(behaviour) as url:
+        with pytest.raises(ConfigurationError, match="the mirror has no file"):
+            Fetcher(source_of(url), tmp_path / "mirror")("some/file.csv")
+        (tmp_path / "mirror" / "some" / "file.csv").write_bytes(b"half")
+        with pytest.raises(InputError, match="is not the pinned file"):
+            Fetcher(source_of(url), tmp_path / "mirror")("some/file.csv")
+        (tmp_path / "mirror" / "some" / "file.csv").write_bytes(CONTENT)
+        assert Fetcher(source_of(url), tmp_path / "mirror")("some/file.csv") is not None
+    assert behaviour.requests == []
+
+
+def test_an_optional_file_that_is_nowhere_is_absent_and_a_needed_one_is_an_error(tmp_path: Path) -> None:
+    fetch = Fetcher(source_of(optional=True))
+    assert fetch("some/file.csv") is None
+    assert fetch.absent == {"some/file.csv"}
+    with pytest.raises(ConfigurationError, match="is not at hand"):
+        Fetcher(source_of())("some/file.csv")

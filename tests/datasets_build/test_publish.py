@@ -1,0 +1,207 @@
+"""Publishing to and pulling from a real Hub server on loopback, through our own commands and the real clients."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datasets_build.build import build, find_config
+from datasets_build.download import Fetcher
+from datasets_build.load import load_table
+from tests.hub import HubServer, client_says, hub, run_client
+
+NAMES = ("gssbench", "gssbench_prompts", "scenarios", "demo")
+REPO = "alice/divbench"
+DIVBENCH = (sys.executable, "-c", "from leaderboard.cli import main; main()")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is generated here, built."""
+    out = tmp_path_factory.mktemp("built")
+    for name in NAMES:
+        source, config = find_config(name)
+        build(source, config, out, Fetcher(source, network=False))
+    return out
+
+
+@pytest.fixture
+def server() -> Iterator[HubServer]:
+    """An empty Hub with two users."""
+    with hub() as running:
+        yield running
+        assert running.strange == []
+
+
+def divbench(server: HubServer, *arguments: str, user: str | None = "alice") -> tuple[int, Any, str]:
+    """Run a command against the server: exit status, what it printed as JSON, and stderr."""
+    token = server.tokens[user] if user else None
+    done = run_client([*DIVBENCH, *arguments, "--json"], server, token=token)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, json.loads(done.stdout), done.stderr
+
+
+def publish(server: HubServer, built: Path, *more: str, user: str | None = "alice") -> tuple[int, Any, str]:
+    return divbench(server, "data", "publish", REPO, "--out", str(built), *more, user=user)
+
+
+def test_one_commit_and_a_tag_hold_all_files(server: HubServer, built: Path) -> None:
+    status, said, _ = publish(server, built)
+    assert status == 0
+    repo = server.repo(REPO)
+    assert said == {"repo": REPO, "commit": repo.head, "tag": "v1.0.0", "changed": True}
+    assert repo.tags == {"v1.0.0": repo.head}
+    before = len([1 for commit in repo.history() if commit.title == "Datasets v1.0.0"])
+    assert before == 1
+    files = repo.files()
+    for name in NAMES:
+        for path in (built / "data" / name).iterdir():
+            assert files[f"data/{name}/{path.name}"] == path.read_bytes()
+    assert b"default: true" in files["README.md"]
+
+
+def test_publishing_again_does_nothing_and_a_moved_tag_is_refused(server: HubServer, built: Path) -> None:
+    publish(server, built)
+    head = server.repo(REPO).head
+    assert publish(server, built)[1] == {"repo": REPO, "commit": head, "tag": "v1.0.0", "changed": False}
+    status, said, _ = publish(server, built, "demo")
+    assert status == 2
+    assert "the tag v1.0.0 of alice/divbench is in use" in said["error"]["message"]
+    assert server.repo(REPO).head == head  # refused before anything was committed
+    status, said, _ = publish(server, built, "demo", "--tag", "v2.0.0")
+    assert status == 0
+    assert sorted(name for name in server.repo(REPO).files() if name.startswith("data/")) == [
+        "data/demo/manifest.json",
+        "data/demo/prompts.parquet",
+    ]
+    assert any(name.startswith("data/gssbench") for name in server.repo(REPO).files("v1.0.0"))
+
+
+def test_plain_datasets_gives_rows_equal_to_the_build(server: HubServer, built: Path) -> None:
+    publish(server, built)
+    for name, split in (
+        ("gssbench", "subset"),
+        ("gssbench_prompts", "prompts"),
+        ("scenarios", "mode_count"),
+        ("demo", "prompts"),
+    ):
+        rows = client_says(
+            f"""
+            import json
+            from datasets import load_dataset
+            whole = load_dataset("{REPO}", "{name}", split="{split}", revision="v1.0.0")
+            streamed = load_dataset("{REPO}", "{name}", split="{split}", revision="v1.0.0", streaming=True)
+            assert whole.to_list() == list(streamed)
+            print(json.dumps(whole.to_list()))
+            """,
+            server,
+        )
+        assert rows == load_table(name, split, data=built).to_pylist()
+
+
+def test_the_types_that_datasets_sees_are_those_of_the_schema(server: HubServer, built: Path) -> None:
+    publish(server, built)
+    found = client_says(
+        f"""
+        import json
+        from datasets import load_dataset
+        rows = load_dataset("{REPO}", "gssbench", split="union")
+        print(json.dumps(str(rows.data.schema.remove_metadata().field("a_size").type)))
+        """,
+        server,
+    )
+    assert found == "int32"
+
+
+def test_a_pulled_repository_is_the_build(server: HubServer, built: Path, tmp_path: Path) -> None:
+    publish(server, built)
+    status, said, _ = divbench(server, "data", "pull", f"{REPO}@v1.0.0", "--out", str(tmp_path), user=None)
+    assert status == 0
+    assert said["configs"] == sorted(NAMES)
+    for name in NAMES:
+        for path in (built / "data" / name).iterdir():
+            assert (tmp_path / "data" / name / path.name).read_bytes() == path.read_bytes()
+    status, said, _ = divbench(server, "data", "verify", *NAMES, "--out", str(tmp_path))
+    assert (status, set(map(len, said.values()))) == (0, {0})
+
+
+def test_a_lost_race_is_run_again_on_the_new_head(server: HubServer, built: Path) -> None:
+    publish(server, built, "demo")
+    rival = server.faults.meanwhile(lambda: server.repo(REPO).commit({"NOTES.md": b"a rival's"}), on="commit")
+    status, said, _ = publish(server, built, "--tag", "v2.0.0")
+    assert rival.met == 1
+    assert (status, said["changed"]) == (0, True)
+    files = server.repo(REPO).files()
+    assert files["NOTES.md"] == b"a rival's"
+    assert "data/gssbench/union.parquet" in files
+    assert server.repo(REPO).tags["v2.0.0"] == server.repo(REPO).head
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        lambda server: server.faults.fail(503, on="storage_put"),
+        lambda server: server.faults.cut_upload(100, on="storage_put"),
+        lambda server: server.faults.fail(500, on="preupload"),
+        lambda server: server.faults.limit(0, on="lfs_batch"),
+    ],
+    ids=["503", "cut in the middle", "500", "429"],
+)
+def test_trouble_on_the_way_leaves_nothing_half_published(fault: Any, server: HubServer, built: Path) -> None:
+    trouble = fault(server)
+    status, _, _ = publish(server, built)
+    assert trouble.met == 1
+    if status != 0:  # the client gave up: then nothing of it may show, and a second call must mend it
+        assert not any(name.startswith("data/") for name in server.repo(REPO).files())
+        status, _, _ = publish(server, built)
+    assert status == 0
+    assert server.repo(REPO).tags["v1.0.0"] == server.repo(REPO).head
+
+
+@pytest.mark.parametrize("user", [None, "alice:read", "bob"])
+def test_without_the_right_to_write_it_is_refused_with_the_mend(
+    user: str | None, server: HubServer, built: Path
+) -> None:
+    publish(server, built, "demo")
+    head = server.repo(REPO).head
+    status, said, _ = publish(server, built, "--tag", "v2.0.0", user=user)
+    assert status == 2
+    assert "hf auth login" in said["error"]["mend"]
+    assert server.repo(REPO).head == head
+
+
+def test_what_is_not_there_is_said(server: HubServer, built: Path, tmp_path: Path) -> None:
+    server.add_repo("alice/other", {"README.md": b"# Something else\n"})
+    for name in ("alice/other", "alice/nothing", f"{REPO}@v9"):
+        status, said, _ = divbench(server, "data", "pull", name, "--out", str(tmp_path), user=None)
+        assert status == 2
+        assert name.partition("@")[0] in said["error"]["message"]
+    assert not (tmp_path / "data").exists()
+    status, said, _ = publish(server, tmp_path)
+    assert status == 2
+    assert "nothing is built" in said["error"]["message"]
+    publish(server, built, "demo")
+    status, said, _ = publish(server, built, "mcdiv", "--tag", "v2")
+    assert status == 1
+    assert "mcdiv is not built" in said["error"]["message"]
+
+
+def test_a_repository_without_the_config_is_said(server: HubServer, built: Path) -> None:
+    publish(server, built, "demo")
+    said = client_says(
+        f"""
+        import json
+        from datasets_build.errors import ConfigurationError
+        from datasets_build.load import load_split
+        assert len(load_split("demo", "prompts", repo="{REPO}", revision="v1.0.0")) == 24
+        try:
+            load_split("mcdiv", "story_gen", repo="{REPO}", revision="v1.0.0")
+        except ConfigurationError as error:
+            print(json.dumps(str(error)))
+        """,
+        server,
+    )
+    assert "alice/divbench at v1.0.0 gives no mcdiv/story_gen" in said

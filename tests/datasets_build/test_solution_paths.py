@@ -1,0 +1,65 @@
+"""Pairs of a user's questions: one method against any of several."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.gssbench import PAIRS
+from datasets_build.gssbench.solution_paths import read_questions, solution_path_pairs
+from datasets_build.schema import conform
+from tests.conftest import divbench, document
+
+GOOD = {"id": "q1", "question": "What is 12 times 15?", "methods": ["long multiplication", "10 × 15 and 2 × 15"]}
+
+
+def test_a_asks_for_the_first_method_and_b_for_any() -> None:
+    (row,) = conform(solution_path_pairs([GOOD]), PAIRS, "given").to_pylist()
+    assert row["a"] == "What is 12 times 15? Solve it by this method: long multiplication"
+    assert row["b"].endswith("Solve it by one of these methods: 1. long multiplication 2. 10 × 15 and 2 × 15")
+    assert (row["a_size"], row["b_size"], row["pair_id"]) == (1, 2, "solution_paths-q1")
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"question": " "}, "question"),
+        ({"question": None}, "question"),
+        ({"methods": ["one"]}, "methods"),
+        ({"methods": ["one", "one"]}, "methods"),
+        ({"methods": ["one", "two", "two"]}, "methods"),
+        ({"methods": ["one", ""]}, "methods"),
+        ({"methods": ["one", 2]}, "methods"),
+        ({"methods": "one, two"}, "methods"),
+    ],
+)
+def test_a_bad_row_is_refused_by_number_and_field(change: dict[str, Any], field: str) -> None:
+    with pytest.raises(InputError, match=f"row 2, field {field}"):
+        list(solution_path_pairs([GOOD, GOOD | change]))
+
+
+@pytest.mark.parametrize("content", [b"{", b"[1]", b'"text"', b"\xff", b"[" * 100_000])
+def test_a_bad_line_is_refused_by_number(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_bytes(b'{"question": "q", "methods": ["a", "b"]}\n' + content + b"\n")
+    with pytest.raises(InputError, match="row 2"):
+        list(read_questions(path))
+
+
+def test_a_missing_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        list(read_questions(tmp_path / "none"))
+
+
+def test_the_command_writes_the_pairs_or_nothing(tmp_path: Path) -> None:
+    path, out = tmp_path / "questions.jsonl", tmp_path / "pairs.parquet"
+    path.write_text('{"question": "q", "methods": ["a", "b"]}\n', encoding="utf-8")
+    made = document(divbench("data", "solution-pairs", str(path), "--out", str(out), "--json"))
+    assert made["pairs"] == 1
+    assert pq.read_table(out).schema.equals(PAIRS)
+    out.unlink()
+    path.write_text('{"question": "q", "methods": ["a"]}\n', encoding="utf-8")
+    assert divbench("data", "solution-pairs", str(path), "--out", str(out)).returncode == 1
+    assert [each.name for each in tmp_path.iterdir()] == ["questions.jsonl"]

@@ -1,0 +1,83 @@
+"""Running the real clients against the server."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.hub.server import HubServer
+
+LIMIT = 120  # seconds, far beyond what any step takes: a client that hangs fails its test
+NO_WAIT = "import time; time.sleep = lambda seconds: None\n"  # before a client's code: it tries again at once
+NOWHERE = "http://127.0.0.1:9"  # the discard port: whoever asks for another host is turned away at once
+
+
+def client_environment(server: HubServer, home: Path, token: str | None = None) -> dict[str, str]:
+    """The environment of a client that knows this server for the Hub and reaches no other host.
+
+    The libraries read HF_ENDPOINT when they are imported, so they have to be imported in a process that has it.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("HF_", "HUGGING", "PYTEST_")) and not name.lower().endswith("_proxy")
+    }
+    return {
+        **kept,
+        # the programs that are installed beside this Python, whether or not its environment is activated
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
+        "HF_ENDPOINT": server.url,
+        "HF_HOME": str(home),
+        "HF_HUB_DISABLE_XET": "1",  # with it the client asks for a Xet server and takes no other way
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
+        "HTTP_PROXY": NOWHERE,
+        "HTTPS_PROXY": NOWHERE,
+        "NO_PROXY": "127.0.0.1",
+        **({"HF_TOKEN": token} if token is not None else {}),
+    }
+
+
+def run_client(
+    code: str | Sequence[str],
+    server: HubServer,
+    *,
+    token: str | None = None,
+    home: Path | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float = LIMIT,
+) -> subprocess.CompletedProcess[str]:
+    """Run a client in a process of its own, to its end, and give back how it ended and what it wrote.
+
+    Args:
+        code: Python code (indented as a whole, if you like), or a command with its arguments.
+        server: The server that is to be the Hub.
+        token: Token to be used, nobody's if None.
+        home: Folder for HF_HOME: caches stay there for the next client. A new one for this client if None.
+        cwd: Folder to run in.
+        env: More environment variables.
+        timeout: Seconds after which the client is ended.
+
+    Raises:
+        subprocess.TimeoutExpired: The client did not end.
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)] if isinstance(code, str) else list(code)
+    with tempfile.TemporaryDirectory(prefix="hub-home-") as new:
+        environment = {**client_environment(server, home or Path(new), token), **(env or {})}
+        return subprocess.run(
+            command, env=environment, cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False
+        )
+
+
+def client_says(code: str, server: HubServer, *, token: str | None = None, home: Path | None = None) -> Any:
+    """Run code that ends well, and give back the JSON value that it prints last."""
+    done = run_client(NO_WAIT + textwrap.dedent(code), server, token=token, home=home)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
