@@ -17,7 +17,7 @@ def score(
     seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
     mirror: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option(help="A folder with released files, for suites that do not ship here. [env: DIVBENCH_MIRROR]"),
+        typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
     ] = None,
     json: JsonOption = False,
 ) -> None:

@@ -15,11 +15,11 @@ Names = Annotated[
 ]
 Out = Annotated[
     Optional[Path],  # noqa: UP045
-    typer.Option("--out", help="The folder of built datasets; else one in the user's cache. [env: DIVBENCH_HOME]"),
+    typer.Option("--out", help="The folder of built datasets; else one in the user's cache. (env: DIVBENCH_HOME)"),
 ]
 Mirror = Annotated[
     Optional[Path],  # noqa: UP045
-    typer.Option(help="A folder with the released files, for work without a network. [env: DIVBENCH_MIRROR]"),
+    typer.Option(help="A folder with the released files, for work without a network. (env: DIVBENCH_MIRROR)"),
 ]
 Token = Annotated[
     Optional[str],  # noqa: UP045

@@ -40,7 +40,7 @@ class SamplingMode(StrEnum):
 
 Mirror = Annotated[
     Optional[Path],  # noqa: UP045 - typer reads it
-    typer.Option(help="A folder with released files, for suites that do not ship here. [env: DIVBENCH_MIRROR]"),
+    typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
 ]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.metrics import METRICS
+from datasets_build.sources import DATASETS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -25,6 +26,22 @@ def metrics_table() -> str:
 def test_the_table_of_metrics_is_that_of_the_code() -> None:
     found = README.split("<!-- metrics -->\n")[1].split("\n<!-- /metrics -->")[0]
     assert found == metrics_table(), "paste the table that this test compares with: python -m tests.test_readme"
+
+
+def datasets_table() -> str:
+    lines = ["| config | rows | what | from | licence |", "|---|---|---|---|---|"]
+    for source in DATASETS:
+        for config in source.configs:
+            rows = sum(split.count for split in config.splits)
+            lines.append(
+                f"| `{config.name}` | {rows:,} | {config.about} | {source.paper or 'ours'} | {source.licence} |"
+            )
+    return "\n".join(lines)
+
+
+def test_the_table_of_datasets_is_that_of_the_code() -> None:
+    found = README.split("<!-- datasets -->\n")[1].split("\n<!-- /datasets -->")[0]
+    assert found == datasets_table(), "paste the table that this test compares with: python -m tests.test_readme"
 
 
 @pytest.mark.parametrize("folder", ["datasets_build", "submissions", "benchmark", "leaderboard"])
@@ -50,4 +67,4 @@ def test_every_command_that_readme_names_exists() -> None:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(metrics_table() + "\n")
+    sys.stdout.write(f"{metrics_table()}\n\n{datasets_table()}\n")
