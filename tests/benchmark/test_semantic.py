@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -135,6 +135,23 @@ def test_kmeans_finds_separate_clusters(sizes: list[int]) -> None:
     assert found == pytest.approx(within / len(x), abs=1e-12)
     theirs = KMeans(n_clusters=3, n_init=10, random_state=7).fit(x).inertia_
     assert found == pytest.approx(theirs / len(x), abs=1e-12)
+
+
+def least_inertia(x: Floats, clusters: int) -> float:
+    """The least inertia of all ways to part the rows: |x|² summed, less n_c |mean of c|² for each cluster c."""
+    labels = np.array(list(product(range(clusters), repeat=len(x))))
+    of = (labels[:, :, None] == np.arange(clusters)).astype(np.float64)
+    sums = np.einsum("pnc,nd->pcd", of, x)
+    kept = (sums**2).sum(axis=2) / np.maximum(of.sum(axis=1), 1)
+    return float((x**2).sum() - kept.sum(axis=1).max()) / len(x)
+
+
+def test_ten_starts_of_kmeans_come_to_the_least_inertia_or_near_it() -> None:
+    sets = [random_unit(8, seed=seed) for seed in range(20)]
+    excess = [kmeans_inertia(x, clusters=3, seed=0) / least_inertia(x, clusters=3) - 1 for x in sets]
+    assert min(excess) > -1e-9
+    # On rows without structure ten starts find it three times in four, one start one time in seven.
+    assert sum(value < 1e-9 for value in excess) >= 12
 
 
 def test_kmeans_inertia_does_not_depend_on_the_order_of_rows() -> None:
