@@ -122,7 +122,8 @@ def score_submission(
         _merge(shards, made / PER_PROMPT_FILE)
         result = _result(result_id, key, submission, suite, profile, chosen, counts, made)
         (made / RESULT_FILE).write_text(readable_json(result.model_dump(mode="json")), encoding="utf-8", newline="\n")
-    rmtree(partial)
+    for unfinished in out.glob(f".{result_id}.*"):  # the shards, and what a killed run left of its last step
+        rmtree(unfinished)
     return Scored(folder, result, recognised=False, resumed=resumed)
 
 

@@ -84,6 +84,7 @@ def conform(rows: Iterable[Mapping[str, Any]], schema: pa.Schema, where: str) ->
         for field in schema:
             if row[field.name] is None and not field.nullable:
                 raise InputError(f"{where}, row {number}, field {field.name}: null")
+            _check_kind(row[field.name], field, f"{where}, row {number}, field {field.name}")
     try:
         return pa.Table.from_pylist(rows, schema=schema)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
@@ -91,6 +92,14 @@ def conform(rows: Iterable[Mapping[str, Any]], schema: pa.Schema, where: str) ->
             for field in schema:
                 _check_type(row[field.name], field, f"{where}, row {number}, field {field.name}")
         raise
+
+
+def _check_kind(value: Any, field: "pa.Field[Any]", where: str) -> None:
+    """Refuse what pyarrow would turn into the field's type unasked: 1.5 into 1, bytes into text."""
+    if pa.types.is_integer(field.type) and not (value is None or type(value) is int):
+        raise InputError(f"{where}: {value!r}", f"wanted {field.type}")
+    if pa.types.is_string(field.type) and isinstance(value, bytes):
+        raise InputError(f"{where}: bytes", f"wanted {field.type}")
 
 
 def _check_type(value: Any, field: "pa.Field[Any]", where: str) -> None:

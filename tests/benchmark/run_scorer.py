@@ -27,6 +27,7 @@ def main() -> None:
     parser.add_argument("--k", type=int)
     parser.add_argument("--kill-after", type=int, help="prompts")
     parser.add_argument("--largest-file", type=int, help="bytes; writing more fails as on a full disk")
+    parser.add_argument("--deadly", action="store_true", help="writing more kills, in the middle of the write")
     given = parser.parse_args()
 
     def progress(prompts: int) -> None:
@@ -36,6 +37,8 @@ def main() -> None:
     suite, profile = suite_of(given.prompts), find_profile(given.profile)
     submission = validate(given.submission, lambda name: suite).submission
     assert submission is not None
+    if given.deadly:
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     if given.largest_file is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (given.largest_file, given.largest_file))
     scored = score_submission(

@@ -72,17 +72,21 @@ def test_a_run_may_be_killed_again_and_again(
     assert tree(tmp_path) == undisturbed
 
 
-@pytest.mark.parametrize(("fails", "resumed"), [("the first shard", 0), ("the table, after all shards", PROMPTS)])
-def test_a_full_disk_leaves_older_results_as_they_were(
-    submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path, fails: str, resumed: int
+@pytest.mark.parametrize("ends", ["full disk", "killed"])
+@pytest.mark.parametrize(("during", "resumed"), [("the first shard", 0), ("the table, after all shards", PROMPTS)])
+def test_an_end_in_the_middle_of_a_write_leaves_older_results_as_they_were(
+    submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path, during: str, resumed: int, ends: str
 ) -> None:
     finished(submission, tmp_path, "--k", "2")
     older = tree(tmp_path)
     [table] = [len(data) for name, data in undisturbed.items() if name.endswith("per_prompt.parquet")]
-    largest_file = 1000 if fails == "the first shard" else table - 1
-    failed = run(submission, tmp_path, "--largest-file", str(largest_file))
-    assert failed.returncode == 1
-    assert "File too large" in failed.stderr
+    options = ["--largest-file", "1000" if during == "the first shard" else str(table - 1)]
+    failed = run(submission, tmp_path, *options, *(["--deadly"] if ends == "killed" else []))
+    if ends == "killed":
+        assert failed.returncode == -signal.SIGXFSZ
+    else:
+        assert failed.returncode == 1
+        assert "File too large" in failed.stderr
     now = tree(tmp_path)
     assert {name: now[name] for name in now if not name.startswith(".")} == older
     assert finished(submission, tmp_path)["resumed"] == resumed

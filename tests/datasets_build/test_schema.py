@@ -3,12 +3,20 @@
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from datasets_build.errors import InputError
 from datasets_build.schema import PROMPTS, Prompt, Suite, conform
 
-ROW: dict[str, Any] = {"prompt_id": "p-1", "category": "Odd", "prompt": "Say it.", "paraphrases": ["Speak."]}
+ROW: dict[str, Any] = {
+    "prompt_id": "p-1",
+    "category": "Odd",
+    "prompt": "Say it.",
+    "paraphrases": ["Speak."],
+    "original_prompt": None,
+    "context_lost": None,
+}
 SUITE = Suite(
     "s", "Suite", (Prompt("a", "Odd", "Say a.", ("Speak a.",)), Prompt("b", "Even", "Say b."), Prompt("c", "Odd", "c?"))
 )
@@ -35,6 +43,7 @@ def test_no_rows_make_an_empty_table_of_the_schema() -> None:
         pytest.param(ROW | {"more": 1}, r"row 2: fields lacking \[\], unknown \['more'\]", id="one-more"),
         pytest.param(ROW | {"prompt": None}, "here, row 2, field prompt: null", id="null"),
         pytest.param(ROW | {"paraphrases": None}, "row 2, field paraphrases: null", id="null-list"),
+        pytest.param(ROW | {"prompt": b"bytes"}, r"row 2, field prompt: bytes \(wanted string\)", id="bytes"),
         pytest.param(ROW | {"prompt": 5}, r"row 2, field prompt: .*'int'.*\(wanted string\)", id="number"),
         pytest.param(ROW | {"paraphrases": 5}, "row 2, field paraphrases: .*not a sequence", id="no-list"),
         pytest.param(ROW | {"paraphrases": [5]}, r"row 2, field paraphrases: .*\(wanted list<", id="list-of-numbers"),
@@ -44,6 +53,14 @@ def test_no_rows_make_an_empty_table_of_the_schema() -> None:
 def test_a_row_that_is_not_of_the_schema_is_refused_by_row_and_field(row: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         conform([ROW, row], PROMPTS, "here")
+
+
+@pytest.mark.parametrize("value", [1.5, 1.0, "1", True])
+def test_a_whole_number_is_not_made_of_something_else(value: Any) -> None:
+    schema = pa.schema([pa.field("n", pa.int32())])
+    assert conform([{"n": 1}, {"n": None}], schema, "here").to_pylist() == [{"n": 1}, {"n": None}]
+    with pytest.raises(InputError, match=r"here, row 1, field n: .*\(wanted int32\)"):
+        conform([{"n": value}], schema, "here")
 
 
 @pytest.mark.parametrize("change", ["prompt_id", "category", "prompt"])
