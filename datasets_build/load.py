@@ -153,6 +153,13 @@ SUITES: tuple[SuiteSource, ...] = (
         "wildchat",
         lambda row: "context lost" if row["context_lost"] else "WildChat",
     ),
+    SuiteSource(
+        "gssbench",
+        "GSSBench-style pairs, their unique prompts",
+        "gssbench_prompts",
+        "prompts",
+        lambda row: " + ".join(row["splits"]),
+    ),
 )
 
 

@@ -10,8 +10,9 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_expo
 
 from datasets_build.build import MANIFEST, Manifest, find_config, read_manifest, verify
 from datasets_build.card import card, licences
+from datasets_build.croissant import croissant
 from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.files import sha256_of, whole_folder
+from datasets_build.files import readable_json, sha256_of, whole_folder
 from datasets_build.sources import Config, Source
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ def publish(
     from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 
     parts = parts_of(out, names)
-    files = _files(out, parts, repo, tag)
     api = HfApi(token=token)
+    files = _files(out, parts, repo, tag, api.endpoint)
     changed = False
     try:
         retrying = Retrying(
@@ -135,11 +136,12 @@ def _first(error: Exception) -> str:
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
-def _files(out: Path, parts: Sequence[Part], repo: str, tag: str) -> dict[str, Path | bytes]:
+def _files(out: Path, parts: Sequence[Part], repo: str, tag: str, endpoint: str) -> dict[str, Path | bytes]:
     """Every file of the repository by its path in it."""
     files: dict[str, Path | bytes] = {
         "README.md": card(parts, repo, tag).encode(),
         "LICENSES.md": licences(parts).encode(),
+        "croissant.json": readable_json(croissant(parts, repo, tag, endpoint)).encode(),
     }
     for _, config, manifest in parts:
         names = [MANIFEST, *(split.file for split in manifest.splits.values())]

@@ -14,7 +14,7 @@ from datasets_build.build import build, find_config, read_manifest, verify
 from datasets_build.download import Fetcher
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.load import SUITES, load_split, load_suite, load_table
-from datasets_build.sources import DATASETS, Config, Source, Split
+from datasets_build.sources import DATASETS, Config, Source, Split, tevet
 from datasets_build.sources.olmo import cut
 from datasets_build.sources.tevet import read_csv
 
@@ -75,10 +75,9 @@ def rows_of(built: Path, name: str, split: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("name", "split", "path"),
     [
-        ("contest", "story_gen", "conTest/con_test_200_with_hds_story_gen.csv"),
-        ("mcdiv", "resp_gen", "McDiv/mcdiv_all_no_hds_resp_gen.csv"),
-        ("mcdiv_nuggets", "prompt_gen_with_hds", "McDiv_nuggets/mcdiv_nuggets_200_with_hds_prompt_gen.csv"),
-        ("dectest", "prompt_gen", "decTest/dec_test_1000_no_hds_prompt_gen.csv"),
+        (config.name, split.name, split.reads[0].removeprefix("tevet/raw/"))
+        for config in tevet.SOURCE.configs
+        for split in config.splits
     ],
 )
 def test_texts_labels_and_released_values_are_the_sources_own(
@@ -94,7 +93,8 @@ def test_texts_labels_and_released_values_are_the_sources_own(
         assert row["context"] == wanted["context"]
         assert row["responses"] == [wanted[f"resp_{i}"] for i in range(len(row["responses"]))]
         assert row["label"] == float(wanted["label_value"])
-        assert row["reported_sent_bert"] == float(values["metric_sent_bert"])
+        for metric in tevet.REPORTED:
+            assert row[f"reported_{metric}"] == float(values[f"metric_{metric}"])
         assert row["abs_hds_mean"] == (float(wanted["metric_abs_hds_mean"]) if "with_hds" in path else None)
 
 
@@ -138,6 +138,22 @@ def test_wildchat_keeps_what_users_wrote_and_flags_fifteen_rewrites(built: Path,
     assert [row["original_prompt"] for row in rows] == [row["original_prompt"] for row in raw]
     assert sum(row["prompt"] != row["original_prompt"] for row in rows) == 860
     assert sum(row["context_lost"] for row in rows) == 15
+
+
+@pytest.mark.mirror
+@pytest.mark.parametrize("prompt_set", ["alpacaeval", "nbcurated"])
+def test_raw_generations_are_the_sources_own(prompt_set: str, built: Path, mirror: Path) -> None:
+    texts = 0
+    rows = {row["set_id"]: row for row in rows_of(built, "olmo_stages", prompt_set)}
+    for stage in ("base", "sft", "dpo", "instruct"):
+        with (mirror / f"olmo/generations/{stage}_{prompt_set}.jsonl").open(encoding="utf-8") as file:
+            for line in file:
+                raw = json.loads(line)
+                row = rows[f"{stage}/{raw['prompt_id']}"]
+                assert row["responses"][raw["sample_idx"]] == raw["response"]
+                assert (row["prompt"], row["model"]) == (raw["prompt"], raw["model"])
+                texts += 1
+    assert texts == {"alpacaeval": 8000, "nbcurated": 4000}[prompt_set]
 
 
 @pytest.mark.mirror
