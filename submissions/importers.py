@@ -24,6 +24,8 @@ from submissions.schema import Manifest, Problem, Reported, Row
 from submissions.store import GENERATIONS_FILE, REPORTED_FILE, write_submission
 from submissions.validate import FindSuite, Report, validate
 
+CONVENTIONS = (0, 1, -1)  # the number of classes, less `distinct`
+
 # What a file may say of the system, and where it belongs in the manifest.
 _FACTS = {
     "model": ("system", "model_id"),
@@ -82,8 +84,9 @@ class Imported:
 def read_noveltybench(path: Path, findings: Findings) -> Imported:
     """Read NoveltyBench's files (its version 1.0 and 1.1).
 
-    `distinct` there is the highest label in version 1.0, one less than the number of classes, and the number of classes
-    in later ones; it is compared with the partition and converted. A file that mixes the two is refused.
+    Three conventions of `distinct` are in circulation: the highest label (version 1.0 of the code, one less than the
+    number of classes), the number of classes (later versions), and one more (the paper's tables and older summaries). It
+    is compared with the partition and converted to the number of classes. A file that mixes conventions is refused.
     """
     made = Imported(names={"prompt_id": "id", "responses": "generations"})
     offsets: dict[int, int] = {}
@@ -102,7 +105,7 @@ def read_noveltybench(path: Path, findings: Findings) -> Imported:
             made.rows.append(Row(number, prompt_id, prompt, responses))
     if len(offsets) > 1:
         rows = " and ".join(f"row {row}" for row in sorted(offsets.values()))
-        message = f"distinct is the number of classes in some rows and one less in others ({rows})"
+        message = f"distinct differs from the number of classes by more in some rows than in others ({rows})"
         mend = "files of two versions were mixed: import each by itself"
         findings.add(Problem("reported", "error", path.name, None, "distinct", message, mend))
     return made
@@ -117,10 +120,10 @@ def _reported(fields: Fields, offsets: dict[int, int]) -> Reported | None:
     distinct = fields.integer("distinct") if fields.has("distinct") else None
     if partition and distinct is not None:
         offset = classes - distinct
-        if offset in (0, 1):
+        if offset in CONVENTIONS:
             offsets.setdefault(offset, fields.number)
         else:
-            message = f"is neither the {classes} classes of the partition nor one less"
+            message = f"is neither the {classes} classes of the partition, nor one less or more"
             fields.problem("distinct", message, "make both from the same partition")
     scores: tuple[float, ...] | None = None
     if fields.has("generation_scores"):
