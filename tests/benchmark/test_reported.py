@@ -1,14 +1,18 @@
 """Metrics of reported partitions: the published numbers recompute from the published rows."""
 
+from datetime import date
 from pathlib import Path
 
 import pytest
 
+from benchmark.metrics import METRICS
 from benchmark.metrics.equivalence import distinct_k, utility_k
 from benchmark.metrics.metric import Unscorable
-from benchmark.scorer import first_k_reported
+from benchmark.profiles import find_profile
+from benchmark.scorer import Options, first_k_reported, score_submission
+from datasets_build.load import load_suite
 from submissions.findings import Findings
-from submissions.importers import read_noveltybench
+from submissions.importers import import_submission, read_noveltybench
 from submissions.schema import Reported
 from tests.benchmark.helpers import golden
 
@@ -44,6 +48,34 @@ def test_published_means_of_the_first_eight_recompute(mirror: Path, system: str,
     rows = [first_k_reported(row, 8) for row in rows_of_system(mirror, system)]
     assert f"{mean([distinct_k(row) for row in rows]):.2f}" == f"{published['distinct']:.2f}"
     assert f"{mean([utility_k(row, patience=0.8) for row in rows]):.3f}" == f"{published['utility']:.3f}"
+
+
+@pytest.mark.mirror
+@pytest.mark.parametrize(("k", "published"), [(None, "all_responses"), (8, "first_eight")])
+def test_published_means_come_through_import_and_scorer(
+    mirror: Path, tmp_path: Path, k: int | None, published: str
+) -> None:
+    expected = PUBLISHED[published]["gpt-4o"]
+    known = {
+        "name": "GPT-4o",
+        "suite": "noveltybench-curated",
+        "system": {"type": "model"},
+        "submitter": {"name": "tester", "date": date(2026, 1, 1)},
+        "reported": "as published",
+    }
+    suite = load_suite("noveltybench-curated", mirror)
+    path = mirror / "noveltybench" / "submissions" / "gpt-4o.jsonl"
+    report, _ = import_submission(path, "noveltybench", tmp_path / "in", known, lambda name: suite)
+    assert report.submission is not None
+    metrics = tuple(metric for metric in METRICS if metric.reads == "reported")
+    scored = score_submission(
+        report.submission, suite, find_profile("lexical"), tmp_path, Options(k=k, resamples=200), metrics=metrics
+    )
+    distinct, utility = scored.result.scores
+    assert (distinct.n, utility.n, distinct.origin, utility.origin) == (100, 100, "reported", "reported")
+    assert distinct.value == pytest.approx(expected["distinct"], abs=1e-6)
+    assert utility.value == pytest.approx(expected["utility"], abs=5e-4 if k else 1e-6)
+    assert "|reported-by:as published|" in distinct.signature
 
 
 # Eq. 2 by hand for p = 0.5: weights 1, 1/2, 1/4 over 1.75.
