@@ -16,6 +16,7 @@ from zlib import ZLIB_RUNTIME_VERSION
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from filelock import FileLock
 
 from benchmark.metrics import METRICS, Metric
 from benchmark.models.embedder import Embedder, SentenceTransformersEmbedder
@@ -99,19 +100,33 @@ def score_submission(
     key = _key(submission, suite, profile, options, chosen)
     result_id = content_id(key.as_json())
     folder = out / result_id
-    done = read_result(folder)
-    if isinstance(done, Result):
+    if isinstance(done := read_result(folder), Result):
         return Scored(folder, done, recognised=True, resumed=0)
-    if folder.exists():
-        rmtree(folder)  # damaged: its files do not fit together
-    partial = out / f".{result_id}.partial"
-    partial.mkdir(parents=True, exist_ok=True)
-    work = _Work(suite, chosen, key.k, partial, submission.reported(), profile, embedder)
+    out.mkdir(parents=True, exist_ok=True)
+    lock = out / f".lock-{result_id}"
+    with FileLock(lock):  # another process may be at the same work: then its result is ours, too
+        if isinstance(done := read_result(folder), Result):
+            lock.unlink(missing_ok=True)
+            return Scored(folder, done, recognised=True, resumed=0)
+        if folder.exists():
+            rmtree(folder)  # damaged: its files do not fit together
+        partial = out / f".{result_id}.partial"
+        partial.mkdir(exist_ok=True)
+        work = _Work(suite, chosen, key, partial, submission.reported(), profile, embedder)
+        result, resumed = _score(submission, work, folder, progress)
+        for unfinished in out.glob(f".{result_id}.*"):  # the shards, and what a killed run left of its last step
+            rmtree(unfinished)
+        lock.unlink(missing_ok=True)
+    return Scored(folder, result, recognised=False, resumed=resumed)
+
+
+def _score(submission: Submission, work: "_Work", folder: Path, progress: Callable[[int], None]) -> tuple[Result, int]:
+    """The result, written to its folder, and the number of prompts that an earlier run had done."""
     shards, resumed = [], 0
     counts = ResponseCounts()
-    rows = _in_order(submission, suite)
+    rows = _in_order(submission, work.suite)
     while shard := list(islice(rows, SHARD_PROMPTS)):
-        shard = [_first_k(row, key.k) for row in shard]
+        shard = [_first_k(row, work.key.k) for row in shard]
         for row in shard:
             counts.add(row)
         path, was_there = work.shard(shard)
@@ -120,11 +135,9 @@ def score_submission(
         progress(counts.prompts)
     with whole_folder(folder) as made:
         _merge(shards, made / PER_PROMPT_FILE)
-        result = _result(result_id, key, submission, suite, profile, chosen, counts, made)
+        result = _result(folder.name, submission, work, counts, made)
         (made / RESULT_FILE).write_text(readable_json(result.model_dump(mode="json")), encoding="utf-8", newline="\n")
-    for unfinished in out.glob(f".{result_id}.*"):  # the shards, and what a killed run left of its last step
-        rmtree(unfinished)
-    return Scored(folder, result, recognised=False, resumed=resumed)
+    return result, resumed
 
 
 def _key(
@@ -183,7 +196,7 @@ class _Work:
 
     suite: Suite
     metrics: tuple[Metric, ...]
-    k: int
+    key: ResultKey
     partial: Path
     reported: dict[str, Reported]
     profile: Profile
@@ -200,7 +213,7 @@ class _Work:
             [row.responses for row in rows],
             self.metrics,
             embedder=self._embedder(),
-            reported=[None if r is None else first_k_reported(r, self.k) for r in given],
+            reported=[None if r is None else first_k_reported(r, self.key.k) for r in given],
             names=[row.prompt_id for row in rows],
         )
         with whole_file(path) as temporary:
@@ -257,30 +270,42 @@ def _merge(shards: Sequence[Path], path: Path) -> None:
             writer.write_table(pq.read_table(shard))
 
 
-def _result(
-    result_id: str,
-    key: ResultKey,
-    submission: Submission,
-    suite: Suite,
-    profile: Profile,
-    chosen: tuple[Metric, ...],
-    counts: ResponseCounts,
-    folder: Path,
-) -> Result:
+def _result(result_id: str, submission: Submission, work: _Work, counts: ResponseCounts, folder: Path) -> Result:
+    """What `result.json` says, from the table of prompts beside it."""
     path = folder / PER_PROMPT_FILE
-    columns = pq.read_table(path, columns=[metric.id for metric in chosen])
-    values = np.column_stack([columns[m.id].to_numpy(zero_copy_only=False).astype(np.float64) for m in chosen])
-    reasons: dict[str, Counter[str]] = {metric.id: Counter() for metric in chosen}
+    key = work.key
+    return Result(
+        result_id=result_id,
+        submission_id=submission.id,
+        manifest=submission.manifest,
+        suite=work.suite.name,
+        suite_revision=work.suite.revision,
+        prompts=len(work.suite.prompts),
+        profile=work.profile.name,
+        k=key.k,
+        divbench=version("divbench"),
+        libraries=_versions(_LIBRARIES + (_MODEL_LIBRARIES if work.profile.embedder else ())),
+        interval=IntervalMethod(level=key.level, resamples=key.resamples, seed=key.seed),
+        counts=Counts(**asdict(counts)),
+        scores=_aggregates(path, work.metrics, key),
+        per_prompt_sha256=sha256_of(path),
+    )
+
+
+def _aggregates(path: Path, metrics: Sequence[Metric], key: ResultKey) -> list[Aggregate]:
+    """The mean of each metric over prompts with its interval, and what is missing."""
+    columns = pq.read_table(path, columns=[metric.id for metric in metrics])
+    values = np.column_stack([columns[m.id].to_numpy(zero_copy_only=False).astype(np.float64) for m in metrics])
+    reasons: dict[str, Counter[str]] = {metric.id: Counter() for metric in metrics}
     for batch in pq.ParquetFile(path).iter_batches(columns=["missing"]):
         for row in batch.to_pylist():
             for item in row["missing"]:
                 reasons[item["metric"]][item["reason"]] += 1
     intervals = bootstrap_means(values, resamples=key.resamples, level=key.level, seed=key.seed)
-    scores = []
-    for i, metric in enumerate(chosen):
-        there = values[:, i][np.isfinite(values[:, i])]
-        interval = intervals[i]
-        scores.append(
+    made = []
+    for column, metric, interval, signature in zip(values.T, metrics, intervals, key.signatures, strict=True):
+        there = column[np.isfinite(column)]
+        made.append(
             Aggregate(
                 metric=metric.id,
                 version=metric.version,
@@ -291,25 +316,10 @@ def _result(
                 n=len(there),
                 missing=dict(sorted(reasons[metric.id].items())),
                 origin="reported" if metric.reads == "reported" else "computed",
-                signature=key.signatures[i],
+                signature=signature,
             )
         )
-    return Result(
-        result_id=result_id,
-        submission_id=submission.id,
-        manifest=submission.manifest,
-        suite=suite.name,
-        suite_revision=suite.revision,
-        prompts=len(suite.prompts),
-        profile=profile.name,
-        k=key.k,
-        divbench=version("divbench"),
-        libraries=_versions(_LIBRARIES + (_MODEL_LIBRARIES if profile.embedder else ())),
-        interval=IntervalMethod(level=key.level, resamples=key.resamples, seed=key.seed),
-        counts=Counts(**asdict(counts)),
-        scores=scores,
-        per_prompt_sha256=sha256_of(path),
-    )
+    return made
 
 
 def _versions(names: Sequence[str]) -> dict[str, str]:

@@ -1,8 +1,10 @@
 """The scorer: what it writes, that it writes the same again, and what it refuses."""
 
 import json
+import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -69,6 +71,37 @@ def test_a_scored_submission_is_recognised_and_nothing_is_computed(tmp_path: Pat
     assert again == replace(first, recognised=True)
     assert steps == []
     assert (first.folder / "result.json").stat().st_mtime_ns == written
+
+
+class HeldEmbedder:
+    """Waits in its first call until it is let go."""
+
+    signature = "hash,16"
+
+    def __init__(self) -> None:
+        self.arrived, self.go = threading.Event(), threading.Event()
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        self.arrived.set()
+        assert self.go.wait(60)
+        return HashEmbedder().embed(texts)
+
+
+def test_a_second_run_of_the_same_work_waits_for_the_first_and_takes_its_result(tmp_path: Path) -> None:
+    submission = submit(tmp_path / "in", SMALL, rows_of(SMALL, k=4))
+    held = HeldEmbedder()
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(score_submission, submission, SMALL, OFFLINE, tmp_path / "out", QUICK, embedder=held)
+        assert held.arrived.wait(60)
+        second = pool.submit(
+            score_submission, submission, SMALL, OFFLINE, tmp_path / "out", QUICK, embedder=NoEmbedder()
+        )
+        with pytest.raises(TimeoutError):  # it is neither done nor at work: its embedder would fail
+            second.result(timeout=0.5)
+        held.go.set()
+        assert (first.result(60).recognised, second.result(60).recognised) == (False, True)
+    assert second.result().result == first.result().result
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [first.result().result.result_id]
 
 
 def test_the_order_of_rows_in_the_file_changes_no_byte(tmp_path: Path) -> None:
