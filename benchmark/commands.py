@@ -23,7 +23,7 @@ def score(
 ) -> None:
     """Score a submission with every metric of a profile.
 
-    Writes OUT/<result id>/result.json (means with 95% intervals, what is missing and why, the signature of every
+    Writes OUT/RESULT_ID/result.json (means with 95% intervals, what is missing and why, the signature of every
     number) and per_prompt.parquet. Interrupted, it goes on where it stopped; done before, it computes nothing.
 
     Systems with different numbers of responses are compared with --k set to the smallest.

@@ -7,7 +7,11 @@ import typer
 
 from datasets_build.console import JsonOption, err, out, print_json, progress, table
 
-app = typer.Typer(no_args_is_help=True, help="The datasets: what there is, building, checking, publishing, fetching.")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="The datasets: what there is, building, checking, publishing, fetching.",
+)
 
 Names = Annotated[
     Optional[list[str]],  # noqa: UP045 - typer reads it

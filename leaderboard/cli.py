@@ -42,7 +42,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 def build(names: list[str]) -> typer.Typer:
     """The command with these sub-commands."""
     app = typer.Typer(
-        name="divbench", help=ABOUT, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich"
+        name="divbench", help=ABOUT, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="markdown"
     )
     app.callback()(_root)
     for name in names:

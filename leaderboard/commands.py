@@ -8,7 +8,9 @@ import typer
 from datasets_build.console import JsonOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError
 
-app = typer.Typer(no_args_is_help=True, help="Look at results: in a browser, in the terminal, as files.")
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode="markdown", help="Look at results: in a browser, in the terminal, as files."
+)
 Results = Annotated[Path, typer.Option(help="The folder of results that `divbench score --out` writes.")]
 
 
@@ -70,6 +72,8 @@ def show(
         err().print(f"left out {item.folder}: {item.reason}", style="yellow", markup=False)
     if json:
         print_json([board_json(board) for board in boards])
+    elif not boards:
+        out().print("there are no results")
     for board in boards if not json else []:
         print_board(board, out())
 

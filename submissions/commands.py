@@ -9,7 +9,9 @@ import typer
 
 from datasets_build.console import JsonOption, err, out, print_json, progress
 
-app = typer.Typer(no_args_is_help=True, help="Make and check submissions: a manifest and generations.")
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode="markdown", help="Make and check submissions: a manifest and generations."
+)
 
 
 class FromFormat(StrEnum):
