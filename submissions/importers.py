@@ -85,8 +85,8 @@ def read_noveltybench(path: Path, findings: Findings) -> Imported:
     """Read NoveltyBench's files (its version 1.0 and 1.1).
 
     Three conventions of `distinct` are in circulation: the highest label (version 1.0 of the code, one less than the
-    number of classes), the number of classes (later versions), and one more (the paper's tables and older summaries). It
-    is compared with the partition and converted to the number of classes. A file that mixes conventions is refused.
+    number of classes), the number of classes (later versions), and one more (the paper's tables and older summaries).
+    It is compared with the partition and converted to the number of classes. A file that mixes them is refused.
     """
     made = Imported(names={"prompt_id": "id", "responses": "generations"})
     offsets: dict[int, int] = {}
