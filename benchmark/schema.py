@@ -1,16 +1,24 @@
 """What this folder hands on: a result — aggregates with intervals, counts, signatures — and a table a prompt."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from benchmark.metrics import Metric
 from benchmark.profiles import Profile
 from datasets_build.schema import Suite
 from submissions.schema import Manifest
 
-PACKAGE_VERSION = "0.1"  # major.minor: a patch never changes a number
+# What may become part of a file's name, or of a column's: results can come from strangers.
+Word = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
+
+
+def package_version() -> str:
+    """Of this package, major.minor alone: a patch never changes a number."""
+    return ".".join(version("divbench").split(".")[:2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +32,7 @@ class Signature:
     models: tuple[str, ...]
     suite: str
     k: int
-    divbench: str = PACKAGE_VERSION
+    divbench: str = field(default_factory=package_version)
 
     def __str__(self) -> str:
         """One line, such as `vendi_score|v:1|q:1|…|k:10|divbench:0.1`."""
@@ -60,7 +68,7 @@ class Aggregate(_Part):
         origin: *computed* here from the texts, or *reported*: from values that came with the submission.
     """
 
-    metric: str
+    metric: Word
     version: int
     direction: Literal[1, -1]
     value: float | None
@@ -96,20 +104,20 @@ class Result(_Part):
     """`result.json`: what a submission scored. It has no time in it, so the same input gives the same bytes."""
 
     schema_version: Literal[1] = 1
-    result_id: str
-    submission_id: str
+    result_id: Hex
+    submission_id: Hex
     manifest: Manifest
-    suite: str
-    suite_revision: str
+    suite: Word
+    suite_revision: Hex
     prompts: int
-    profile: str
+    profile: Word
     k: int
     divbench: str
     libraries: dict[str, str]
     interval: IntervalMethod
     counts: Counts
     scores: list[Aggregate]
-    per_prompt_sha256: str
+    per_prompt_sha256: Hex
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,8 +72,8 @@ class Board:
 
     @property
     def name(self) -> str:
-        """For people and files: `suite-k10-profile`."""
-        return f"{self.suite}-k{self.k}-{self.profile}"
+        """For people and files: `suite-revision-k10-profile`; no two boards have the same."""
+        return f"{self.suite}-{self.revision}-k{self.k}-{self.profile}"
 
 
 def load_boards(folder: Path) -> tuple[list[Board], list[Unreadable]]:

@@ -323,7 +323,7 @@ SOURCE = Source(
         "One set of decTest's prompt_gen has ten blank responses; it is kept and flagged `blank`.",
         "Most responses of decTest's prompt_gen begin with white space.",
         "sample_id test.ca-cb.ca::00332 of resp_gen has four sets; they are paired in the order of the file.",
-        "Ratings of single people, decTest for top-p and top-k, and two of three human scores were never released.",
+        "Never released: ratings of single people, decTest for top-p and top-k, human scores other than absHDS.",
     ),
     configs=(
         _config(

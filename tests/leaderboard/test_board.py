@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from benchmark.schema import Aggregate, Counts, IntervalMethod, Result
+from datasets_build.files import content_id
 from leaderboard.board import Board, cell_texts, entry_labels, frame, make_boards
 from leaderboard.export import export
 from submissions.schema import Generation, Manifest, Submitter, System
@@ -30,11 +32,11 @@ def aggregate(metric: str, value: float | None, version: int = 1, parameters: st
     return Aggregate(**(values | changes))
 
 
-def result(name: str, *scores: Aggregate, k: int = 3, profile: str = "lexical", revision: str = "r1") -> Result:
+def result(name: str, *scores: Aggregate, k: int = 3, profile: str = "lexical", revision: str = "a" * 12) -> Result:
     """A result of a made-up submission."""
     return Result(
-        result_id=f"result-{name}-{k}-{profile}",
-        submission_id=f"submission-{name}",
+        result_id=content_id([name, k, profile, revision]),
+        submission_id=content_id(name),
         manifest=Manifest(
             name=name,
             suite="toy",
@@ -67,7 +69,7 @@ def test_results_of_other_k_profile_or_revision_stand_on_other_boards() -> None:
         result("b", score),
         result("c", score, k=2),
         result("d", score, profile="offline"),
-        result("e", score, revision="r2"),
+        result("e", score, revision="b" * 12),
     )
     names = [[entry.result.manifest.name for entry in board.entries] for board in made]
     assert names[0] == ["a", "b"]  # the largest first
@@ -122,7 +124,7 @@ def test_cells_show_the_places_that_their_intervals_make_meaningful() -> None:
 def test_equal_names_are_told_apart() -> None:
     one, other = result("same", aggregate("distinct_n", 0.5)), result("same", aggregate("distinct_n", 0.4))
     (board,) = make_boards([(Path("x"), one), (Path("y"), other.model_copy(update={"submission_id": "fedcba987654"}))])
-    assert sorted(entry_labels(board)) == ["same (fedcba)", "same (submis)"]
+    assert sorted(entry_labels(board)) == sorted(["same (fedcba)", f"same ({content_id('same')[:6]})"])
 
 
 def test_the_frame_has_value_interval_and_count_of_every_column() -> None:
@@ -144,6 +146,20 @@ def test_exported_csv_holds_no_formula_and_parquet_holds_the_name_itself(name: s
     assert pd.read_csv(csv).loc[0, "distinct_n"] == -0.5  # a number stays a number
     assert pd.read_parquet(parquet).loc[0, "system"] == name
     assert '"signature": "distinct_n|v:1|k:3"' in columns.read_text()
+
+
+def test_boards_of_two_revisions_of_a_suite_never_share_a_file(tmp_path: Path) -> None:
+    score = aggregate("distinct_n", 0.5)
+    one, other = boards(result("a", score), result("a", score, revision="b" * 12))
+    assert set(export(one, tmp_path)).isdisjoint(export(other, tmp_path))
+
+
+@pytest.mark.parametrize("field", ["suite", "profile", "suite_revision", "result_id", "submission_id"])
+@pytest.mark.parametrize("value", ["../outside", "a/b", "", ".hidden", "a\n"])
+def test_a_result_whose_words_could_name_other_files_is_refused(field: str, value: str) -> None:
+    values = result("a", aggregate("distinct_n", 0.5)).model_dump()
+    with pytest.raises(ValidationError):
+        Result.model_validate(values | {field: value})
 
 
 def test_exporting_twice_gives_the_same_bytes(tmp_path: Path) -> None:
