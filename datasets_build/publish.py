@@ -88,7 +88,7 @@ def publish(
     parts = parts_of(out, names)
     api = HfApi(token=token)
     files = _files(out, parts, repo, tag, api.endpoint)
-    changed = False
+    first = ""  # the head before anything of ours
     try:
         retrying = Retrying(
             stop=stop_after_attempt(ATTEMPTS),
@@ -99,9 +99,10 @@ def publish(
         for attempt in retrying:
             with attempt:
                 api.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
-                # A commit whose answer was lost has landed: the next look finds its files, and it was still ours.
-                commit, sent = _commit(api, repo, tag, files)
-                changed = changed or sent
+                head = str(api.dataset_info(repo).sha)
+                first = first or head
+                # A commit whose answer was lost has landed: the next look finds its files and sends none.
+                commit = _commit(api, repo, tag, files, head)
                 _tag(api, repo, tag, commit)
     except _LostRace as error:
         raise ConfigurationError(f"{repo} changed {ATTEMPTS} times under our hands", "publish again later") from error
@@ -112,7 +113,7 @@ def publish(
         raise ConfigurationError(f"the Hub refused: {_first(error)}", mend) from error
     except (OSError, _connection_error()) as error:
         raise ConfigurationError(f"the Hub is out of reach: {_first(error)}", "look at the network") from error
-    return Published(repo, commit, tag, changed)
+    return Published(repo, commit, tag, changed=commit != first)
 
 
 def _connection_error() -> type[Exception]:
@@ -149,14 +150,12 @@ def _files(out: Path, parts: Sequence[Part], repo: str, tag: str, endpoint: str)
     return files
 
 
-def _commit(api: "HfApi", repo: str, tag: str, files: dict[str, Path | bytes]) -> tuple[str, bool]:
-    """One commit that makes the repository hold these files and no other data; none where it does."""
+def _commit(api: "HfApi", repo: str, tag: str, files: dict[str, Path | bytes], head: str) -> str:
+    """The commit that holds these files and no other data: the head where it does, else one new commit on it."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
     from huggingface_hub.errors import HfHubHTTPError
     from huggingface_hub.hf_api import RepoFile
 
-    head = api.dataset_info(repo).sha
-    assert head is not None  # noqa: S101 - every repository has a first commit
     there = {
         entry.path: entry
         for entry in api.list_repo_tree(repo, repo_type="dataset", recursive=True, revision=head)
@@ -165,7 +164,7 @@ def _commit(api: "HfApi", repo: str, tag: str, files: dict[str, Path | bytes]) -
     adds = [path for path, content in files.items() if path not in there or not _same(there[path], content)]
     stale = [path for path in there if path.startswith("data/") and path not in files]
     if not adds and not stale:
-        return head, False
+        return head
     _refuse_moved_tag(api, repo, tag, None)
     operations: list[CommitOperationAdd | CommitOperationDelete] = [
         CommitOperationAdd(path, content if isinstance(content, bytes) else str(content))
@@ -181,7 +180,7 @@ def _commit(api: "HfApi", repo: str, tag: str, files: dict[str, Path | bytes]) -
         if error.response.status_code == 412:
             raise _LostRace from error
         raise
-    return made.oid, True
+    return made.oid
 
 
 def _same(entry: "RepoFile", content: Path | bytes) -> bool:

@@ -161,6 +161,16 @@ def test_trouble_on_the_way_leaves_nothing_half_published(fault: Any, server: Hu
     assert server.repo(REPO).tags["v1.0.0"] == server.repo(REPO).head
 
 
+def test_a_commit_whose_answer_is_lost_is_found_and_not_sent_again(server: HubServer, built: Path) -> None:
+    lost = server.faults.lose_answer(on="commit")
+    status, said, _ = publish(server, built)
+    assert lost.met == 1
+    repo = server.repo(REPO)
+    assert (status, said["changed"], said["commit"]) == (0, True, repo.head)
+    assert [commit.title for commit in repo.history()].count("Datasets v1.0.0") == 1
+    assert repo.tags == {"v1.0.0": repo.head}
+
+
 @pytest.mark.parametrize("user", [None, "alice:read", "bob"])
 def test_without_the_right_to_write_it_is_refused_with_the_mend(
     user: str | None, server: HubServer, built: Path
