@@ -1,5 +1,6 @@
 """`divbench score` and `divbench metrics`."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -34,7 +35,7 @@ def score(
     from submissions.validate import open_submission
 
     chosen = find_profile(profile)
-    submission, suite, report = open_submission(folder, lambda wanted: load_suite(wanted, mirror))
+    submission, suite, report = open_submission(folder, partial(load_suite, mirror=mirror))
     with progress() as bar:
         task = bar.add_task(f"scoring {submission.manifest.name[:40]}", total=submission.prompts)
         scored = score_submission(

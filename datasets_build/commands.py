@@ -46,8 +46,9 @@ def list_datasets(destination: Out = None, json: JsonOption = False) -> None:
             built, revision = "no", None
             if folder.is_dir():
                 try:
-                    revision = read_manifest(folder).revision
-                    built = "yes" if read_manifest(folder).version == source.version else "older version"
+                    manifest = read_manifest(folder)
+                    revision = manifest.revision
+                    built = "yes" if manifest.version == source.version else "another version"
                 except InputError:
                     built = "damaged"
             rows.append(

@@ -4,6 +4,7 @@ import os
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from http.client import HTTPException
 from pathlib import Path
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
@@ -17,6 +18,7 @@ HOME_VARIABLE = "DIVBENCH_HOME"
 ATTEMPTS = 5
 TIMEOUT_SECONDS = 60
 CHUNK = 1 << 20
+MAX_BYTES = 1 << 28  # no released file has a tenth of it: a server that goes on is not the right one
 Progress = Callable[[str, int], None]
 
 
@@ -142,7 +144,11 @@ class Fetcher:
         try:
             with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as answer, path.open("wb") as out:  # noqa: S310
                 promised = answer.headers.get("Content-Length")
+                received = 0
                 while block := answer.read(CHUNK):
+                    received += len(block)
+                    if received > MAX_BYTES:
+                        raise InputError(f"more than {MAX_BYTES:,} bytes")
                     out.write(block)
                     self.progress(file.path, len(block))
         except urllib.error.HTTPError as error:
@@ -150,7 +156,7 @@ class Fetcher:
             if error.code == 429 or error.code >= 500:
                 raise _Passing(f"HTTP {error.code}") from error
             raise ConfigurationError(f"HTTP {error.code} {error.reason}") from error
-        except (OSError, TimeoutError, EOFError) as error:
+        except (OSError, HTTPException) as error:
             raise _Passing(str(getattr(error, "reason", error))) from error
         size = path.stat().st_size
         if promised is not None and size != int(promised):

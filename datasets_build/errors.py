@@ -3,6 +3,7 @@
 DivBenchError
 ├── InputError            the given data is wrong              exit 1
 └── ConfigurationError    the call or the machine is wrong     exit 2
+    ├── UnknownSuite      there is no suite of that name
     └── MissingExtra      a library of an extra is not there
 """
 
@@ -39,6 +40,10 @@ class InputError(DivBenchError):
 
 class ConfigurationError(DivBenchError):
     """The call is wrong, or the machine lacks what it needs."""
+
+
+class UnknownSuite(ConfigurationError):
+    """There is no suite of that name; in a stranger's manifest that is a mistake of theirs."""
 
 
 class MissingExtra(ConfigurationError):

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -121,8 +122,7 @@ def import_(
         "notes": notes,
         "reported": reported_by,
     }
-    find = lambda wanted: load_suite(wanted, mirror)  # noqa: E731
-    report, passed_over = import_submission(file, from_.value, destination, known, find)
+    report, passed_over = import_submission(file, from_.value, destination, known, partial(load_suite, mirror=mirror))
     if json:
         document = {"id": report.submission.id if report.submission else None, "folder": str(destination)}
         print_json(document | {"fields_not_used": sorted(passed_over)} | problems_json(report.findings))
@@ -150,7 +150,7 @@ def validate(
 
     with progress() as bar:
         task = bar.add_task("checking", total=None)
-        find = lambda wanted: load_suite(wanted, mirror)  # noqa: E731
+        find = partial(load_suite, mirror=mirror)
         report = run(folder, find, progress=lambda rows: bar.update(task, completed=rows))
     accepted = report.submission is not None and not (strict and report.findings.count("warning"))
     if json:
@@ -186,7 +186,7 @@ def baseline(
     chosen = next((b for b in BASELINES if b.name == kind), None)
     if chosen is None:
         raise ConfigurationError(f"there is no baseline {kind!r}", f"one of {', '.join(b.name for b in BASELINES)}")
-    submission, suite, _ = open_submission(given, lambda wanted: load_suite(wanted, mirror))
+    submission, suite, _ = open_submission(given, partial(load_suite, mirror=mirror))
     made = write_baseline(chosen, submission, suite, destination, seed)
     if json:
         print_json({"id": made.id, "folder": str(destination)})

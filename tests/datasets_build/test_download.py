@@ -38,10 +38,16 @@ def server(behaviour: Behaviour) -> Iterator[str]:
             if fault.isdigit():
                 self.send_error(int(fault))
                 return
+            if fault == "nonsense":
+                self.wfile.write(b"this is no HTTP\r\n\r\n")
+                self.close_connection = True
+                return
             body = b"other bytes" if fault == "other" else CONTENT
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
+            if fault == "nonsense":  # no HTTP: what was sent before is a whole answer of its own
+                return
             if fault == "cut":
                 self.wfile.write(body[: len(body) // 2])
                 self.close_connection = True
@@ -81,7 +87,7 @@ def left_in(home: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
 
-@pytest.mark.parametrize("faults", [[], ["500"], ["503", "429"], ["cut"], ["cut", "500", "cut"]])
+@pytest.mark.parametrize("faults", [[], ["500"], ["503", "429"], ["cut"], ["cut", "500", "cut"], ["nonsense"]])
 def test_a_failure_that_passes_is_tried_again(faults: list[str], own_home: Path) -> None:
     behaviour = Behaviour(list(faults))
     with server(behaviour) as url:
@@ -114,6 +120,15 @@ def test_a_failure_that_stays_is_not_tried_again_and_leaves_nothing(fault: str, 
     assert message in caught.value.message
     assert url in caught.value.message
     assert "--mirror" in caught.value.mend
+    assert len(behaviour.requests) == 1
+    assert left_in(own_home) == []
+
+
+def test_a_server_that_sends_without_end_is_left(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download, "MAX_BYTES", 1000)
+    behaviour = Behaviour()
+    with server(behaviour) as url, pytest.raises(ConfigurationError, match="more than 1,000 bytes"):
+        Fetcher(source_of(url))("some/file.csv")
     assert len(behaviour.requests) == 1
     assert left_in(own_home) == []
 
