@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict
 
 from datasets_build.download import Fetcher
-from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.errors import InputError
 from datasets_build.files import content_id, readable_json, sha256_of, whole_folder
 from datasets_build.schema import conform
-from datasets_build.sources import DATASETS, Config, Source, Split
+from datasets_build.sources import Config, Source, Split
 
 MANIFEST = "manifest.json"
 ROWS_A_GROUP = 1000
@@ -55,20 +55,6 @@ class Manifest(BaseModel):
     sources: dict[str, str]
     absent: list[str]
     dropped: dict[str, dict[str, int]]
-
-
-def find_config(name: str, datasets: tuple[Source, ...] = DATASETS) -> tuple[Source, Config]:
-    """A config and its source.
-
-    Raises:
-        ConfigurationError: There is none of that name.
-    """
-    for source in datasets:
-        for config in source.configs:
-            if config.name == name:
-                return source, config
-    names = ", ".join(config.name for source in datasets for config in source.configs)
-    raise ConfigurationError(f"there is no dataset {name!r}", f"one of {names}")
 
 
 def split_table(config: Config, split: Split, fetch: Fetcher) -> Iterator[pa.Table]:

@@ -93,9 +93,9 @@ def build(
     by its SHA-256. What is generated here needs neither.
     """
     from datasets_build.build import build as run
-    from datasets_build.build import find_config
     from datasets_build.download import Fetcher
     from datasets_build.load import data_folder
+    from datasets_build.sources import find_config
 
     chosen = [find_config(name) for name in names or _all()]
     made = []
@@ -136,7 +136,7 @@ def info(
     json: JsonOption = False,
 ) -> None:
     """Say what a dataset is: splits, fields, sources with their hashes, licence, citation, known flaws."""
-    from datasets_build.build import find_config
+    from datasets_build.sources import find_config
 
     source, config = find_config(name)
     about: dict[str, Any] = {
@@ -178,8 +178,9 @@ def info(
 @app.command("verify")
 def verify_(names: Names = None, destination: Out = None, json: JsonOption = False) -> None:
     """Check what is built against its manifests: bytes and counts. Exit 1 where anything is wrong or missing."""
-    from datasets_build.build import find_config, verify
+    from datasets_build.build import verify
     from datasets_build.load import data_folder
+    from datasets_build.sources import find_config
 
     found: dict[str, list[str]] = {}
     for name in names or _all():
@@ -203,6 +204,7 @@ def card_(
     destination: Out = None,
     repo: Annotated[str, typer.Option(help="That the card is for.")] = "ORG/divbench",
     tag: Annotated[str, typer.Option(help="Of the version.")] = "v1.0.0",
+    json: JsonOption = False,
 ) -> None:
     """Print the dataset card (README.md) of what is built."""
     from datasets_build.card import card
@@ -210,7 +212,11 @@ def card_(
     from datasets_build.publish import parts_of
 
     folder = data_folder(destination)
-    typer.echo(card(parts_of(folder, names or _built(folder)), repo, tag))
+    text = card(parts_of(folder, names or _built(folder)), repo, tag)
+    if json:
+        print_json({"card": text})
+    else:
+        typer.echo(text)
 
 
 @app.command()

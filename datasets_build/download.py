@@ -68,37 +68,55 @@ class Fetcher:
         self.absent: set[str] = set()
         self._found: dict[str, Path] = {}
 
-    def __call__(self, path: str) -> Path | None:
-        """The local copy of a file; None for an optional one that is not at hand.
+    def __call__(self, path: str) -> Path:
+        """The local copy of a file.
 
         Raises:
             ConfigurationError: It is not at hand, and cannot be fetched.
             InputError: What is at hand has other bytes.
         """
-        if path not in self._found:
-            file = self.source.file(path)
-            found = self._locate(file)
-            if found is None:
-                self.absent.add(path)
-                return None
-            self._found[path] = found
-            self.used[path] = file.sha256
-        return self._found[path]
+        file = self.source.file(path)
+        found = self._locate(file)
+        if found is None:
+            raise self._not_at_hand(file)
+        return found
+
+    def optional(self, path: str) -> Path | None:
+        """The local copy of a file, or None where it is not at hand; that is remembered in `absent`.
+
+        Raises:
+            InputError: What is at hand has other bytes.
+        """
+        found = self._locate(self.source.file(path))
+        if found is None:
+            self.absent.add(path)
+        return found
 
     def _locate(self, file: File) -> Path | None:
+        if file.path not in self._found:
+            kept = home() / "downloads" / file.sha256
+            if self.mirror is not None:
+                found = self._in_mirror(file, self.mirror)
+            elif kept.is_file() and sha256_of(kept) == file.sha256:
+                found = kept
+            elif file.urls and self.network:
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                self._download(file, kept)
+                found = kept
+            else:
+                found = None
+            if found is None:
+                return None
+            self._found[file.path] = found
+            self.used[file.path] = file.sha256
+        return self._found[file.path]
+
+    def _not_at_hand(self, file: File) -> ConfigurationError:
         if self.mirror is not None:
-            return self._in_mirror(file, self.mirror)
-        kept = home() / "downloads" / file.sha256
-        if kept.is_file() and sha256_of(kept) == file.sha256:
-            return kept
-        if file.urls and self.network:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            self._download(file, kept)
-            return kept
-        if file.optional:
-            return None
+            where = file.urls[0] if file.urls else file.found_in
+            return ConfigurationError(f"the mirror has no file {self.mirror / file.path}", f"put {where} there")
         where = file.urls[0] if file.urls else file.found_in
-        raise ConfigurationError(
+        return ConfigurationError(
             f"{file.path} of {self.source.name} is not at hand, and no mirror is named",
             f"build it with a network: divbench data build; or put {where} at {file.path} in a folder and name the "
             f"folder by --mirror or {MIRROR_VARIABLE}",
@@ -106,13 +124,11 @@ class Fetcher:
 
     def _in_mirror(self, file: File, mirror: Path) -> Path | None:
         path = mirror / file.path
-        where = file.urls[0] if file.urls else file.found_in
         if not path.is_file():
-            if file.optional:
-                return None
-            raise ConfigurationError(f"the mirror has no file {path}", f"put {where} there")
+            return None
         found = sha256_of(path)
         if found != file.sha256:
+            where = file.urls[0] if file.urls else file.found_in
             message = f"{path} is not the pinned file: SHA-256 {found}, wanted {file.sha256}"
             raise InputError(message, f"fetch {where} again")
         return path

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from datasets_build.build import find_config, read_manifest, split_table
+from datasets_build.build import read_manifest, split_table
 from datasets_build.download import Fetcher, home
 from datasets_build.errors import ConfigurationError, InputError, UnknownSuite
 from datasets_build.files import sha256_of
 from datasets_build.schema import Prompt, Suite
-from datasets_build.sources import DATASETS, Config, Source, Split
+from datasets_build.sources import DATASETS, Config, Source, Split, find_config
 
 if TYPE_CHECKING:
     import datasets

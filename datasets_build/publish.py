@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
 
-from datasets_build.build import MANIFEST, Manifest, find_config, read_manifest, verify
+from datasets_build.build import MANIFEST, Manifest, read_manifest, verify
 from datasets_build.card import card, licences
 from datasets_build.croissant import croissant
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import readable_json, sha256_of, whole_folder
-from datasets_build.sources import Config, Source
+from datasets_build.sources import Config, Source, find_config
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

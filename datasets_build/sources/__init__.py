@@ -1,5 +1,6 @@
 """Where each dataset comes from. A new one is a file here and a line in `DATASETS`."""
 
+from datasets_build.errors import ConfigurationError
 from datasets_build.sources import demo, gssbench, noveltybench, olmo, scenarios, tevet
 from datasets_build.sources.source import Config, File, Source, Split
 
@@ -12,4 +13,19 @@ DATASETS: tuple[Source, ...] = (
     demo.SOURCE,
 )
 
-__all__ = ["DATASETS", "Config", "File", "Source", "Split"]
+
+def find_config(name: str, datasets: tuple[Source, ...] = DATASETS) -> tuple[Source, Config]:
+    """A config and its source.
+
+    Raises:
+        ConfigurationError: There is none of that name.
+    """
+    for source in datasets:
+        for config in source.configs:
+            if config.name == name:
+                return source, config
+    names = ", ".join(config.name for source in datasets for config in source.configs)
+    raise ConfigurationError(f"there is no dataset {name!r}", f"one of {names}")
+
+
+__all__ = ["DATASETS", "Config", "File", "Source", "Split", "find_config"]

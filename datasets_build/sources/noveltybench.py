@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from datasets_build.schema import PROMPTS
@@ -52,9 +51,7 @@ def wildchat(fetch: Fetch) -> Iterator[dict[str, Any]]:
 
 
 def _lines(fetch: Fetch, path: str) -> Iterator[dict[str, Any]]:
-    found = fetch(path)
-    assert isinstance(found, Path), "these files are not optional"  # noqa: S101
-    with found.open(encoding="utf-8") as file:
+    with fetch(path).open(encoding="utf-8") as file:
         for line in file:
             yield json.loads(line)
 

@@ -5,10 +5,8 @@ which all are cut; prompts whose shortest response has under 50 bytes are droppe
 """
 
 import json
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -101,7 +99,6 @@ def raw_rows(prompt_set: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
     """
     for stage in STAGES:
         path = fetch(_path(stage, prompt_set))
-        assert isinstance(path, Path), "these files are not optional"  # noqa: S101
         by_prompt: dict[str, list[dict[str, Any]]] = {}
         with path.open(encoding="utf-8") as file:
             for line in file:
@@ -133,15 +130,20 @@ def matched_rows(prompt_set: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
         InputError: As in `raw_rows`, or a length differs from the published one.
     """
     rows = list(raw_rows(prompt_set, fetch))
-    shortest: dict[str, int] = {}
-    for row in rows:
-        prompt_id = row["prompt_id"]
-        shortest[prompt_id] = min(shortest.get(prompt_id, 2**31), *row["original_bytes"])
+    shortest = shortest_of(rows)
     _compare(fetch, prompt_set, shortest)
     for row in rows:
         length = shortest[row["prompt_id"]]
         if length >= SHORTEST:
             yield row | {"responses": [cut(text, length) for text in row["responses"]], "matched_bytes": length}
+
+
+def shortest_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """The length in bytes of each prompt's shortest response, over all stages."""
+    shortest: dict[str, int] = {}
+    for row in rows:
+        shortest[row["prompt_id"]] = min(shortest.get(row["prompt_id"], 2**31), *row["original_bytes"])
+    return shortest
 
 
 def cut(text: str, length: int) -> str:
@@ -153,15 +155,14 @@ def cut(text: str, length: int) -> str:
     return text.encode()[:length].decode(errors="ignore")
 
 
-def dropped(prompt_set: str, fetch: Fetch) -> Counter[str]:
+def dropped(prompt_set: str, fetch: Fetch) -> dict[str, int]:
     """How many prompts the length-matched split leaves out, and why."""
-    kept = {row["prompt_id"] for row in matched_rows(prompt_set, fetch)}
-    left_out = {row["prompt_id"] for row in raw_rows(prompt_set, fetch)} - kept
-    return Counter({f"a response of under {SHORTEST} bytes": len(left_out)})
+    lengths = shortest_of(raw_rows(prompt_set, fetch)).values()
+    return {f"a response of under {SHORTEST} bytes": sum(length < SHORTEST for length in lengths)}
 
 
 def _compare(fetch: Fetch, prompt_set: str, shortest: dict[str, int]) -> None:
-    path = fetch(REPORT)
+    path = fetch.optional(REPORT)
     if path is None:
         return
     published = json.loads(path.read_text(encoding="utf-8"))["L_prompt_per_prompt"]

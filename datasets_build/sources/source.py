@@ -11,10 +11,14 @@ Row = Mapping[str, Any]
 
 
 class Fetch(Protocol):
-    """Gives the local copy of a source's file, its bytes checked; None for an optional file that is not at hand."""
+    """Gives the local copies of a source's files, by their paths in a mirror, their bytes checked."""
 
-    def __call__(self, path: str) -> Path | None:
-        """The local path of the file at `path` in a mirror."""
+    def __call__(self, path: str) -> Path:
+        """The file, which must be had."""
+        ...
+
+    def optional(self, path: str) -> Path | None:
+        """The file, or None where it is not at hand and may be missing."""
         ...
 
 

@@ -212,15 +212,15 @@ def rows(task: str, variant: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
     Raises:
         InputError: A file is malformed, a set stands twice, or a subset relation does not hold.
     """
-    path = _needed(fetch, f"tevet/raw/{_STEM[variant]}{task}.csv")
+    path = fetch(f"tevet/raw/{_STEM[variant]}{task}.csv")
     raw = read_csv(path, ("sample_id", "context", "label_value", "label_name", "resp_0"))
     reported = _reported(fetch, variant, task, raw)
     of_pair: dict[str, str] = {}
     if not variant.startswith("dectest"):
-        whole = raw if variant == "mcdiv" else read_csv(_needed(fetch, f"tevet/raw/{_STEM['mcdiv']}{task}.csv"), ())
+        whole = raw if variant == "mcdiv" else read_csv(fetch(f"tevet/raw/{_STEM['mcdiv']}{task}.csv"), ())
         of_pair = pairs(task, whole)
     if variant == "mcdiv_nuggets_with_hds":
-        nuggets = read_csv(_needed(fetch, f"tevet/raw/{_STEM['mcdiv_nuggets']}{task}.csv"), ())
+        nuggets = read_csv(fetch(f"tevet/raw/{_STEM['mcdiv_nuggets']}{task}.csv"), ())
         _check_subset(path, task, raw, {set_id(task, row) for row in nuggets}, "McDiv_nuggets")
     if of_pair:
         _check_subset(path, task, raw, set(of_pair), "McDiv")
@@ -246,19 +246,13 @@ def rows(task: str, variant: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
         }
 
 
-def _needed(fetch: Fetch, path: str) -> Path:
-    found = fetch(path)
-    assert found is not None, "raw files are not optional"  # noqa: S101
-    return found
-
-
 def _number(text: str | None) -> float | None:
     return float(text) if text else None
 
 
 def _reported(fetch: Fetch, variant: str, task: str, raw: list[dict[str, str]]) -> list[dict[str, str]]:
     """The released metric columns for the same rows; empty where that file is not at hand."""
-    path = fetch(f"tevet/reference/{_STEM[variant]}{task}.csv")
+    path = fetch.optional(f"tevet/reference/{_STEM[variant]}{task}.csv")
     if path is None:
         return [{} for _ in raw]
     found = read_csv(path, ("sample_id", "label_value", "metric_averaged_distinct_ngrams"))

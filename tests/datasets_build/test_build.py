@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from datasets_build.build import build, find_config, read_manifest, verify
+from datasets_build.build import build, read_manifest, verify
 from datasets_build.download import Fetcher
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.load import SUITES, load_split, load_suite, load_table
-from datasets_build.sources import DATASETS, Config, Source, Split, tevet
+from datasets_build.sources import DATASETS, Config, Source, Split, find_config, tevet
 from datasets_build.sources.olmo import cut
 from datasets_build.sources.tevet import read_csv
 

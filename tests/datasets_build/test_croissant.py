@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from datasets_build.build import build, find_config, read_manifest
+from datasets_build.build import build, read_manifest
 from datasets_build.croissant import croissant
 from datasets_build.download import Fetcher
 from datasets_build.load import load_table
+from datasets_build.sources import find_config
 
 
 # The validator's own libraries warn of their future.

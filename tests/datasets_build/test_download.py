@@ -92,7 +92,6 @@ def test_a_failure_that_passes_is_tried_again(faults: list[str], own_home: Path)
     behaviour = Behaviour(list(faults))
     with server(behaviour) as url:
         path = Fetcher(source_of(url))("some/file.csv")
-        assert path is not None
         assert path.read_bytes() == CONTENT
     assert len(behaviour.requests) == len(faults) + 1
     assert left_in(own_home) == [SHA256]
@@ -105,7 +104,6 @@ def test_what_was_downloaded_is_kept_and_not_fetched_again(own_home: Path) -> No
         Fetcher(source_of(url))("some/file.csv")
         (own_home / "downloads" / SHA256).write_bytes(b"damaged since")
         path = Fetcher(source_of(url))("some/file.csv")
-    assert path is not None
     assert path.read_bytes() == CONTENT
     assert len(behaviour.requests) == 2
 
@@ -145,8 +143,7 @@ def test_attempts_are_bounded(own_home: Path) -> None:
 def test_the_next_address_is_tried_where_one_fails() -> None:
     good, bad = Behaviour(), Behaviour(["404"])
     with server(bad) as first, server(good) as second:
-        path = Fetcher(source_of(first, second))("some/file.csv")
-    assert path is not None
+        assert Fetcher(source_of(first, second))("some/file.csv").read_bytes() == CONTENT
     assert (len(bad.requests), len(good.requests)) == (1, 1)
 
 
@@ -169,13 +166,14 @@ def test_with_a_mirror_nothing_is_downloaded(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="is not the pinned file"):
             Fetcher(source_of(url), tmp_path / "mirror")("some/file.csv")
         (tmp_path / "mirror" / "some" / "file.csv").write_bytes(CONTENT)
-        assert Fetcher(source_of(url), tmp_path / "mirror")("some/file.csv") is not None
+        assert Fetcher(source_of(url), tmp_path / "mirror")("some/file.csv").read_bytes() == CONTENT
     assert behaviour.requests == []
 
 
 def test_an_optional_file_that_is_nowhere_is_absent_and_a_needed_one_is_an_error(tmp_path: Path) -> None:
     fetch = Fetcher(source_of(optional=True))
-    assert fetch("some/file.csv") is None
+    assert fetch.optional("some/file.csv") is None
     assert fetch.absent == {"some/file.csv"}
+    assert fetch.used == {}
     with pytest.raises(ConfigurationError, match="is not at hand"):
         Fetcher(source_of())("some/file.csv")

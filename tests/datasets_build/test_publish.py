@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from datasets_build.build import build, find_config
+from datasets_build.build import build
 from datasets_build.download import Fetcher
 from datasets_build.load import load_table
+from datasets_build.sources import find_config
 from tests.hub import HubServer, client_says, hub, run_client
 
 NAMES = ("gssbench", "gssbench_prompts", "scenarios", "demo")

@@ -183,6 +183,7 @@ def test_the_datasets_are_listed_built_and_verified(tmp_path: Path) -> None:
     card = divbench("data", "card", *out)
     assert card.returncode == 0
     assert card.stdout.startswith("---\npretty_name: DivBench")
+    assert document(divbench("data", "card", *out, "--json"))["card"] == card.stdout.removesuffix("\n")
 
 
 def test_info_says_whence_a_dataset_comes_and_what_is_wrong_with_it() -> None:
