@@ -20,8 +20,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from datasets_build.draws import shuffled, stream
 from datasets_build.errors import ConfigurationError
-from datasets_build.scenarios.draws import shuffled, stream
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -13,7 +13,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from datasets_build.scenarios.draws import pick, shuffled, some, stream
+from datasets_build.draws import pick, shuffled, some, stream
 from datasets_build.scenarios.forms import Bank
 
 PROMPT = "Write a short sentence in lower case, without punctuation."

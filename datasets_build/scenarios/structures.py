@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from datasets_build.draws import different, shuffled, some, stream
 from datasets_build.scenarios.about_bread import BREAD
 from datasets_build.scenarios.about_garden import GARDEN
 from datasets_build.scenarios.about_music import MUSIC
 from datasets_build.scenarios.about_night_sky import NIGHT_SKY
 from datasets_build.scenarios.about_train_journey import TRAIN_JOURNEY
-from datasets_build.scenarios.draws import different, shuffled, some, stream
 from datasets_build.scenarios.forms import Topic
 from datasets_build.scenarios.garbage import INCOHERENT, noise
 

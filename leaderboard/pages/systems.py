@@ -1,14 +1,15 @@
 """Page: systems × metrics, with intervals."""
 
+import atexit
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from shutil import rmtree
+from typing import Any, Literal
 
 import gradio as gr
-import pandas as pd
-from pandas.io.formats.style import Styler
 
-from leaderboard.board import Board, cell_texts, frame
+from leaderboard.board import Board, cell_texts, facts
 from leaderboard.export import export
 
 LETTER = 8  # width of a letter in pixels
@@ -19,6 +20,7 @@ def build(boards: Sequence[Board]) -> None:
     """A board at a time, with search, sorting and downloads."""
     names = [board.name for board in boards]
     folder = Path(tempfile.mkdtemp(prefix="divbench-board-"))
+    atexit.register(rmtree, folder, ignore_errors=True)
     with gr.Row():
         choice = gr.Dropdown(
             names,
@@ -30,7 +32,8 @@ def build(boards: Sequence[Board]) -> None:
         with gr.Column(scale=1):
             files = [gr.DownloadButton(f"Download {name}", size="sm") for name in ("CSV", "Parquet", "columns (JSON)")]
     table = gr.Dataframe(
-        styled(boards[0]),
+        table_of(boards[0]),
+        datatype=types(boards[0]),
         interactive=False,
         show_search="search",
         pinned_columns=1,
@@ -46,7 +49,11 @@ def build(boards: Sequence[Board]) -> None:
     def show(name: str) -> tuple[object, ...]:
         board = boards[names.index(name)]
         written = [gr.DownloadButton(value=str(path)) for path in export(board, folder)]
-        return (gr.Dataframe(styled(board), column_widths=widths(board)), about(board), *written)
+        return (
+            gr.Dataframe(table_of(board), datatype=types(board), column_widths=widths(board)),
+            about(board),
+            *written,
+        )
 
     for button, path in zip(files, export(boards[0], folder), strict=True):
         button.value = str(path)
@@ -69,23 +76,24 @@ def about(board: Board) -> str:
     return " ".join(lines)
 
 
-def styled(board: Board) -> Styler:
-    """The table: cells are numbers, so that they sort as numbers, and show their interval."""
-    whole = frame(board)
-    arrows = {column.label: f"{column.label} {'↑' if column.direction > 0 else '↓'}" for column in board.columns}
-    shown = whole[[*FACTS, *arrows]].rename(columns=arrows)
-    shown[FACTS] = shown[FACTS].astype(object).where(shown[FACTS].notna(), "")
-    texts = pd.DataFrame({arrows[column.label]: cell_texts(board, column) for column in board.columns})
-    style = shown.style
-    for name in arrows.values():
-        for row in range(len(shown)):
-            style = style.format(_always(str(texts[name].iloc[row])), subset=pd.IndexSlice[[row], [name]])
-    return style
+def table_of(board: Board) -> dict[str, Any]:
+    """The table as the component takes it: cells are numbers, so that they sort as numbers, and show their interval."""
+    arrows = [f"{column.label} {'↑' if column.direction > 0 else '↓'}" for column in board.columns]
+    texts = zip(*(cell_texts(board, column) for column in board.columns), strict=True)
+    data, shown = [], []
+    for entry, intervals in zip(board.entries, texts, strict=True):
+        known = facts(entry)
+        words = ["" if known[name] is None else known[name] for name in FACTS]
+        cells = (entry.cells.get(column.signature) for column in board.columns)
+        data.append([*words, *(cell.value if cell else None for cell in cells)])
+        shown.append([*words, *intervals])
+    return {"headers": [*FACTS, *arrows], "data": data, "metadata": {"display_value": shown}}
 
 
-def _always(text: str) -> Callable[[object], str]:
-    """A formatter that shows this text for whatever number stands in the cell."""
-    return lambda value: text
+def types(board: Board) -> list[Literal["str", "number"]]:
+    """Of the table's columns. Words are never Markdown or HTML."""
+    kinds: list[Literal["str", "number"]] = ["str"] * len(FACTS)
+    return kinds + ["number"] * len(board.columns)
 
 
 def widths(board: Board) -> list[int | str]:

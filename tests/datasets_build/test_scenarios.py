@@ -18,10 +18,10 @@ import pytest
 
 from benchmark.metrics import METRICS
 from benchmark.sets import Value, score_set
+from datasets_build.draws import below, different, pick, shuffled, some, stream
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import canonical_json
 from datasets_build.scenarios import SCHEMA, SEED, SPLITS, VERSION, rows
-from datasets_build.scenarios.draws import below, different, pick, shuffled, some, stream
 from datasets_build.scenarios.forms import Form, form
 from datasets_build.scenarios.garbage import INCOHERENT, noise
 from datasets_build.scenarios.mode_count import FORMS
