@@ -1,0 +1,120 @@
+"""Causal language models: token sequences to the surprisal of chosen tokens.
+
+Implementations of one protocol: hf_lm.py (any causal model of transformers), ensemble.py (several that share a
+tokeniser), server_lm.py (a server that returns prompt log-probabilities), and a deterministic fake here.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datasets_build.errors import DivBenchError
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Dtype = Literal["float32", "bfloat16", "float16"]
+
+
+class OutOfMemory(DivBenchError):
+    """The sequences do not fit the device together, or one does not alone."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Encoding:
+    """The tokens of a text, without special ones.
+
+    Attributes:
+        ids: int64 [tokens].
+        offsets: int64 [tokens, 2], each token's characters [start, end) in the text; None where the tokeniser has none.
+    """
+
+    ids: Integers
+    offsets: Integers | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenSequence:
+    """What a model reads, and which of its tokens are to be scored.
+
+    Attributes:
+        ids: int64 [tokens].
+        scored: int64 [scored], rising positions in `ids`, each at least 1: the first token follows nothing.
+    """
+
+    ids: Integers
+    scored: Integers
+
+
+class CausalLM(Protocol):
+    """Predicts each token from all before it.
+
+    Attributes:
+        signature: All that determines the numbers, such as `name@revision,float32,cpu,sdpa`.
+        context: The most tokens that a sequence may have; None: any number.
+        batch_tokens: How many tokens, those of shared beginnings counted each time, are best read at once.
+        bos: The token that the model's own tokeniser puts before every text; None where it puts none.
+    """
+
+    signature: str
+    context: int | None
+    batch_tokens: int
+    bos: int | None
+
+    def encode(self, texts: Sequence[str]) -> list[Encoding]:
+        """The tokens of each text, on its own, without special tokens; what looks like one is plain text."""
+        ...
+
+    def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
+        """For each sequence the bits, −log2 p(token | all before it), of its scored tokens: float64 [scored].
+
+        A number that the model could not give is NaN.
+
+        Raises:
+            OutOfMemory: These sequences do not fit together. The caller tries fewer.
+        """
+        ...
+
+
+class HashLM:
+    """A deterministic fake, for tests of what surrounds a model: no weights, every language.
+
+    Tokens are runs of letters, each with the space before it, and single other characters. A token that came before
+    after the same token costs 1 bit; any other 4 to 12, drawn from a hash of it and of the token before it.
+    """
+
+    signature = "hash"
+    bos = None
+
+    def __init__(self, context: int | None = None, batch_tokens: int = 2048) -> None:
+        self.context = context
+        self.batch_tokens = batch_tokens
+
+    def encode(self, texts: Sequence[str]) -> list[Encoding]:
+        """As `CausalLM.encode`; an id is a hash of the token's text."""
+        import re
+
+        made = []
+        for text in texts:
+            found = list(re.finditer(r" ?[^\W\d_]+|.", text, re.DOTALL))
+            ids = [int.from_bytes(hashlib.sha256(m.group().encode()).digest()[:4]) for m in found]
+            offsets = np.array([m.span() for m in found], np.int64).reshape(-1, 2)
+            made.append(Encoding(np.array(ids, np.int64), offsets))
+        return made
+
+    def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
+        """As `CausalLM.surprisals`."""
+        return [self._one(sequence) for sequence in sequences]
+
+    def _one(self, sequence: TokenSequence) -> Floats:
+        pairs = list(zip(sequence.ids[:-1].tolist(), sequence.ids[1:].tolist(), strict=True))
+        seen: set[tuple[int, int]] = set()
+        bits = []
+        for pair in pairs:
+            digest = hashlib.sha256(repr(pair).encode()).digest()
+            bits.append(1.0 if pair in seen else 4 + 8 * int.from_bytes(digest[:4]) / 2**32)
+            seen.add(pair)
+        return np.array(bits)[sequence.scored - 1]

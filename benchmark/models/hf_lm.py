@@ -1,0 +1,352 @@
+"""Any causal language model of transformers, read as a trie of tokens.
+
+Weights are safetensors of a pinned revision, no code comes with them. Before the first use the model checks itself: that
+what its head does to logits is understood, and that reading shared beginnings once gives its own numbers. Where not
+(layers that are no attention, say), every sequence is read whole.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmark.models.causal_lm import Dtype, Encoding, Floats, OutOfMemory, TokenSequence
+from benchmark.models.head import head_of, token_bits
+from benchmark.models.hf_tokeniser import HFTokeniser
+from benchmark.models.trie import Trie, build_trie
+from datasets_build.errors import ConfigurationError, need
+from datasets_build.files import sha256_of
+
+_ATTENTION = "divbench_trie"
+_LOGIT_BYTES = 256 * 1024 * 1024  # of whole logits, where the head is not understood
+_TOLERANCE = {"float32": 1e-3, "float16": 0.1, "bfloat16": 0.5}  # bits a token, of the check against the model itself
+_PLAN: ContextVar["_Plan | None"] = ContextVar("plan", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class CausalLMSpec:
+    """Which causal language model a profile uses; loading it is another step.
+
+    Attributes:
+        name: Hub id, or a name for a folder.
+        revision: The commit, 40 hex digits; of a folder, the SHA-256 of its weights.
+        folder: Where the files lie, if not on the Hub.
+        dtype: Of the body; the head and all after it are float32 or better.
+        device: As torch names it.
+    """
+
+    name: str
+    revision: str
+    folder: Path | None = None
+    dtype: Dtype = "float32"
+    device: str = "cpu"
+
+    @property
+    def signature(self) -> str:
+        """As in `CausalLM.signature`, known without loading."""
+        return f"{self.name}@{self.revision[:12]},{self.dtype},{self.device.split(':')[0]},sdpa"
+
+
+def find_spec_of(name: str, dtype: Dtype = "float32", device: str = "cpu") -> CausalLMSpec:
+    """The spec of `ORG/NAME@REVISION` on the Hub, or of a folder.
+
+    Raises:
+        ConfigurationError: Neither, or the revision is no full commit, or the folder has no safetensors.
+    """
+    folder = Path(name)
+    if folder.is_dir():
+        return CausalLMSpec(folder.resolve().name, weights_hash(folder), folder, dtype, device)
+    hub_id, _, revision = name.partition("@")
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", hub_id):
+        raise ConfigurationError(f"{name!r} is no folder and no model", "give a folder, or ORG/NAME@COMMIT")
+    if not re.fullmatch(r"[0-9a-f]{40}", revision):
+        raise ConfigurationError(
+            f"{name!r} is not pinned: a branch or tag can move, and numbers with it",
+            f"give the full commit: {hub_id}@<40 hex digits>, from the model's page under Files, History",
+        )
+    return CausalLMSpec(hub_id, revision, None, dtype, device)
+
+
+def weights_hash(folder: Path) -> str:
+    """The SHA-256 of a folder's weights; of several files, of their hashes in order of name.
+
+    Raises:
+        ConfigurationError: There are no safetensors.
+    """
+    import hashlib
+
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        raise ConfigurationError(
+            f"{folder} has no *.safetensors", "convert the weights: model.save_pretrained(FOLDER, safe_serialization=True)"
+        )
+    hashes = [sha256_of(file) for file in files]
+    return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+
+def load_causal_lm(spec: CausalLMSpec, batch_tokens: int | None = None) -> "HFCausalLM":
+    """The model of a spec.
+
+    Raises:
+        ConfigurationError: The files are not there, are no safetensors, need remote code, are not those pinned, or
+            model and tokeniser do not fit together.
+        MissingExtra: torch or transformers is not installed.
+    """
+    torch = need("torch", "score")
+    transformers = need("transformers", "score")
+    where = str(spec.folder) if spec.folder else spec.name
+    options: dict[str, Any] = {"trust_remote_code": False}
+    options |= {"local_files_only": True} if spec.folder else {"revision": spec.revision}
+    if spec.folder is not None and weights_hash(spec.folder) != spec.revision:
+        raise ConfigurationError(f"{spec.folder}: other weights than those pinned", "install the package again")
+    transformers.utils.logging.disable_progress_bar()
+    try:
+        tokeniser = transformers.AutoTokenizer.from_pretrained(where, **options)
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            where, use_safetensors=True, dtype=getattr(torch, spec.dtype), attn_implementation="sdpa", **options
+        )
+    except (OSError, ValueError, ImportError, KeyError) as error:
+        raise ConfigurationError(
+            f"{where} could not be loaded: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
+            "a causal model with safetensors and without remote code is wanted; with HF_HUB_OFFLINE, one downloaded before",
+        ) from error
+    try:
+        model = model.to(spec.device).eval()
+    except (RuntimeError, AssertionError) as error:
+        raise ConfigurationError(f"{where}: {_first_line(error)}", "choose another --device") from error
+    return HFCausalLM(model, tokeniser, spec.signature, batch_tokens)
+
+
+class HFCausalLM:
+    """A loaded model and its tokeniser. See `CausalLM`."""
+
+    def __init__(self, model: Any, tokeniser: Any, signature: str, batch_tokens: int | None = None) -> None:
+        import torch
+
+        self.signature = signature
+        self._model = model
+        self._tokeniser = HFTokeniser(tokeniser)
+        self.bos = self._tokeniser.bos
+        config = model.config.get_text_config()
+        self.context: int | None = getattr(config, "max_position_embeddings", None)
+        rows = model.get_input_embeddings().weight.shape[0]
+        if self._tokeniser.size > rows:
+            raise ConfigurationError(
+                f"{signature}: its tokeniser has ids up to {self._tokeniser.size - 1}, the model {rows} embeddings",
+                "the tokeniser belongs to another model, or tokens were added: resize the embeddings",
+            )
+        on_gpu = model.device.type == "cuda"
+        self.batch_tokens = batch_tokens or (65_536 if on_gpu else 4096)
+        self._head = head_of(model)
+        _register_attention()
+        self._body = getattr(model, model.base_model_prefix)
+        self._tolerance = _TOLERANCE[str(model.dtype).removeprefix("torch.")]
+        with torch.inference_mode():
+            self.understands_head = self._head_agrees()
+            self.shares = self.understands_head and self._sharing_agrees()
+
+    def encode(self, texts: Sequence[str]) -> list[Encoding]:
+        """As `CausalLM.encode`."""
+        return self._tokeniser.encode(texts)
+
+    def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
+        """As `CausalLM.surprisals`."""
+        import torch
+
+        if not sequences:
+            return []
+        read = self._shared if self.shares else self._apart
+        try:
+            with torch.inference_mode():
+                return read(sequences)
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            raise self._out_of_memory(error) from error
+        except RuntimeError as error:
+            if "allocate memory" in str(error) or "out of memory" in str(error):
+                raise self._out_of_memory(error) from error
+            raise
+
+    def _out_of_memory(self, error: BaseException) -> OutOfMemory:
+        import torch
+
+        if self._model.device.type == "cuda":
+            torch.cuda.empty_cache()
+        return OutOfMemory(f"{self.signature}: out of memory: {_first_line(error)}", "a smaller model or dtype fits")
+
+    def _shared(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
+        """Every node of the trie once; a scored token is a node, and its cost depends on the way to it alone."""
+        import torch
+
+        trie = build_trie([sequence.ids for sequence in sequences])
+        scored = [path[sequence.scored] for path, sequence in zip(trie.paths, sequences, strict=True)]
+        parents = np.full(len(trie.ids), -1)
+        for path in trie.paths:
+            parents[path[1:]] = path[:-1]
+        wanted = np.unique(np.concatenate(scored))
+        hidden = self._hidden(trie)[0]
+        device = hidden.device
+        states = hidden[torch.from_numpy(parents[wanted]).to(device)]
+        bits = token_bits(self._head, states, torch.from_numpy(trie.ids[wanted]).to(device)).cpu().numpy()
+        by_node = np.full(len(trie.ids), np.nan)
+        by_node[wanted] = bits
+        return [by_node[nodes] for nodes in scored]
+
+    def _hidden(self, trie: Trie) -> Any:
+        """[1, nodes, width], after the final norm."""
+        import torch
+
+        device = self._model.device
+        token = _PLAN.set(_Plan.of(trie, device))
+        attention = self._model.config._attn_implementation
+        try:
+            self._model.set_attn_implementation(_ATTENTION)
+            ids = torch.from_numpy(trie.ids)[None].to(device)
+            places = torch.from_numpy(trie.depths)[None].to(device)
+            return self._body(input_ids=ids, position_ids=places, use_cache=False).last_hidden_state
+        finally:
+            self._model.set_attn_implementation(attention)
+            _PLAN.reset(token)
+
+    def _apart(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
+        """Each sequence whole, those of like length together, padded at the end, where nothing reads it."""
+        import torch
+
+        longest = max(len(sequence.ids) for sequence in sequences)
+        ids = np.stack([np.pad(s.ids, (0, longest - len(s.ids)), mode="edge") for s in sequences])
+        given = torch.from_numpy(ids).to(self._model.device)
+        if not self.understands_head:
+            return [self._whole_logits(given[i : i + 1], s) for i, s in enumerate(sequences)]
+        hidden = self._body(input_ids=given, use_cache=False).last_hidden_state
+        made = []
+        for states, sequence in zip(hidden, sequences, strict=True):
+            targets = torch.from_numpy(sequence.ids[sequence.scored]).to(states.device)
+            rows = states[torch.from_numpy(sequence.scored - 1).to(states.device)]
+            made.append(token_bits(self._head, rows, targets).cpu().numpy())
+        return made
+
+    def _whole_logits(self, ids: Any, sequence: TokenSequence) -> Floats:
+        """From the model's own logits, a few positions at a time: for models whose head does more than is known here."""
+        import torch
+
+        rows = max(1, _LOGIT_BYTES // (8 * self._head.weight.shape[0]))
+        made = []
+        for positions in np.split(sequence.scored, range(rows, len(sequence.scored), rows)):
+            keep = torch.from_numpy(positions - 1).to(ids.device)
+            logits = self._model(input_ids=ids, use_cache=False, logits_to_keep=keep).logits[0].float()
+            targets = torch.from_numpy(sequence.ids[positions]).to(ids.device)
+            chosen = torch.log_softmax(logits, -1).gather(1, targets[:, None])[:, 0]
+            made.append((-chosen.double() / math.log(2)).cpu().numpy())
+        return np.concatenate(made) if made else np.empty(0)
+
+    def _probes(self) -> list[TokenSequence]:
+        """Sequences that share a beginning, for the model to check itself with."""
+        draws = np.random.default_rng(0).integers(0, self._head.weight.shape[0], 40)
+        ways = [draws[:24], np.concatenate([draws[:12], draws[24:32]]), np.concatenate([draws[:18], draws[32:]])]
+        return [TokenSequence(ids.astype(np.int64), np.arange(1, len(ids))) for ids in ways]
+
+    def _head_agrees(self) -> bool:
+        """Whether bits from the body's states and the head here are those from the model's own logits."""
+        import torch
+
+        (probe, *_) = self._probes()
+        ids = torch.from_numpy(probe.ids)[None].to(self._model.device)
+        own = self._whole_logits(ids, probe)
+        states = self._body(input_ids=ids, use_cache=False).last_hidden_state[0, :-1]
+        found = token_bits(self._head, states, ids[0, 1:]).cpu().numpy()
+        return bool(np.abs(own - found).max() <= self._tolerance) or not np.isfinite(own).all()
+
+    def _sharing_agrees(self) -> bool:
+        """Whether a trie gives what the sequences give one by one."""
+        probes = self._probes()
+        try:
+            shared = self._shared(probes)
+        except (_CannotShareError, TypeError, ValueError, RuntimeError, AttributeError):
+            return False  # a model that attends in a way of its own
+        apart = [bits for probe in probes for bits in self._apart([probe])]
+        return bool(np.nanmax(np.abs(np.concatenate(shared) - np.concatenate(apart))) <= self._tolerance)
+
+
+class _CannotShareError(Exception):
+    """The model's attention needs something that the trie's does not give."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plan:
+    """A trie's groups on the device: for each its nodes [paths, longest], what is taken, and for which nodes."""
+
+    groups: tuple[tuple[Any, Any, Any], ...]
+
+    @classmethod
+    def of(cls, trie: Trie, device: Any) -> "_Plan":
+        import torch
+
+        return cls(
+            tuple(
+                tuple(torch.from_numpy(part).to(device) for part in (group.nodes, group.taken, group.taken_nodes))  # type: ignore[misc]
+                for group in trie.groups
+            )
+        )
+
+
+def _register_attention() -> None:
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(_ATTENTION, _attend)
+
+
+def _attend(
+    module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: float | None = None, **options: Any
+) -> tuple[Any, None]:
+    """Causal attention along the paths of the current plan.
+
+    Args:
+        module: The attention layer.
+        query: [1, heads, nodes, size]; positions are in it already.
+        key: [1, key heads, nodes, size].
+        value: Likewise.
+        attention_mask: None: transformers makes none for an attention that it does not know.
+        scaling: Of the products.
+        options: What else the layer says; what changes numbers and is not done here is refused.
+    """
+    import torch
+
+    if attention_mask is not None or any(options.get(name) is not None for name in ("softcap", "s_aux", "position_bias")):
+        raise _CannotShareError
+    plan = _PLAN.get()
+    if plan is None:
+        raise _CannotShareError
+    made = torch.empty_like(query[0].transpose(0, 1))[..., : value.shape[-1]]
+    for nodes, taken, taken_nodes in plan.groups:
+        paths, longest = nodes.shape
+        q, k, v = (_along(x[0], nodes) for x in (query, key, value))
+        window = options.get("sliding_window")
+        mask = None
+        if window is not None and longest > window:
+            place = torch.arange(longest, device=nodes.device)
+            ago = place[:, None] - place[None, :]
+            mask = (ago >= 0) & (ago < window)
+        found = torch.nn.functional.scaled_dot_product_attention(
+            q, k, v, attn_mask=mask, is_causal=mask is None, scale=scaling, enable_gqa=q.shape[1] != k.shape[1]
+        )
+        flat = found.transpose(1, 2).reshape(paths * longest, *found.shape[1:2], found.shape[-1])
+        made[taken_nodes] = flat[taken]
+    return made[None], None
+
+
+def _along(x: Any, nodes: Any) -> Any:
+    """[heads, nodes, size] to [paths, heads, longest, size]."""
+    return x.transpose(0, 1)[nodes].transpose(1, 2)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+
+
+def with_device(spec: CausalLMSpec, device: str, dtype: Dtype | None = None) -> CausalLMSpec:
+    """The same model elsewhere, or in another dtype."""
+    return replace(spec, device=device, dtype=dtype or spec.dtype)

@@ -1,0 +1,49 @@
+"""The text that the bundled model is trained on: public-domain books, the last part of each held out."""
+
+import gzip
+from dataclasses import dataclass
+from pathlib import Path
+
+from datasets_build.errors import InputError
+from datasets_build.files import sha256_of
+
+HELD_OUT = 0.05  # of each book's characters, from its end
+MAX_BOOK_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """One book.
+
+    Attributes:
+        name: Of its file, without the ending.
+        sha256: Of the file.
+        train: What the model learns from.
+        held_out: What it is measured on; never trained on.
+    """
+
+    name: str
+    sha256: str
+    train: str
+    held_out: str
+
+
+def read_books(folder: Path) -> list[Book]:
+    """The books in `*.txt.gz` of a folder, by name.
+
+    Raises:
+        InputError: There is none, or one is no UTF-8 text.
+    """
+    books = []
+    for path in sorted(folder.glob("*.txt.gz")):
+        with gzip.open(path) as file:
+            raw = file.read(MAX_BOOK_BYTES)
+        try:
+            text = raw.decode().replace("\r\n", "\n").strip()
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: not UTF-8 at byte {error.start}", "convert the book") from error
+        cut = text.rfind("\n\n", 0, int(len(text) * (1 - HELD_OUT)))
+        books.append(Book(path.name.removesuffix(".txt.gz"), sha256_of(path), text[:cut], text[cut:].strip()))
+    if not books:
+        raise InputError(f"{folder}: no *.txt.gz", "name a folder of gzipped plain-text books")
+    return books

@@ -1,0 +1,164 @@
+"""Trains the language model that comes with the package: `python -m benchmark.models.offline_lm.train CORPUS`.
+
+A Llama of 5.8 million parameters, trained on a CPU in an hour or two; then `model.safetensors` (float16), the tokeniser
+and `training.csv` stand in the output folder. The same seed, library versions and threads give the same model.
+"""
+
+import csv
+import json
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from benchmark.models.offline_lm.corpus import Book, read_books
+from benchmark.models.offline_lm.documents import documents
+from benchmark.models.offline_lm.measures import bits_per_byte, repeat_costs
+from benchmark.models.offline_lm.tokeniser import SPECIAL, train_tokeniser
+
+VOCABULARY = 4096
+CONTEXT = 4096
+_SHORT, _LONG = 512, 4096  # tokens of a row: most steps, and the last ones
+_LONG_SHARE = 0.1  # of the steps
+_ROW_TOKENS = 4096  # of a step
+_MUON_LR, _ADAM_LR = 3e-3, 3e-3
+_WARM_UP = 50
+_EVERY = 200  # steps between measures
+
+
+def train(
+    corpus: Annotated[Path, typer.Argument(help="A folder of *.txt.gz: public-domain books in English.")],
+    out: Annotated[Path, typer.Option(help="Where the model goes.")] = Path(__file__).parent / "model",
+    steps: Annotated[int, typer.Option(min=10, help="Each reads 4,096 tokens.")] = 2500,
+    seed: Annotated[int, typer.Option(help="Of weights and draws.")] = 20261121,
+    threads: Annotated[int, typer.Option(min=1, help="Of torch.")] = 2,
+) -> None:
+    """Train the bundled model and write it, its tokeniser and its loss curve to OUT."""
+    import torch
+    from transformers import PreTrainedTokenizerFast
+
+    torch.manual_seed(seed)
+    torch.set_num_threads(threads)
+    books = read_books(corpus)
+    out.mkdir(parents=True, exist_ok=True)
+    tokeniser = train_tokeniser([book.train for book in books], VOCABULARY)
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokeniser,
+        unk_token=SPECIAL[0],
+        bos_token=SPECIAL[1],
+        eos_token=SPECIAL[2],
+        model_max_length=CONTEXT,
+        clean_up_tokenization_spaces=False,
+    ).save_pretrained(out)
+    model = fresh_model()
+    optimisers = _optimisers(model)
+    rows = _batches([book.train for book in books], tokeniser, steps, seed)
+    started, recent = time.monotonic(), []
+    with (out / "training.csv").open("w", newline="") as file:
+        log = csv.writer(file)
+        log.writerow(("step", "train_bits_per_token", "held_out_bits_per_byte", "second_cost_share", "seconds"))
+        for step in range(1, steps + 1):
+            loss = _step(model, next(rows), optimisers, _rate(step, steps))
+            recent.append(loss)
+            if step % _EVERY == 0 or step == steps:
+                row = _measured(model, tokeniser, books)
+                spent = time.monotonic() - started
+                log.writerow([step, f"{sum(recent) / len(recent) / math.log(2):.4f}", *row, f"{spent:.0f}"])
+                file.flush()
+                recent.clear()
+                _save(model, out)
+    _save(model, out)
+    (out / "books.json").write_text(json.dumps({book.name: book.sha256 for book in books}, indent=1) + "\n")
+
+
+def fresh_model() -> Any:
+    """A Llama with random weights: 6 layers of width 256, tied embeddings."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=256,
+        intermediate_size=704,
+        num_hidden_layers=6,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        max_position_embeddings=CONTEXT,
+        tie_word_embeddings=True,
+        bos_token_id=1,
+        eos_token_id=2,
+        dtype=torch.float32,
+    )
+    return LlamaForCausalLM(config)
+
+
+def _optimisers(model: Any) -> list[Any]:
+    """Muon for the matrices inside, AdamW for embeddings and norms."""
+    from torch.optim import AdamW, Muon
+
+    inside = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
+    others = [p for name, p in model.named_parameters() if p.ndim != 2 or "embed" in name]
+    return [
+        Muon(inside, lr=_MUON_LR, weight_decay=0.02, adjust_lr_fn="match_rms_adamw"),
+        AdamW(others, lr=_ADAM_LR, betas=(0.9, 0.95), weight_decay=0.0),
+    ]
+
+
+def _rate(step: int, steps: int) -> float:
+    """The share of the full learning rate: warmed up, then falling in a straight line to 2%."""
+    return min(step / _WARM_UP, 0.02 + 0.98 * (1 - step / steps))
+
+
+def _batches(texts: list[str], tokeniser: Any, steps: int, seed: int) -> Iterator[Any]:
+    """Token ids [rows, length + 1] of each step; each row begins with `<s>` and a document."""
+    import torch
+
+    long_from = int(steps * (1 - _LONG_SHARE))
+    streams = {length: documents(texts, length * 4, seed + length) for length in (_SHORT, _LONG)}
+    for step in range(steps):
+        length = _LONG if step >= long_from else _SHORT
+        rows = []
+        for _ in range(_ROW_TOKENS // length):
+            ids: list[int] = []
+            while len(ids) <= length:
+                ids += [1, *tokeniser.encode(next(streams[length]), add_special_tokens=False).ids]
+            rows.append(ids[: length + 1])
+        yield torch.tensor(rows)
+
+
+def _step(model: Any, ids: Any, optimisers: list[Any], rate: float) -> float:
+    import torch
+
+    with torch.autocast("cpu", torch.bfloat16):
+        logits = model(ids[:, :-1], use_cache=False).logits
+    loss = torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), ids[:, 1:].flatten())
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    for optimiser, full in zip(optimisers, (_MUON_LR, _ADAM_LR), strict=True):
+        for group in optimiser.param_groups:
+            group["lr"] = full * rate
+        optimiser.step()
+        optimiser.zero_grad(set_to_none=True)
+    return float(loss.detach())
+
+
+def _measured(model: Any, tokeniser: Any, books: list[Book]) -> tuple[str, str]:
+    held_out = [book.held_out for book in books]
+    first, second = repeat_costs(model, tokeniser, held_out)
+    return f"{bits_per_byte(model, tokeniser, held_out, windows=4):.4f}", f"{second / first:.4f}"
+
+
+def _save(model: Any, out: Path) -> None:
+    """In float16, as it is shipped."""
+    import copy
+
+    import torch
+
+    copy.deepcopy(model).to(torch.float16).save_pretrained(out)
+
+
+if __name__ == "__main__":
+    typer.run(train)
