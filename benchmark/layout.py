@@ -8,17 +8,19 @@ Two formats (arXiv:2606.01811, section A.1 and appendix C):
 
 Two ways to make tokens of it:
 
-* *exact*, the default: prompt, label, response and separator (the two newlines) are tokenised apart and joined. The space
-  before a response belongs to its tokens, as words have it in most vocabularies. The separator stands after the last slot
-  too. It is never charged to a response, and as nothing is scored after the last one, the model is spared that one.
-* *paper*, to repeat published numbers: the whole text is tokenised at once, nothing stands after the last response, and a
-  token belongs to a response if their characters overlap. A tokeniser that merges a full stop with the newlines after it
-  (Qwen's and Llama 3's do) then charges separators to all responses but the last, and a_n is some 2 bits too high.
+* *exact*, the default: prompt, label, response and separator (the two newlines) are tokenised apart and joined. The
+  space before a response belongs to its tokens, as words have it in most vocabularies. The separator stands after the
+  last slot too. It is never charged to a response, and as nothing is scored after the last one, the model is spared
+  that one.
+* *paper*, to repeat published numbers: the whole text is tokenised at once, nothing stands after the last response, and
+  a token belongs to a response if their characters overlap. A tokeniser that merges a full stop with the newlines after
+  it (Qwen's and Llama 3's do) then charges separators to all responses but the last, and a_n is some 2 bits too high.
 
-Stated once for all: prompts and responses are taken verbatim; a response that begins with white space has two characters
-of it after its label. The surprisal of a response is the bits of all its tokens, the space before it included; its bytes
-are the UTF-8 bytes of the response alone. An empty response has no tokens of its own, 0 bits and 0 bytes, and metrics
-leave it out (see metrics/surprise.py); it keeps its slot. What looks like a special token in a text is plain text.
+Stated once for all: prompts and responses are taken verbatim; a response that begins with white space has two
+characters of it after its label. The surprisal of a response is the bits of all its tokens, the space before it
+included; its bytes are the UTF-8 bytes of the response alone. An empty response has no tokens of its own, 0 bits and 0
+bytes, and metrics leave it out (see metrics/surprise.py); it keeps its slot. What looks like a special token in a text
+is plain text.
 """
 
 from collections.abc import Sequence
@@ -89,14 +91,14 @@ def response_label(slot: int) -> str:
 
 
 def pieces(layout: Layout, prompt: str, responses: Sequence[str]) -> list[tuple[str, int]]:
-    """The text in the pieces that *exact* tokenises apart, each with its slot, or −1 for what is not a response.
+    r"""The text in the pieces that *exact* tokenises apart, each with its slot, or −1 for what is not a response.
 
     Joined they are the text that *paper* tokenises whole.
 
     >>> [text for text, slot in pieces(Layout(), "Say hello.", ["Hi.", "Hello."])]
-    ['Say hello.', '\\n\\n', 'Response A:', ' Hi.', '\\n\\n', 'Response B:', ' Hello.']
+    ['Say hello.', '\n\n', 'Response A:', ' Hi.', '\n\n', 'Response B:', ' Hello.']
     >>> [text for text, slot in pieces(Layout("completion"), "I am", ["here.", "not."])]
-    ['1.', ' I am', ' here.', '\\n\\n', '2.', ' I am', ' not.']
+    ['1.', ' I am', ' here.', '\n\n', '2.', ' I am', ' not.']
     """
     made: list[tuple[str, int]] = []
     if layout.format == "instruct":
@@ -156,7 +158,9 @@ def _whole(parts: list[tuple[str, int]], whole: Encoding, begin: Integers) -> La
     at = 0
     for text, slot in parts:
         if slot >= 0 and len(text) > 1:
-            slots[(ends > at + 1) & (starts < at + len(text))] = slot
+            touched = np.flatnonzero((ends > at + 1) & (starts < at + len(text)))
+            if len(touched):
+                slots[touched[0] : touched[-1] + 1] = slot  # with what lies between, as published
         at += len(text)
     return _laid(np.concatenate([begin, whole.ids]), np.concatenate([np.full(len(begin), -1), slots]))
 

@@ -1,8 +1,8 @@
 """Any causal language model of transformers, read as a trie of tokens.
 
-Weights are safetensors of a pinned revision, no code comes with them. Before the first use the model checks itself: that
-what its head does to logits is understood, and that reading shared beginnings once gives its own numbers. Where not
-(layers that are no attention, say), every sequence is read whole.
+Weights are safetensors of a pinned revision, no code comes with them. At loading the model is checked: that what its
+head does to logits is understood, and that reading shared beginnings once gives its own numbers. Where not (layers that
+are no attention, say), every sequence is read whole.
 """
 
 import math
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -38,6 +38,7 @@ class CausalLMSpec:
         folder: Where the files lie, if not on the Hub.
         dtype: Of the body; the head and all after it are float32 or better.
         device: As torch names it.
+        attention: Of transformers; *eager* for the few models that have no *sdpa*.
     """
 
     name: str
@@ -45,11 +46,12 @@ class CausalLMSpec:
     folder: Path | None = None
     dtype: Dtype = "float32"
     device: str = "cpu"
+    attention: Literal["sdpa", "eager"] = "sdpa"
 
     @property
     def signature(self) -> str:
         """As in `CausalLM.signature`, known without loading."""
-        return f"{self.name}@{self.revision[:12]},{self.dtype},{self.device.split(':')[0]},sdpa"
+        return f"{self.name}@{self.revision[:12]},{self.dtype},{self.device.split(':')[0]},{self.attention}"
 
 
 def find_spec_of(name: str, dtype: Dtype = "float32", device: str = "cpu") -> CausalLMSpec:
@@ -83,7 +85,8 @@ def weights_hash(folder: Path) -> str:
     files = sorted(folder.glob("*.safetensors"))
     if not files:
         raise ConfigurationError(
-            f"{folder} has no *.safetensors", "convert the weights: model.save_pretrained(FOLDER, safe_serialization=True)"
+            f"{folder} has no *.safetensors",
+            "convert the weights: model.save_pretrained(FOLDER, safe_serialization=True)",
         )
     hashes = [sha256_of(file) for file in files]
     return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
@@ -108,12 +111,12 @@ def load_causal_lm(spec: CausalLMSpec, batch_tokens: int | None = None) -> "HFCa
     try:
         tokeniser = transformers.AutoTokenizer.from_pretrained(where, **options)
         model = transformers.AutoModelForCausalLM.from_pretrained(
-            where, use_safetensors=True, dtype=getattr(torch, spec.dtype), attn_implementation="sdpa", **options
+            where, use_safetensors=True, dtype=getattr(torch, spec.dtype), attn_implementation=spec.attention, **options
         )
     except (OSError, ValueError, ImportError, KeyError) as error:
         raise ConfigurationError(
             f"{where} could not be loaded: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
-            "a causal model with safetensors and without remote code is wanted; with HF_HUB_OFFLINE, one downloaded before",
+            "it must have safetensors and need no remote code; with HF_HUB_OFFLINE, be downloaded before",
         ) from error
     try:
         model = model.to(spec.device).eval()
@@ -230,7 +233,7 @@ class HFCausalLM:
         return made
 
     def _whole_logits(self, ids: Any, sequence: TokenSequence) -> Floats:
-        """From the model's own logits, a few positions at a time: for models whose head does more than is known here."""
+        """From the model's own logits, a few positions at a time: for heads that do more than is known here."""
         import torch
 
         rows = max(1, _LOGIT_BYTES // (8 * self._head.weight.shape[0]))
@@ -315,7 +318,9 @@ def _attend(
     """
     import torch
 
-    if attention_mask is not None or any(options.get(name) is not None for name in ("softcap", "s_aux", "position_bias")):
+    if attention_mask is not None or any(
+        options.get(name) is not None for name in ("softcap", "s_aux", "position_bias")
+    ):
         raise _CannotShareError
     plan = _PLAN.get()
     if plan is None:

@@ -1,4 +1,4 @@
-"""A fast tokeniser of transformers as D_Can needs it: pieces encoded apart, nothing added, nothing taken for a command."""
+"""A tokeniser of transformers as D_Can needs it: pieces encoded apart, nothing added, nothing taken for a command."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,7 @@
 """Training documents that make a small model learn in context.
 
-A stretch of a book teaches English. Lists of passages under labels teach what D_Can measures: that a passage said before
-may come again, word for word or nearly, or in turns with others; or that nothing of it comes again.
+A stretch of a book teaches English. Lists of passages under labels teach what D_Can measures: that a passage said
+before may come again, word for word or nearly, or in turns with others; or that nothing of it comes again.
 """
 
 import random
@@ -14,19 +14,34 @@ from benchmark.layout import response_label
 Lister = Callable[[str, list[str]], str]
 
 _ASKS = (
-    "Tell me something.", "Write a sentence.", "Write a few lines.", "Say something.", "Continue.", "Write a short piece.",
-    "What happened then?", "Tell me more.", "Describe what you see.", "Give an example.", "Write a short story.",
-    "What do you think?", "Answer the question.", "Tell me about your day.", "Write anything you like.", "Make something up.",
-)  # fmt: skip
-_SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)]*\s+")
+    "Tell me something.",
+    "Write a sentence.",
+    "Write a few lines.",
+    "Say something.",
+    "Continue.",
+    "Write a short piece.",
+    "What happened then?",
+    "Tell me more.",
+    "Describe what you see.",
+    "Give an example.",
+    "Write a short story.",
+    "What do you think?",
+    "Answer the question.",
+    "Tell me about your day.",
+    "Write anything you like.",
+    "Make something up.",
+)
+_SENTENCE = re.compile("(?<=[.!?])[\"'\u201d\u2019)]*\\s+")
+_OTHER_LETTERS = (range(0xC0, 0x180), range(0x391, 0x3CA), range(0x410, 0x450), range(0x5D0, 0x5EB))
+_OTHER_SIGNS = (range(0x4E00, 0x9F00), range(0x3041, 0x30FF), range(0x1F300, 0x1F650), range(0x905, 0x940))
 _ALPHABETS = (
     string.ascii_uppercase + " ",
     string.digits + " ",
     string.printable[:95],
     string.printable[:95],
     string.ascii_lowercase,
-    "".join(map(chr, [*range(0xC0, 0x180), *range(0x391, 0x3CA), *range(0x410, 0x450), *range(0x5D0, 0x5EB)])),
-    "".join(map(chr, [*range(0x4E00, 0x9F00), *range(0x3041, 0x30FF), *range(0x1F300, 0x1F650), *range(0x905, 0x940)])),
+    "".join(chr(i) for letters in _OTHER_LETTERS for i in letters),
+    "".join(chr(i) for signs in _OTHER_SIGNS for i in signs),
 )
 _PLAIN_SHARE = 0.45  # of documents that are a stretch of a book
 

@@ -6,7 +6,7 @@ from typing import Any
 
 SPECIAL = ("<unk>", "<s>", "</s>")
 # A new line stands alone, a number is read digit by digit, and a space belongs to the word after it.
-_PIECES = r"\n| ?[\p{L}\p{M}]+| ?\p{N}| ?[^\s\p{L}\p{M}\p{N}]+|[^\S\n]"
+_PIECES = r"\n|▁?[\p{L}\p{M}]+|▁?\p{N}|▁?[^\s▁\p{L}\p{M}\p{N}]+|[^\S\n]|▁"
 
 
 def train_tokeniser(texts: Sequence[str], vocabulary: int) -> Any:
@@ -14,12 +14,12 @@ def train_tokeniser(texts: Sequence[str], vocabulary: int) -> Any:
 
     It loses nothing: text that holds no `▁` (which stands for the space) decodes to itself, whatever the script.
     """
-    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
     def fresh(model: Any) -> Any:
         tokeniser = Tokenizer(model)
         tokeniser.normalizer = normalizers.Replace(" ", "▁")
-        tokeniser.pre_tokenizer = pre_tokenizers.Split(Regex(_PIECES.replace(" ?", "▁?").replace(r"\s", r"\s▁")), "isolated")
+        tokeniser.pre_tokenizer = pre_tokenizers.Split(Regex(_PIECES), "isolated")
         return tokeniser
 
     bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
@@ -41,4 +41,8 @@ def train_tokeniser(texts: Sequence[str], vocabulary: int) -> Any:
     )
     made.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
     made.add_special_tokens(list(SPECIAL))
+    begin = SPECIAL[1]
+    made.post_processor = processors.TemplateProcessing(
+        f"{begin} $A", special_tokens=[(begin, made.token_to_id(begin))]
+    )
     return made

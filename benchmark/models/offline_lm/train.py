@@ -45,7 +45,8 @@ def train(
     books = read_books(corpus)
     out.mkdir(parents=True, exist_ok=True)
     tokeniser = train_tokeniser([book.train for book in books], VOCABULARY)
-    PreTrainedTokenizerFast(
+    fast: Any = PreTrainedTokenizerFast
+    fast(
         tokenizer_object=tokeniser,
         unk_token=SPECIAL[0],
         bos_token=SPECIAL[1],
@@ -130,11 +131,12 @@ def _batches(texts: list[str], tokeniser: Any, steps: int, seed: int) -> Iterato
 
 
 def _step(model: Any, ids: Any, optimisers: list[Any], rate: float) -> float:
+    """One step; the loss in nats a token."""
     import torch
 
     with torch.autocast("cpu", torch.bfloat16):
         logits = model(ids[:, :-1], use_cache=False).logits
-    loss = torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), ids[:, 1:].flatten())
+    loss: Any = torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), ids[:, 1:].flatten())
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     for optimiser, full in zip(optimisers, (_MUON_LR, _ADAM_LR), strict=True):

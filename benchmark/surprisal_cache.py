@@ -1,0 +1,71 @@
+"""What the engine read before, in one SQLite file: safe under several processes and kills.
+
+Keys are hashes of model signature, layout, orders, prompt and responses; the texts themselves are not kept.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datasets_build.errors import ConfigurationError
+
+Floats = NDArray[np.float64]
+_TABLE = "CREATE TABLE IF NOT EXISTS surprisals (key TEXT PRIMARY KEY, bits BLOB NOT NULL, alone BLOB NOT NULL)"
+_NUMBERS = np.dtype("<f8")
+
+
+def default_cache_path() -> Path:
+    """`DIVBENCH_CACHE`, else `divbench/surprisals.sqlite` where the system keeps caches."""
+    if given := os.environ.get("DIVBENCH_CACHE"):
+        return Path(given)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "divbench" / "surprisals.sqlite"
+
+
+class SurprisalCache:
+    """The file at a path, made at its first use. See `engine.Cache`.
+
+    Raises:
+        ConfigurationError: By each method, where the file cannot be read or written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def get(self, key: str, orders: int, responses: int) -> tuple[Floats, Floats] | None:
+        """Bits [orders, responses] and unconditional bits [responses] of a key; None where there are none that fit."""
+        if not self.path.exists():
+            return None
+        with self._open() as database:
+            row = database.execute("SELECT bits, alone FROM surprisals WHERE key = ?", (key,)).fetchone()
+        if row is None or len(row[0]) != 8 * orders * responses or len(row[1]) != 8 * responses:
+            return None
+        bits, alone = (np.frombuffer(blob, _NUMBERS).astype(np.float64) for blob in row)
+        return bits.reshape(orders, responses), alone
+
+    def put(self, found: Sequence[tuple[str, Floats, Floats]]) -> None:
+        """Keep bits [orders, responses] and unconditional bits [responses] of keys, all or none."""
+        rows = [(key, bits.astype(_NUMBERS).tobytes(), alone.astype(_NUMBERS).tobytes()) for key, bits, alone in found]
+        with self._open() as database:
+            database.executemany("INSERT OR REPLACE INTO surprisals VALUES (?, ?, ?)", rows)
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            database = sqlite3.connect(self.path, timeout=60)
+            try:
+                with database:
+                    database.execute(_TABLE)
+                    yield database
+            finally:
+                database.close()
+        except (sqlite3.Error, OSError) as error:
+            raise ConfigurationError(
+                f"the cache of surprisals {self.path} cannot be used: {error}",
+                "delete it, or set DIVBENCH_CACHE to another path",
+            ) from error
