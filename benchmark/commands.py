@@ -1,21 +1,48 @@
 """`divbench score` and `divbench metrics`."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Literal, Optional
 
 import typer
 
 from datasets_build.console import JsonOption, err, out, print_json, progress, table
 
+# As in layout.py, orders.py and models/, which import numpy: this file is read for `--help`, too.
+Dtype = Literal["float32", "bfloat16", "float16"]
+Attention = Literal["sdpa", "eager"]
+Format = Literal["instruct", "completion"]
+Boundaries = Literal["exact", "paper"]
+OrderKind = Literal["balanced", "uniform", "exact", "endpoint"]
+
 
 def score(
     folder: Annotated[Path, typer.Argument(help="The submission folder.")],
-    profile: Annotated[str, typer.Option(help="lexical (texts alone) or offline (with all-MiniLM-L6-v2).")] = "offline",
+    profile: Annotated[
+        str, typer.Option(help="lexical (texts alone) or offline (with the models that come with the package).")
+    ] = "offline",
     results: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
     k: Annotated[Optional[int], typer.Option(help="Use the first k responses of each prompt; else all.")] = None,  # noqa: UP045
     resamples: Annotated[int, typer.Option(min=100, help="Of the bootstrap over prompts.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    lm: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="The language model of D_Can: ORG/NAME@COMMIT on the Hub, or a folder; else the profile's."),
+    ] = None,
+    dtype: Annotated[Dtype, typer.Option(help="Of --lm; all after its last layer is float32 or better.")] = "float32",
+    device: Annotated[str, typer.Option(help="Of --lm, as torch names it: cpu, cuda, cuda:1.")] = "cpu",
+    attention: Annotated[Attention, typer.Option(help="Of --lm; eager for the few models without sdpa.")] = "sdpa",
+    format: Annotated[Format, typer.Option(help="Of the text that it reads.")] = "instruct",
+    boundaries: Annotated[Boundaries, typer.Option(help="exact, or paper: to repeat published numbers.")] = "exact",
+    orders: Annotated[
+        OrderKind, typer.Option(help="In which it reads the responses; endpoint: for a_n and C alone, much cheaper.")
+    ] = "balanced",
+    order_count: Annotated[int, typer.Option(min=1, help="Squares, trees (n orders each), or uniform orders.")] = 1,
+    cache: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="The file that keeps what the language model found; else one in the user's cache."),
+    ] = None,
     mirror: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
@@ -27,14 +54,27 @@ def score(
     Writes OUT/RESULT_ID/result.json (means with 95% intervals, what is missing and why, the signature of every
     number) and per_prompt.parquet. Interrupted, it goes on where it stopped; done before, it computes nothing.
 
+    D_Can and its family come from a language model that reads the responses of each prompt in several orders. The one
+    that ships with the package is for trying things out; for numbers to publish, name a model by --lm.
+
     Systems with different numbers of responses are compared with --k set to the smallest.
     """
+    from benchmark.engine import OrderPlan
+    from benchmark.layout import Layout
+    from benchmark.models.hf_lm import find_spec_of
     from benchmark.profiles import find_profile
     from benchmark.scorer import Options, score_submission
+    from benchmark.surprisal_cache import default_cache_path
     from datasets_build.load import load_suite
     from submissions.validate import open_submission
 
-    chosen = find_profile(profile)
+    chosen = replace(
+        find_profile(profile),
+        layout=Layout(format, boundaries, "model" if boundaries == "exact" else "never"),
+        orders=OrderPlan(orders, order_count),
+    )
+    if lm is not None:
+        chosen = replace(chosen, causal_lm=replace(find_spec_of(lm, dtype, device), attention=attention))
     submission, suite, report = open_submission(folder, partial(load_suite, mirror=mirror))
     with progress() as bar:
         task = bar.add_task(f"scoring {submission.manifest.name[:40]}", total=submission.prompts)
@@ -44,6 +84,7 @@ def score(
             chosen,
             results,
             Options(k=k, resamples=resamples, seed=seed),
+            cache=cache or default_cache_path(),
             progress=lambda prompts: bar.update(task, completed=prompts),
         )
     if json:
@@ -85,6 +126,6 @@ def metrics(json: JsonOption = False) -> None:
     shown = table("Metrics", "id", "v", "title", "reads", "more diverse", "bounds", "unit", "source", numbers=("v",))
     for m in METRICS:
         low, high = ("" if bound is None else f"{bound:g}" for bound in m.bounds)
-        way = "higher" if m.direction > 0 else "lower"
+        way = {1: "higher", 0: "neither", -1: "lower"}[m.direction]
         shown.add_row(m.id, str(m.version), m.title, m.reads, way, f"{low} … {high}", m.unit, m.paper)
     out().print(shown)

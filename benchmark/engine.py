@@ -7,7 +7,7 @@ fit is halved until it does; a set that cannot be read is missing with its reaso
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
@@ -41,7 +41,7 @@ class OrderPlan:
     Attributes:
         kind: As the functions of orders.py.
         count: *balanced*: Latin squares; *endpoint*: trees; *uniform*: orders; *exact*: nothing.
-        seed: *uniform*: of Python's generator, the same for all sets; else of labels, which its content draws for a set.
+        seed: *uniform*: of Python's generator, the same for all sets; else of the labels, drawn for each set.
     """
 
     kind: Literal["balanced", "uniform", "exact", "endpoint"] = "balanced"
@@ -64,12 +64,16 @@ class OrderPlan:
             ConfigurationError: `exact` with more than six responses, or a count below 1.
         """
         n = len(given.responses)
-        if self.kind == "exact":
-            return exact(n)
         if self.kind == "uniform":
             return uniform(n, self.count, self.seed)
-        label = f"{self.seed}/{content_id([given.prompt, list(given.responses)])}"
-        return balanced(n, self.count, label) if self.kind == "balanced" else endpoint(n, self.count, label)
+        # By their texts, so that a set's numbers do not depend on the order in which its responses are given.
+        ranked = sorted(range(n), key=given.responses.__getitem__)
+        label = f"{self.seed}/{content_id([given.prompt, [given.responses[i] for i in ranked]])}"
+        if self.kind == "exact":
+            made = exact(n)
+        else:
+            made = balanced(n, self.count, label) if self.kind == "balanced" else endpoint(n, self.count, label)
+        return replace(made, orders=np.array(ranked, np.int64)[made.orders])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +89,20 @@ class Unread:
     """A set that could not be read, and why."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reader:
+    """A model with all that decides how it reads; `read` is `read_sets`."""
+
+    model: CausalLM
+    layout: Layout
+    plan: OrderPlan
+    cache: "Cache | None" = None
+
+    def read(self, sets: Sequence[ResponseSet]) -> list[Read | Unread]:
+        """See `read_sets`."""
+        return read_sets(sets, self.model, self.layout, self.plan, cache=self.cache)
 
 
 class Cache(Protocol):

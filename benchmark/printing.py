@@ -7,6 +7,8 @@ from benchmark.schema import Result
 from datasets_build.console import table
 from submissions.printing import shown
 
+ARROWS = {1: "↑", 0: "", -1: "↓"}  # the way to more diversity
+
 
 def number(value: float | None) -> str:
     """Four significant places, fixed; a dash for what is missing."""
@@ -23,9 +25,15 @@ def print_result(result: Result, console: Console) -> None:
     for score in result.scores:
         interval = "" if score.low is None else f"{number(score.low)} … {number(score.high)}"
         missing = ", ".join(f"{count} {reason}" for reason, count in score.missing.items())
-        way = "↑" if score.direction > 0 else "↓"
-        made.add_row(f"{score.metric} {way}", number(score.value), interval, str(score.n), shown(missing))
+        made.add_row(
+            f"{score.metric} {ARROWS[score.direction]}", number(score.value), interval, str(score.n), shown(missing)
+        )
     console.print(made)
+    if error := result.order_error:
+        known = (
+            "unknown" if error.a_n is None else f"{error.a_n:.2g} bits/byte (of one prompt's {error.a_n_of_one:.2g})"
+        )
+        console.print(f"orders {error.orders}: the standard error that they leave in the mean of a_n is {known}")
     counts = result.counts
     console.print(
         f"{counts.responses:,} responses: {counts.blank} blank, {counts.placeholder} placeholders, "

@@ -47,6 +47,9 @@ def sign(metric: Metric, profile: Profile, suite: Suite, k: int, reported_by: st
     if metric.reads == "embeddings" and profile.embedder is not None:
         models = (profile.embedder.signature,)
     parameters = tuple(sorted(metric.parameters.items()))
+    if metric.reads in ("surprisals", "surprisals:curve") and profile.causal_lm is not None:
+        models = (profile.causal_lm.signature,)
+        parameters += (("layout", str(profile.layout)), ("orders", str(profile.orders)))
     if metric.reads == "reported":
         parameters += (("reported-by", reported_by or "not stated"),)
     return Signature(metric.id, metric.version, parameters, profile.name, models, f"{suite.name}@{suite.revision}", k)
@@ -70,7 +73,7 @@ class Aggregate(_Part):
 
     metric: Word
     version: int
-    direction: Literal[1, -1]
+    direction: Literal[1, 0, -1]
     value: float | None
     low: float | None
     high: float | None
@@ -78,6 +81,26 @@ class Aggregate(_Part):
     missing: dict[str, int]
     origin: Literal["computed", "reported"]
     signature: str
+
+
+class OrderError(_Part):
+    """How far the means may be from those over all orders of the responses; see orders.py.
+
+    Attributes:
+        orders: The plan, such as `balanced-1-seed:42`.
+        sets: Prompts that were read.
+        a_n: The standard error of the mean of a_n over prompts, bits/byte; None where it cannot be estimated.
+        curve: Of the mean curve, the root of the mean square over its slots; None likewise, or of endpoint orders.
+        a_n_of_one: Of one prompt's a_n: the root of the mean square over prompts.
+        curve_of_one: Likewise.
+    """
+
+    orders: str
+    sets: int
+    a_n: float | None
+    curve: float | None
+    a_n_of_one: float | None
+    curve_of_one: float | None
 
 
 class Counts(_Part):
@@ -117,6 +140,7 @@ class Result(_Part):
     interval: IntervalMethod
     counts: Counts
     scores: list[Aggregate]
+    order_error: OrderError | None = None
     per_prompt_sha256: Hex
 
 

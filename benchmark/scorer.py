@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
-from itertools import islice, pairwise
+from itertools import islice, pairwise, repeat
 from pathlib import Path
 from shutil import rmtree
 from zlib import ZLIB_RUNTIME_VERSION
@@ -18,13 +18,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock
 
+from benchmark import readings
+from benchmark.engine import Read, Reader, ResponseSet, Unread
 from benchmark.metrics import METRICS, Metric
 from benchmark.models.embedder import Embedder, SentenceTransformersEmbedder
+from benchmark.models.hf_lm import load_causal_lm
 from benchmark.profiles import Profile
 from benchmark.results import PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.schema import Aggregate, Counts, IntervalMethod, Result, ResultKey, sign
-from benchmark.sets import Missing, Value, score_sets
+from benchmark.sets import Missing, Value, answers_of, score_sets
 from benchmark.statistics import bootstrap_means
+from benchmark.surprisal_cache import SurprisalCache
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import content_id, readable_json, sha256_of, whole_file, whole_folder
 from datasets_build.schema import Suite
@@ -78,6 +82,8 @@ def score_submission(
     *,
     metrics: tuple[Metric, ...] = METRICS,
     embedder: Embedder | None = None,
+    reader: Reader | None = None,
+    cache: Path | None = None,
     progress: Callable[[int], None] = lambda prompts: None,
 ) -> Scored:
     """Score a submission and write the result.
@@ -90,6 +96,8 @@ def score_submission(
         options: See `Options`.
         metrics: Of which those that the profile can compute are.
         embedder: In place of the profile's; for tests.
+        reader: In place of the profile's language model; for tests.
+        cache: A file that keeps what the language model found, for other runs; None: nothing is kept.
         progress: Called with the number of prompts done.
 
     Raises:
@@ -112,7 +120,7 @@ def score_submission(
             rmtree(folder)  # damaged: its files do not fit together
         partial = out / f".{result_id}.partial"
         partial.mkdir(exist_ok=True)
-        work = _Work(suite, chosen, key, partial, submission.reported(), profile, embedder)
+        work = _Work(suite, chosen, key, partial, submission.reported(), profile, embedder, reader, cache)
         result, resumed = _score(submission, work, folder, progress)
         for unfinished in out.glob(f".{result_id}.*"):  # the shards, and what a killed run left of its last step
             rmtree(unfinished)
@@ -201,6 +209,8 @@ class _Work:
     reported: dict[str, Reported]
     profile: Profile
     embedder: Embedder | None
+    reader: Reader | None
+    cache: Path | None
 
     def shard(self, rows: list[Row]) -> tuple[Path, bool]:
         """The file of a shard, and whether it was there from an earlier run."""
@@ -209,15 +219,17 @@ class _Work:
         if path.exists():
             return path, True
         given = [self.reported.get(row.prompt_id) for row in rows]
+        found = self._readings(rows)
         values = score_sets(
             [row.responses for row in rows],
             self.metrics,
             embedder=self._embedder(),
+            readings=found,
             reported=[None if r is None else first_k_reported(r, self.key.k) for r in given],
             names=[row.prompt_id for row in rows],
         )
         with whole_file(path) as temporary:
-            pq.write_table(_table(rows, values, self.metrics, self.suite), temporary, compression="zstd")
+            pq.write_table(_table(rows, values, found, self.metrics, self.suite), temporary, compression="zstd")
         return path, False
 
     def _embedder(self) -> Embedder | None:
@@ -225,6 +237,25 @@ class _Work:
         if self.embedder is None and self.profile.embedder is not None:
             self.embedder = SentenceTransformersEmbedder(self.profile.embedder)
         return self.embedder
+
+    def _readings(self, rows: Sequence[Row]) -> list[Read | Unread] | None:
+        """What the profile's language model finds of the answers, if it has one and a metric reads it."""
+        if not reads_surprisals(self.metrics):
+            return None
+        if self.reader is None and self.profile.causal_lm is not None:
+            cache = None if self.cache is None else SurprisalCache(self.cache)
+            self.reader = Reader(
+                load_causal_lm(self.profile.causal_lm), self.profile.layout, self.profile.orders, cache
+            )
+        if self.reader is None:
+            return None
+        prompts = self.suite.by_id
+        return self.reader.read([ResponseSet(prompts[row.prompt_id].prompt, answers_of(row.responses)) for row in rows])
+
+
+def reads_surprisals(metrics: Sequence[Metric]) -> bool:
+    """Whether a metric among them does."""
+    return any(metric.reads in ("surprisals", "surprisals:curve") for metric in metrics)
 
 
 def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:
@@ -239,16 +270,21 @@ def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:
             pa.field("finish_reasons", pa.list_(pa.string())),
             pa.field("answers", pa.int32(), nullable=False),  # responses that are neither blank nor placeholders
             *(pa.field(metric.id, pa.float64()) for metric in metrics),
+            *([readings.FIELD] if reads_surprisals(metrics) else []),
             pa.field("missing", pa.list_(missing), nullable=False),
         ]
     )
 
 
 def _table(
-    rows: Sequence[Row], values: Sequence[dict[str, Value]], metrics: Sequence[Metric], suite: Suite
+    rows: Sequence[Row],
+    values: Sequence[dict[str, Value]],
+    read: Sequence[Read | Unread] | None,
+    metrics: Sequence[Metric],
+    suite: Suite,
 ) -> pa.Table:
     records = []
-    for row, found in zip(rows, values, strict=True):
+    for row, found, reading in zip(rows, values, read or repeat(None), strict=read is not None):
         prompt = suite.by_id[row.prompt_id]
         record: dict[str, object] = {
             "prompt_id": row.prompt_id,
@@ -259,6 +295,8 @@ def _table(
             "answers": sum(map(is_answer, row.responses)),
             "missing": [{"metric": m, "reason": v.reason} for m, v in found.items() if isinstance(v, Missing)],
         }
+        if reading is not None:
+            record[readings.COLUMN] = readings.record(reading)
         records.append(record | {m: None if isinstance(v, Missing) else v for m, v in found.items()})
     return pa.Table.from_pylist(records, schema=per_prompt_schema(metrics))
 
@@ -273,7 +311,7 @@ def _merge(shards: Sequence[Path], path: Path) -> None:
 def _result(result_id: str, submission: Submission, work: _Work, counts: ResponseCounts, folder: Path) -> Result:
     """What `result.json` says, from the table of prompts beside it."""
     path = folder / PER_PROMPT_FILE
-    key = work.key
+    key, profile = work.key, work.profile
     return Result(
         result_id=result_id,
         submission_id=submission.id,
@@ -284,10 +322,11 @@ def _result(result_id: str, submission: Submission, work: _Work, counts: Respons
         profile=work.profile.name,
         k=key.k,
         divbench=version("divbench"),
-        libraries=_versions(_LIBRARIES + (_MODEL_LIBRARIES if work.profile.embedder else ())),
+        libraries=_versions(_LIBRARIES + (_MODEL_LIBRARIES if profile.embedder or profile.causal_lm else ())),
         interval=IntervalMethod(level=key.level, resamples=key.resamples, seed=key.seed),
         counts=Counts(**asdict(counts)),
         scores=_aggregates(path, work.metrics, key),
+        order_error=readings.order_error(path, profile.orders) if reads_surprisals(work.metrics) else None,
         per_prompt_sha256=sha256_of(path),
     )
 

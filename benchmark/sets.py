@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmark.engine import Read, Unread
 from benchmark.metrics import METRICS, Metric, Unscorable
 from benchmark.metrics.ngrams import Tokeniser, ngram_statistics, tevet_tokens, whitespace_tokens
 from benchmark.models.embedder import Embedder
@@ -13,6 +14,7 @@ from submissions.schema import Reported
 from submissions.texts import is_answer
 
 ROUNDING = 1e-12  # by which a value may pass its bounds
+TEXTUAL = ("responses", "ngrams:tevet", "ngrams:whitespace")  # what is made of the texts alone
 TOKENISERS: dict[str, Tokeniser] = {"ngrams:tevet": tevet_tokens, "ngrams:whitespace": whitespace_tokens}
 
 
@@ -35,6 +37,7 @@ def score_sets(
     metrics: Sequence[Metric],
     *,
     embedder: Embedder | None = None,
+    readings: Sequence[Read | Unread] | None = None,
     reported: Sequence[Reported | None] | None = None,
     names: Sequence[str] | None = None,
 ) -> list[dict[str, Value]]:
@@ -47,6 +50,7 @@ def score_sets(
         sets: The responses of each prompt.
         metrics: What to compute.
         embedder: For metrics that read embeddings.
+        readings: For each set what a language model found of its answers; for metrics that read surprisals.
         reported: For each set the values that came with it, if any; for metrics that read them.
         names: Of the sets, for messages.
 
@@ -56,7 +60,7 @@ def score_sets(
     Raises:
         ScoringFault: A metric raised something else than `Unscorable`, or returned a value that is not finite.
     """
-    answers = [[text for text in texts if is_answer(text)] for texts in sets]
+    answers = [list(answers_of(texts)) for texts in sets]
     reads = {metric.reads for metric in metrics}
     inputs: dict[str, Sequence[Any]] = {"responses": answers}
     for name in sorted(reads & TOKENISERS.keys()):
@@ -65,6 +69,10 @@ def score_sets(
         if embedder is None:
             raise ScoringFault("metrics read embeddings, and there is no embedder", "choose a profile that has one")
         inputs["embeddings"] = _embed(answers, embedder)
+    if any(name.startswith("surprisals") for name in reads):
+        if readings is None:
+            raise ScoringFault("metrics read surprisals, and there are none", "choose a profile with a language model")
+        inputs["surprisals"] = inputs["surprisals:curve"] = readings
     inputs["reported"] = [None] * len(sets) if reported is None else reported
     values: list[dict[str, Value]] = [{} for _ in sets]
     for metric in metrics:
@@ -74,6 +82,11 @@ def score_sets(
     return values
 
 
+def answers_of(responses: Sequence[str]) -> tuple[str, ...]:
+    """Those that are scored: neither blank nor a placeholder."""
+    return tuple(text for text in responses if is_answer(text))
+
+
 def score_set(responses: Sequence[str], metrics: Sequence[Metric] | None = None) -> dict[str, Value]:
     """The values of one set of responses under the metrics that need no model.
 
@@ -81,7 +94,7 @@ def score_set(responses: Sequence[str], metrics: Sequence[Metric] | None = None)
     >>> values["type_token_ratio"]
     0.6666666666666666
     """
-    chosen = [m for m in METRICS if m.reads not in ("embeddings", "reported")] if metrics is None else list(metrics)
+    chosen = [m for m in METRICS if m.reads in TEXTUAL] if metrics is None else list(metrics)
     return score_sets([responses], chosen)[0]
 
 
@@ -101,10 +114,12 @@ def _embed(answers: Sequence[Sequence[str]], embedder: Embedder) -> list[Any]:
 def _value(metric: Metric, given: Any, answers: int, where: str) -> Value:
     if metric.reads == "reported" and given is None:
         return Missing("not reported")
+    if isinstance(given, Unread):
+        return Missing(given.reason)
     if answers < metric.needs:
         return Missing("no answer" if answers == 0 else f"fewer than {metric.needs} answers")
     try:
-        value = float(metric.fn(given))
+        value = float(metric.fn(given.surprisals if isinstance(given, Read) else given))
     except Unscorable as error:
         return Missing(str(error))
     except DivBenchError:

@@ -3,7 +3,6 @@
 Keys are hashes of model signature, layout, orders, prompt and responses; the texts themselves are not kept.
 """
 
-import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from datasets_build.download import home
 from datasets_build.errors import ConfigurationError
 
 Floats = NDArray[np.float64]
@@ -20,10 +20,8 @@ _NUMBERS = np.dtype("<f8")
 
 
 def default_cache_path() -> Path:
-    """`DIVBENCH_CACHE`, else `divbench/surprisals.sqlite` where the system keeps caches."""
-    if given := os.environ.get("DIVBENCH_CACHE"):
-        return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "divbench" / "surprisals.sqlite"
+    """`surprisals.sqlite` where the package keeps what it can make again (DIVBENCH_HOME)."""
+    return home() / "surprisals.sqlite"
 
 
 class SurprisalCache:
@@ -67,5 +65,5 @@ class SurprisalCache:
         except (sqlite3.Error, OSError) as error:
             raise ConfigurationError(
                 f"the cache of surprisals {self.path} cannot be used: {error}",
-                "delete it, or set DIVBENCH_CACHE to another path",
+                "delete it, or name another by --cache",
             ) from error

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from http.client import HTTPException
 from pathlib import Path
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential, wait_random
 
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import sha256_of, whole_file
@@ -140,7 +140,7 @@ class Fetcher:
             try:
                 retrying = Retrying(
                     stop=stop_after_attempt(ATTEMPTS),
-                    wait=wait_exponential_jitter(initial=0.5, max=20),
+                    wait=wait_exponential(multiplier=0.5, max=20) + wait_random(0, 1),
                     retry=retry_if_exception_type(_Passing),
                     reraise=True,
                 )

@@ -6,7 +6,7 @@ from hashlib import sha1
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential_jitter
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
 
 from datasets_build.build import MANIFEST, Manifest, read_manifest, verify
 from datasets_build.card import card, licences
@@ -92,7 +92,7 @@ def publish(
     try:
         retrying = Retrying(
             stop=stop_after_attempt(ATTEMPTS),
-            wait=wait_exponential_jitter(initial=0.5, max=20),
+            wait=wait_exponential(multiplier=0.5, max=20) + wait_random(0, 1),
             retry=retry_if_exception(_may_pass),
             reraise=True,
         )

@@ -27,7 +27,7 @@ class Column:
         label: The metric's id; with what tells it apart where the board has it twice.
         metric: Its id.
         title: For people.
-        direction: +1 where more is more diverse.
+        direction: +1 where more is more diverse, −1 where less is, 0 where neither.
         unit: Of the values.
         paper: Its source.
         origin: *computed* or *reported*.

@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "submission": ("submissions.commands", "app"),
     "score": ("benchmark.commands", "score"),
     "metrics": ("benchmark.commands", "metrics"),
+    "explain": ("leaderboard.explain.commands", "explain"),
     "board": ("leaderboard.commands", "app"),
     "demo": ("leaderboard.commands", "demo"),
 }

@@ -90,6 +90,7 @@ def demo(
     """
     from benchmark.profiles import find_profile
     from benchmark.scorer import score_submission
+    from benchmark.surprisal_cache import default_cache_path
     from leaderboard.board import load_boards
     from leaderboard.export import export as write
     from leaderboard.printing import board_json, print_board
@@ -105,7 +106,7 @@ def demo(
         task = bar.add_task("scoring", total=len(folders))
         for each in folders:
             submission, suite, _ = open_submission(each)
-            scored = score_submission(submission, suite, chosen, folder / "results")
+            scored = score_submission(submission, suite, chosen, folder / "results", cache=default_cache_path())
             state = "was scored before" if scored.recognised else "scored"
             console.print(f"   {submission.manifest.name}: {state} as {scored.result.result_id}", markup=False)
             bar.advance(task)

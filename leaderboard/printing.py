@@ -6,6 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from benchmark.printing import ARROWS
 from datasets_build.console import table
 from leaderboard.board import Board, cell_texts, entry_labels, facts
 from submissions.printing import shown
@@ -19,7 +20,7 @@ def print_board(board: Board, console: Console) -> None:
         made.add_column(shown(name), justify="right", overflow="fold")
     for column in board.columns:
         cells = [_two_lines(cell) for cell in cell_texts(board, column)]
-        made.add_row(f"{column.label} {'↑' if column.direction > 0 else '↓'}", *cells)
+        made.add_row(f"{column.label} {ARROWS[column.direction]}", *cells)
     console.print(made)
 
 

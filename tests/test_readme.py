@@ -18,7 +18,7 @@ def metrics_table() -> str:
     lines = ["| metric | what it is | reads | more diverse | bounds | source |", "|---|---|---|---|---|---|"]
     for m in METRICS:
         low, high = ("" if bound is None else f"{bound:g}" for bound in m.bounds)
-        way = "higher" if m.direction > 0 else "lower"
+        way = {1: "higher", 0: "neither", -1: "lower"}[m.direction]
         lines.append(f"| `{m.id}` v{m.version} | {m.title} | {m.reads} | {way} | {low} … {high} | {m.paper} |")
     return "\n".join(lines)
 

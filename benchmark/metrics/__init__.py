@@ -6,7 +6,7 @@ version.
 
 from functools import partial
 
-from benchmark.metrics import equivalence, lexical, semantic
+from benchmark.metrics import equivalence, lexical, semantic, surprise
 from benchmark.metrics.metric import Metric, Reads, Unscorable
 
 _LEXICAL: tuple[Metric, ...] = (
@@ -215,6 +215,163 @@ _SEMANTIC: tuple[Metric, ...] = (
     ),
 )
 
+_SURPRISE: tuple[Metric, ...] = (
+    Metric(
+        "d_can",
+        1,
+        "D_Ca_n = C · a_n",
+        surprise.d_can,
+        reads="surprisals",
+        direction=+1,
+        bounds=(0, None),
+        unit="bits/byte",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 5",
+        needs=2,
+    ),
+    Metric(
+        "retained_surprise",
+        1,
+        "retained surprise R",
+        surprise.retained_surprise,
+        reads="surprisals:curve",
+        direction=+1,
+        bounds=(0, None),
+        unit="share of the surprise alone",
+        paper="of this package; on the curve of D_Can 2026, arXiv:2606.01811",
+        needs=2,
+    ),
+    Metric(
+        "coherent_retained",
+        1,
+        "C · R",
+        surprise.coherent_retained,
+        reads="surprisals:curve",
+        direction=+1,
+        bounds=(0, None),
+        unit="share of the surprise alone",
+        paper="of this package; on the curve of D_Can 2026, arXiv:2606.01811",
+        needs=2,
+    ),
+    Metric(
+        "tail_d_can",
+        1,
+        "C · mean of a_k over the second half",
+        surprise.tail_d_can,
+        reads="surprisals:curve",
+        direction=+1,
+        bounds=(0, None),
+        unit="bits/byte",
+        paper="of this package; on the curve of D_Can 2026, arXiv:2606.01811",
+        needs=2,
+    ),
+    Metric(
+        "a_n",
+        1,
+        "a_n, surprise after all others",
+        surprise.a_n,
+        reads="surprisals",
+        direction=+1,
+        bounds=(0, None),
+        unit="bits/byte",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 6",
+        needs=2,
+    ),
+    Metric(
+        "coherence",
+        1,
+        "coherence C",
+        surprise.coherence,
+        reads="surprisals",
+        direction=0,
+        bounds=(0, 1),
+        unit="probability of a byte",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 4",
+    ),
+    Metric(
+        "coherence_spread",
+        1,
+        "coherence spread sigma_l",
+        surprise.coherence_spread,
+        reads="surprisals",
+        direction=0,
+        bounds=(0, None),
+        unit="bits/byte",
+        paper="D_Can 2026, arXiv:2606.01811, section B.2",
+    ),
+    Metric(
+        "excess_entropy",
+        1,
+        "excess entropy E",
+        surprise.excess_entropy,
+        reads="surprisals:curve",
+        direction=0,
+        bounds=(None, None),
+        unit="bits",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 8",
+        needs=2,
+    ),
+    Metric(
+        "excess_entropy_rate",
+        1,
+        "excess entropy rate E_rate",
+        surprise.excess_entropy_rate,
+        reads="surprisals:curve",
+        direction=0,
+        bounds=(None, None),
+        unit="bits/byte",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 12",
+        needs=2,
+    ),
+    Metric(
+        "coherent_excess",
+        1,
+        "C · E",
+        surprise.coherent_excess,
+        reads="surprisals:curve",
+        direction=0,
+        bounds=(None, None),
+        unit="bits",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 13",
+        needs=2,
+    ),
+    Metric(
+        "coherent_excess_rate",
+        1,
+        "C · E_rate",
+        surprise.coherent_excess_rate,
+        reads="surprisals:curve",
+        direction=0,
+        bounds=(None, None),
+        unit="bits/byte",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 13",
+        needs=2,
+    ),
+    Metric(
+        "total_correlation",
+        1,
+        "total correlation TC_n",
+        surprise.total_correlation,
+        reads="surprisals:curve",
+        direction=0,
+        bounds=(None, None),
+        unit="bits",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 10",
+        needs=2,
+    ),
+    Metric(
+        "d_can_bits",
+        1,
+        "C · a_n in bits of a response",
+        surprise.d_can_bits,
+        reads="surprisals",
+        direction=+1,
+        bounds=(0, None),
+        unit="bits",
+        paper="the authors' code of D_Can 2026, arXiv:2606.01811",
+        needs=2,
+    ),
+)
+
 _REPORTED: tuple[Metric, ...] = (
     Metric(
         "distinct_k_reported",
@@ -243,6 +400,6 @@ _REPORTED: tuple[Metric, ...] = (
     ),
 )
 
-METRICS: tuple[Metric, ...] = _SEMANTIC + _REPORTED + _LEXICAL
+METRICS: tuple[Metric, ...] = _SEMANTIC + _SURPRISE + _REPORTED + _LEXICAL
 
 __all__ = ["METRICS", "Metric", "Reads", "Unscorable"]

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
-Reads = Literal["responses", "ngrams:tevet", "ngrams:whitespace", "embeddings", "reported"]
+Reads = Literal[
+    "responses", "ngrams:tevet", "ngrams:whitespace", "embeddings", "surprisals", "surprisals:curve", "reported"
+]
 
 
 class Unscorable(ValueError):
@@ -26,8 +28,9 @@ class Metric:
         fn: From the input that `reads` names, for one set, to a number. No I/O, no model, no rounding.
         reads: Its input, made once for all metrics that read it:
             *responses* a sequence of texts; *ngrams:…* an `NgramStatistics`; *embeddings* unit vectors
-            float64 [responses, dimensions]; *reported* a `Reported` that came with the submission.
-        direction: +1 where more means more diverse, −1 where less does.
+            float64 [responses, dimensions]; *surprisals* a `Surprisals`, of which it reads the last slots and the
+            responses alone, or with *:curve* all slots; *reported* a `Reported` that came with the submission.
+        direction: +1 where more means more diverse, −1 where less does, 0 where neither: a part or a diagnostic.
         bounds: Lowest and highest value; None where there is none.
         unit: Of the value.
         paper: Where the definition comes from.
@@ -40,7 +43,7 @@ class Metric:
     title: str
     fn: Callable[[Any], float]
     reads: Reads
-    direction: Literal[1, -1]
+    direction: Literal[1, 0, -1]
     bounds: tuple[float | None, float | None]
     unit: str
     paper: str

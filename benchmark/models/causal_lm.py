@@ -7,6 +7,7 @@ tokeniser), server_lm.py (a server that returns prompt log-probabilities), and a
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, Protocol
 
 import numpy as np
@@ -87,7 +88,7 @@ class HashLM:
     """
 
     signature = "hash"
-    bos = None
+    bos: int | None = None
 
     def __init__(self, context: int | None = None, batch_tokens: int = 2048) -> None:
         self.context = context
@@ -100,7 +101,7 @@ class HashLM:
         made = []
         for text in texts:
             found = list(re.finditer(r" ?[^\W\d_]+|.", text, re.DOTALL))
-            ids = [int.from_bytes(hashlib.sha256(m.group().encode()).digest()[:4]) for m in found]
+            ids = [_token_id(m.group()) for m in found]
             offsets = np.array([m.span() for m in found], np.int64).reshape(-1, 2)
             made.append(Encoding(np.array(ids, np.int64), offsets))
         return made
@@ -110,11 +111,15 @@ class HashLM:
         return [self._one(sequence) for sequence in sequences]
 
     def _one(self, sequence: TokenSequence) -> Floats:
-        pairs = list(zip(sequence.ids[:-1].tolist(), sequence.ids[1:].tolist(), strict=True))
-        seen: set[tuple[int, int]] = set()
-        bits = []
-        for pair in pairs:
-            digest = hashlib.sha256(repr(pair).encode()).digest()
-            bits.append(1.0 if pair in seen else 4 + 8 * int.from_bytes(digest[:4]) / 2**32)
-            seen.add(pair)
-        return np.array(bits)[sequence.scored - 1]
+        ids = sequence.ids.astype(np.uint64)
+        pairs = (ids[:-1] << np.uint64(32)) | ids[1:]
+        drawn = pairs * np.uint64(0x9E3779B97F4A7C15)  # wraps; its high bits are as good as random
+        bits = 4 + 8 * (drawn >> np.uint64(32)).astype(np.float64) / 2**32
+        first = np.zeros(len(pairs), bool)
+        first[np.unique(pairs, return_index=True)[1]] = True
+        return np.where(first, bits, 1.0)[sequence.scored - 1]
+
+
+@lru_cache(maxsize=100_000)
+def _token_id(token: str) -> int:
+    return int.from_bytes(hashlib.sha256(token.encode()).digest()[:4])

@@ -15,7 +15,7 @@ def build(boards: Sequence[Board]) -> None:
             "board": board.name,
             "column": column.label,
             "metric": column.title,
-            "more diverse": "higher" if column.direction > 0 else "lower",
+            "more diverse": {1: "higher", 0: "neither", -1: "lower"}[column.direction],
             "unit": column.unit,
             "origin": column.origin,
             "source": column.paper,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import gradio as gr
 
+from benchmark.printing import ARROWS
 from leaderboard.board import Board, cell_texts, facts
 from leaderboard.export import export
 
@@ -78,7 +79,7 @@ def about(board: Board) -> str:
 
 def table_of(board: Board) -> dict[str, Any]:
     """The table as the component takes it: cells are numbers, so that they sort as numbers, and show their interval."""
-    arrows = [f"{column.label} {'↑' if column.direction > 0 else '↓'}" for column in board.columns]
+    arrows = [f"{column.label} {ARROWS[column.direction]}" for column in board.columns]
     texts = zip(*(cell_texts(board, column) for column in board.columns), strict=True)
     data, shown = [], []
     for entry, intervals in zip(board.entries, texts, strict=True):

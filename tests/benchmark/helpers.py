@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.engine import OrderPlan, Reader, ResponseSet
+from benchmark.layout import Layout
 from benchmark.metrics import Metric
+from benchmark.models.causal_lm import HashLM
 from benchmark.models.embedder import Embedder, HashEmbedder
-from benchmark.sets import Missing, score_sets
+from benchmark.sets import Missing, answers_of, score_sets
 from datasets_build.schema import Prompt, Suite
 from submissions.schema import Generation, Manifest, Reported, Row, Submitter, System
 from submissions.store import Submission, write_submission
@@ -18,6 +21,7 @@ from submissions.validate import validate
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
+HASH_READER = Reader(HashLM(), Layout(), OrderPlan())
 WORDS = ("river", "stone", "lamp", "violet", "engine", "quick", "marble", "under", "paper", "salt", "window", "north")
 
 
@@ -40,7 +44,12 @@ def text_classes(responses: Sequence[str], score: float = 5.0) -> Reported:
 def value_of(metric: Metric, responses: Sequence[str], embedder: Embedder | None = None) -> float | Missing:
     """The value of one metric for one set, as the scorer gets it."""
     found = score_sets(
-        [responses], [metric], embedder=embedder or HashEmbedder(), reported=[text_classes(responses)], names=["it"]
+        [responses],
+        [metric],
+        embedder=embedder or HashEmbedder(),
+        readings=HASH_READER.read([ResponseSet("Say a thing.", answers_of(responses))]),
+        reported=[text_classes(responses)],
+        names=["it"],
     )
     return found[0][metric.id]
 

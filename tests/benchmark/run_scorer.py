@@ -15,7 +15,7 @@ from benchmark.models.embedder import HashEmbedder
 from benchmark.profiles import find_profile
 from benchmark.scorer import Options, score_submission
 from submissions.validate import validate
-from tests.benchmark.helpers import suite_of
+from tests.benchmark.helpers import HASH_READER, suite_of
 
 
 def main() -> None:
@@ -48,6 +48,7 @@ def main() -> None:
         given.results,
         Options(k=given.k, resamples=200),
         embedder=HashEmbedder() if profile.embedder else None,
+        reader=HASH_READER if profile.causal_lm else None,
         progress=progress,
     )
     report = {"folder": scored.folder.name, "recognised": scored.recognised, "resumed": scored.resumed}

@@ -13,18 +13,19 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
+from benchmark.engine import ResponseSet
 from benchmark.metrics import METRICS, Metric
 from benchmark.models.embedder import HashEmbedder
 from benchmark.profiles import find_profile
 from benchmark.results import Unreadable, read_result, read_results
 from benchmark.scorer import Options, Scored, score_submission
-from benchmark.sets import Missing, ScoringFault, score_sets
+from benchmark.sets import Missing, ScoringFault, answers_of, score_sets
 from benchmark.statistics import bootstrap_means
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Suite
 from submissions.schema import Reported, Row
 from submissions.store import Submission
-from tests.benchmark.helpers import random_responses, rows_of, submit, suite_of, text_classes
+from tests.benchmark.helpers import HASH_READER, random_responses, rows_of, submit, suite_of, text_classes
 
 OFFLINE, LEXICAL = find_profile("offline"), find_profile("lexical")
 SMALL = suite_of(6)
@@ -33,7 +34,7 @@ QUICK = Options(resamples=200)
 
 
 def score(submission: Submission, suite: Suite, out: Path, options: Options = QUICK) -> Scored:
-    return score_submission(submission, suite, OFFLINE, out, options, embedder=HashEmbedder())
+    return score_submission(submission, suite, OFFLINE, out, options, embedder=HashEmbedder(), reader=HASH_READER)
 
 
 def files_of(scored: Scored) -> dict[str, bytes]:
@@ -66,7 +67,9 @@ def test_a_scored_submission_is_recognised_and_nothing_is_computed(tmp_path: Pat
     first = score(submission, SMALL, tmp_path)
     written = (first.folder / "result.json").stat().st_mtime_ns
     steps: list[int] = []
-    again = score_submission(submission, SMALL, OFFLINE, tmp_path, QUICK, embedder=NoEmbedder(), progress=steps.append)
+    again = score_submission(
+        submission, SMALL, OFFLINE, tmp_path, QUICK, embedder=NoEmbedder(), reader=HASH_READER, progress=steps.append
+    )
     assert (first.recognised, again.recognised) == (False, True)
     assert again == replace(first, recognised=True)
     assert steps == []
@@ -91,10 +94,19 @@ def test_a_second_run_of_the_same_work_waits_for_the_first_and_takes_its_result(
     submission = submit(tmp_path / "in", SMALL, rows_of(SMALL, k=4))
     held = HeldEmbedder()
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(score_submission, submission, SMALL, OFFLINE, tmp_path / "out", QUICK, embedder=held)
+        first = pool.submit(
+            score_submission, submission, SMALL, OFFLINE, tmp_path / "out", QUICK, embedder=held, reader=HASH_READER
+        )
         assert held.arrived.wait(60)
         second = pool.submit(
-            score_submission, submission, SMALL, OFFLINE, tmp_path / "out", QUICK, embedder=NoEmbedder()
+            score_submission,
+            submission,
+            SMALL,
+            OFFLINE,
+            tmp_path / "out",
+            QUICK,
+            embedder=NoEmbedder(),
+            reader=HASH_READER,
         )
         with pytest.raises(TimeoutError):  # it is neither done nor at work: its embedder would fail
             second.result(timeout=0.5)
@@ -134,8 +146,14 @@ def test_values_are_those_of_the_metrics_and_aggregates_those_of_the_values(tmp_
     for i in range(0, 130, 7):  # some prompts for which most metrics have no value
         rows[i] = replace(rows[i], responses=("only this one", "", " ", "[empty]"))
     scored = score(submit(tmp_path / "in", LARGE, rows, reported_of(rows)), LARGE, tmp_path)
+    prompts = [LARGE.by_id[row.prompt_id].prompt for row in rows]
+    sets = [ResponseSet(prompt, answers_of(row.responses)) for prompt, row in zip(prompts, rows, strict=True)]
     expected = score_sets(
-        [row.responses for row in rows], METRICS, embedder=HashEmbedder(), reported=[v for _, v in reported_of(rows)]
+        [row.responses for row in rows],
+        METRICS,
+        embedder=HashEmbedder(),
+        readings=HASH_READER.read(sets),
+        reported=[v for _, v in reported_of(rows)],
     )
     table = pq.read_table(scored.folder / "per_prompt.parquet")
     columns = []

@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from tenacity import wait_none
 
 from datasets_build import download
 from datasets_build.download import HOME_VARIABLE, MIRROR_VARIABLE, Fetcher
@@ -73,7 +74,8 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of the test's own, no mirror, and no waiting between attempts."""
     monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "home"))
     monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
-    monkeypatch.setattr(download, "wait_exponential_jitter", lambda **kwargs: lambda state: 0.0)
+    monkeypatch.setattr(download, "wait_exponential", lambda **kwargs: wait_none())
+    monkeypatch.setattr(download, "wait_random", lambda *ends: wait_none())
     return tmp_path / "home"
 
 

@@ -7,8 +7,10 @@ and `training.csv` stand in the output folder. The same seed, library versions a
 import csv
 import json
 import math
+import random
 import time
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,21 +20,23 @@ from benchmark.models.offline_lm.corpus import Book, read_books
 from benchmark.models.offline_lm.documents import documents
 from benchmark.models.offline_lm.measures import bits_per_byte, repeat_costs
 from benchmark.models.offline_lm.tokeniser import SPECIAL, train_tokeniser
+from benchmark.models.offline_lm.wiring import wire_copying
 
 VOCABULARY = 4096
 CONTEXT = 4096
-_SHORT, _LONG = 512, 4096  # tokens of a row: most steps, and the last ones
-_LONG_SHARE = 0.1  # of the steps
-_ROW_TOKENS = 4096  # of a step
-_MUON_LR, _ADAM_LR = 3e-3, 3e-3
+_STEP_TOKENS = 4096
+# Share of the steps, tokens of a row, share of rows that repeat random tokens.
+_STAGES = ((0.1, 128, 0.3), (0.4, 256, 0.1), (0.42, 512, 0.05), (0.08, 4096, 0.0))
+_UNTIL = (*accumulate(share for share, _, _ in _STAGES[:-1]), 1.0)
+_MUON_LR, _ADAM_LR = 2e-3, 3e-3
 _WARM_UP = 50
-_EVERY = 200  # steps between measures
+_EVERY = 100  # steps between measures
 
 
 def train(
     corpus: Annotated[Path, typer.Argument(help="A folder of *.txt.gz: public-domain books in English.")],
     out: Annotated[Path, typer.Option(help="Where the model goes.")] = Path(__file__).parent / "model",
-    steps: Annotated[int, typer.Option(min=10, help="Each reads 4,096 tokens.")] = 2500,
+    steps: Annotated[int, typer.Option(min=10, help="Each reads 4,096 tokens.")] = 2000,
     seed: Annotated[int, typer.Option(help="Of weights and draws.")] = 20261121,
     threads: Annotated[int, typer.Option(min=1, help="Of torch.")] = 2,
 ) -> None:
@@ -76,7 +80,7 @@ def train(
 
 
 def fresh_model() -> Any:
-    """A Llama with random weights: 6 layers of width 256, tied embeddings."""
+    """A Llama of 6 layers of width 256 with tied embeddings: random weights, but for what wiring.py sets."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -89,11 +93,14 @@ def fresh_model() -> Any:
         num_key_value_heads=4,
         max_position_embeddings=CONTEXT,
         tie_word_embeddings=True,
+        attention_bias=True,
         bos_token_id=1,
         eos_token_id=2,
         dtype=torch.float32,
     )
-    return LlamaForCausalLM(config)
+    model = LlamaForCausalLM(config)
+    wire_copying(model)
+    return model
 
 
 def _optimisers(model: Any) -> list[Any]:
@@ -114,20 +121,28 @@ def _rate(step: int, steps: int) -> float:
 
 
 def _batches(texts: list[str], tokeniser: Any, steps: int, seed: int) -> Iterator[Any]:
-    """Token ids [rows, length + 1] of each step; each row begins with `<s>` and a document."""
+    """Token ids [rows, length + 1] of each step: each row is `<s>` and a document, or repeats random tokens."""
     import torch
 
-    long_from = int(steps * (1 - _LONG_SHARE))
-    streams = {length: documents(texts, length * 4, seed + length) for length in (_SHORT, _LONG)}
+    rng = random.Random(seed)  # noqa: S311 - not for secrets
+    streams = {length: documents(texts, length * 4, seed + length) for _, length, _ in _STAGES}
     for step in range(steps):
-        length = _LONG if step >= long_from else _SHORT
+        _, length, rote = next(stage for stage, until in zip(_STAGES, _UNTIL, strict=True) if step < until * steps)
         rows = []
-        for _ in range(_ROW_TOKENS // length):
+        for _ in range(_STEP_TOKENS // length):
             ids: list[int] = []
+            if rng.random() < rote:
+                ids = _repeated(rng, length + 1)
             while len(ids) <= length:
                 ids += [1, *tokeniser.encode(next(streams[length]), add_special_tokens=False).ids]
             rows.append(ids[: length + 1])
         yield torch.tensor(rows)
+
+
+def _repeated(rng: random.Random, length: int) -> list[int]:
+    """A few random tokens again and again."""
+    once = [rng.randrange(len(SPECIAL), VOCABULARY) for _ in range(rng.randint(3, max(8, length // 4)))]
+    return (once * (length // len(once) + 1))[:length]
 
 
 def _step(model: Any, ids: Any, optimisers: list[Any], rate: float) -> float:

@@ -1,0 +1,85 @@
+"""Several causal language models as one: their probabilities of each token, averaged (arXiv:2606.01811)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from benchmark.models.causal_lm import CausalLM, Encoding, Floats, TokenSequence
+from datasets_build.errors import ConfigurationError
+
+# Where tokenisers are known to differ: white space, full stops before newlines, digits, scripts, what looks special.
+_PROBES = (
+    "The quick brown fox jumps over the lazy dog.",
+    " A space before,  two within, one after ",
+    "Yes.\n\nResponse B: no.\n\n\n\tindented\r\n",
+    "In 1234567890 there are 3.14 and 1,000,000.",
+    "Ελληνικά, русский, العربية, हिन्दी, 数学はきれい, 한국어, ไทย",
+    "🙂👩‍👩‍👧🇬🇧 e\u0301 é ﬁ \u00a0\u200b",
+    "def f(x):\n    return x**2  # <b>don't</b>",
+    "</s><|endoftext|><|im_end|>[SEP]<unk>",
+    "\n",
+    "",
+)
+
+
+class EnsembleLM:
+    """The mean of the probabilities of models that share a tokeniser. See `CausalLM`.
+
+    It gives log₂ M − log₂ Σ 2^(−bits of a member), in bits. What is NaN for a member is NaN here. It reads no more at
+    once, and no longer sequences, than the member that can do least.
+    """
+
+    def __init__(self, members: Sequence[CausalLM]) -> None:
+        """Check that the members fit together.
+
+        Args:
+            members: At least two; each counts the same, and one that is given twice counts twice.
+
+        Raises:
+            ConfigurationError: There are fewer than two, or their tokenisers disagree.
+        """
+        if len(members) < 2:
+            raise ConfigurationError(f"an ensemble of {len(members)} models", "give at least two")
+        first, *others = members
+        for other in others:
+            _check_same_tokens(first, other)
+        self._members = tuple(members)
+        contexts = [member.context for member in members if member.context is not None]
+        self.signature = f"mean({'+'.join(member.signature for member in members)})"
+        self.context: int | None = min(contexts, default=None)
+        self.batch_tokens = min(member.batch_tokens for member in members)
+        self.bos = first.bos
+
+    def encode(self, texts: Sequence[str]) -> list[Encoding]:
+        """As `CausalLM.encode`; by the first member."""
+        return self._members[0].encode(texts)
+
+    def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
+        """As `CausalLM.surprisals`."""
+        found = [member.surprisals(sequences) for member in self._members]
+        return [mean_bits(np.stack(bits)) for bits in zip(*found, strict=True)]
+
+
+def mean_bits(bits: Floats) -> Floats:
+    """The bits of the mean probability: float64 [tokens].
+
+    Args:
+        bits: [members, tokens].
+
+    >>> mean_bits(np.array([[1.0, 0.0], [1.0, 3.0]])).round(4).tolist()
+    [1.0, 0.8301]
+    """
+    with np.errstate(invalid="ignore"):  # NaN is meant
+        mean = np.log2(len(bits)) - np.logaddexp2.reduce(-bits, axis=0)
+    found: Floats = np.clip(mean, bits.min(axis=0), bits.max(axis=0))  # a mean; rounding must not make it less than 0
+    return found
+
+
+def _check_same_tokens(a: CausalLM, b: CausalLM) -> None:
+    mend = "an ensemble takes models that share a tokeniser, such as sizes of one family"
+    names = f"{a.signature} and {b.signature}"
+    if a.bos != b.bos:
+        raise ConfigurationError(f"{names} begin texts differently: with token {a.bos} and with {b.bos}", mend)
+    for text, x, y in zip(_PROBES, a.encode(_PROBES), b.encode(_PROBES), strict=True):
+        if not np.array_equal(x.ids, y.ids):
+            raise ConfigurationError(f"{names} have other tokens for {text!r}", mend)
