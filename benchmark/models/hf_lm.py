@@ -132,15 +132,15 @@ class HFCausalLM:
         import torch
 
         self.signature = signature
-        self._model = model
-        self._tokeniser = HFTokeniser(tokeniser)
-        self.bos = self._tokeniser.bos
+        self.model = model
+        self.tokeniser = HFTokeniser(tokeniser)
+        self.bos = self.tokeniser.bos
         config = model.config.get_text_config()
         self.context: int | None = getattr(config, "max_position_embeddings", None)
         rows = model.get_input_embeddings().weight.shape[0]
-        if self._tokeniser.size > rows:
+        if self.tokeniser.size > rows:
             raise ConfigurationError(
-                f"{signature}: its tokeniser has ids up to {self._tokeniser.size - 1}, the model {rows} embeddings",
+                f"{signature}: its tokeniser has ids up to {self.tokeniser.size - 1}, the model {rows} embeddings",
                 "the tokeniser belongs to another model, or tokens were added: resize the embeddings",
             )
         on_gpu = model.device.type == "cuda"
@@ -155,7 +155,7 @@ class HFCausalLM:
 
     def encode(self, texts: Sequence[str]) -> list[Encoding]:
         """As `CausalLM.encode`."""
-        return self._tokeniser.encode(texts)
+        return self.tokeniser.encode(texts)
 
     def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
         """As `CausalLM.surprisals`."""
@@ -177,7 +177,7 @@ class HFCausalLM:
     def _out_of_memory(self, error: BaseException) -> OutOfMemory:
         import torch
 
-        if self._model.device.type == "cuda":
+        if self.model.device.type == "cuda":
             torch.cuda.empty_cache()
         return OutOfMemory(f"{self.signature}: out of memory: {_first_line(error)}", "a smaller model or dtype fits")
 
@@ -203,16 +203,16 @@ class HFCausalLM:
         """[1, nodes, width], after the final norm."""
         import torch
 
-        device = self._model.device
+        device = self.model.device
         token = _PLAN.set(_Plan.of(trie, device))
-        attention = self._model.config._attn_implementation
+        attention = self.model.config._attn_implementation
         try:
-            self._model.set_attn_implementation(_ATTENTION)
+            self.model.set_attn_implementation(_ATTENTION)
             ids = torch.from_numpy(trie.ids)[None].to(device)
             places = torch.from_numpy(trie.depths)[None].to(device)
             return self._body(input_ids=ids, position_ids=places, use_cache=False).last_hidden_state
         finally:
-            self._model.set_attn_implementation(attention)
+            self.model.set_attn_implementation(attention)
             _PLAN.reset(token)
 
     def _apart(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
@@ -221,7 +221,7 @@ class HFCausalLM:
 
         longest = max(len(sequence.ids) for sequence in sequences)
         ids = np.stack([np.pad(s.ids, (0, longest - len(s.ids)), mode="edge") for s in sequences])
-        given = torch.from_numpy(ids).to(self._model.device)
+        given = torch.from_numpy(ids).to(self.model.device)
         if not self.understands_head:
             return [self._whole_logits(given[i : i + 1], s) for i, s in enumerate(sequences)]
         hidden = self._body(input_ids=given, use_cache=False).last_hidden_state
@@ -240,7 +240,7 @@ class HFCausalLM:
         made = []
         for positions in np.split(sequence.scored, range(rows, len(sequence.scored), rows)):
             keep = torch.from_numpy(positions - 1).to(ids.device)
-            logits = self._model(input_ids=ids, use_cache=False, logits_to_keep=keep).logits[0].float()
+            logits = self.model(input_ids=ids, use_cache=False, logits_to_keep=keep).logits[0].float()
             targets = torch.from_numpy(sequence.ids[positions]).to(ids.device)
             chosen = torch.log_softmax(logits, -1).gather(1, targets[:, None])[:, 0]
             made.append((-chosen.double() / math.log(2)).cpu().numpy())
@@ -257,7 +257,7 @@ class HFCausalLM:
         import torch
 
         (probe, *_) = self._probes()
-        ids = torch.from_numpy(probe.ids)[None].to(self._model.device)
+        ids = torch.from_numpy(probe.ids)[None].to(self.model.device)
         own = self._whole_logits(ids, probe)
         states = self._body(input_ids=ids, use_cache=False).last_hidden_state[0, :-1]
         found = token_bits(self._head, states, ids[0, 1:]).cpu().numpy()

@@ -34,6 +34,11 @@ class HFTokeniser:
         plain = self._plain(["a"])[0]
         self._adds_space = tokeniser.convert_ids_to_tokens(plain.ids[:1].tolist())[0].startswith("▁")
 
+    @property
+    def backend(self) -> Any:
+        """The `tokenizers.Tokenizer` of a fast one."""
+        return self._tokeniser.backend_tokenizer
+
     def encode(self, texts: Sequence[str]) -> list[Encoding]:
         """As `CausalLM.encode`.
 

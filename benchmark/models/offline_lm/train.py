@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -37,6 +37,10 @@ def train(
     corpus: Annotated[Path, typer.Argument(help="A folder of *.txt.gz: public-domain books in English.")],
     out: Annotated[Path, typer.Option(help="Where the model goes.")] = Path(__file__).parent / "model",
     steps: Annotated[int, typer.Option(min=10, help="Each reads 4,096 tokens.")] = 2000,
+    stop_at: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(help="Stop after this step. The model that ships was stopped at 1,000 of 2,000."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of weights and draws.")] = 20261121,
     threads: Annotated[int, typer.Option(min=1, help="Of torch.")] = 2,
 ) -> None:
@@ -48,6 +52,7 @@ def train(
     torch.set_num_threads(threads)
     books = read_books(corpus)
     out.mkdir(parents=True, exist_ok=True)
+    (out / "books.json").write_text(json.dumps({book.name: book.sha256 for book in books}, indent=1) + "\n")
     tokeniser = train_tokeniser([book.train for book in books], VOCABULARY)
     fast: Any = PreTrainedTokenizerFast
     fast(
@@ -65,10 +70,11 @@ def train(
     with (out / "training.csv").open("w", newline="") as file:
         log = csv.writer(file)
         log.writerow(("step", "train_bits_per_token", "held_out_bits_per_byte", "second_cost_share", "seconds"))
-        for step in range(1, steps + 1):
+        last = min(steps, stop_at or steps)
+        for step in range(1, last + 1):
             loss = _step(model, next(rows), optimisers, _rate(step, steps))
             recent.append(loss)
-            if step % _EVERY == 0 or step == steps:
+            if step % _EVERY == 0 or step == last:
                 row = _measured(model, tokeniser, books)
                 spent = time.monotonic() - started
                 log.writerow([step, f"{sum(recent) / len(recent) / math.log(2):.4f}", *row, f"{spent:.0f}"])
@@ -76,7 +82,6 @@ def train(
                 recent.clear()
                 _save(model, out)
     _save(model, out)
-    (out / "books.json").write_text(json.dumps({book.name: book.sha256 for book in books}, indent=1) + "\n")
 
 
 def fresh_model() -> Any:

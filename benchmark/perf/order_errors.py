@@ -1,0 +1,232 @@
+"""How much precision balanced orders buy: `python -m benchmark.perf.order_errors --mirror DIR`.
+
+For real response sets under a language model (the bundled one by default): the standard error of a_n and of the whole
+a_k curve, in bits/byte, from Latin squares and from leave-one-out trees, over that of 50 uniform random orders. Sets of
+five responses are read in all 120 orders, so every design's error is exact; for sets of ten, 2,000 random orders stand
+for all, and each design is drawn many times.
+"""
+
+import argparse
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.progress import track
+
+from benchmark.engine import ResponseSet
+from benchmark.layout import Layout, lay_out
+from benchmark.models.causal_lm import CausalLM
+from benchmark.models.hf_lm import find_spec_of, load_causal_lm
+from benchmark.orders import Design, balanced, endpoint, exact, nodes, uniform
+from benchmark.profiles import OFFLINE_LM
+from datasets_build.download import mirror_folder
+from datasets_build.load import load_split
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+REFERENCE = 50  # uniform orders, as the published code reads Tevet's data
+_RUN = 40  # orders read at once
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A design's errors over those of 50 uniform orders: the root mean square over sets, and the median of the sets'.
+
+    Attributes:
+        n: Responses of a set.
+        nodes: Distinct beginnings that a model reads.
+    """
+
+    design: str
+    n: int
+    orders: int
+    nodes: int
+    a_n: float
+    a_n_median: float
+    curve: float | None
+    curve_median: float | None
+
+
+def rates(model: CausalLM, given: ResponseSet, orders: Integers, layout: Layout) -> Floats:
+    """Bits/byte of each slot, [orders, n]."""
+    counts = np.array([len(text.encode()) for text in given.responses])
+    made = []
+    for start in range(0, len(orders), _RUN):
+        run = orders[start : start + _RUN].tolist()
+        laid = lay_out(model, layout, given.prompt, [[given.responses[i] for i in order] for order in run])
+        for order, each, bits in zip(run, laid, model.surprisals([one.sequence for one in laid]), strict=True):
+            made.append(np.bincount(each.slots, weights=bits, minlength=len(counts)) / counts[order])
+    return np.array(made)
+
+
+Estimate = Callable[[int], Floats]
+
+
+def errors(estimate: Estimate, draws: int, truth: Floats, of_truth: Floats) -> tuple[float, float]:
+    """The standard error of a_n and of the curve, from draws of a design.
+
+    Args:
+        estimate: The curve from draw 0, 1, …
+        draws: How many.
+        truth: The curve over all orders, or over many.
+        of_truth: The variance of that itself, which is taken off.
+    """
+    missed = np.array([estimate(draw) for draw in range(draws)]) - truth
+    variance = np.maximum((missed**2).mean(axis=0) - of_truth, 0.0)
+    return math.sqrt(float(variance[-1])), math.sqrt(float(variance.mean()))
+
+
+def five(model: CausalLM, given: ResponseSet, layout: Layout, draws: int) -> dict[str, tuple[float, float]]:
+    """Errors of each design for a set of five, from all 120 orders."""
+    everything = exact(5).orders
+    table = rates(model, given, everything, layout)
+    place = {tuple(order): row for order, row in zip(everything.tolist(), table, strict=True)}
+    truth, none = table.mean(axis=0), np.zeros(5)
+
+    def of(design: Callable[[int], Design]) -> tuple[float, float]:
+        def mean(draw: int) -> Floats:
+            found = np.array([place[tuple(order)] for order in design(draw).orders.tolist()])
+            return np.asarray(found.mean(axis=0))
+
+        return errors(mean, draws, truth, none)
+
+    spread = table.var(axis=0) / REFERENCE
+    return {
+        "uniform 50": (math.sqrt(float(spread[-1])), math.sqrt(float(spread.mean()))),
+        "balanced 1": of(lambda draw: balanced(5, 1, draw)),
+        "balanced 2": of(lambda draw: balanced(5, 2, draw)),
+        "balanced 4": of(lambda draw: balanced(5, 4, draw)),
+        "endpoint 1": of(lambda draw: endpoint(5, 1, draw)),
+    }
+
+
+def ten(
+    model: CausalLM, given: ResponseSet, layout: Layout, draws: int, random_orders: int
+) -> dict[str, tuple[float, float]]:
+    """Errors of each design for a set of ten, from many random orders and draws of each design."""
+    table = rates(model, given, uniform(10, random_orders, seed=1).orders, layout)
+    truth, variance = table.mean(axis=0), table.var(axis=0, ddof=1)
+
+    def of(design: Callable[[int], Design]) -> tuple[float, float]:
+        return errors(
+            lambda draw: rates(model, given, design(draw).orders, layout).mean(axis=0),
+            draws,
+            truth,
+            variance / random_orders,
+        )
+
+    spread = variance / REFERENCE
+    return {
+        "uniform 50": (math.sqrt(float(spread[-1])), math.sqrt(float(spread.mean()))),
+        "balanced 1": of(lambda draw: balanced(10, 1, draw)),
+        "endpoint 1": of(lambda draw: endpoint(10, 1, draw)),
+    }
+
+
+_DESIGNS = {
+    "balanced 1": lambda n: balanced(n, 1),
+    "balanced 2": lambda n: balanced(n, 2),
+    "balanced 4": lambda n: balanced(n, 4),
+    "endpoint 1": lambda n: endpoint(n, 1),
+}
+
+
+def rows(n: int, found: list[dict[str, tuple[float, float]]]) -> list[Row]:
+    """The table of one size of sets."""
+    reference = np.array([each["uniform 50"] for each in found])
+    made = [Row("uniform 50", n, 50, nodes(uniform(n, 50)), 1.0, 1.0, 1.0, 1.0)]
+    for name in [name for name in found[0] if name != "uniform 50"]:
+        design = _DESIGNS[name](n)
+        values = np.array([each[name] for each in found])
+        whole = np.sqrt((values**2).mean(axis=0) / (reference**2).mean(axis=0))
+        medians = np.median(values / reference, axis=0)
+        curve = design.estimates == "curve"
+        made.append(
+            Row(
+                name,
+                n,
+                len(design.orders),
+                nodes(design),
+                float(whole[0]),
+                float(medians[0]),
+                float(whole[1]) if curve else None,
+                float(medians[1]) if curve else None,
+            )
+        )
+    return made
+
+
+def sets_of_five(mirror: Path, count: int) -> list[ResponseSet]:
+    """Evenly spaced sets of conTest's three tasks."""
+    made = []
+    for split in ("prompt_gen", "resp_gen", "story_gen"):
+        table = load_split("contest", split, mirror=mirror).to_list()
+        chosen = [row for row in table if all(row["responses"])]
+        made += [
+            ResponseSet(row["context"], tuple(row["responses"])) for row in chosen[:: -(-len(chosen) * 3 // count)]
+        ]
+    return made[:count]
+
+
+def sets_of_ten(mirror: Path, count: int) -> list[tuple[ResponseSet, Layout]]:
+    """Half from decTest, half from OLMo's length-matched generations of different stages."""
+    tests = [row for row in load_split("dectest", "story_gen", mirror=mirror).to_list() if all(row["responses"])]
+    stages = load_split("olmo_stages", "nbcurated_length_matched", mirror=mirror).to_list()
+    half = -(-count // 2)
+    made = [
+        (ResponseSet(row["context"], tuple(row["responses"])), Layout("completion"))
+        for row in tests[:: len(tests) // half][:half]
+    ]
+    rest = stages[:: len(stages) // max(1, count - half)][: count - half]
+    return made + [(ResponseSet(row["prompt"], tuple(row["responses"])), Layout()) for row in rest]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mirror", type=Path, help="folder with the released files [env: DIVBENCH_MIRROR]")
+    parser.add_argument("--model", help="ORG/NAME@COMMIT or a folder; else the bundled one")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--fives", type=int, default=60, help="sets of five responses")
+    parser.add_argument("--tens", type=int, default=8, help="sets of ten responses")
+    parser.add_argument("--draws", type=int, default=24, help="of each design")
+    parser.add_argument("--random", type=int, default=2000, help="random orders of a set of ten")
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+    given = parser.parse_args(arguments)
+    mirror = mirror_folder(given.mirror)
+    if mirror is None:
+        parser.error("real sets are wanted: give --mirror")
+    model = load_causal_lm(find_spec_of(given.model, device=given.device) if given.model else OFFLINE_LM)
+    made: list[Row] = []
+    if given.fives:
+        sets = sets_of_five(mirror, given.fives)
+        layout = Layout("completion")
+        made += rows(5, [five(model, each, layout, 200) for each in track(sets, "sets of five", disable=given.json)])
+    if given.tens:
+        pairs = sets_of_ten(mirror, given.tens)
+        made += rows(
+            10,
+            [
+                ten(model, each, layout, given.draws, given.random)
+                for each, layout in track(pairs, "sets of ten", disable=given.json)
+            ],
+        )
+    if given.json:
+        print(json.dumps([asdict(row) for row in made], indent=2))
+        return
+    print(f"errors over those of {REFERENCE} uniform orders, {model.signature}")
+    print(f"{'design':12} {'n':>3} {'orders':>6} {'nodes':>6} {'a_n':>6} {'median':>7} {'curve':>6} {'median':>7}")
+    for row in made:
+        curve = [f"{x:.3f}" if x is not None else "-" for x in (row.curve, row.curve_median)]
+        print(
+            f"{row.design:12} {row.n:3} {row.orders:6} {row.nodes:6} {row.a_n:6.3f} {row.a_n_median:7.3f} "
+            f"{curve[0]:>6} {curve[1]:>7}"
+        )
+
+
+if __name__ == "__main__":
+    main()
