@@ -25,7 +25,7 @@ from datasets_build.errors import ConfigurationError
 __all__ = ["SCALARS", "Curve", "Explanation", "cross_mode_matrix", "explain", "pair_tokens", "token_surprisals"]
 
 Floats = NDArray[np.float64]
-MOST_PAIRED = 50  # responses; they make 1,275 pairs, and a heat map of more cannot be read
+MOST_PAIRED = 30  # responses; they make 465 pairs, and a heat map of many more cannot be read
 _UNTOLD = Missing("endpoint orders give a_n alone")
 
 A_1 = Metric(

@@ -2,17 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from benchmark.engine import OrderPlan
+from benchmark.layout import Layout
 from benchmark.metrics import METRICS, Metric
 from benchmark.models.embedder import ALL_MINILM_L6_V2
-from benchmark.profiles import PROFILES, Profile, find_profile
+from benchmark.profiles import OFFLINE_LM, PROFILES, Profile, find_profile
 from benchmark.schema import Signature, sign
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Suite
 from tests.benchmark.helpers import suite_of
 
+OF_MODELS = ("embeddings", "surprisals", "surprisals:curve")
 BY_ID = {metric.id: metric for metric in METRICS}
 OFFLINE = find_profile("offline")
 SUITE = suite_of(3)
@@ -33,6 +37,31 @@ def test_a_signature_is_one_line_that_names_everything() -> None:
         "vendi_score|v:1|kernel:cosine|q:1|profile:offline"
         f"|model:{ALL_MINILM_L6_V2.signature}|data:made-up@{SUITE.revision}|k:10|divbench:0.1"
     )
+
+
+def of_surprisals(**changes: Any) -> str:
+    """The signature of D_Can under the offline profile with something changed."""
+    return signature(BY_ID["d_can"], replace(OFFLINE, **changes))
+
+
+def test_a_number_of_surprisals_names_model_layout_and_orders() -> None:
+    assert (
+        f"|layout:instruct-exact-bos:model|orders:balanced-1-seed:42|profile:offline|model:{OFFLINE_LM.signature}|"
+    ) in of_surprisals()
+    changed = [
+        of_surprisals(causal_lm=replace(OFFLINE_LM, revision="0" * 64)),
+        of_surprisals(causal_lm=replace(OFFLINE_LM, dtype="bfloat16")),
+        of_surprisals(causal_lm=replace(OFFLINE_LM, device="cuda:0")),
+        of_surprisals(causal_lm=replace(OFFLINE_LM, attention="eager")),
+        of_surprisals(layout=Layout("completion")),
+        of_surprisals(layout=Layout(boundaries="paper")),
+        of_surprisals(layout=Layout(bos="never")),
+        of_surprisals(orders=OrderPlan("uniform", 1)),
+        of_surprisals(orders=OrderPlan(count=2)),
+        of_surprisals(orders=OrderPlan(seed=1)),
+        of_surprisals(orders=OrderPlan("exact")),
+    ]
+    assert len({of_surprisals(), *changed}) == 1 + len(changed)
 
 
 CHANGES: dict[str, Callable[[], str]] = {
@@ -67,7 +96,7 @@ def test_reported_numbers_name_who_reported_them() -> None:
 
 def test_only_numbers_that_a_model_made_name_it() -> None:
     named = {metric.id for metric in METRICS if "|model:" in signature(metric)}
-    assert named == {metric.id for metric in METRICS if metric.reads == "embeddings"}
+    assert named == {metric.id for metric in METRICS if metric.reads in OF_MODELS}
 
 
 def test_no_two_metrics_share_a_signature() -> None:
@@ -83,8 +112,11 @@ def test_the_order_of_parameters_does_not_show() -> None:
 def test_a_profile_computes_what_it_has_the_models_for() -> None:
     assert find_profile("offline").metrics() == METRICS
     texts_alone = find_profile("lexical").metrics()
-    assert texts_alone == tuple(metric for metric in METRICS if metric.reads != "embeddings")
+    assert texts_alone == tuple(metric for metric in METRICS if metric.reads not in OF_MODELS)
     assert len(texts_alone) < len(METRICS)
+    ends = replace(OFFLINE, orders=OrderPlan("endpoint")).metrics()
+    assert ends == tuple(metric for metric in METRICS if metric.reads != "surprisals:curve")
+    assert BY_ID["d_can"] in ends
 
 
 def test_profiles_are_found_by_their_unique_names() -> None:
