@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,17 +173,17 @@ def sets_of_five(mirror: Path, count: int) -> list[ResponseSet]:
     return made[:count]
 
 
-def sets_of_ten(mirror: Path, count: int) -> list[tuple[ResponseSet, Layout]]:
-    """Half from decTest, half from OLMo's length-matched generations of different stages."""
+def sets_of_ten(mirror: Path, count: int, long: int) -> list[tuple[ResponseSet, Layout]]:
+    """Evenly spaced sets of decTest's stories, and of OLMo's length-matched generations, which take ten times as long."""
     tests = [row for row in load_split("dectest", "story_gen", mirror=mirror).to_list() if all(row["responses"])]
     stages = load_split("olmo_stages", "nbcurated_length_matched", mirror=mirror).to_list()
-    half = -(-count // 2)
-    made = [
-        (ResponseSet(row["context"], tuple(row["responses"])), Layout("completion"))
-        for row in tests[:: len(tests) // half][:half]
-    ]
-    rest = stages[:: len(stages) // max(1, count - half)][: count - half]
-    return made + [(ResponseSet(row["prompt"], tuple(row["responses"])), Layout()) for row in rest]
+    short = [ResponseSet(row["context"], tuple(row["responses"])) for row in _spaced(tests, count)]
+    rest = [ResponseSet(row["prompt"], tuple(row["responses"])) for row in _spaced(stages, long)]
+    return [(each, Layout("completion")) for each in short] + [(each, Layout()) for each in rest]
+
+
+def _spaced(rows: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
+    return rows[:: max(1, len(rows) // count)][:count] if count else []
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -192,7 +193,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--model", help="ORG/NAME@COMMIT or a folder; else the bundled one")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--fives", type=int, default=60, help="sets of five responses")
-    parser.add_argument("--tens", type=int, default=8, help="sets of ten responses")
+    parser.add_argument("--tens", type=int, default=6, help="sets of ten short responses")
+    parser.add_argument("--long", type=int, default=0, help="sets of ten long responses, which take minutes each")
     parser.add_argument("--draws", type=int, default=24, help="of each design")
     parser.add_argument("--random", type=int, default=2000, help="random orders of a set of ten")
     parser.add_argument("--json", action="store_true", help="one JSON document")
@@ -206,8 +208,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sets = sets_of_five(mirror, given.fives)
         layout = Layout("completion")
         made += rows(5, [five(model, each, layout, 200) for each in track(sets, "sets of five", disable=given.json)])
-    if given.tens:
-        pairs = sets_of_ten(mirror, given.tens)
+    if given.tens or given.long:
+        pairs = sets_of_ten(mirror, given.tens, given.long)
         made += rows(
             10,
             [

@@ -6,8 +6,6 @@ What comes from strangers is cut to a line here, and is still only text: whoever
 import math
 from collections.abc import Iterator
 
-import numpy as np
-
 from benchmark.explain import SCALARS, Explanation
 from benchmark.metrics.surprise import Fit
 from benchmark.printing import number
@@ -108,18 +106,23 @@ def _pairs(found: Explanation) -> Iterator[str]:
         return
     summary = found.pairs.summary
     yield (
-        f"Right after another response, one costs {summary.off_diagonal:.1f} bits less on average, and right after "
-        f"itself {summary.diagonal:.1f}; {summary.share_positive:.0%} of the pairs save any."
+        f"Right after another response, one costs {_less(summary.off_diagonal)} on average, and right after itself "
+        f"{_less(summary.diagonal)}; {summary.share_positive:.0%} of the pairs save any."
     )
     strongest = found.pairs.strongest
-    if strongest is None or found.strongest is None:
+    saved = sum(token.saved for token in found.strongest or ())
+    if strongest is None or found.strongest is None or saved <= 0:
         return
     i, j = strongest
     shown = (token for token in found.strongest if token.text and token.saved > 0)
     best = sorted(shown, key=lambda token: -token.saved)[:MOST_TOKENS]
     tokens = ", ".join(f"“{shortened(token.text, 20)}” {token.saved:.1f}" for token in best)
-    saved = float(np.sum([token.saved for token in found.strongest]))
     yield f"Response {i + 1} gains most, {saved:.1f} bits from response {j + 1} before it; most of it in {tokens}."
+
+
+def _less(bits: float) -> str:
+    """Bits saved, in words: what saves less than nothing costs more."""
+    return f"{abs(bits):.1f} bits {'less' if bits >= 0 else 'more'}"
 
 
 def _number(value: float, digits: int = 4) -> str:

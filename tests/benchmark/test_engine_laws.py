@@ -1,6 +1,6 @@
 """What no batch, company or sharing may change; and the trie against a plain one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 import numpy as np
@@ -108,6 +108,10 @@ def test_the_longest_set_is_read_first_and_the_work_is_told() -> None:
     assert (told[0], told[-1]) == (0, len(SETS))
 
 
+def beginnings(several: Iterable[tuple[int, ...]]) -> int:
+    return len({ids[:end] for ids in several for end in range(1, len(ids) + 1)})
+
+
 @families
 def test_the_model_reads_each_beginning_of_a_batch_once(style: Style) -> None:
     lm, read = Wrapped(the_lm(style), batch_tokens=600), list[int]()
@@ -117,8 +121,16 @@ def test_the_model_reads_each_beginning_of_a_batch_once(style: Style) -> None:
         read_sets(SETS, lm)
     finally:
         seen.remove()
-    assert read == [len({ids[:end] for ids in call for end in range(1, len(ids) + 1)}) for call in lm.asked]
+    assert read == [beginnings(call) for call in lm.asked]
     assert sum(read) < 0.7 * sum(len(ids) for call in lm.asked for ids in call)
+
+
+def test_a_set_that_is_cut_loses_little_of_what_it_shares() -> None:
+    lm = Wrapped(the_lm("gpt2"), batch_tokens=300)
+    given_set = ResponseSet("Say one.", ("The lamp.", "A stone.", "The river.", "A book."))
+    read_sets([given_set], lm, plan=OrderPlan("uniform", 24))
+    assert len(lm.asked) > 3
+    assert sum(map(beginnings, lm.asked)) < 1.5 * beginnings(ids for call in lm.asked for ids in call)
 
 
 @given(sequences)

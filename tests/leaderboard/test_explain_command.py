@@ -5,9 +5,11 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmark.engine import OrderPlan, Read, ResponseSet, read_sets
@@ -16,11 +18,13 @@ from benchmark.explain import explain as explain_set
 from benchmark.layout import Layout
 from benchmark.metrics import surprise
 from benchmark.models.causal_lm import CausalLM, HashLM
+from benchmark.sets import Missing
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.load import load_suite, load_table
 from leaderboard.cli import main
 from leaderboard.explain import commands, sources
 from leaderboard.explain.page import page
+from leaderboard.explain.rows import notes
 from submissions.demo import write_demo_submissions
 from submissions.store import write_submission
 from submissions.validate import open_submission
@@ -268,6 +272,23 @@ def test_the_terminal_shows_numbers_with_units_and_texts_as_they_are(run: Run, w
     assert "…" in printed
     for saved in (found.alone - found.last).tolist():
         assert f" {saved:.1f} │" in printed
+
+
+def test_what_saves_less_than_nothing_is_said_to_cost_more() -> None:
+    found = explain_set(HashLM(), ResponseSet(PROMPT, ("a b c d", "a b c d", "e f g")))
+    assert not isinstance(found.pairs, Missing)
+    said = list(notes(found))
+    assert re.fullmatch(r"Right after another response, one costs \d+\.\d bits less on average, .*", said[-2])
+    saved, (i, j) = found.pairs.saved.max(where=~np.eye(3, dtype=bool), initial=0), found.pairs.strongest or (0, 0)
+    assert said[-1].startswith(
+        f"Response {i + 1} gains most, {saved:.1f} bits from response {j + 1} before it; most of"
+    )
+    worse = replace(
+        found,
+        pairs=replace(found.pairs, given=found.pairs.given + 1000),
+        strongest=tuple(replace(token, given=token.given + 1000) for token in found.strongest or ()),
+    )
+    assert re.match(r"Right after another response, one costs \d+\.\d bits more .* 0% of", list(notes(worse))[-1])
 
 
 def test_long_sets_are_shown_in_part_and_without_pairs(run: Run, write: Write) -> None:
