@@ -174,8 +174,8 @@ def sets_of_five(mirror: Path, count: int) -> list[ResponseSet]:
 
 
 def sets_of_ten(mirror: Path, count: int, long: int) -> list[tuple[ResponseSet, Layout]]:
-    """Evenly spaced sets of decTest's stories, and of OLMo's length-matched generations."""
-    tests = [row for row in load_split("dectest", "story_gen", mirror=mirror).to_list() if all(row["responses"])]
+    """Evenly spaced sets of decTest, and of OLMo's length-matched generations."""
+    tests = [row for row in load_split("dectest", "prompt_gen", mirror=mirror).to_list() if all(row["responses"])]
     stages = load_split("olmo_stages", "nbcurated_length_matched", mirror=mirror).to_list()
     short = [ResponseSet(row["context"], tuple(row["responses"])) for row in _spaced(tests, count)]
     rest = [ResponseSet(row["prompt"], tuple(row["responses"])) for row in _spaced(stages, long)]

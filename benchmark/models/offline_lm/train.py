@@ -9,6 +9,7 @@ import json
 import math
 import random
 import time
+from bisect import bisect
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
@@ -24,10 +25,11 @@ from benchmark.models.offline_lm.wiring import wire_copying
 
 VOCABULARY = 4096
 CONTEXT = 4096
+Stages = tuple[tuple[float, int, float], ...]
 _STEP_TOKENS = 4096
 # Share of the steps, tokens of a row, share of rows that repeat random tokens.
-_STAGES = ((0.1, 128, 0.3), (0.4, 256, 0.1), (0.42, 512, 0.05), (0.08, 4096, 0.0))
-_UNTIL = (*accumulate(share for share, _, _ in _STAGES[:-1]), 1.0)
+_STAGES: Stages = ((0.1, 128, 0.3), (0.4, 256, 0.1), (0.42, 512, 0.05), (0.08, 4096, 0.0))
+_LATE_STAGES: Stages = ((0.5, 1024, 0.05), (0.5, 4096, 0.0))  # of a run that goes on from a model
 _MUON_LR, _ADAM_LR = 2e-3, 3e-3
 _WARM_UP = 50
 _EVERY = 100  # steps between measures
@@ -41,12 +43,16 @@ def train(
         Optional[int],  # noqa: UP045
         typer.Option(help="Stop after this step. The model that ships was stopped at 1,000 of 2,000."),
     ] = None,
+    start: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Go on from this model, with long rows. The model that ships got 200 such steps."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of weights and draws.")] = 20261121,
     threads: Annotated[int, typer.Option(min=1, help="Of torch.")] = 2,
 ) -> None:
     """Train the bundled model and write it, its tokeniser and its loss curve to OUT."""
     import torch
-    from transformers import PreTrainedTokenizerFast
+    from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
     torch.manual_seed(seed)
     torch.set_num_threads(threads)
@@ -63,13 +69,17 @@ def train(
         model_max_length=CONTEXT,
         clean_up_tokenization_spaces=False,
     ).save_pretrained(out)
-    model = fresh_model()
+    model = fresh_model() if start is None else LlamaForCausalLM.from_pretrained(start, dtype=torch.float32)
+    before = [] if start is None else [line.split(",") for line in (start / "training.csv").read_text().splitlines()]
+    done, spent_before = (int(before[-1][0]), float(before[-1][-1])) if before else (0, 0.0)
     optimisers = _optimisers(model)
-    rows = _batches([book.train for book in books], tokeniser, steps, seed)
+    rows = _batches([book.train for book in books], tokeniser, steps, seed, _STAGES if start is None else _LATE_STAGES)
     started, recent = time.monotonic(), []
     with (out / "training.csv").open("w", newline="") as file:
         log = csv.writer(file)
-        log.writerow(("step", "train_bits_per_token", "held_out_bits_per_byte", "second_cost_share", "seconds"))
+        log.writerows(
+            before or [("step", "train_bits_per_token", "held_out_bits_per_byte", "second_cost_share", "seconds")]
+        )
         last = min(steps, stop_at or steps)
         for step in range(1, last + 1):
             loss = _step(model, next(rows), optimisers, _rate(step, steps))
@@ -77,7 +87,9 @@ def train(
             if step % _EVERY == 0 or step == last:
                 row = _measured(model, tokeniser, books)
                 spent = time.monotonic() - started
-                log.writerow([step, f"{sum(recent) / len(recent) / math.log(2):.4f}", *row, f"{spent:.0f}"])
+                log.writerow(
+                    [step + done, f"{sum(recent) / len(recent) / math.log(2):.4f}", *row, f"{spent + spent_before:.0f}"]
+                )
                 file.flush()
                 recent.clear()
                 _save(model, out)
@@ -125,14 +137,15 @@ def _rate(step: int, steps: int) -> float:
     return min(step / _WARM_UP, 0.02 + 0.98 * (1 - step / steps))
 
 
-def _batches(texts: list[str], tokeniser: Any, steps: int, seed: int) -> Iterator[Any]:
+def _batches(texts: list[str], tokeniser: Any, steps: int, seed: int, stages: Stages) -> Iterator[Any]:
     """Token ids [rows, length + 1] of each step: each row is `<s>` and a document, or repeats random tokens."""
     import torch
 
     rng = random.Random(seed)  # noqa: S311 - not for secrets
-    streams = {length: documents(texts, length * 4, seed + length) for _, length, _ in _STAGES}
+    streams = {length: documents(texts, length * 4, seed + length) for _, length, _ in stages}
+    ends = list(accumulate(share for share, _, _ in stages))
     for step in range(steps):
-        _, length, rote = next(stage for stage, until in zip(_STAGES, _UNTIL, strict=True) if step < until * steps)
+        _, length, rote = stages[min(bisect(ends, step / steps), len(stages) - 1)]
         rows = []
         for _ in range(_STEP_TOKENS // length):
             ids: list[int] = []
