@@ -191,7 +191,7 @@ class _Work:
                 return Unread("out of memory, one sequence at a time")
         n = len(self.given.responses)
         rows = [
-            np.bincount(laid.slots, weights=bits, minlength=n)[:n]
+            np.bincount(laid.slots, weights=bits, minlength=n).astype(np.float64)  # without weights, it is int
             for laid, bits in zip(self.laid, found, strict=True)
             if not isinstance(bits, OutOfMemory)
         ]

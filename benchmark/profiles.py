@@ -47,7 +47,7 @@ class Profile:
 # The language model that comes with the package; its card tells how it was made and how good it is.
 OFFLINE_LM = CausalLMSpec(
     name="divbench/offline-lm",
-    revision="3e213b481204c55318d0d9ac5e61a05b1e81d9384825ed281e45fb411e2a631f",
+    revision="a26048d55dda98a44c415591d8cb9861d4911d4e1eaa09b79084e91c13b94b39",
     folder=Path(__file__).parent / "models" / "offline_lm" / "model",
 )
 
