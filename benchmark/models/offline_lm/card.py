@@ -60,8 +60,9 @@ than the models that D_Can is meant to be read with.
   `{sha256}`.
 * Trained by `benchmark/models/offline_lm/train.py` on {len(books)} files of public-domain English
   ({", ".join(sorted(books))}; hashes in `books.json`), {int(last["step"]) * 4096 / 1e6:.1f} million tokens in
-  {float(last["seconds"]) / 60:.0f} minutes on two busy CPU cores (stopped at step 1,000
-  of a schedule of 2,000 with rows of 128 and 256 tokens, then 200 steps with rows of 1,024 and 4,096). Nothing of the benchmark's data was used.
+  {float(last["seconds"]) / 60:.0f} minutes on two busy CPU cores (stopped at step 1,000 of a
+  schedule of 2,000 with rows of 128 and 256 tokens, then 200 steps with rows of 1,024 and 4,096). Nothing of the
+  benchmark's data was used.
 * Training documents are stretches of books, and lists of passages under labels: repeats, near-repeats, several modes in
   turns, all different, noise. Two layers start from a wired copying circuit (`wiring.py`); training was free to change
   it.
