@@ -7,6 +7,7 @@ from benchmark.models.embedder import SentenceTransformersEmbedder
 from benchmark.profiles import find_profile
 from benchmark.schema import Aggregate, Result
 from benchmark.scorer import score_submission
+from benchmark.surprisal_cache import default_cache_path
 from submissions.demo import write_demo_submissions
 from submissions.validate import open_submission
 
@@ -20,9 +21,12 @@ def results(tmp_path_factory: pytest.TempPathFactory, minilm: SentenceTransforme
     """The result of each demo system under the `offline` profile."""
     folder = tmp_path_factory.mktemp("demo")
     found = {}
+    cache = default_cache_path()  # of the tests' own home: commands that score these systems later find it
     for path in write_demo_submissions(folder / "submissions"):
         submission, suite, _ = open_submission(path)
-        scored = score_submission(submission, suite, find_profile("offline"), folder / "results", embedder=minilm)
+        scored = score_submission(
+            submission, suite, find_profile("offline"), folder / "results", embedder=minilm, cache=cache
+        )
         found[scored.result.manifest.name] = scored.result
     return found
 

@@ -160,7 +160,6 @@ def test_what_looks_special_is_plain_text(style: Style) -> None:
     assert largest_difference(exact, style, Layout(), [LOOKS_SPECIAL]) < TOLERANCE
 
 
-@pytest.mark.xfail(reason="a set of empty responses alone stops the run")
 def test_a_set_of_empty_responses() -> None:
     (found,) = read("gpt2", Layout(), [NOTHING])
     assert not found.surprisals.bits.any()

@@ -7,19 +7,19 @@ import pytest
 
 import benchmark
 from benchmark.metrics import METRICS
-from benchmark.sets import Missing, score_set, score_sets
+from benchmark.sets import TEXTUAL, Missing, score_set, score_sets
 from tests.benchmark.helpers import ROOT
 from tests.benchmark.samples import ALIKE
 
 
 def test_score_set_gives_every_metric_that_needs_no_model() -> None:
     found = benchmark.score_set(ALIKE["unrelated"])
-    assert set(found) == {metric.id for metric in METRICS if metric.reads not in ("embeddings", "reported")}
+    assert set(found) == {metric.id for metric in METRICS if metric.reads in TEXTUAL}
     assert all(isinstance(value, float) for value in found.values())
 
 
 def test_sets_scored_together_have_the_values_they_have_alone() -> None:
-    metrics = [metric for metric in METRICS if metric.reads not in ("embeddings", "reported")]
+    metrics = [metric for metric in METRICS if metric.reads in TEXTUAL]
     assert score_sets(list(ALIKE.values()), metrics) == [score_set(texts) for texts in ALIKE.values()]
 
 
