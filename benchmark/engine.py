@@ -23,7 +23,7 @@ from datasets_build.files import content_id
 
 Floats = NDArray[np.float64]
 DEFAULT_LAYOUT = Layout()
-ENGINE_VERSION = 1  # of what numbers depend on here beside model, layout and orders; part of the cache's keys
+ENGINE_VERSION = 2  # of what numbers depend on here beside model, layout and orders; part of the cache's keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +253,7 @@ def _read(model: CausalLM, batch: list[_Work], budget: int) -> tuple[dict[str, R
         answers, fits = _surprisals(model, [sequences[i] for i in run])
         found.update(zip(run, answers, strict=True))
         if not fits:
-            budget = max(1, budget // 2)
+            budget = max(1, min(budget, sum(len(sequences[i].ids) for i in run) // 2))
     at, made = 0, {}
     for work in batch:
         count = len(work.laid)

@@ -133,7 +133,7 @@ def lay_out(model: CausalLM, layout: Layout, prompt: str, texts: Sequence[Sequen
         different = sorted({text for each in parts for text, _ in each})
         encoded = dict(zip(different, model.encode(different), strict=True))
         return [_apart(each, encoded, begin) for each in parts]
-    wholes = model.encode(["".join(text for text, _ in each) for each in parts])
+    wholes = model.encode(["".join(text for text, _ in each) for each in parts], begin=True)
     return [_whole(each, whole, begin) for each, whole in zip(parts, wholes, strict=True)]
 
 
@@ -155,12 +155,12 @@ def _whole(parts: list[tuple[str, int]], whole: Encoding, begin: Integers) -> La
         )
     slots = np.full(len(whole.ids), -1)
     starts, ends = whole.offsets[:, 0], whole.offsets[:, 1]
-    at = 0
+    at, alone = 0, sum(slot >= 0 for _, slot in parts) == 1
     for text, slot in parts:
         if slot >= 0 and len(text) > 1:
             touched = np.flatnonzero((ends > at + 1) & (starts < at + len(text)))
-            if len(touched):
-                slots[touched[0] : touched[-1] + 1] = slot  # with what lies between, as published
+            if len(touched):  # with what lies between, and alone with what follows, as published
+                slots[touched[0] : len(slots) if alone else touched[-1] + 1] = slot
         at += len(text)
     return _laid(np.concatenate([begin, whole.ids]), np.concatenate([np.full(len(begin), -1), slots]))
 

@@ -65,8 +65,13 @@ class CausalLM(Protocol):
     batch_tokens: int
     bos: int | None
 
-    def encode(self, texts: Sequence[str]) -> list[Encoding]:
-        """The tokens of each text, on its own, without special tokens; what looks like one is plain text."""
+    def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
+        """The tokens of each text, on its own, without special tokens; what looks like one is plain text.
+
+        Args:
+            texts: Each encoded apart.
+            begin: They are whole texts: a tokeniser that puts a space before those may.
+        """
         ...
 
     def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
@@ -94,7 +99,7 @@ class HashLM:
         self.context = context
         self.batch_tokens = batch_tokens
 
-    def encode(self, texts: Sequence[str]) -> list[Encoding]:
+    def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
         """As `CausalLM.encode`; an id is a hash of the token's text."""
         import re
 

@@ -50,9 +50,9 @@ class EnsembleLM:
         self.batch_tokens = min(member.batch_tokens for member in members)
         self.bos = first.bos
 
-    def encode(self, texts: Sequence[str]) -> list[Encoding]:
+    def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
         """As `CausalLM.encode`; by the first member."""
-        return self._members[0].encode(texts)
+        return self._members[0].encode(texts, begin=begin)
 
     def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
         """As `CausalLM.surprisals`."""

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -147,15 +147,18 @@ class HFCausalLM:
         self.batch_tokens = batch_tokens or (65_536 if on_gpu else 4096)
         self._head = head_of(model)
         _register_attention()
-        self._body = getattr(model, model.base_model_prefix)
+        self._body = getattr(model, model.base_model_prefix, None) or model.model
+        self._turns_at = _turns_at(config)
+        self._windows_told: set[int | None] = set()
         self._tolerance = _TOLERANCE[str(model.dtype).removeprefix("torch.")]
         with torch.inference_mode():
             self.understands_head = self._head_agrees()
+            self._check_causal()
             self.shares = self.understands_head and self._sharing_agrees()
 
-    def encode(self, texts: Sequence[str]) -> list[Encoding]:
+    def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
         """As `CausalLM.encode`."""
-        return self.tokeniser.encode(texts)
+        return self.tokeniser.encode(texts, begin=begin)
 
     def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
         """As `CausalLM.surprisals`."""
@@ -163,6 +166,13 @@ class HFCausalLM:
 
         if not sequences:
             return []
+        long = [self._turns_at is not None and len(sequence.ids) > self._turns_at for sequence in sequences]
+        if any(long) and not all(long):
+            kinds = [
+                [s for s, is_long in zip(sequences, long, strict=True) if is_long is kind] for kind in (False, True)
+            ]
+            found = [iter(self.surprisals(kind)) for kind in kinds]
+            return [next(found[is_long]) for is_long in long]
         read = self._shared if self.shares else self._apart
         try:
             with torch.inference_mode():
@@ -197,14 +207,20 @@ class HFCausalLM:
         bits = token_bits(self._head, states, torch.from_numpy(trie.ids[wanted]).to(device)).cpu().numpy()
         by_node = np.full(len(trie.ids), np.nan)
         by_node[wanted] = bits
-        return [by_node[nodes] for nodes in scored]
+        found = [by_node[nodes] for nodes in scored]
+        # Attention carries NaN backwards, so one sequence can spoil what others share with it.
+        return [
+            bits if np.isfinite(bits).all() else self._apart([sequence])[0]
+            for bits, sequence in zip(found, sequences, strict=True)
+        ]
 
     def _hidden(self, trie: Trie) -> Any:
         """[1, nodes, width], after the final norm."""
         import torch
 
         device = self.model.device
-        token = _PLAN.set(_Plan.of(trie, device))
+        plan = _Plan.of(trie, device)
+        token = _PLAN.set(plan)
         attention = self.model.config._attn_implementation
         try:
             self.model.set_attn_implementation(_ATTENTION)
@@ -214,6 +230,7 @@ class HFCausalLM:
         finally:
             self.model.set_attn_implementation(attention)
             _PLAN.reset(token)
+            self._windows_told |= plan.windows
 
     def _apart(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
         """Each sequence whole, those of like length together, padded at the end, where nothing reads it."""
@@ -263,6 +280,15 @@ class HFCausalLM:
         found = token_bits(self._head, states, ids[0, 1:]).cpu().numpy()
         return bool(np.abs(own - found).max() <= self._tolerance) or not np.isfinite(own).all()
 
+    def _check_causal(self) -> None:
+        """Refuse a model whose numbers for a text's beginning change with what follows."""
+        (probe, *_) = self._probes()
+        begin = TokenSequence(probe.ids[:12], probe.scored[:11])
+        if np.abs(self._apart([begin])[0] - self._apart([probe])[0][:11]).max() > self._tolerance:
+            raise ConfigurationError(
+                f"{self.signature} sees the tokens that it is to predict", "a causal language model is wanted"
+            )
+
     def _sharing_agrees(self) -> bool:
         """Whether a trie gives what the sequences give one by one."""
         probes = self._probes()
@@ -270,6 +296,8 @@ class HFCausalLM:
             shared = self._shared(probes)
         except (_CannotShareError, TypeError, ValueError, RuntimeError, AttributeError):
             return False  # a model that attends in a way of its own
+        if _windows(self.model.config.get_text_config()) - self._windows_told:
+            return False  # some layer has it from a mask alone, and a trie has no mask
         apart = [bits for probe in probes for bits in self._apart([probe])]
         return bool(np.nanmax(np.abs(np.concatenate(shared) - np.concatenate(apart))) <= self._tolerance)
 
@@ -283,6 +311,7 @@ class _Plan:
     """A trie's groups on the device: for each its nodes [paths, longest], what is taken, and for which nodes."""
 
     groups: tuple[tuple[Any, Any, Any], ...]
+    windows: set[int | None] = field(default_factory=set)  # that layers told of
 
     @classmethod
     def of(cls, trie: Trie, device: Any) -> "_Plan":
@@ -294,6 +323,22 @@ class _Plan:
                 for group in trie.groups
             )
         )
+
+
+def _turns_at(config: Any) -> int | None:
+    """The length beyond which positions are counted otherwise in the whole of a sequence."""
+    rope = getattr(config, "rope_parameters", None) or {}
+    kinds = [rope, *(value for value in rope.values() if isinstance(value, dict))]
+    at = [kind["original_max_position_embeddings"] for kind in kinds if kind.get("rope_type") == "longrope"]
+    return min(at, default=None)
+
+
+def _windows(config: Any) -> set[int]:
+    """How far back some layers see, if not to the beginning."""
+    kinds = set(getattr(config, "layer_types", None) or ["sliding_attention"])
+    names = {"sliding_attention": "sliding_window", "chunked_attention": "attention_chunk_size"}
+    found = [getattr(config, name, None) for kind, name in names.items() if kind in kinds]
+    return {size for size in found if size and size < (getattr(config, "max_position_embeddings", None) or math.inf)}
 
 
 def _register_attention() -> None:
@@ -330,6 +375,7 @@ def _attend(
         paths, longest = nodes.shape
         q, k, v = (_along(x[0], nodes) for x in (query, key, value))
         window = options.get("sliding_window")
+        plan.windows.add(window)
         mask = None
         if window is not None and longest > window:
             place = torch.arange(longest, device=nodes.device)

@@ -25,8 +25,6 @@ class HFTokeniser:
     def __init__(self, tokeniser: Any) -> None:
         self._tokeniser = tokeniser
         self._fast = bool(tokeniser.is_fast)
-        if self._fast:
-            tokeniser.backend_tokenizer.encode_special_tokens = True  # a stranger's "</s>" is five characters, no end
         self.size = max(tokeniser.get_vocab().values()) + 1
         begun = tokeniser("a").input_ids
         first = begun[0] if begun else None
@@ -39,13 +37,13 @@ class HFTokeniser:
         """The `tokenizers.Tokenizer` of a fast one."""
         return self._tokeniser.backend_tokenizer
 
-    def encode(self, texts: Sequence[str]) -> list[Encoding]:
+    def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
         """As `CausalLM.encode`.
 
         Raises:
             ConfigurationError: The tokeniser puts a space before every text and merges it with all that could guard it.
         """
-        if not self._adds_space:
+        if begin or not self._adds_space:
             return self._plain(texts)
         return [self._guarded(text) for text in texts]
 
@@ -53,8 +51,9 @@ class HFTokeniser:
         if not texts:
             return []
         options = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
+        options["split_special_tokens"] = True  # a stranger's "</s>" is four characters, no end
         if not self._fast:
-            found = self._tokeniser(list(texts), split_special_tokens=True, **options)
+            found = self._tokeniser(list(texts), **options)
             return [Encoding(np.array(ids, np.int64), None) for ids in found.input_ids]
         found = self._tokeniser(list(texts), return_offsets_mapping=True, **options)
         return [

@@ -138,9 +138,9 @@ class ServerLM:
         self._concurrency = concurrency
         self._echo = False  # whether to ask in the older way
 
-    def encode(self, texts: Sequence[str]) -> list[Encoding]:
+    def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
         """As `CausalLM.encode`."""
-        return self._tokeniser.encode(texts)
+        return self._tokeniser.encode(texts, begin=begin)
 
     def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
         """As `CausalLM.surprisals`; equal sequences are asked for once.

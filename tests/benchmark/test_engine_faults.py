@@ -79,7 +79,6 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does(
     assert any(sum(map(len, call)) > limit for call in small.asked)
 
 
-@pytest.mark.xfail(reason="every run of a large set that does not fit halves the budget again")
 def test_the_budget_falls_no_further_than_it_must(lm: HFCausalLM) -> None:
     small = Wrapped(lm, batch_tokens=1000, limit=450)
     read_sets(SETS, small, plan=OrderPlan(count=4))
@@ -119,7 +118,6 @@ def test_numbers_that_are_none_cost_their_set_alone(lm: HFCausalLM, found: list[
     assert_all_but_the_long(read_sets(SETS, poisoned), "the model gave conditional bits that are not finite", found)
 
 
-@pytest.mark.xfail(reason="attention carries NaN to shared beginnings")
 def test_numbers_that_are_none_do_not_spread_over_shared_beginnings() -> None:
     sets = [ResponseSet("Say one.", ("The lamp.", f"A {bad}.")) for bad in ("№", "longer one")]
     model = random_model("llama", len(tokeniser("gpt2")))

@@ -38,7 +38,7 @@ class Fake:
         self._bits = bits
         self._merges = merges
 
-    def encode(self, texts: Sequence[str]) -> list[Encoding]:
+    def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
         return HashLM().encode([text.replace(".\n\n", ".") if self._merges else text for text in texts])
 
     def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:

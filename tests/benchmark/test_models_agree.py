@@ -97,7 +97,6 @@ def test_models_that_cannot_share_are_read_whole(kind: str, options: dict[str, A
     assert largest_difference(lm, model) < TOLERANCE
 
 
-@pytest.mark.xfail(reason="the check at loading sees too little")
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
@@ -113,7 +112,6 @@ def test_models_whose_attention_changes_with_length(kind: str, options: dict[str
     assert largest_difference(HFCausalLM(model, tokeniser("merging"), kind), model) < TOLERANCE
 
 
-@pytest.mark.xfail(reason="it is not checked")
 def test_a_model_that_sees_what_comes_is_refused() -> None:
     with pytest.raises(ConfigurationError):
         HFCausalLM(random_model("bert", VOCABULARY), tokeniser("merging"), "bert")
