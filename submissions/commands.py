@@ -64,6 +64,7 @@ def import_(
     licence: Annotated[Optional[str], typer.Option(help="Of the weights or texts.")] = None,  # noqa: UP045
     mode: Annotated[Optional[SamplingMode], typer.Option(help="How responses were drawn.")] = None,  # noqa: UP045
     temperature: Annotated[Optional[float], typer.Option(help="Else from the file.")] = None,  # noqa: UP045
+    top_k: Annotated[Optional[int], typer.Option(help="Else from the file.")] = None,  # noqa: UP045
     top_p: Annotated[Optional[float], typer.Option(help="Else from the file.")] = None,  # noqa: UP045
     max_tokens: Annotated[Optional[int], typer.Option(help="Else from the file.")] = None,  # noqa: UP045
     seed: Annotated[Optional[int], typer.Option(help="Else from the file.")] = None,  # noqa: UP045
@@ -84,7 +85,7 @@ def import_(
     aside as *reported* values; its 0-based `distinct` becomes the number of classes.
 
     jsonl: one row a prompt {"prompt_id", "responses": [...]} or one row a response {"prompt_id", "response"};
-    optional: "prompt", "sample_idx", "finish_reason(s)", and, alike in all rows, "model", "temperature", "top_p",
+    optional: "prompt", "sample_idx", "finish_reason(s)", and, alike in all rows, "model", "temperature", "top_k", "top_p",
     "max_tokens" (or "max_new_tokens"), "seed".
 
     Example: divbench submission import scores.jsonl --from noveltybench --name gpt-4o --submitter me --out subs/gpt-4o
@@ -109,6 +110,7 @@ def import_(
             "k": k,
             "mode": mode.value if mode else None,
             "temperature": temperature,
+            "top_k": top_k,
             "top_p": top_p,
             "max_tokens": max_tokens,
             "seed": seed,

@@ -30,6 +30,7 @@ CONVENTIONS = (0, 1, -1)  # the number of classes, less `distinct`
 _FACTS = {
     "model": ("system", "model_id"),
     "temperature": ("generation", "temperature"),
+    "top_k": ("generation", "top_k"),
     "top_p": ("generation", "top_p"),
     "max_tokens": ("generation", "max_tokens"),
     "max_new_tokens": ("generation", "max_tokens"),

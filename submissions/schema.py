@@ -49,6 +49,7 @@ def _plain(text: str) -> str:
 
 Line = Annotated[str, StringConstraints(max_length=200), AfterValidator(_plain)]
 Name = Annotated[str, StringConstraints(max_length=100), AfterValidator(_plain)]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 Link = Annotated[str, StringConstraints(max_length=500, pattern=r"^https?://[!-~]+$")]
 
 SystemType = Literal["human", "model", "inference-time method", "trained method", "baseline"]
@@ -78,9 +79,15 @@ class Generation(_Part):
     k: Annotated[int, Field(ge=1, le=MAX_K)] = Field(description="responses for each prompt")
     mode: Mode | None = None
     temperature: Annotated[float, Field(ge=0)] | None = None
+    top_k: Annotated[int, Field(gt=0)] | None = None
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
     max_tokens: Annotated[int, Field(gt=0)] | None = None
     seed: int | None = None
+    chat_template: bool | None = Field(default=None, description="whether the prompt went through the model's own")
+    prompt_template: Text | None = Field(default=None, description="around {prompt}, where there is no chat template")
+    system_prompt: Text | None = None
+    stop: tuple[Text, ...] = Field(default=(), max_length=10, description="texts that end an answer")
+    software: Line | None = Field(default=None, description="what drew the responses, with versions")
 
 
 class Submitter(_Part):
@@ -173,5 +180,8 @@ class Problem:
 
 
 def submission_id(manifest: Manifest, rows_digest: str) -> str:
-    """The submission's name by content: 16 hex digits over the manifest and the digest of its rows."""
-    return content_id([manifest.model_dump(mode="json"), rows_digest])
+    """The submission's name by content: 16 hex digits over the manifest and the digest of its rows.
+
+    What the manifest leaves at its default is not hashed, so that a field of a later version changes no name.
+    """
+    return content_id([manifest.model_dump(mode="json", exclude_defaults=True), rows_digest])

@@ -16,6 +16,7 @@ def test_all_options_go_into_the_manifest(demo_file: Path) -> None:
         "--licence": "MIT",
         "--mode": "in-context",
         "--temperature": "0.5",
+        "--top-k": "10",
         "--top-p": "0.9",
         "--max-tokens": "100",
         "--seed": "-1",
@@ -35,8 +36,8 @@ def test_all_options_go_into_the_manifest(demo_file: Path) -> None:
         "open_weights": True,
         "licence": "MIT",
     }
-    drawn = {"k": 2, "mode": "in-context", "temperature": 0.5, "top_p": 0.9, "max_tokens": 100, "seed": -1}
-    assert manifest["generation"] == drawn
+    drawn = {"k": 2, "mode": "in-context", "temperature": 0.5, "top_k": 10, "top_p": 0.9, "max_tokens": 100, "seed": -1}
+    assert {name: value for name, value in manifest["generation"].items() if value not in (None, [])} == drawn
     assert manifest["submitter"] == {
         "name": "me",
         "date": "2026-01-02",

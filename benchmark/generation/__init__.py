@@ -1,0 +1,1 @@
+"""`divbench generate`: sample a model for every prompt of a suite; resumable; what comes out is a submission."""
