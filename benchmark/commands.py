@@ -117,6 +117,7 @@ def score(
     Systems with different numbers of responses are compared with --k set to the smallest.
     """
     from benchmark.classes.backends import with_judges
+    from benchmark.instruments import Instruments
     from benchmark.models.hf_lm import find_spec_of
     from benchmark.profiles import find_profile, with_models, with_reading
     from benchmark.scorer import Options, score_submission
@@ -136,11 +137,10 @@ def score(
         scored = score_submission(
             submission,
             suite,
-            chosen,
+            Instruments(chosen, cache or default_cache_path()),
             results,
             Options(k=k, resamples=resamples, seed=seed),
             metrics=metrics_named(metric, chosen),
-            cache=cache or default_cache_path(),
             progress=lambda prompts: bar.update(task, completed=prompts),
         )
     if json:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchmark.engine import Read, Reader, ResponseSet, Unread
 from benchmark.metrics import Metric, Reads
+from benchmark.metrics.internals import Internals
 from benchmark.models.embedder import Embedder, SentenceTransformersEmbedder
 from benchmark.models.equivalence import Equivalence
 from benchmark.models.hf_lm import load_causal_lm
@@ -120,6 +121,7 @@ class Instruments:
         *,
         readings: Sequence[Read | Unread] | None = None,
         parted: Sequence[Parted | Missing] | None = None,
+        internals: Sequence[Internals] | None = None,
         reported: Sequence[Reported | None] | None = None,
         names: Sequence[str] | None = None,
     ) -> list[dict[str, Value]]:
@@ -130,7 +132,8 @@ class Instruments:
             metrics: That the profile has models for.
             readings: Of `read`, where they are at hand; else the sets are read here.
             parted: Of `part`, likewise.
-            reported: As in `score_sets`.
+            internals: As in `score_sets`.
+            reported: Likewise.
             names: Likewise.
 
         Raises:
@@ -145,6 +148,7 @@ class Instruments:
             pair_scorers=self.pair_scorers,
             readings=self.read(sets, metrics) if readings is None else readings,
             partitions=partitions_of(self.part(sets, metrics) if parted is None else parted),
+            internals=internals,
             reported=reported,
             names=names,
         )
@@ -152,7 +156,7 @@ class Instruments:
 
 def reads_partitions(metrics: Sequence[Metric]) -> bool:
     """Whether a metric among them does."""
-    return any(metric.reads in ("partition", "partition+rewards") for metric in metrics)
+    return any(metric.reads.startswith("partition") for metric in metrics)
 
 
 def reads_surprisals(metrics: Sequence[Metric]) -> bool:

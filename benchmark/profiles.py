@@ -59,14 +59,21 @@ class Profile:
         """Whether it has any."""
         return bool(self.embedder or self.causal_lm or self.pair_scorers or self.reward)
 
-    def metrics(self, metrics: tuple[Metric, ...] = METRICS) -> tuple[Metric, ...]:
-        """The metrics whose inputs this profile can make."""
+    def metrics(self, metrics: tuple[Metric, ...] = METRICS, *, internals: bool = False) -> tuple[Metric, ...]:
+        """The metrics whose inputs this profile can make.
+
+        Args:
+            metrics: To choose from.
+            internals: What the model that answered says of its responses is at hand; no profile can make that.
+        """
         lacking: set[str] = set() if self.embedder else {"embeddings"}
         lacking |= {m.reads for m in metrics if m.reads.startswith("pairs:")} - self.pair_scorers.keys()
         if self.partition is None:
-            lacking |= {"partition", "partition+rewards"}
+            lacking |= {"partition", "partition+rewards", "partition+internals"}
         if self.reward is None:
             lacking.add("partition+rewards")
+        if not internals:
+            lacking |= {"internals", "partition+internals"}
         if self.causal_lm is None:
             lacking |= {"surprisals", "surprisals:curve"}
         elif not self.orders.whole_curve:

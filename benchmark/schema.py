@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
+from benchmark.internals.file import HowRead
 from benchmark.metrics import Metric
 from benchmark.profiles import Profile
 from datasets_build.schema import Suite
@@ -41,8 +42,18 @@ class Signature:
         return "|".join([*parts, f"data:{self.suite}", f"k:{self.k}", f"divbench:{self.divbench}"])
 
 
-def sign(metric: Metric, profile: Profile, suite: Suite, k: int, reported_by: str | None) -> Signature:
+def sign(
+    metric: Metric, profile: Profile, suite: Suite, k: int, reported_by: str | None, read: HowRead | None = None
+) -> Signature:
     """The signature of a metric's numbers.
+
+    Args:
+        metric: Whose numbers.
+        profile: Its models.
+        suite: The prompts.
+        k: Responses a prompt.
+        reported_by: What made reported values.
+        read: How internals were read; for metrics of them.
 
     Raises:
         ConfigurationError: They come from a model that is not pinned.
@@ -56,6 +67,8 @@ def sign(metric: Metric, profile: Profile, suite: Suite, k: int, reported_by: st
         models = (profile.partition.signature,)
         if metric.reads == "partition+rewards" and profile.reward is not None:
             models += (profile.reward.signature,)
+    if metric.reads.endswith("internals") and read is not None:
+        models += (read.signature,)
     parameters = tuple(sorted(metric.parameters.items()))
     if metric.reads in ("surprisals", "surprisals:curve") and profile.causal_lm is not None:
         models = (profile.causal_lm.signature,)
@@ -157,7 +170,7 @@ class Result(_Part):
 
 @dataclass(frozen=True, slots=True)
 class ResultKey:
-    """What a result is of: equal keys, equal results."""
+    """What a result is of: equal keys, equal results. `internals` is the digest of their file, where there is one."""
 
     submission_id: str
     suite: str
@@ -167,6 +180,7 @@ class ResultKey:
     level: float
     resamples: int
     seed: int
+    internals: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """For hashing."""

@@ -20,10 +20,11 @@ from filelock import FileLock
 
 from benchmark import parted as classes
 from benchmark import readings
-from benchmark.engine import Read, Reader, ResponseSet, Unread
+from benchmark.engine import Read, ResponseSet, Unread
 from benchmark.instruments import Instruments, reads_partitions, reads_surprisals
+from benchmark.internals.file import InternalsFile
 from benchmark.metrics import METRICS, Metric
-from benchmark.models.embedder import Embedder
+from benchmark.metrics.internals import Internals
 from benchmark.parted import Parted
 from benchmark.profiles import Profile
 from benchmark.results import PER_PROMPT_FILE, RESULT_FILE, read_result
@@ -77,14 +78,12 @@ class Options:
 def score_submission(
     submission: Submission,
     suite: Suite,
-    profile: Profile,
+    instruments: Instruments,
     out: Path,
     options: Options = Options(),
     *,
     metrics: tuple[Metric, ...] = METRICS,
-    embedder: Embedder | None = None,
-    reader: Reader | None = None,
-    cache: Path | None = None,
+    internals: InternalsFile | None = None,
     progress: Callable[[int], None] = lambda prompts: None,
 ) -> Scored:
     """Score a submission and write the result.
@@ -92,21 +91,21 @@ def score_submission(
     Args:
         submission: Checked.
         suite: That it answers.
-        profile: Which models.
+        instruments: A profile and its models; they may serve for several submissions.
         out: The folder of results; this one goes to `out/<result id>`.
         options: See `Options`.
         metrics: Of which those that the profile can compute are.
-        embedder: In place of the profile's; for tests.
-        reader: In place of the profile's language model; for tests.
-        cache: A file that keeps what the language model found, for other runs; None: nothing is kept.
+        internals: What the model that answered says of its responses; None: metrics of that are left out.
         progress: Called with the number of prompts done.
 
     Raises:
+        InputError: The internals lack a prompt, or are damaged.
         ConfigurationError: k is more than the submission has, or a model cannot be loaded.
         ScoringFault: A metric failed.
     """
-    chosen = profile.metrics(metrics)
-    key = _key(submission, suite, profile, options, chosen)
+    profile = instruments.profile
+    chosen = profile.metrics(metrics, internals=internals is not None)
+    key = _key(submission, suite, profile, options, chosen, internals)
     result_id = content_id(key.as_json())
     folder = out / result_id
     if isinstance(done := read_result(folder), Result):
@@ -121,7 +120,7 @@ def score_submission(
             rmtree(folder)  # damaged: its files do not fit together
         partial = out / f".{result_id}.partial"
         partial.mkdir(exist_ok=True)
-        work = _Work(suite, chosen, key, partial, submission.reported(), Instruments(profile, cache, embedder, reader))
+        work = _Work(suite, chosen, key, partial, submission.reported(), instruments, internals)
         result, resumed = _score(submission, work, folder, progress)
         for unfinished in out.glob(f".{result_id}.*"):  # the shards, and what a killed run left of its last step
             rmtree(unfinished)
@@ -150,7 +149,12 @@ def _score(submission: Submission, work: "_Work", folder: Path, progress: Callab
 
 
 def _key(
-    submission: Submission, suite: Suite, profile: Profile, options: Options, chosen: tuple[Metric, ...]
+    submission: Submission,
+    suite: Suite,
+    profile: Profile,
+    options: Options,
+    chosen: tuple[Metric, ...],
+    internals: InternalsFile | None,
 ) -> ResultKey:
     has = submission.manifest.generation.k
     k = has if options.k is None else options.k
@@ -163,11 +167,18 @@ def _key(
         suite=f"{suite.name}@{suite.revision}",
         profile=profile.name,
         k=k,
-        signatures=tuple(str(sign(m, profile, suite, k, reported_by)) for m in chosen),
+        signatures=tuple(
+            str(sign(m, profile, suite, k, reported_by, None if internals is None else internals.how)) for m in chosen
+        ),
         level=0.95,
         resamples=options.resamples,
         seed=options.seed,
+        internals=None if internals is None or not _reads_internals(chosen) else internals.digest,
     )
+
+
+def _reads_internals(metrics: Sequence[Metric]) -> bool:
+    return any(metric.reads.endswith("internals") for metric in metrics)
 
 
 def _in_order(submission: Submission, suite: Suite) -> Iterator[Row]:
@@ -209,6 +220,7 @@ class _Work:
     partial: Path
     reported: dict[str, Reported]
     instruments: Instruments
+    internals: InternalsFile | None
 
     def shard(self, rows: list[Row]) -> tuple[Path, bool]:
         """The file of a shard, and whether it was there from an earlier run."""
@@ -225,12 +237,19 @@ class _Work:
             self.metrics,
             readings=found,
             parted=parted,
+            internals=self._internals(rows),
             reported=[None if r is None else first_k_reported(r, self.key.k) for r in given],
             names=[row.prompt_id for row in rows],
         )
         with whole_file(path) as temporary:
             pq.write_table(_table(rows, values, found, parted, self.metrics, self.suite), temporary, compression="zstd")
         return path, False
+
+    def _internals(self, rows: list[Row]) -> list[Internals] | None:
+        if self.internals is None or not _reads_internals(self.metrics):
+            return None
+        used = range(self.key.k)
+        return [each.take(used) for each in self.internals.of([row.prompt_id for row in rows])]
 
 
 def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from benchmark.engine import Read, Unread
 from benchmark.metrics import METRICS, Metric, Reads, Unscorable
 from benchmark.metrics.equivalence import Partition
+from benchmark.metrics.internals import ClassedInternals, Internals
 from benchmark.metrics.ngrams import Tokeniser, ngram_statistics, tevet_tokens, whitespace_tokens
 from benchmark.models.embedder import Embedder
 from benchmark.models.pair_scorer import PairScorer
@@ -47,6 +48,7 @@ def score_sets(
     pair_scorers: Mapping[Reads, PairScorer] = MappingProxyType({}),
     readings: Sequence[Read | Unread] | None = None,
     partitions: "Sequence[Partition | Missing] | None" = None,
+    internals: Sequence[Internals] | None = None,
     reported: Sequence[Reported | None] | None = None,
     names: Sequence[str] | None = None,
 ) -> list[dict[str, Value]]:
@@ -62,6 +64,7 @@ def score_sets(
         pair_scorers: By what they make; for metrics that read similarities of pairs.
         readings: For each set what a language model found of its answers; for metrics that read surprisals.
         partitions: For each set the classes of its responses, or why there are none; for metrics that read them.
+        internals: For each set what the model that answered says of its responses, all of them.
         reported: For each set the values that came with it, if any; for metrics that read them.
         names: Of the sets, for messages.
 
@@ -84,15 +87,33 @@ def score_sets(
         inputs["surprisals"] = inputs["surprisals:curve"] = readings
     if partitions is not None:
         inputs["partition"] = inputs["partition+rewards"] = partitions
+    if internals is not None:
+        inputs["internals"] = [each.take(_answered(texts)) for texts, each in zip(sets, internals, strict=True)]
+        inputs["partition+internals"] = _classed(partitions, internals)
     inputs["reported"] = [None] * len(sets) if reported is None else reported
     if lacking := sorted(reads - inputs.keys()):
         raise ScoringFault(f"metrics read {lacking[0]}, and there is nothing to make it", "choose another profile")
     values: list[dict[str, Value]] = [{} for _ in sets]
+    places = range(len(sets)) if names is None else names
     for metric in metrics:
-        for i, given in enumerate(inputs[metric.reads]):
-            where = names[i] if names is not None else f"set {i}"
-            values[i][metric.id] = _value(metric, given, len(answers[i]), where)
+        for made, given, own, place in zip(values, inputs[metric.reads], answers, places, strict=True):
+            where = place if isinstance(place, str) else f"set {place}"
+            made[metric.id] = _value(metric, given, len(own), where)
     return values
+
+
+def _classed(
+    partitions: Sequence[Partition | Missing] | None, internals: Sequence[Internals]
+) -> list[ClassedInternals | Missing]:
+    return [
+        part if isinstance(part, Missing) else ClassedInternals(part, each)
+        for part, each in zip(partitions or [Missing("no classes")] * len(internals), internals, strict=True)
+    ]
+
+
+def _answered(responses: Sequence[str]) -> list[int]:
+    """The places of those that are scored."""
+    return [place for place, text in enumerate(responses) if is_answer(text)]
 
 
 def answers_of(responses: Sequence[str]) -> tuple[str, ...]:

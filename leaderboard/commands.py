@@ -89,6 +89,7 @@ def demo(
     Six submissions to 24 prompts: varied, paraphrased and collapsed answers that we wrote, and three known-bad systems
     derived from the first. No model made them; they show what the metrics do.
     """
+    from benchmark.instruments import Instruments
     from benchmark.profiles import find_profile
     from benchmark.scorer import score_submission
     from benchmark.surprisal_cache import default_cache_path
@@ -98,7 +99,7 @@ def demo(
     from submissions.demo import write_demo_submissions
     from submissions.validate import open_submission
 
-    chosen = find_profile(profile)
+    instruments = Instruments(find_profile(profile), default_cache_path())
     console = err() if json else out()
     console.print(f"1. import and derive six submissions into {folder / 'submissions'}", markup=False)
     folders = write_demo_submissions(folder / "submissions")
@@ -107,7 +108,7 @@ def demo(
         task = bar.add_task("scoring", total=len(folders))
         for each in folders:
             submission, suite, _ = open_submission(each)
-            scored = score_submission(submission, suite, chosen, folder / "results", cache=default_cache_path())
+            scored = score_submission(submission, suite, instruments, folder / "results")
             state = "was scored before" if scored.recognised else "scored"
             console.print(f"   {submission.manifest.name}: {state} as {scored.result.result_id}", markup=False)
             bar.advance(task)

@@ -55,7 +55,9 @@ def import_(
     name: Annotated[str, typer.Option(help="The system's name on the board.")],
     submitter: Annotated[str, typer.Option(help="Who hands in.")],
     type_: Annotated[TypeOfSystem, typer.Option("--type", help="What answered.")] = TypeOfSystem.model,
-    suite: Annotated[str, typer.Option(help="The suite that was answered.")] = "noveltybench-curated",
+    suite: Annotated[
+        str, typer.Option(help="The suite that was answered; own: prompts of your own, whose texts stand in the file.")
+    ] = "noveltybench-curated",
     date: Annotated[Optional[datetime], typer.Option(formats=["%Y-%m-%d"], help="When made; else today.")] = None,  # noqa: UP045
     model_id: Annotated[Optional[str], typer.Option(help="Hub id or provider's name; else from the file.")] = None,  # noqa: UP045
     revision: Annotated[Optional[str], typer.Option(help="Commit of the weights, or version of the API.")] = None,  # noqa: UP045
@@ -85,10 +87,14 @@ def import_(
     aside as *reported* values; its 0-based `distinct` becomes the number of classes.
 
     jsonl: one row a prompt {"prompt_id", "responses": [...]} or one row a response {"prompt_id", "response"};
-    optional: "prompt", "sample_idx", "finish_reason(s)", and, alike in all rows, "model", "temperature", "top_k", "top_p",
-    "max_tokens" (or "max_new_tokens"), "seed".
+    optional: "prompt", "sample_idx", "finish_reason(s)", and, alike in all rows, "model", "temperature",
+    "top_k", "top_p", "max_tokens" (or "max_new_tokens"), "seed".
 
     Example: divbench submission import scores.jsonl --from noveltybench --name gpt-4o --submitter me --out subs/gpt-4o
+
+    Answers to prompts of your own, with "prompt" in each row:
+
+      divbench submission import mine.jsonl --from jsonl --suite own --name my-model --submitter me --out subs/mine
     """
     from datasets_build.load import load_suite
     from submissions.findings import problems_json

@@ -1,7 +1,8 @@
 """Other projects' files as submissions. Nothing is written unless the result passes every check.
 
 `FORMATS` names the readers: *noveltybench* (its generations.jsonl, partitions.jsonl and scores.jsonl) and *jsonl*
-(one row a prompt with `responses`, or one row a response with `response`).
+(one row a prompt with `responses`, or one row a response with `response`). Own prompts (the suite *own*) stand in the
+file with their texts.
 """
 
 import re
@@ -19,6 +20,7 @@ from datasets_build.load import load_suite
 from datasets_build.schema import Suite
 from submissions.fields import Fields
 from submissions.findings import Findings, Refused
+from submissions.prompts import OWN, own_suite
 from submissions.reading import read_jsonl
 from submissions.schema import Manifest, Problem, Reported, Row
 from submissions.store import GENERATIONS_FILE, REPORTED_FILE, write_submission
@@ -229,7 +231,7 @@ def import_submission(
         kind: Its format, of `FORMATS`.
         out: The folder to make; it must not exist, or be empty.
         known: Fields of the manifest; they come before what the file says.
-        find_suite: Gives the suite that is named.
+        find_suite: Gives the suite that is named; it is not asked for *own*.
 
     Returns:
         The report of the checks, and the names of the file's fields that were not used.
@@ -243,7 +245,7 @@ def import_submission(
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigurationError(f"{out} is already there", "name another folder by --out, or remove it")
     findings = Findings()
-    suite = find_suite(str(known["suite"]))
+    suite = None if known["suite"] == OWN else find_suite(str(known["suite"]))
     made = FORMATS[kind](path, findings)
     if not made.rows and not findings.refused():
         message = "no rows"
@@ -251,12 +253,13 @@ def import_submission(
     manifest = _manifest(made, path, kind, known, findings)
     if findings.refused() or manifest is None:
         raise Refused(str(path), findings)
-    last = len(suite.prompts)
-    made.rows.sort(key=lambda row: suite.position.get(row.prompt_id, last))
-    ordered = sorted(made.reported.items(), key=lambda item: suite.position.get(item[0], last))
+    asked = own_suite(made.rows) if suite is None else suite
+    last = len(asked.prompts)
+    made.rows.sort(key=lambda row: asked.position.get(row.prompt_id, last))
+    ordered = sorted(made.reported.items(), key=lambda item: asked.position.get(item[0], last))
     with whole_folder(out) as folder:
         write_submission(folder, manifest, made.rows, [(key, values) for key, (_, values) in ordered])
-        report = validate(folder, lambda name: suite, numbers=[row.number for row in made.rows])
+        report = validate(folder, lambda name: asked, numbers=[row.number for row in made.rows])
         numbers = [number for _, (number, _) in ordered]
         report.findings = report.findings.renamed(lambda problem: made.in_source(problem, path.name, numbers))
         if report.submission is None:

@@ -1,13 +1,14 @@
 """All metrics, each a pure function that says what it reads. A new one is a function and a line in `METRICS`.
 
-Parameters are bound in that line, so the tuple shows every variant that is scored; the lines of similarity.py stand
-there. A changed definition is a new version.
+Parameters are bound in that line, so the tuple shows every variant that is scored; those of equivalence.py,
+similarity.py and internals.py stand there. A changed definition is a new version.
 """
 
 from functools import partial
 
 from benchmark.metrics import lexical, semantic, surprise
 from benchmark.metrics.equivalence import EQUIVALENCE
+from benchmark.metrics.internals import UNCERTAINTY
 from benchmark.metrics.metric import Metric, Reads, Unscorable
 from benchmark.metrics.similarity import SIMILARITY
 
@@ -374,6 +375,6 @@ _SURPRISE: tuple[Metric, ...] = (
     ),
 )
 
-METRICS: tuple[Metric, ...] = EQUIVALENCE + _SEMANTIC + SIMILARITY + _SURPRISE + _LEXICAL
+METRICS: tuple[Metric, ...] = EQUIVALENCE + _SEMANTIC + SIMILARITY + _SURPRISE + UNCERTAINTY + _LEXICAL
 
 __all__ = ["METRICS", "Metric", "Reads", "Unscorable"]

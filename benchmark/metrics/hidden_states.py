@@ -1,8 +1,10 @@
 """EigenScore of a model's hidden states, and what each response adds to it (INSIDE, arXiv:2402.03744; GSSBench).
 
-Input: `HiddenStates` of the model that answered, one vector of each response and layer. More means more diverse. Scores
-of different models, layers, conventions or numbers of responses are not comparable. The functional itself is
-`eigenscore` of semantic.py, which E_output applies to sentence embeddings.
+Input: `Covariances`, what is left of the hidden states of the model that answered: how the responses' states at a layer
+vary together. The states themselves, thousands of numbers a response and layer, are not kept; every score here, under
+any convention and for any of the responses, follows from K × K numbers a layer. More means more diverse. Scores of
+different models, layers, conventions or numbers of responses are not comparable. The functional is `eigenscore` of
+semantic.py, which E_output applies to sentence embeddings.
 """
 
 import math
@@ -14,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.metric import Unscorable
-from benchmark.metrics.semantic import Divisor, Logarithm, eigenscore
+from benchmark.metrics.semantic import Divisor, Logarithm, eigenscore, eigenscore_of_covariance, feature_covariance
 
 Floats = NDArray[np.float64]
+Pooling = Literal["last", "mean"]
 _SAME = 1e-9  # leave-one-out scores of equal rows differ by what eigenvalues are rounded to, over alpha
 
 
@@ -38,40 +41,48 @@ class EigenConvention:
         """`eigenscore` of [K, d] under this convention."""
         return eigenscore(vectors, self.alpha, self.log, self.divisor)
 
+    def score_covariance(self, covariance: Floats, features: int) -> float:
+        """`eigenscore_of_covariance` of [K, K] under this convention."""
+        return eigenscore_of_covariance(covariance, features, self.alpha, self.log, self.divisor)
+
 
 GSSBENCH = EigenConvention()  # and INSIDE's code
 LM_POLYGRAPH = EigenConvention(log="e", divisor="1")  # and INSIDE's paper, arXiv:2402.03744, eq. 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HiddenStates:
-    """One vector of each response at each of some layers of the model that answered.
+class Covariances:
+    """How the hidden states of K responses vary together over their features, at some layers of a model.
 
     Attributes:
         blocks: L, the number of the model's blocks.
-        layers: Distinct, each 0 … L: 0 the embeddings, l the output of block l.
-        vectors: float64 [layers, K, d], in the model's own units; not finite in the row of a response of no tokens.
-        pooling: What a vector is. *last*: the state of the last token before EOS. *mean*: the mean over the tokens.
+        features: d, the size of a state.
+        layers: Distinct, each 0 … L: 0 the embeddings, l the output of block l (of the last, after the final norm).
+        matrices: float64 [layers, K, K]; `feature_covariance` of the states at each. The row and column of a response
+            that has no states (one of no tokens) are not finite.
+        pooling: What a state is. *last*: of the last token before EOS. *mean*: the mean over the tokens, EOS left out.
 
     Raises:
         ValueError: Shapes or types that do not fit, or layers that the model has not.
     """
 
     blocks: int
+    features: int
     layers: tuple[int, ...]
-    vectors: Floats
-    pooling: Literal["last", "mean"]
+    matrices: Floats
+    pooling: Pooling
 
     def __post_init__(self) -> None:
-        if self.vectors.dtype != np.float64 or self.vectors.ndim != 3 or len(self.vectors) != len(self.layers):
-            raise ValueError(f"vectors must be float64 [layers, K, d], not {self.vectors.dtype} {self.vectors.shape}")
+        shape = self.matrices.shape
+        if self.matrices.dtype != np.float64 or len(shape) != 3 or shape[0] != len(self.layers) or shape[1] != shape[2]:
+            raise ValueError(f"matrices must be float64 [layers, K, K], not {self.matrices.dtype} {shape}")
         if len(set(self.layers)) < len(self.layers) or not all(0 <= layer <= self.blocks for layer in self.layers):
             raise ValueError(f"layers must be distinct and in 0 … {self.blocks}: {self.layers}")
 
     @property
     def complete(self) -> NDArray[np.bool_]:
-        """[K]; which responses have a finite vector at every layer. The others are left out of every score."""
-        return np.asarray(np.isfinite(self.vectors).all(axis=(0, 2)))
+        """[K]; which responses have states at every layer. The others are left out of every score."""
+        return np.asarray(np.isfinite(np.diagonal(self.matrices, axis1=1, axis2=2)).all(axis=0))
 
     @property
     def effective_count(self) -> int:
@@ -79,15 +90,38 @@ class HiddenStates:
         return int(self.complete.sum())
 
     def at(self, layer: int) -> Floats:
-        """The vectors of a layer, [K, d].
+        """The covariance at a layer of the responses that have states, [complete, complete].
 
         Raises:
             ValueError: The layer was not read.
         """
         if layer not in self.layers:
             raise ValueError(f"layer {layer} was not read, only {self.layers}")
-        chosen: Floats = self.vectors[self.layers.index(layer)]
+        chosen: Floats = self.matrices[self.layers.index(layer)][np.ix_(self.complete, self.complete)]
         return chosen
+
+    def take(self, places: Sequence[int]) -> "Covariances":
+        """Of those responses alone, in that order."""
+        rows = np.array(places, dtype=np.int64)
+        kept = self.matrices[:, rows[:, None], rows[None, :]]
+        return Covariances(self.blocks, self.features, self.layers, kept, self.pooling)
+
+
+def covariances_of(blocks: int, layers: Sequence[int], states: Floats, pooling: Pooling) -> Covariances:
+    """The covariances of states, [layers, K, d]; the row of a response that has none is not finite.
+
+    Raises:
+        Unscorable: Fewer than two features.
+        ValueError: As `Covariances`.
+    """
+    if states.dtype != np.float64 or states.ndim != 3:
+        raise ValueError(f"states must be float64 [layers, K, d], not {states.dtype} {states.shape}")
+    there = np.asarray(np.isfinite(states).all(axis=2))
+    k = states.shape[1]
+    matrices = np.full((len(states), k, k), np.nan)
+    for matrix, vectors, own in zip(matrices, states, there, strict=True):
+        matrix[np.ix_(own, own)] = feature_covariance(vectors[own])
+    return Covariances(blocks, states.shape[2], tuple(layers), matrices, pooling)
 
 
 def original_layer(blocks: int, layer: Literal["middle", "last"] | int = "middle") -> int:
@@ -124,7 +158,7 @@ def inside_layers(blocks: int) -> tuple[int, ...]:
     return tuple(range(20, blocks - 1) if blocks >= 22 else range(middle, max(blocks - 1, middle + 1)))
 
 
-def e_original(states: HiddenStates, layer: int | None = None, convention: EigenConvention = GSSBENCH) -> float:
+def e_original(states: Covariances, layer: int | None = None, convention: EigenConvention = GSSBENCH) -> float:
     """E_original: EigenScore of the last tokens' states at one layer. INSIDE, arXiv:2402.03744, eq. 6.
 
     (INSIDE's code reads the token before the last, and in an answer of one token the prompt; that is not repeated.)
@@ -141,11 +175,11 @@ def e_original(states: HiddenStates, layer: int | None = None, convention: Eigen
     if states.pooling != "last":
         raise ValueError("E_original reads the last tokens' states")
     chosen = original_layer(states.blocks) if layer is None else layer
-    return convention.score(states.at(chosen)[states.complete])
+    return convention.score_covariance(states.at(chosen), states.features)
 
 
 def e_average(
-    states: HiddenStates, layers: Sequence[int] | None = None, convention: EigenConvention = GSSBENCH
+    states: Covariances, layers: Sequence[int] | None = None, convention: EigenConvention = GSSBENCH
 ) -> float:
     """E_average: the mean over layers of the EigenScore of tokens' mean states. GSSBench, arXiv:2510.12699, eq. 7.
 
@@ -161,17 +195,17 @@ def e_average(
         Unscorable: As `e_original`.
         ValueError: The states are not means, a layer was not read, or there is none.
     """
-    scores = [convention.score(vectors) for vectors in _of_layers(states, layers)]
+    scores = [convention.score_covariance(each, states.features) for each in _of_layers(states, layers)]
     return math.fsum(scores) / len(scores)
 
 
-def _of_layers(states: HiddenStates, layers: Sequence[int] | None) -> list[Floats]:
+def _of_layers(states: Covariances, layers: Sequence[int] | None) -> list[Floats]:
     if states.pooling != "mean":
         raise ValueError("E_average reads the means of tokens' states")
     chosen = inside_layers(states.blocks) if layers is None else layers
     if not chosen:
         raise ValueError("no layer to average over")
-    return [states.at(layer)[states.complete] for layer in chosen]
+    return [states.at(layer) for layer in chosen]
 
 
 def leave_one_out(vectors: Floats, convention: EigenConvention = GSSBENCH) -> Floats:
@@ -191,22 +225,27 @@ def leave_one_out(vectors: Floats, convention: EigenConvention = GSSBENCH) -> Fl
         Unscorable: Fewer than three responses, or fewer than two features.
     """
     complete = np.isfinite(vectors).all(axis=1)
-    kept = vectors[complete]
-    if len(kept) < 3:
-        raise Unscorable("fewer than three answers")
-    whole = convention.score(kept)
     found = np.full(len(vectors), np.nan)
-    found[complete] = [whole - convention.score(np.delete(kept, i, axis=0)) for i in range(len(kept))]
+    found[complete] = _without_each(feature_covariance(vectors[complete]), vectors.shape[1], convention)
     return found
 
 
 def leave_one_out_average(
-    states: HiddenStates, layers: Sequence[int] | None = None, convention: EigenConvention = GSSBENCH
+    states: Covariances, layers: Sequence[int] | None = None, convention: EigenConvention = GSSBENCH
 ) -> Floats:
     """LOOE under `e_average`: the mean over layers of `leave_one_out`, with the arguments and errors of both."""
     found = np.full(len(states.complete), np.nan)
-    found[states.complete] = np.mean([leave_one_out(z, convention) for z in _of_layers(states, layers)], axis=0)
+    of_layers = [_without_each(each, states.features, convention) for each in _of_layers(states, layers)]
+    found[states.complete] = np.mean(of_layers, axis=0)
     return found
+
+
+def _without_each(covariance: Floats, features: int, convention: EigenConvention) -> Floats:
+    if len(covariance) < 3:
+        raise Unscorable("fewer than three answers")
+    whole = convention.score_covariance(covariance, features)
+    others = [np.delete(np.delete(covariance, i, axis=0), i, axis=1) for i in range(len(covariance))]
+    return np.array([whole - convention.score_covariance(each, features) for each in others])
 
 
 def min_max(scores: Floats) -> Floats:

@@ -16,6 +16,8 @@ Reads = Literal[
     "surprisals:curve",
     "partition",
     "partition+rewards",
+    "internals",
+    "partition+internals",
     "reported",
 ]
 
@@ -41,7 +43,8 @@ class Metric:
             float64 [responses, dimensions]; *pairs:…* similarities of all unordered pairs of responses, float64
             [pairs], under the scorer of that name; *surprisals* a `Surprisals`, of which it reads the last slots and
             the responses alone, or with *:curve* all slots; *partition* a `Partition`, whose qualities it reads with
-            *+rewards*; *reported* a `Reported` that came with the submission.
+            *+rewards*; *internals* an `Internals` of the model that answered, with *partition+* a `ClassedInternals`;
+            *reported* a `Reported` that came with the submission.
         direction: +1 where more means more diverse, −1 where less does, 0 where neither: a part or a diagnostic.
         bounds: Lowest and highest value; None where there is none.
         unit: Of the value.

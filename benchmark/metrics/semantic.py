@@ -134,14 +134,41 @@ def eigenscore(embeddings: Embeddings, alpha: float, log: Logarithm = "10", divi
     >>> round(eigenscore(x, alpha=1e-3, log="e", divisor="1"), 6)
     0.837454
     """
+    return eigenscore_of_covariance(feature_covariance(embeddings), embeddings.shape[1], alpha, log, divisor)
+
+
+def feature_covariance(vectors: Embeddings) -> Embeddings:
+    """The covariance of K rows over their d features, divided by d − 1: all that EigenScore knows of them.
+
+    Args:
+        vectors: [K, d], d ≥ 2.
+
+    Returns:
+        [K, K]; the covariance of some rows is a part of that of all.
+
+    Raises:
+        Unscorable: Fewer than two features.
+    """
+    if vectors.shape[1] < 2:
+        raise Unscorable("fewer than two features")
+    centred = vectors - vectors.mean(axis=1, keepdims=True)
+    covariance: Embeddings = centred @ centred.T / (vectors.shape[1] - 1)
+    return covariance
+
+
+def eigenscore_of_covariance(
+    covariance: Embeddings, features: int, alpha: float, log: Logarithm = "10", divisor: Divisor = "d-1"
+) -> float:
+    """`eigenscore` of rows of which only `feature_covariance` [K, K] is left, and d, the number of features.
+
+    Raises:
+        Unscorable: Fewer than two responses.
+        ValueError: `alpha` is not above 0.
+    """
     if not alpha > 0:
         raise ValueError(f"alpha must be above 0, not {alpha}")
-    k, d = embeddings.shape
-    if k < 2:
+    if len(covariance) < 2:
         raise Unscorable("fewer than two answers")
-    if d < 2:
-        raise Unscorable("fewer than two features")
-    centred = embeddings - embeddings.mean(axis=1, keepdims=True)
-    covariance = centred @ centred.T / (d - 1 if divisor == "d-1" else 1)
-    eigenvalues = np.clip(np.linalg.eigvalsh(covariance), 0.0, None) + alpha
+    scale = 1 if divisor == "d-1" else features - 1
+    eigenvalues = np.clip(np.linalg.eigvalsh(covariance) * scale, 0.0, None) + alpha
     return float(np.mean(np.log10(eigenvalues) if log == "10" else np.log(eigenvalues)))

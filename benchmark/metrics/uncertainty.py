@@ -1,9 +1,9 @@
 """Uncertainty of the model that answered, as a measure of its generation space (GSSBench, arXiv:2510.12699).
 
-Input: what a language model gave each token of its responses (`TokenScores`), or the likelihoods of responses in
-classes that say the same (`ClassedLikelihoods`). All logarithms are natural. For every function here more means a
-larger generation space. These numbers are the model's: compare them under one model, one number of responses and one
-way of sampling only. What hidden states say is in hidden_states.py.
+Input: what a language model gave the tokens of each of its responses (`ResponseScores`), or the likelihoods of
+responses in classes that say the same (`ClassedLikelihoods`). All logarithms are natural. For every function here more
+means a larger generation space. These numbers are the model's: compare them under one model, one number of responses
+and one way of sampling only. What hidden states say is in hidden_states.py.
 
 Tokens. A response that ended by itself has its EOS among its tokens, in sums and in counts alike. (lm-polygraph sums it
 and does not count it.)
@@ -19,7 +19,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import entr, logsumexp
 
 from benchmark.metrics.equivalence import Labels, Partition, class_entropy
 from benchmark.metrics.metric import Unscorable
@@ -30,40 +30,41 @@ Logits = NDArray[np.floating]
 _ROUNDING = 1e-3  # a model's float32 sums can leave a certain token slightly above ln 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TokenScores:
-    """What a language model gave the T tokens of one response, each after the prompt and the tokens before it.
+@dataclass(frozen=True, slots=True)
+class ResponseScores:
+    """What a language model gave one response, each token after the prompt and the tokens before it; sums over tokens.
 
     Attributes:
-        chosen: float64 [T], nats; ln p of each token under the model, before temperature or any cut-off.
-        largest: float64 [T], nats; ln of the largest probability at each step under what the token was drawn from,
-            after temperature and cut-offs. None where it is not known; only the entropy *inside* reads it.
-        normalisers: float64 [T], nats; logsumexp over the whole vocabulary of the raw logits. None where not known, as
-            of a server that returns a few log-probabilities; only `energy` reads it.
+        tokens: T, those summed over.
+        log_likelihood: Σ ln p of each token under the model, before temperature or any cut-off; nats.
+        largest: Σ ln of the largest probability at each step under what the token was drawn from, after temperature and
+            cut-offs; nats. None where that is not known; only the entropy *inside* reads it.
+        normaliser: Σ logsumexp over the whole vocabulary of the raw logits, nats. None where not known, as of a server
+            that returns a few log-probabilities; only `energy` reads it.
+        entropy: Σ of the Shannon entropy of the model's distribution at each step, nats. None where not known.
 
     Raises:
         Unscorable: Numbers that are not finite, or probabilities above 1: the model failed.
-        ValueError: Shapes or types that do not fit.
+        ValueError: A negative number of tokens.
     """
 
-    chosen: Floats
-    largest: Floats | None = None
-    normalisers: Floats | None = None
+    tokens: int
+    log_likelihood: float
+    largest: float | None = None
+    normaliser: float | None = None
+    entropy: float | None = None
 
     def __post_init__(self) -> None:
-        for values in (self.chosen, self.largest, self.normalisers):
-            if values is None:
-                continue
-            if values.dtype != np.float64 or values.shape != (self.chosen.size,):
-                raise ValueError(f"token scores must be float64 [T], not {values.dtype} {list(values.shape)}")
-            if not np.isfinite(values).all():
-                raise Unscorable("token scores that are not finite")
-        for values in (self.chosen, self.largest):
-            if values is not None and (values > _ROUNDING).any():
-                raise Unscorable("probabilities above 1")
+        if self.tokens < 0:
+            raise ValueError(f"{self.tokens} tokens")
+        sums = (self.log_likelihood, self.largest, self.normaliser, self.entropy)
+        if not all(math.isfinite(value) for value in sums if value is not None):
+            raise Unscorable("token scores that are not finite")
+        if max(self.log_likelihood, self.largest or 0.0) > _ROUNDING * max(self.tokens, 1):
+            raise Unscorable("probabilities above 1")
 
 
-def read_logits(logits: Logits, tokens: Integers | None = None, warped: Logits | None = None) -> TokenScores:
+def read_logits(logits: Logits, tokens: Integers | None = None, warped: Logits | None = None) -> ResponseScores:
     """The scores of one response from its logits, in float64, one step at a time.
 
     Args:
@@ -72,7 +73,7 @@ def read_logits(logits: Logits, tokens: Integers | None = None, warped: Logits |
         warped: [T, V]; what the tokens were drawn from, −inf for what was cut off. None where that is `logits`.
 
     Raises:
-        Unscorable: As `TokenScores`.
+        Unscorable: As `ResponseScores`.
         ValueError: Shapes that do not fit.
     """
     drawn_from = logits if warped is None else warped
@@ -83,18 +84,19 @@ def read_logits(logits: Logits, tokens: Integers | None = None, warped: Logits |
     ):
         raise ValueError(f"logits, tokens and warped do not fit together: {logits.shape}")
     picked = np.argmax(logits, axis=1) if len(logits) and tokens is None else tokens
-    made: list[tuple[float, float, float]] = []
+    made: list[tuple[float, float, float, float]] = []
     for step in range(len(logits)):
         # Only one step is widened: 256 steps of 152 thousand logits would be 300 MB more.
         raw, warm = logits[step].astype(np.float64), drawn_from[step].astype(np.float64)
         normaliser = float(logsumexp(raw))
         chosen = float(raw[0 if picked is None else picked[step]]) - normaliser
-        made.append((chosen, float(warm.max() - logsumexp(warm)), normaliser))
-    columns = np.array(made, dtype=np.float64).reshape(-1, 3)
-    return TokenScores(columns[:, 0], columns[:, 1], columns[:, 2])
+        entropy = float(np.sum(entr(np.exp(raw - normaliser))))
+        made.append((chosen, float(warm.max() - logsumexp(warm)), normaliser, entropy))
+    sums = [math.fsum(column) for column in zip(*made, strict=True)] or [0.0] * 4
+    return ResponseScores(len(logits), *sums)
 
 
-def perplexity(response: TokenScores) -> float:
+def perplexity(response: ResponseScores) -> float:
     """The mean negative log-likelihood −(1/T) Σ ln p of one response, nats/token.
 
     Of a greedy response it is GSSBench's and INSIDE's perplexity (the published code has no exp, which would not change
@@ -106,10 +108,10 @@ def perplexity(response: TokenScores) -> float:
     Raises:
         Unscorable: No token.
     """
-    return _mean_surprise(response.chosen)
+    return _surprise_per_token(response.log_likelihood, response.tokens)
 
 
-def sampled_perplexity(samples: Sequence[TokenScores]) -> float:
+def sampled_perplexity(samples: Sequence[ResponseScores]) -> float:
     """The mean of `perplexity` over K sampled responses, nats/token: the entropy *mc* by another name.
 
     Raises:
@@ -118,7 +120,7 @@ def sampled_perplexity(samples: Sequence[TokenScores]) -> float:
     return length_normalised_entropy(samples, "mc")
 
 
-def energy(response: TokenScores) -> float:
+def energy(response: ResponseScores) -> float:
     """The mean over tokens of −logsumexp of the raw logits, nats; usually −30 … −10, and higher for the less certain.
 
     The energy of Liu et al. 2020, arXiv:2010.03759, at temperature 1, over tokens as in INSIDE's code. A constant added
@@ -127,14 +129,14 @@ def energy(response: TokenScores) -> float:
     Raises:
         Unscorable: No token, or nothing is known of the whole vocabulary.
     """
-    if response.normalisers is None:
+    if response.normaliser is None:
         raise Unscorable("no logits of the whole vocabulary")
-    if response.normalisers.size == 0:
+    if response.tokens == 0:
         raise Unscorable("no token")
-    return -float(np.mean(response.normalisers))
+    return -response.normaliser / response.tokens
 
 
-def length_normalised_entropy(samples: Sequence[TokenScores], variant: Literal["mc", "inside"] = "mc") -> float:
+def length_normalised_entropy(samples: Sequence[ResponseScores], variant: Literal["mc", "inside"] = "mc") -> float:
     """Length-normalised predictive entropy −(1/K) Σ_k (1/T_k) Σ_t ln p, nats/token.
 
     Args:
@@ -151,21 +153,43 @@ def length_normalised_entropy(samples: Sequence[TokenScores], variant: Literal["
     """
     found = []
     for sample in samples:
-        if sample.chosen.size == 0:
+        if sample.tokens == 0:
             continue
-        values = sample.chosen if variant == "mc" else sample.largest
-        if values is None:
+        summed = sample.log_likelihood if variant == "mc" else sample.largest
+        if summed is None:
             raise Unscorable("no largest probabilities")
-        found.append(_mean_surprise(values))
+        found.append(_surprise_per_token(summed, sample.tokens))
     if not found:
         raise Unscorable("no token")
     return math.fsum(found) / len(found)
 
 
-def _mean_surprise(values: Floats) -> float:
-    if values.size == 0:
+def mean_token_entropy(samples: Sequence[ResponseScores]) -> float:
+    """The mean over K responses of the mean entropy of their steps' distributions, nats/token (Fomicheva et al. 2020).
+
+    It has the expectation of the entropy *mc* at temperature 1 without cut-offs, and less noise: each step's entropy is
+    known, not estimated from the one token that was drawn. arXiv:2005.10608, section 4.2 (Softmax-Ent).
+
+    Returns:
+        In [0, ln V].
+
+    Raises:
+        Unscorable: No response has a token, or nothing is known of the whole vocabulary.
+    """
+    used = [sample for sample in samples if sample.tokens]
+    if not used:
         raise Unscorable("no token")
-    return max(-float(np.mean(values)), 0.0)
+    entropies = [sample.entropy for sample in used]
+    if any(entropy is None for entropy in entropies):
+        raise Unscorable("no logits of the whole vocabulary")
+    rates = [(entropy or 0.0) / sample.tokens for entropy, sample in zip(entropies, used, strict=True)]
+    return max(math.fsum(rates) / len(rates), 0.0)
+
+
+def _surprise_per_token(log_likelihood: float, tokens: int) -> float:
+    if tokens == 0:
+        raise Unscorable("no token")
+    return max(-log_likelihood / tokens, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

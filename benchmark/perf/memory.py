@@ -59,6 +59,7 @@ def write(folder: Path, prompts: int) -> None:
 
 def validate_and_score(folder: Path, prompts: int) -> dict[str, Any]:
     """What `divbench score` does, in this process: seconds of both steps, and this process's peak memory after each."""
+    from benchmark.instruments import Instruments
     from benchmark.profiles import find_profile
     from benchmark.scorer import score_submission
     from submissions.validate import validate
@@ -70,7 +71,7 @@ def validate_and_score(folder: Path, prompts: int) -> dict[str, Any]:
         raise ValueError(f"refused: {report.findings.problems[:3]}")
     validated = perf_counter()
     peak_of_validation = peak_megabytes(resource.RUSAGE_SELF)
-    scored = score_submission(report.submission, suite, find_profile("lexical"), folder.parent / "results")
+    scored = score_submission(report.submission, suite, Instruments(find_profile("lexical")), folder.parent / "results")
     return {
         "validate_seconds": validated - start,
         "validate_peak_mb": peak_of_validation,

@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 
 from benchmark.engine import OrderPlan, Reader, ResponseSet
+from benchmark.internals.file import INTERNALS_FILE, HowRead, InternalsFile, open_internals, write_internals
 from benchmark.layout import Layout
 from benchmark.metrics import Metric, Reads
-from benchmark.metrics.equivalence import of_reported
+from benchmark.metrics.equivalence import Partition, of_reported
+from benchmark.metrics.hidden_states import covariances_of
+from benchmark.metrics.internals import Internals
+from benchmark.metrics.uncertainty import ResponseScores
 from benchmark.models.causal_lm import HashLM
 from benchmark.models.embedder import Embedder, HashEmbedder
 from benchmark.models.pair_scorer import HashPairScorer
@@ -19,6 +23,7 @@ from benchmark.sets import Missing, answers_of, score_sets
 from datasets_build.schema import Prompt, Suite
 from submissions.schema import Generation, Manifest, Reported, Row, Submitter, System
 from submissions.store import Submission, write_submission
+from submissions.texts import is_answer
 from submissions.validate import validate
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +52,52 @@ def text_classes(responses: Sequence[str], score: float = 5.0) -> Reported:
     return Reported(labels, scores, len(heads), None)
 
 
+def _text_partition(responses: Sequence[str]) -> Partition:
+    """`text_classes` of the answers; what is no answer is in no class."""
+    part = of_reported(text_classes(answers_of(responses)))
+    labels, qualities = iter(part.labels), iter(part.qualities or ())
+    places = [is_answer(text) for text in responses]
+    return Partition(
+        tuple(next(labels) if there else None for there in places),
+        tuple(next(qualities) if there else None for there in places),
+    )
+
+
+def hash_internals(responses: Sequence[str]) -> Internals:
+    """Internals that depend on each text alone: stands in for a model. A blank text has no states."""
+    scores, states = [], np.full((3, len(responses), 16), np.nan)
+    for place, text in enumerate(responses):
+        rng = np.random.default_rng(list(text.encode()))
+        tokens = len(text.split()) + 1  # as if it had an end
+        mean, largest, entropy = (tokens * rng.exponential(size=3)).tolist()
+        scores.append(ResponseScores(tokens, -mean, -largest, tokens * float(rng.normal(20)), entropy))
+        if text.strip():
+            states[:, place] = rng.standard_normal((3, 16))
+    last, mean = covariances_of(4, (2,), states[:1], "last"), covariances_of(4, (2, 3), states[1:], "mean")
+    return Internals(tuple(scores), ResponseScores(4, -3.0, -3.0, 80.0, 5.0), last, mean)
+
+
+def internals_of_submission(submission: Submission) -> InternalsFile:
+    """`hash_internals` of all its responses, in the file where they are looked for."""
+    how = HowRead(
+        submission_id=submission.id,
+        k=submission.manifest.generation.k,
+        model="hash",
+        blocks=4,
+        features=16,
+        original_layer=2,
+        average_layers=(2, 3),
+        tokens="text",
+        drawing=None,
+        prompt="none",
+    )
+    path = submission.folder / INTERNALS_FILE
+    rows = sorted(submission.rows(), key=lambda row: row.prompt_id)
+    if not path.exists():
+        write_internals(path, how, ((row.prompt_id, hash_internals(row.responses)) for row in rows))
+    return open_internals(path, submission.id)
+
+
 def value_of(metric: Metric, responses: Sequence[str], embedder: Embedder | None = None) -> float | Missing:
     """The value of one metric for one set, as the scorer gets it."""
     found = score_sets(
@@ -55,7 +106,12 @@ def value_of(metric: Metric, responses: Sequence[str], embedder: Embedder | None
         embedder=embedder or HashEmbedder(),
         pair_scorers=HASH_PAIR_SCORERS,
         readings=HASH_READER.read([ResponseSet("Say a thing.", answers_of(responses))]),
-        partitions=[of_reported(text_classes(answers_of(responses)))],
+        partitions=[
+            _text_partition(responses)
+            if metric.reads == "partition+internals"
+            else of_reported(text_classes(answers_of(responses)))
+        ],
+        internals=[hash_internals(responses)],
         reported=[text_classes(responses)],
         names=["it"],
     )

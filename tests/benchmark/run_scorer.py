@@ -11,6 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
+from benchmark.instruments import Instruments
 from benchmark.models.embedder import HashEmbedder
 from benchmark.profiles import find_profile
 from benchmark.scorer import Options, score_submission
@@ -44,11 +45,13 @@ def main() -> None:
     scored = score_submission(
         submission,
         suite,
-        profile,
+        Instruments(
+            profile,
+            embedder=HashEmbedder() if profile.embedder else None,
+            reader=HASH_READER if profile.causal_lm else None,
+        ),
         given.results,
         Options(k=given.k, resamples=200),
-        embedder=HashEmbedder() if profile.embedder else None,
-        reader=HASH_READER if profile.causal_lm else None,
         progress=progress,
     )
     report = {"folder": scored.folder.name, "recognised": scored.recognised, "resumed": scored.resumed}

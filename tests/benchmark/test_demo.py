@@ -2,6 +2,7 @@
 
 import pytest
 
+from benchmark.instruments import Instruments
 from benchmark.metrics import METRICS, Metric
 from benchmark.models.embedder import SentenceTransformersEmbedder
 from benchmark.profiles import find_profile
@@ -22,10 +23,11 @@ def results(tmp_path_factory: pytest.TempPathFactory, minilm: SentenceTransforme
     """The result of each demo system under the `offline` profile."""
     folder = tmp_path_factory.mktemp("demo")
     found = {}
-    cache = default_cache_path()  # of the tests' own home: commands that score these systems later find it
+    # The cache is of the tests' own home: commands that score these systems later find it.
+    instruments = Instruments(OFFLINE, default_cache_path(), minilm)
     for path in write_demo_submissions(folder / "submissions"):
         submission, suite, _ = open_submission(path)
-        scored = score_submission(submission, suite, OFFLINE, folder / "results", embedder=minilm, cache=cache)
+        scored = score_submission(submission, suite, instruments, folder / "results")
         found[scored.result.manifest.name] = scored.result
     return found
 

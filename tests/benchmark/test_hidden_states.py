@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from benchmark.metrics.hidden_states import (
     GSSBENCH,
     LM_POLYGRAPH,
+    Covariances,
     EigenConvention,
-    HiddenStates,
+    covariances_of,
     e_average,
     e_original,
     inside_layers,
@@ -138,10 +139,13 @@ def test_what_has_no_eigenscore() -> None:
 # Hidden states
 
 
-def states(k: int = 4, blocks: int = 32, pooling: Literal["last", "mean"] = "mean") -> HiddenStates:
-    layers = tuple(range(blocks + 1))
-    vectors = np.random.default_rng(1).standard_normal((blocks + 1, k, 8)) * np.arange(1, blocks + 2)[:, None, None]
-    return HiddenStates(blocks, layers, vectors, pooling)
+def vectors_of(k: int = 4, blocks: int = 32) -> Floats:
+    drawn_states: Floats = np.random.default_rng(1).standard_normal((blocks + 1, k, 8))
+    return drawn_states * np.arange(1, blocks + 2)[:, None, None]
+
+
+def states(k: int = 4, blocks: int = 32, pooling: Literal["last", "mean"] = "mean") -> Covariances:
+    return covariances_of(blocks, range(blocks + 1), vectors_of(k, blocks), pooling)
 
 
 @pytest.mark.parametrize(
@@ -175,46 +179,59 @@ def test_no_such_layers() -> None:
 
 @every_convention
 def test_each_layer_is_scored_before_the_mean(convention: EigenConvention) -> None:
-    mean, last = states(), states(pooling="last")
-    assert e_original(last, convention=convention) == convention.score(last.vectors[16])
-    assert e_original(last, 32, convention) == convention.score(last.vectors[32])
-    expected = sum(brute_eigenscore(mean.vectors[layer], convention) for layer in range(20, 31)) / 11
+    mean, last, vectors = states(), states(pooling="last"), vectors_of()
+    assert e_original(last, convention=convention) == close(convention.score(vectors[16]), abs=1e-12)
+    assert e_original(last, 32, convention) == close(convention.score(vectors[32]), abs=1e-12)
+    expected = sum(brute_eigenscore(vectors[layer], convention) for layer in range(20, 31)) / 11
     assert e_average(mean, convention=convention) == close(expected, abs=1e-9)
     assert e_average(mean, [3, 5], convention) == close(
-        (convention.score(mean.vectors[3]) + convention.score(mean.vectors[5])) / 2, abs=1e-12
+        (convention.score(vectors[3]) + convention.score(vectors[5])) / 2, abs=1e-12
     )
-    pooled = convention.score(mean.vectors[20:31].mean(axis=0))
+    pooled = convention.score(vectors[20:31].mean(axis=0))
     assert abs(pooled - expected) > 1e-3  # or the test shows nothing
 
 
 def test_a_response_without_states_is_left_out_of_every_layer() -> None:
-    whole = states(k=5)
-    vectors = whole.vectors.copy()
+    whole = vectors_of(k=5)
+    vectors = whole.copy()
     vectors[25, 2, 3] = np.nan
     vectors[21, 4] = np.inf
-    holed = HiddenStates(32, whole.layers, vectors, "mean")
-    kept = HiddenStates(32, whole.layers, whole.vectors[:, [0, 1, 3]], "mean")
+    holed = covariances_of(32, range(33), vectors, "mean")
+    kept = covariances_of(32, range(33), whole[:, [0, 1, 3]], "mean")
     assert holed.effective_count == 3
     assert holed.complete.tolist() == [True, True, False, True, False]
-    assert e_average(holed) == e_average(kept)
+    assert e_average(holed) == close(e_average(kept), abs=1e-12)
     found = leave_one_out_average(holed)
     assert np.isnan(found).tolist() == [False, False, True, False, True]
-    assert found[[0, 1, 3]].tolist() == leave_one_out_average(kept).tolist()
-    lone = HiddenStates(1, (1,), np.full((1, 4, 8), np.nan), "last")
+    assert found[[0, 1, 3]] == close(leave_one_out_average(kept), abs=1e-12)
+    lone = covariances_of(1, (1,), np.full((1, 4, 8), np.nan), "last")
     with pytest.raises(Unscorable, match=r"^fewer than two answers$"):
         e_original(lone)
 
 
-def test_what_no_hidden_states_are() -> None:
+def test_what_was_kept_of_all_gives_the_scores_of_some() -> None:
+    some = [4, 0, 2]
+    for pooling, score in (("mean", e_average), ("last", e_original)):
+        taken = covariances_of(32, range(33), vectors_of(k=5), pooling).take(some)  # type: ignore[arg-type]
+        alone = covariances_of(32, range(33), vectors_of(k=5)[:, some], pooling)  # type: ignore[arg-type]
+        for convention in CONVENTIONS:
+            assert score(taken, convention=convention) == close(score(alone, convention=convention), abs=1e-12)
+
+
+def test_what_no_covariances_are() -> None:
     with pytest.raises(ValueError, match="float64"):
-        HiddenStates(2, (0,), np.zeros((1, 2, 3), dtype=np.float32), "mean")
+        covariances_of(2, (0,), np.zeros((1, 2, 3), dtype=np.float32), "mean")
     with pytest.raises(ValueError, match="float64"):
-        HiddenStates(2, (0, 1), np.zeros((1, 2, 3)), "mean")
+        covariances_of(2, (0, 1), np.zeros((1, 2, 3)), "mean")
+    with pytest.raises(ValueError, match="float64"):
+        Covariances(2, 3, (0,), np.zeros((1, 2, 3)), "mean")
     for layers in ((3,), (-1,)):
         with pytest.raises(ValueError, match="distinct"):
-            HiddenStates(2, layers, np.zeros((1, 2, 3)), "mean")
+            covariances_of(2, layers, np.zeros((1, 2, 3)), "mean")
     with pytest.raises(ValueError, match="distinct"):
-        HiddenStates(2, (1, 1), np.zeros((2, 2, 3)), "mean")
+        covariances_of(2, (1, 1), np.zeros((2, 2, 3)), "mean")
+    with pytest.raises(Unscorable, match="features"):
+        covariances_of(2, (1,), np.zeros((1, 2, 1)), "mean")
     with pytest.raises(ValueError, match="last tokens"):
         e_original(states())
     with pytest.raises(ValueError, match="means"):
@@ -222,7 +239,7 @@ def test_what_no_hidden_states_are() -> None:
     with pytest.raises(ValueError, match="no layer"):
         e_average(states(), [])
     with pytest.raises(ValueError, match="was not read"):
-        e_average(HiddenStates(32, (0,), np.zeros((1, 2, 3)), "mean"))
+        e_average(covariances_of(32, (0,), np.zeros((1, 2, 3)), "mean"))
 
 
 # Leave-one-out
@@ -262,7 +279,7 @@ def test_leave_one_out_over_layers_is_that_of_the_average() -> None:
     made = states(k=4)
     found = leave_one_out_average(made)
     for i in range(4):
-        others = HiddenStates(32, made.layers, np.delete(made.vectors, i, axis=1), "mean")
+        others = made.take([j for j in range(4) if j != i])
         assert found[i] == close(e_average(made) - e_average(others), abs=1e-12)
 
 

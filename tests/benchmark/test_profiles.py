@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.engine import OrderPlan
+from benchmark.instruments import Instruments
 from benchmark.layout import PAPER_INSTRUCT, Layout
 from benchmark.models.embedder import ALL_MINILM_L6_V2
 from benchmark.models.model_files import ModelFiles
@@ -91,7 +92,12 @@ def test_a_submission_is_scored_with_models_from_folders(tmp_path: Path) -> None
     submission = submit(tmp_path / "in", suite, rows_of(suite, k=3))
     wanted = [metric for metric in profile.metrics() if metric.id in {"embedding_diversity", "bert_sts_diversity"}]
     scored = score_submission(
-        submission, suite, profile, tmp_path, Options(resamples=100), metrics=tuple(wanted), reader=HASH_READER
+        submission,
+        suite,
+        Instruments(profile, reader=HASH_READER),
+        tmp_path,
+        Options(resamples=100),
+        metrics=tuple(wanted),
     )
     assert {score.metric: score.n for score in scored.result.scores} == {metric.id: 2 for metric in wanted}
     assert {score.signature.split("|model:")[1].split("@")[0] for score in scored.result.scores} == {

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from benchmark.instruments import Instruments
 from benchmark.metaeval.prompt_pairs import SPLITS, PairEvaluation, compare_pairs, evaluate_pairs, load_pairs
 from benchmark.metaeval.prompt_scores import sanity_scores, scores_of_result
 from benchmark.profiles import find_profile
@@ -261,7 +262,9 @@ def test_scores_come_from_a_result_of_the_suite(tmp_path: Path, pairs: RowsBySpl
     # The more words a prompt has, the more different ones its answers have; one prompt has no answer.
     rows = rows_of(suite, 2, lambda i, k: tuple(f"a{j} " * (i % 7 + 1) if i else " " for j in range(k)))
     submission = submit(tmp_path / "submission", suite, rows)
-    scored = score_submission(submission, suite, find_profile("lexical"), tmp_path / "results", Options(resamples=100))
+    scored = score_submission(
+        submission, suite, Instruments(find_profile("lexical")), tmp_path / "results", Options(resamples=100)
+    )
     found = scores_of_result(scored.folder)
     assert found.keys() == {score.metric for score in scored.result.scores}
     assert found["distinct_n"].keys() == set(suite.by_id)
@@ -279,6 +282,8 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
         scores_of_result(tmp_path)
     suite = suite_of(2)
     submission = submit(tmp_path / "submission", suite, rows_of(suite, 2))
-    scored = score_submission(submission, suite, find_profile("lexical"), tmp_path / "out", Options(resamples=100))
+    scored = score_submission(
+        submission, suite, Instruments(find_profile("lexical")), tmp_path / "out", Options(resamples=100)
+    )
     with pytest.raises(InputError, match="a result of made-up"):
         scores_of_result(scored.folder)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.instruments import Instruments
 from benchmark.metrics import METRICS
 from benchmark.metrics.equivalence import distinct_k, of_reported, utility_k
 from benchmark.metrics.metric import Unscorable
@@ -69,7 +70,12 @@ def test_published_means_come_through_import_and_scorer(
     assert report.submission is not None
     metrics = tuple(metric for metric in METRICS if metric.reads == "reported")
     scored = score_submission(
-        report.submission, suite, find_profile("lexical"), tmp_path, Options(k=k, resamples=200), metrics=metrics
+        report.submission,
+        suite,
+        Instruments(find_profile("lexical")),
+        tmp_path,
+        Options(k=k, resamples=200),
+        metrics=metrics,
     )
     distinct, utility = scored.result.scores
     assert (distinct.n, utility.n, distinct.origin, utility.origin) == (100, 100, "reported", "reported")

@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmark.engine import ResponseSet
+from benchmark.instruments import Instruments
 from benchmark.metrics import METRICS, Metric
 from benchmark.models.embedder import HashEmbedder
 from benchmark.models.equivalence_rules import Rouge1
@@ -33,6 +34,8 @@ from submissions.store import Submission
 from tests.benchmark.helpers import (
     HASH_PAIR_SCORERS,
     HASH_READER,
+    hash_internals,
+    internals_of_submission,
     random_responses,
     rows_of,
     submit,
@@ -44,6 +47,7 @@ LEXICAL = find_profile("lexical")
 OFFLINE = replace(  # so that all metrics are computed
     find_profile("offline"), pair_scorers=HASH_PAIR_SCORERS, reward=HashReward(), partition=PartitionSpec(Rouge1())
 )
+HASHED = Instruments(OFFLINE, embedder=HashEmbedder(), reader=HASH_READER)
 SMALL = suite_of(6)
 NEEDS_NO_MODEL = next(metric for metric in METRICS if metric.reads == "responses")
 LARGE = suite_of(130)  # three shards
@@ -51,7 +55,7 @@ QUICK = Options(resamples=200)
 
 
 def score(submission: Submission, suite: Suite, out: Path, options: Options = QUICK) -> Scored:
-    return score_submission(submission, suite, OFFLINE, out, options, embedder=HashEmbedder(), reader=HASH_READER)
+    return score_submission(submission, suite, HASHED, out, options, internals=internals_of_submission(submission))
 
 
 def files_of(scored: Scored) -> dict[str, bytes]:
@@ -85,7 +89,13 @@ def test_a_scored_submission_is_recognised_and_nothing_is_computed(tmp_path: Pat
     written = (first.folder / "result.json").stat().st_mtime_ns
     steps: list[int] = []
     again = score_submission(
-        submission, SMALL, OFFLINE, tmp_path, QUICK, embedder=NoEmbedder(), reader=HASH_READER, progress=steps.append
+        submission,
+        SMALL,
+        Instruments(OFFLINE, embedder=NoEmbedder(), reader=HASH_READER),
+        tmp_path,
+        QUICK,
+        internals=internals_of_submission(submission),
+        progress=steps.append,
     )
     assert (first.recognised, again.recognised) == (False, True)
     assert again == replace(first, recognised=True)
@@ -112,18 +122,21 @@ def test_a_second_run_of_the_same_work_waits_for_the_first_and_takes_its_result(
     held = HeldEmbedder()
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(
-            score_submission, submission, SMALL, OFFLINE, tmp_path / "out", QUICK, embedder=held, reader=HASH_READER
+            score_submission,
+            submission,
+            SMALL,
+            Instruments(OFFLINE, embedder=held, reader=HASH_READER),
+            tmp_path / "out",
+            QUICK,
         )
         assert held.arrived.wait(60)
         second = pool.submit(
             score_submission,
             submission,
             SMALL,
-            OFFLINE,
+            Instruments(OFFLINE, embedder=NoEmbedder(), reader=HASH_READER),
             tmp_path / "out",
             QUICK,
-            embedder=NoEmbedder(),
-            reader=HASH_READER,
         )
         with pytest.raises(TimeoutError):  # it is neither done nor at work: its embedder would fail
             second.result(timeout=0.5)
@@ -175,6 +188,7 @@ def test_values_are_those_of_the_metrics_and_aggregates_those_of_the_values(tmp_
         pair_scorers=HASH_PAIR_SCORERS,
         readings=HASH_READER.read(sets),
         reported=[v for _, v in reported_of(rows)],
+        internals=[hash_internals(row.responses) for row in rows],
     )
     table = pq.read_table(scored.folder / "per_prompt.parquet")
     columns = []
@@ -311,7 +325,9 @@ def divides(texts: Sequence[str]) -> float:
 def test_a_faulty_metric_stops_the_run_by_name_and_leaves_no_result(tmp_path: Path, metric: Metric, says: str) -> None:
     submission = submit(tmp_path / "in", SMALL, rows_of(SMALL, k=4))
     with pytest.raises(ScoringFault, match=f"^faulty {says}"):
-        score_submission(submission, SMALL, LEXICAL, tmp_path / "out", QUICK, metrics=(NEEDS_NO_MODEL, metric))
+        score_submission(
+            submission, SMALL, Instruments(LEXICAL), tmp_path / "out", QUICK, metrics=(NEEDS_NO_MODEL, metric)
+        )
     assert list(read_results(tmp_path / "out")) == []
 
 
@@ -337,11 +353,11 @@ def test_scorers_of_pairs_are_loaded_if_a_metric_reads_them(tmp_path: Path) -> N
     profile = replace(LEXICAL, pair_scorers={"pairs:bert_score": HashPairScorer(), "pairs:sts": Unloadable()})
     submission = submit(tmp_path / "in", SMALL, rows_of(SMALL, k=3))
     one = tuple(metric for metric in METRICS if metric.reads == "pairs:bert_score")
-    scored = score_submission(submission, SMALL, profile, tmp_path / "out", QUICK, metrics=one)
+    scored = score_submission(submission, SMALL, Instruments(profile), tmp_path / "out", QUICK, metrics=one)
     assert [score.metric for score in scored.result.scores] == ["bert_score_diversity"]
     assert "torch" in scored.result.libraries
     with pytest.raises(AssertionError, match="loaded"):
-        score_submission(submission, SMALL, profile, tmp_path / "out", QUICK)
+        score_submission(submission, SMALL, Instruments(profile), tmp_path / "out", QUICK)
 
 
 def test_results_of_unfinished_runs_and_files_are_no_results(tmp_path: Path) -> None:

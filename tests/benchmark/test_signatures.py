@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from benchmark.engine import OrderPlan
+from benchmark.internals.file import HowRead
 from benchmark.layout import Layout
 from benchmark.metrics import METRICS, Metric
 from benchmark.models.embedder import ALL_MINILM_L6_V2
@@ -17,7 +18,20 @@ from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Suite
 from tests.benchmark.helpers import suite_of
 
-OF_PARTITIONS = ("partition", "partition+rewards")
+OF_PARTITIONS = ("partition", "partition+rewards", "partition+internals")
+OF_INTERNALS = ("internals", "partition+internals")
+READ = HowRead(
+    submission_id="0" * 16,
+    k=10,
+    model="ORG/M@abc,float32,cpu,sdpa",
+    blocks=28,
+    features=64,
+    original_layer=14,
+    average_layers=(20, 21),
+    tokens="sampled",
+    drawing=None,
+    prompt="chat template",
+)
 OF_MODELS = ("embeddings", "pairs:bert_score", "pairs:sts", "surprisals", "surprisals:curve")
 BY_ID = {metric.id: metric for metric in METRICS}
 OFFLINE, PAPER = find_profile("offline"), find_profile("paper")
@@ -31,8 +45,9 @@ def signature(
     suite: Suite = SUITE,
     k: int = 10,
     reported_by: str | None = None,
+    read: HowRead = READ,
 ) -> str:
-    return str(sign(metric, profile, suite, k, reported_by))
+    return str(sign(metric, profile, suite, k, reported_by, read))
 
 
 def test_a_signature_is_one_line_that_names_everything() -> None:
@@ -100,12 +115,22 @@ def test_reported_numbers_name_who_reported_them() -> None:
 
 def test_only_numbers_that_a_model_made_name_it() -> None:
     named = {metric.id for metric in METRICS if "|model:" in signature(metric, FULL)}
-    assert named == {metric.id for metric in METRICS if metric.reads in (*OF_MODELS, *OF_PARTITIONS)}
+    assert named == {metric.id for metric in METRICS if metric.reads in (*OF_MODELS, *OF_PARTITIONS, *OF_INTERNALS)}
     assert "|model:greedy-v1,rouge-1-f1,no-stemmer,over-0.458|" in signature(BY_ID["distinct_k"])
     rated = signature(BY_ID["utility_k"], FULL)
     assert FULL.partition is not None
     assert FULL.reward is not None
     assert f"|model:{FULL.partition.signature}|model:{FULL.reward.signature}|" in rated
+
+
+def test_a_number_of_internals_names_the_model_that_answered_and_what_was_read_of_it() -> None:
+    for name in ("e_average", "semantic_entropy"):
+        metric = BY_ID[name]
+        assert f"|model:{READ.model},layers:14/20+21,tokens:sampled|" in signature(metric)
+        changes = ({"model": "x"}, {"original_layer": 28}, {"average_layers": (20, 22)}, {"tokens": "text"})
+        assert len({signature(metric, read=READ.model_copy(update=each)) for each in ({}, *changes)}) == 5
+        # Another submission by the same model has its numbers in the same column.
+        assert signature(metric, read=READ.model_copy(update={"submission_id": "1" * 16})) == signature(metric)
 
 
 def test_no_two_metrics_share_a_signature() -> None:
@@ -119,16 +144,17 @@ def test_the_order_of_parameters_does_not_show() -> None:
 
 
 def test_a_profile_computes_what_it_has_the_models_for() -> None:
-    assert FULL.metrics() == PAPER.metrics() == METRICS
-    lacking = ("pairs:bert_score", "pairs:sts", "partition+rewards")  # a quality is never invented
+    assert FULL.metrics(internals=True) == PAPER.metrics(internals=True) == METRICS
+    assert FULL.metrics() == tuple(metric for metric in METRICS if metric.reads not in OF_INTERNALS)
+    lacking = ("pairs:bert_score", "pairs:sts", "partition+rewards", *OF_INTERNALS)  # a quality is never invented
     assert OFFLINE.metrics() == tuple(metric for metric in METRICS if metric.reads not in lacking)
     one = replace(FULL, pair_scorers={"pairs:sts": HashPairScorer()}).metrics()
-    assert one == tuple(metric for metric in METRICS if metric.reads != "pairs:bert_score")
+    assert one == tuple(metric for metric in METRICS if metric.reads not in ("pairs:bert_score", *OF_INTERNALS))
     texts_alone = find_profile("lexical").metrics()
-    assert texts_alone == tuple(m for m in METRICS if m.reads not in (*OF_MODELS, "partition+rewards"))
+    assert texts_alone == tuple(m for m in METRICS if m.reads not in (*OF_MODELS, "partition+rewards", *OF_INTERNALS))
     assert len(texts_alone) < len(METRICS)
     ends = replace(FULL, orders=OrderPlan("endpoint")).metrics()
-    assert ends == tuple(metric for metric in METRICS if metric.reads != "surprisals:curve")
+    assert ends == tuple(metric for metric in METRICS if metric.reads not in ("surprisals:curve", *OF_INTERNALS))
     assert BY_ID["d_can"] in ends
 
 

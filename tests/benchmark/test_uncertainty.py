@@ -13,10 +13,11 @@ from benchmark.metrics.equivalence import Labels
 from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.uncertainty import (
     ClassedLikelihoods,
-    TokenScores,
+    ResponseScores,
     discrete_semantic_entropy,
     energy,
     length_normalised_entropy,
+    mean_token_entropy,
     perplexity,
     read_logits,
     sampled_perplexity,
@@ -124,28 +125,46 @@ def test_a_response_without_tokens_is_left_out() -> None:
 
 
 def test_what_was_not_read_is_missing() -> None:
-    bare = TokenScores(np.array([-1.0, -2]))
+    bare = ResponseScores(2, -3.0)
     assert perplexity(bare) == 1.5
     with pytest.raises(Unscorable, match=r"^no logits of the whole vocabulary$"):
         energy(bare)
     with pytest.raises(Unscorable, match=r"^no largest probabilities$"):
         length_normalised_entropy([bare], "inside")
+    with pytest.raises(Unscorable, match=r"^no logits of the whole vocabulary$"):
+        mean_token_entropy([bare])
 
 
-def test_what_no_token_scores_are() -> None:
+def test_what_no_response_scores_are() -> None:
     with pytest.raises(Unscorable, match="not finite"):
-        TokenScores(np.array([-1.0, math.nan]))
+        ResponseScores(1, math.nan)
+    with pytest.raises(Unscorable, match="not finite"):
+        ResponseScores(1, -1.0, normaliser=math.inf)
     with pytest.raises(Unscorable, match="not finite"):
         read_logits(np.array([[0.0, -np.inf]]), np.array([1]))
     with pytest.raises(Unscorable, match="probabilities above 1"):
-        TokenScores(np.array([0.1]))
-    assert perplexity(TokenScores(np.array([1e-6]))) == 0  # rounding of the model's
-    with pytest.raises(ValueError, match="float64"):
-        TokenScores(np.array([-1.0], dtype=np.float32))
-    with pytest.raises(ValueError, match="float64"):
-        TokenScores(np.array([-1.0]), normalisers=np.array([1.0, 2]))
+        ResponseScores(1, 0.1)
+    with pytest.raises(Unscorable, match="probabilities above 1"):
+        ResponseScores(1, -0.1, largest=0.1)
+    assert perplexity(ResponseScores(1, 1e-6)) == 0  # rounding of the model's
+    with pytest.raises(ValueError, match="tokens"):
+        ResponseScores(-1, 0.0)
     with pytest.raises(ValueError, match="do not fit"):
         read_logits(np.zeros((2, 3)), np.array([0]))
+
+
+def test_token_entropy_is_the_expectation_of_the_entropy_mc() -> None:
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 2, (1, 6))
+    p = np.exp(logits[0]) / np.exp(logits[0]).sum()
+    expected = -float(np.sum(p * np.log(p)))
+    assert mean_token_entropy([read_logits(logits)]) == close(expected, abs=1e-12)
+    each = [length_normalised_entropy([read_logits(logits, np.array([token]))]) for token in range(6)]
+    assert float(np.dot(p, each)) == close(expected, abs=1e-12)
+    two = [read_logits(logits), read_logits(np.zeros((3, 6))), read_logits(np.empty((0, 6)))]
+    assert mean_token_entropy(two) == close((expected + math.log(6)) / 2, abs=1e-12)
+    with pytest.raises(Unscorable, match=r"^no token$"):
+        mean_token_entropy([])
 
 
 # Semantic entropy

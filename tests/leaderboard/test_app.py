@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from benchmark.instruments import Instruments
 from benchmark.profiles import find_profile
 from benchmark.scorer import score_submission
 from leaderboard.board import cell_texts, load_boards
@@ -47,7 +48,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_submission(hostile, submission.manifest.model_copy(update={"name": ATTACKS[1]}), rows)
     for each in (varied, paraphrased, hostile):
         submission, suite, _ = open_submission(each)
-        score_submission(submission, suite, lexical, folder / "results")
+        score_submission(submission, suite, Instruments(lexical), folder / "results")
     (folder / "results" / "damaged").mkdir()
     (folder / "results" / "damaged" / "result.json").write_text("{", encoding="utf-8")
     return folder / "results"

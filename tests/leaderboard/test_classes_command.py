@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.instruments import Instruments
 from benchmark.profiles import find_profile
 from benchmark.scorer import score_submission
 from leaderboard.board import load_boards
@@ -102,7 +103,7 @@ def test_a_board_has_the_curves_of_its_results(tmp_path: Path) -> None:
     varied, _, collapsed, *_ = write_demo_submissions(tmp_path / "subs")
     for folder in (varied, collapsed):
         submission, suite, _ = open_submission(folder)
-        score_submission(submission, suite, find_profile("lexical"), tmp_path / "results")
+        score_submission(submission, suite, Instruments(find_profile("lexical")), tmp_path / "results")
     (board,), _ = load_boards(tmp_path / "results")
     curves = class_curves(board)
     assert set(curves) == {"varied", "collapsed"}

@@ -90,9 +90,8 @@ def test_what_the_file_says_of_the_system_goes_into_the_manifest(tmp_path: Path)
     report, _ = imported(path)
     assert report.manifest is not None
     assert report.manifest.system.model_id == "org/model"
-    assert report.manifest.generation.model_dump() == {
+    assert report.manifest.generation.model_dump(exclude_defaults=True) == {
         "k": 3,
-        "mode": None,
         "temperature": 1.0,
         "top_p": 0.9,
         "max_tokens": 100,

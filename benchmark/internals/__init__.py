@@ -1,0 +1,1 @@
+"""What an open model's likelihoods and hidden states say of responses: read by teacher forcing, reduced, kept."""

@@ -1,0 +1,265 @@
+"""Metrics of what a model did inside while it answered (GSSBench, arXiv:2510.12699).
+
+Input: `Internals` of one prompt, and for semantic entropy the classes of its responses, too. The functions are those of
+uncertainty.py and hidden_states.py; here they meet their input. E_output and lexical similarity read texts alone and
+stand with their like (`eigenscore_output`, `rouge_l_similarity`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.metrics.equivalence import Partition
+from benchmark.metrics.hidden_states import Covariances, e_average, e_original, leave_one_out_average
+from benchmark.metrics.metric import Metric, Unscorable
+from benchmark.metrics.uncertainty import (
+    ClassedLikelihoods,
+    ResponseScores,
+    discrete_semantic_entropy,
+    energy,
+    length_normalised_entropy,
+    mean_token_entropy,
+    perplexity,
+    semantic_entropy,
+)
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Internals:
+    """What the model that answered says of its K responses to one prompt.
+
+    Attributes:
+        responses: [K]. None for one of which nothing could be read.
+        greedy: Of one more response, drawn without chance; None where that was not done.
+        last: Of the states of each response's last token at the layer of E_original; None where not read.
+        mean: Of the means of each response's states at the layers of E_average; None where not read.
+
+    Raises:
+        ValueError: The parts are not of the same number of responses.
+    """
+
+    responses: tuple[ResponseScores | None, ...]
+    greedy: ResponseScores | None = None
+    last: Covariances | None = None
+    mean: Covariances | None = None
+
+    def __post_init__(self) -> None:
+        for states in (self.last, self.mean):
+            if states is not None and states.matrices.shape[1] != len(self.responses):
+                raise ValueError(f"{states.matrices.shape[1]} states of {len(self.responses)} responses")
+
+    @property
+    def known(self) -> list[ResponseScores]:
+        """Of the responses that could be read."""
+        return [each for each in self.responses if each is not None]
+
+    def take(self, places: Sequence[int]) -> "Internals":
+        """Of those responses alone, in that order; the greedy one stays."""
+        return Internals(
+            tuple(self.responses[place] for place in places),
+            self.greedy,
+            None if self.last is None else self.last.take(places),
+            None if self.mean is None else self.mean.take(places),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassedInternals:
+    """Internals with the classes of the same responses."""
+
+    partition: Partition
+    internals: Internals
+
+
+def _greedy(internals: Internals) -> ResponseScores:
+    if internals.greedy is None:
+        raise Unscorable("no greedy response")
+    return internals.greedy
+
+
+def greedy_perplexity(internals: Internals) -> float:
+    """`perplexity` of the greedy response.
+
+    Raises:
+        Unscorable: There is none, or it has no token.
+    """
+    return perplexity(_greedy(internals))
+
+
+def greedy_energy(internals: Internals) -> float:
+    """`energy` of the greedy response, with the errors of `greedy_perplexity`."""
+    return energy(_greedy(internals))
+
+
+def entropy_mc(internals: Internals) -> float:
+    """`length_normalised_entropy` *mc* of the responses that could be read."""
+    return length_normalised_entropy(internals.known, "mc")
+
+
+def entropy_inside(internals: Internals) -> float:
+    """`length_normalised_entropy` *inside* of the responses that could be read."""
+    return length_normalised_entropy(internals.known, "inside")
+
+
+def token_entropy(internals: Internals) -> float:
+    """`mean_token_entropy` of the responses that could be read; the others are left out."""
+    return mean_token_entropy(internals.known)
+
+
+def original(internals: Internals) -> float:
+    """E_original at the layer that was read: the middle one, unless another was asked for."""
+    if internals.last is None:
+        raise Unscorable("no hidden states")
+    return e_original(internals.last, internals.last.layers[0])
+
+
+def average(internals: Internals) -> float:
+    """`e_average` over the layers that were read: those of INSIDE's code, unless others were asked for."""
+    if internals.mean is None:
+        raise Unscorable("no hidden states")
+    return e_average(internals.mean, internals.mean.layers)
+
+
+def leave_one_out_of(internals: Internals) -> Floats:
+    """LOOE of each response under E_average, [K]; NaN for one that has no states.
+
+    Raises:
+        Unscorable: No states, or of fewer than three responses.
+    """
+    if internals.mean is None:
+        raise Unscorable("no hidden states")
+    return leave_one_out_average(internals.mean, internals.mean.layers)
+
+
+def rao_entropy(given: ClassedInternals) -> float:
+    """`semantic_entropy` *rao*; a response of which nothing could be read is in no class."""
+    scores = given.internals.responses
+    labels = tuple(
+        label if own is not None else None for label, own in zip(given.partition.labels, scores, strict=True)
+    )
+    likelihoods = np.array([0.0 if own is None else own.log_likelihood for own in scores])
+    counts = np.array([0 if own is None else own.tokens for own in scores], dtype=np.int64)
+    return semantic_entropy(ClassedLikelihoods(labels, likelihoods, counts), "rao")
+
+
+def discrete_entropy(partition: Partition) -> float:
+    """`discrete_semantic_entropy` of a partition; a response in no class is left out."""
+    return discrete_semantic_entropy(partition.labels)
+
+
+UNCERTAINTY: tuple[Metric, ...] = (
+    Metric(
+        "perplexity",
+        1,
+        "perplexity of the greedy response (mean −ln p)",
+        greedy_perplexity,
+        reads="internals",
+        direction=+1,
+        bounds=(0, None),
+        unit="nats/token",
+        paper="as in GSSBench, arXiv:2510.12699, and the code of INSIDE, arXiv:2402.03744",
+        parameters={"response": "greedy", "log": "e"},
+    ),
+    Metric(
+        "energy",
+        1,
+        "energy of the greedy response (mean −logsumexp)",
+        greedy_energy,
+        reads="internals",
+        direction=+1,
+        bounds=(None, None),
+        unit="nats",
+        paper="Liu et al. 2020, arXiv:2010.03759; as in GSSBench and the code of INSIDE",
+        parameters={"response": "greedy", "temperature": "1"},
+    ),
+    Metric(
+        "normalised_entropy",
+        1,
+        "length-normalised entropy (mc); also the perplexity of sampled responses",
+        entropy_mc,
+        reads="internals",
+        direction=+1,
+        bounds=(0, None),
+        unit="nats/token",
+        paper="Malinin & Gales 2021, arXiv:2002.07650; Kuhn et al. 2023, arXiv:2302.09664",
+        parameters={"variant": "mc", "eos": "counted"},
+    ),
+    Metric(
+        "normalised_entropy_inside",
+        1,
+        "length-normalised entropy as INSIDE's code has it (largest probabilities, as drawn from)",
+        entropy_inside,
+        reads="internals",
+        direction=+1,
+        bounds=(0, None),
+        unit="nats/token",
+        paper="Chen et al. 2024 (INSIDE), arXiv:2402.03744, its code; probably GSSBench's",
+        parameters={"variant": "inside", "eos": "counted"},
+    ),
+    Metric(
+        "mean_token_entropy",
+        1,
+        "mean token entropy",
+        token_entropy,
+        reads="internals",
+        direction=+1,
+        bounds=(0, None),
+        unit="nats/token",
+        paper="Fomicheva et al. 2020, arXiv:2005.10608 (Softmax-Ent), over sampled responses",
+        parameters={"eos": "counted"},
+    ),
+    Metric(
+        "e_original",
+        1,
+        "E_original (EigenScore of last tokens at the middle layer)",
+        original,
+        reads="internals",
+        direction=+1,
+        bounds=(-3, None),
+        unit="log10",
+        paper="Chen et al. 2024 (INSIDE), arXiv:2402.03744, eq. 6",
+        parameters={"alpha": "0.001", "log": "10", "scale": "1/(d-1)", "state": "last"},
+        needs=2,
+    ),
+    Metric(
+        "e_average",
+        1,
+        "E_average (EigenScore of tokens' means, mean over layers)",
+        average,
+        reads="internals",
+        direction=+1,
+        bounds=(-3, None),
+        unit="log10",
+        paper="Yu et al. 2025 (GSSBench), arXiv:2510.12699, eq. 7",
+        parameters={"alpha": "0.001", "log": "10", "scale": "1/(d-1)", "state": "mean"},
+        needs=2,
+    ),
+    Metric(
+        "semantic_entropy",
+        1,
+        "semantic entropy (rao)",
+        rao_entropy,
+        reads="partition+internals",
+        direction=+1,
+        bounds=(0, None),
+        unit="nats",
+        paper="Farquhar et al. 2024, Nature 630; Kuhn et al. 2023, arXiv:2302.09664",
+        parameters={"estimator": "rao", "likelihood": "per token"},
+    ),
+    Metric(
+        "semantic_entropy_discrete",
+        1,
+        "semantic entropy (discrete)",
+        discrete_entropy,
+        reads="partition",
+        direction=+1,
+        bounds=(0, None),
+        unit="nats",
+        paper="Farquhar et al. 2024, Nature 630, the form for black boxes",
+        parameters={"estimator": "discrete"},
+    ),
+)
