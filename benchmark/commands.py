@@ -94,6 +94,10 @@ def score(
         Optional[str],  # noqa: UP045
         typer.Option(help="A reward model, for utility: skywork-27b or skywork-1.7b; else the profile's."),
     ] = None,
+    internals: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="What the model said of its answers; else internals.parquet in the folder, if it is there."),
+    ] = None,
     metric: Annotated[Optional[list[str]], typer.Option(help="Compute only this; may be repeated.")] = None,  # noqa: UP045
     cache: Annotated[
         Optional[Path],  # noqa: UP045
@@ -114,10 +118,12 @@ def score(
     that ships with the package is for trying things out; for numbers to publish, name a model by --lm. Models
     other than the language model run on a GPU where there is one.
 
-    Systems with different numbers of responses are compared with --k set to the smallest.
+    Systems with different numbers of responses are compared with --k set to the smallest. Perplexity, energy, entropies
+    and EigenScores of hidden states need what divbench internals reads, or divbench generate --internals.
     """
     from benchmark.classes.backends import with_judges
     from benchmark.instruments import Instruments
+    from benchmark.internals.file import find_internals
     from benchmark.models.hf_lm import find_spec_of
     from benchmark.profiles import find_profile, with_models, with_reading
     from benchmark.scorer import Options, score_submission
@@ -132,6 +138,7 @@ def score(
     if spec is not None:
         chosen = replace(chosen, causal_lm=replace(spec, dtype=dtype, device=device, attention=attention))
     submission, suite, report = open_submission(folder, partial(load_suite, mirror=mirror))
+    said = find_internals(submission, internals)
     with progress() as bar:
         task = bar.add_task(f"scoring {submission.manifest.name[:40]}", total=submission.prompts)
         scored = score_submission(
@@ -140,7 +147,8 @@ def score(
             Instruments(chosen, cache or default_cache_path()),
             results,
             Options(k=k, resamples=resamples, seed=seed),
-            metrics=metrics_named(metric, chosen),
+            metrics=metrics_named(metric, chosen, internals=said is not None),
+            internals=said,
             progress=lambda prompts: bar.update(task, completed=prompts),
         )
     if json:
@@ -156,15 +164,23 @@ def score(
     out().print(f"{how}: {scored.folder}", markup=False)
 
 
-def metrics_named(names: "list[str] | None", profile: "Profile") -> "tuple[Metric, ...]":
+def metrics_named(names: "list[str] | None", profile: "Profile", *, internals: bool = False) -> "tuple[Metric, ...]":
     """The profile's metrics of these names; all of them where none is named.
+
+    Args:
+        names: Of metrics.
+        profile: That has them.
+        internals: Whether internals are at hand.
 
     Raises:
         ConfigurationError: It has none of a name.
     """
-    there = profile.metrics()
+    there = profile.metrics(internals=internals)
     for name in names or []:
         if all(each.id != name for each in there):
+            if any(each.id == name for each in profile.metrics(internals=True)):
+                mend = "read them: divbench internals SUBMISSION --model ID"
+                raise ConfigurationError(f"{name} needs the internals of the model that answered", mend)
             raise ConfigurationError(
                 f"the profile {profile.name} has no metric {name!r}", f"one of {', '.join(each.id for each in there)}"
             )

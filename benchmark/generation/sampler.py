@@ -61,16 +61,20 @@ class Sampled:
     Attributes:
         text: As decoded, special tokens left out; it may be empty, which is an answer, too.
         finish_reason: *stop*: it ended by itself; *length*: it was cut off; else the server's word, or None.
-        ids: The tokens drawn, with the one that ended it; None where they are not known.
-        tokens: How many were drawn; None where not known.
+        tokens: How many were drawn, reasoning and the end included; None where not known.
         reasoning_tokens: Drawn before the answer and not part of it; None where not known.
+        reasoning_ids: Those tokens; empty where they are not known.
+        ids: The tokens of the answer and of its end; None where they are not known.
+        content: How many of `ids` are the answer; the rest are its end.
     """
 
     text: str
     finish_reason: str | None
-    ids: tuple[int, ...] | None = None
     tokens: int | None = None
     reasoning_tokens: int | None = None
+    reasoning_ids: tuple[int, ...] = ()
+    ids: tuple[int, ...] | None = None
+    content: int = 0
 
 
 @dataclass(frozen=True, slots=True)

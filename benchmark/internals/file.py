@@ -21,11 +21,12 @@ from benchmark.metrics.hidden_states import Covariances
 from benchmark.metrics.internals import Internals
 from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.uncertainty import ResponseScores
-from datasets_build.errors import InputError
+from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import sha256_of, whole_file
 from submissions.findings import Findings, Refused
 from submissions.reading import open_parquet
 from submissions.schema import MAX_K
+from submissions.store import Submission
 
 INTERNALS_FILE = "internals.parquet"
 ROWS_A_GROUP = 64
@@ -252,3 +253,17 @@ def open_internals(path: Path, submission_id: str) -> InternalsFile:
             f"the responses or the manifest changed since; {_MEND}",
         )
     return InternalsFile(path, how, file)
+
+
+def find_internals(submission: Submission, given: Path | None = None) -> InternalsFile | None:
+    """The internals of a submission: of the file that is given, or of the one beside its files, if there is one.
+
+    Raises:
+        ConfigurationError: The given file is not there.
+        Refused: As `open_internals`.
+        InputError: Likewise.
+    """
+    if given is not None and not given.is_file():
+        raise ConfigurationError(f"there is no file {given}", _MEND)
+    path = given or submission.folder / INTERNALS_FILE
+    return open_internals(path, submission.id) if path.exists() else None

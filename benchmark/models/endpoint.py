@@ -1,7 +1,8 @@
 """A server that answers in JSON, asked with patience: it may be busy, unwell, gone, or not what it should be.
 
-What passes is tried again, each time after a longer wait; what does not is an error at once. Answers have a limit in
-size and time. Nobody is followed elsewhere, and the key is shown to the server alone.
+What passes is tried again, each time after a longer wait; what does not is an error at once. While the server asks to
+be left alone, no thread asks. Answers have a limit in size and time. Nobody is followed elsewhere, and the key is shown
+to the server alone.
 """
 
 import json
@@ -13,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from tenacity import (
@@ -37,6 +38,7 @@ _WORDS = 200  # characters of a refusal
 _WORDS_BYTES = 1 << 16
 _TOO_LONG = ("context length", "context window", "model length", "max_model_len", "too long", "too many tokens")
 
+Trouble = Literal["refused", "malformed", "passing"]
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 
@@ -47,12 +49,16 @@ class ServerFault(DivBenchError):
     Attributes:
         status: Its HTTP status, if that was the trouble.
         said: The beginning of its words, in plain text.
+        trouble: *passing* (still gone, busy or unwell at the last), *malformed* (what came is not right), or *refused*.
     """
 
-    def __init__(self, message: str, mend: str = "", status: int | None = None, said: str = "") -> None:
+    def __init__(
+        self, message: str, mend: str = "", status: int | None = None, said: str = "", trouble: Trouble = "refused"
+    ) -> None:
         super().__init__(message, mend)
         self.status = status
         self.said = said
+        self.trouble = trouble
 
     @property
     def too_long(self) -> bool:
@@ -61,12 +67,33 @@ class ServerFault(DivBenchError):
 
 
 class _Passing(Exception):
-    """A failure that may not happen again; `pause` is for how many seconds the server asks to be left alone."""
+    """A failure that may not happen again."""
 
-    def __init__(self, message: str, pause: float = 0.0, status: int | None = None) -> None:
+    def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
-        self.pause = pause
         self.status = status
+
+
+class _Hold:
+    """Until when a server wants to be left alone: it says so to one request and means all.
+
+    A copy in another process, which may have another clock, begins anew.
+    """
+
+    def __init__(self) -> None:
+        self._resume_at = 0.0
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[type["_Hold"], tuple[()]]:
+        return _Hold, ()
+
+    def extend(self, seconds: float) -> None:
+        with self._lock:
+            self._resume_at = max(self._resume_at, time.monotonic() + min(seconds, LONGEST_WAIT_SECONDS))
+
+    def wait(self, halt: threading.Event) -> None:
+        while (left := self._resume_at - time.monotonic()) > 0 and not halt.wait(left):
+            pass  # it may have grown meanwhile
 
 
 class Endpoint:
@@ -96,6 +123,7 @@ class Endpoint:
         self._key = _usable_key(os.environ.get(key_variable, "") if key is None else key)
         self._key_variable = key_variable
         self._timeout = timeout
+        self._hold = _Hold()
 
     def client(self, connections: int = 1) -> Any:
         """The connections to ask over, as a context manager; several threads may share them."""
@@ -114,6 +142,7 @@ class Endpoint:
         body: Mapping[str, Any] | None = None,
         limit: int = 1 << 20,
         halt: threading.Event | None = None,
+        retry_cut: bool = True,
     ) -> Any:
         """The JSON document that the server answers with.
 
@@ -122,11 +151,12 @@ class Endpoint:
             path: Such as `/v1/models`.
             body: What to post as JSON; None: nothing is posted.
             limit: The most bytes that an answer may have.
-            halt: Ends the wait for another attempt when it is set.
+            halt: When it is set, waits end and nothing more is asked.
+            retry_cut: Whether an answer that breaks off is asked for again; else it is an error as one that is no JSON.
 
         Raises:
             ServerFault: The server could not be reached, is still busy or unwell after all attempts, refused, or gave
-                too much or no JSON.
+                too much or no JSON; or `halt` is set.
         """
         halt = halt or threading.Event()
         retrying = Retrying(
@@ -137,12 +167,13 @@ class Endpoint:
             reraise=True,
         )
         try:
-            answer = retrying(self._once, client, path, body, limit)
+            answer = retrying(self._once, client, path, body, limit, halt, retry_cut)
         except _Passing as error:
             raise ServerFault(
                 f"{self.base}{path} failed {ATTEMPTS} times, at last with {error}",
                 "look whether the server runs and is not overloaded, or ask for less at once",
                 error.status,
+                trouble="passing",
             ) from error
         try:
             return json.loads(answer)
@@ -173,15 +204,25 @@ class Endpoint:
         return ServerFault(
             f"{self.base}{path} gave an answer that cannot be right: {what}",
             "is this the address of the right server?",
+            trouble="malformed",
         )
 
-    def _once(self, client: Any, path: str, body: Mapping[str, Any] | None, limit: int) -> bytes:
+    def _once(
+        self, client: Any, path: str, body: Mapping[str, Any] | None, limit: int, halt: threading.Event, retry_cut: bool
+    ) -> bytes:
+        self._hold.wait(halt)
+        if halt.is_set():
+            raise ServerFault(f"{self.base}{path} was not asked: the work was ended")
+        begun = False
         try:
             with client.stream("GET" if body is None else "POST", self.base + path, json=body) as answer:
                 if answer.status_code != 200:
                     raise self._refusal(answer, path)
+                begun = True
                 found = self._receive(answer, limit)
         except _http().RequestError as error:
+            if begun and not retry_cut and not isinstance(error, _http().TimeoutException):
+                raise self.wrong(path, "it breaks off") from error
             raise _Passing(f"{type(error).__name__} {error}".strip()) from error
         if len(found) > limit:
             raise self.wrong(path, f"more than {limit:,} bytes")
@@ -212,7 +253,8 @@ class Endpoint:
         said = self._words(self._receive(answer, _WORDS_BYTES))
         what = f"HTTP {status}{f': {said}' if said else ''}"
         if status == 429 or status >= 500:
-            return _Passing(what, retry_after_seconds(answer.headers.get("Retry-After", "")), status)
+            self._hold.extend(retry_after_seconds(answer.headers.get("Retry-After", "")))
+            return _Passing(what, status)
         rights = f"give a key that it takes, by {self._key_variable}"
         mends = {401: rights, 403: rights, 404: "look at the address and at the model's name"}
         return ServerFault(f"{self.base}{path} refused: {what}", mends.get(status, ""), status, said)
@@ -255,11 +297,9 @@ def _usable_key(key: str) -> str:
 
 
 def _pause(state: RetryCallState) -> float:
-    """How many seconds to wait: longer each time, not in step with others, and as long as the server asks for."""
-    failure = state.outcome.exception() if state.outcome else None
-    asked = failure.pause if isinstance(failure, _Passing) else 0.0
+    """How many seconds to wait: longer each time, and not in step with others."""
     backoff = wait_exponential(FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS) + wait_random(0, FIRST_WAIT_SECONDS)
-    return max(backoff(state), min(asked, LONGEST_WAIT_SECONDS))
+    return backoff(state)
 
 
 def retry_after_seconds(header: str) -> float:

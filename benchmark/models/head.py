@@ -57,7 +57,7 @@ def token_bits(head: Head, hidden: Any, targets: Any) -> Any:
     made = []
     for states, wanted in zip(hidden.split(rows), targets.split(rows), strict=True):
         sums = [
-            torch.logsumexp(_logits(head, states, slice(start, start + tokens)), dim=-1)
+            torch.logsumexp(logits_of(head, states, slice(start, start + tokens)), dim=-1)
             for start in range(0, len(head.weight), tokens)
         ]
         chosen = _chosen_logits(head, states, wanted)
@@ -65,8 +65,8 @@ def token_bits(head: Head, hidden: Any, targets: Any) -> Any:
     return torch.cat(made) if made else torch.empty(0, dtype=torch.float64)
 
 
-def _logits(head: Head, states: Any, tokens: slice) -> Any:
-    """[rows, tokens of the slice], float32."""
+def logits_of(head: Head, states: Any, tokens: slice = slice(None)) -> Any:
+    """The logits of some tokens, or of all, after each hidden state: float32 [rows, tokens of the slice]."""
     import torch
 
     weight = head.weight[tokens]

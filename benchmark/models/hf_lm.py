@@ -6,7 +6,8 @@ are no attention, say), every sequence is read whole.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -88,7 +89,16 @@ def load_causal_lm(spec: CausalLMSpec, batch_tokens: int | None = None) -> "HFCa
 
 
 class HFCausalLM:
-    """A loaded model and its tokeniser. See `CausalLM`."""
+    """A loaded model and its tokeniser. See `CausalLM`.
+
+    Attributes:
+        model: Of transformers.
+        body: The model without its head.
+        head: Its last layer.
+        tokeniser: Its own.
+        understands_head: The head's numbers are the model's.
+        shares: Reading beginnings once gives the model's numbers.
+    """
 
     def __init__(self, model: Any, tokeniser: Any, signature: str, batch_tokens: int | None = None) -> None:
         import torch
@@ -107,9 +117,9 @@ class HFCausalLM:
             )
         on_gpu = model.device.type == "cuda"
         self.batch_tokens = batch_tokens or (65_536 if on_gpu else 4096)
-        self._head = head_of(model)
+        self.head = head_of(model)
         _register_attention()
-        self._body = getattr(model, model.base_model_prefix, None) or model.model
+        self.body = getattr(model, model.base_model_prefix, None) or model.model
         self._turns_at = _turns_at(config)
         self._windows_told: set[int | None] = set()
         self._tolerance = _TOLERANCE[str(model.dtype).removeprefix("torch.")]
@@ -136,9 +146,20 @@ class HFCausalLM:
             found = [iter(self.surprisals(kind)) for kind in kinds]
             return [next(found[is_long]) for is_long in long]
         read = self._shared if self.shares else self._apart
+        with self.telling_of_memory(), torch.inference_mode():
+            return read(sequences)
+
+    @contextmanager
+    def telling_of_memory(self) -> Iterator[None]:
+        """Whatever way a device says that its memory is full.
+
+        Raises:
+            OutOfMemory: It said so.
+        """
+        import torch
+
         try:
-            with torch.inference_mode():
-                return read(sequences)
+            yield
         except (torch.OutOfMemoryError, MemoryError) as error:
             raise self._out_of_memory(error) from error
         except RuntimeError as error:
@@ -163,10 +184,10 @@ class HFCausalLM:
         for path in trie.paths:
             parents[path[1:]] = path[:-1]
         wanted = np.unique(np.concatenate(scored))
-        hidden = self._hidden(trie)[0]
+        hidden = self.read_trie(trie).last_hidden_state[0]
         device = hidden.device
         states = hidden[torch.from_numpy(parents[wanted]).to(device)]
-        bits = token_bits(self._head, states, torch.from_numpy(trie.ids[wanted]).to(device)).cpu().numpy()
+        bits = token_bits(self.head, states, torch.from_numpy(trie.ids[wanted]).to(device)).cpu().numpy()
         by_node = np.full(len(trie.ids), np.nan)
         by_node[wanted] = bits
         found = [by_node[nodes] for nodes in scored]
@@ -176,8 +197,11 @@ class HFCausalLM:
             for bits, sequence in zip(found, sequences, strict=True)
         ]
 
-    def _hidden(self, trie: Trie) -> Any:
-        """[1, nodes, width], after the final norm."""
+    def read_trie(self, trie: Trie, *, states: bool = False) -> Any:
+        """The body's output for every node, [1, nodes, …]; with the states of all layers if asked for.
+
+        Only where `shares` holds is it what the model finds of each path alone.
+        """
         import torch
 
         device = self.model.device
@@ -188,7 +212,7 @@ class HFCausalLM:
             self.model.set_attn_implementation(_ATTENTION)
             ids = torch.from_numpy(trie.ids)[None].to(device)
             places = torch.from_numpy(trie.depths)[None].to(device)
-            return self._body(input_ids=ids, position_ids=places, use_cache=False).last_hidden_state
+            return self.body(input_ids=ids, position_ids=places, use_cache=False, output_hidden_states=states)
         finally:
             self.model.set_attn_implementation(attention)
             _PLAN.reset(token)
@@ -203,19 +227,19 @@ class HFCausalLM:
         given = torch.from_numpy(ids).to(self.model.device)
         if not self.understands_head:
             return [self._whole_logits(given[i : i + 1], s) for i, s in enumerate(sequences)]
-        hidden = self._body(input_ids=given, use_cache=False).last_hidden_state
+        hidden = self.body(input_ids=given, use_cache=False).last_hidden_state
         made = []
         for states, sequence in zip(hidden, sequences, strict=True):
             targets = torch.from_numpy(sequence.ids[sequence.scored]).to(states.device)
             rows = states[torch.from_numpy(sequence.scored - 1).to(states.device)]
-            made.append(token_bits(self._head, rows, targets).cpu().numpy())
+            made.append(token_bits(self.head, rows, targets).cpu().numpy())
         return made
 
     def _whole_logits(self, ids: Any, sequence: TokenSequence) -> Floats:
         """From the model's own logits, a few positions at a time: for heads that do more than is known here."""
         import torch
 
-        rows = max(1, _LOGIT_BYTES // (8 * self._head.weight.shape[0]))
+        rows = max(1, _LOGIT_BYTES // (8 * self.head.weight.shape[0]))
         made = []
         for positions in np.split(sequence.scored, range(rows, len(sequence.scored), rows)):
             keep = torch.from_numpy(positions - 1).to(ids.device)
@@ -227,7 +251,7 @@ class HFCausalLM:
 
     def _probes(self) -> list[TokenSequence]:
         """Sequences that share a beginning, for the model to check itself with."""
-        draws = np.random.default_rng(0).integers(0, self._head.weight.shape[0], 40)
+        draws = np.random.default_rng(0).integers(0, self.head.weight.shape[0], 40)
         ways = [draws[:24], np.concatenate([draws[:12], draws[24:32]]), np.concatenate([draws[:18], draws[32:]])]
         return [TokenSequence(ids.astype(np.int64), np.arange(1, len(ids))) for ids in ways]
 
@@ -238,8 +262,8 @@ class HFCausalLM:
         (probe, *_) = self._probes()
         ids = torch.from_numpy(probe.ids)[None].to(self.model.device)
         own = self._whole_logits(ids, probe)
-        states = self._body(input_ids=ids, use_cache=False).last_hidden_state[0, :-1]
-        found = token_bits(self._head, states, ids[0, 1:]).cpu().numpy()
+        states = self.body(input_ids=ids, use_cache=False).last_hidden_state[0, :-1]
+        found = token_bits(self.head, states, ids[0, 1:]).cpu().numpy()
         return bool(np.abs(own - found).max() <= self._tolerance) or not np.isfinite(own).all()
 
     def _check_causal(self) -> None:

@@ -1,6 +1,6 @@
 """A tokeniser of transformers as D_Can needs it: pieces encoded apart, nothing added, nothing taken for a command."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,13 @@ class HFTokeniser:
     Attributes:
         bos: The token that the tokeniser puts before every text by itself, or None.
         size: The highest id that it knows, and one.
+        eos: The token that ends a text, or None.
+        own: The tokeniser of transformers.
     """
 
     def __init__(self, tokeniser: Any) -> None:
-        self._tokeniser = tokeniser
+        self.own = tokeniser
+        self.eos: int | None = tokeniser.eos_token_id
         self._fast = bool(tokeniser.is_fast)
         self.size = max(tokeniser.get_vocab().values()) + 1
         begun = tokeniser("a").input_ids
@@ -35,7 +38,7 @@ class HFTokeniser:
     @property
     def backend(self) -> Any:
         """The `tokenizers.Tokenizer` of a fast one."""
-        return self._tokeniser.backend_tokenizer
+        return self.own.backend_tokenizer
 
     def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
         """As `CausalLM.encode`.
@@ -47,15 +50,46 @@ class HFTokeniser:
             return self._plain(texts)
         return [self._guarded(text) for text in texts]
 
+    def chat_ids(self, chat: Sequence[Mapping[str, str]], options: Mapping[str, Any]) -> tuple[int, ...]:
+        """The tokens of a chat in the model's own template, up to where its answer begins.
+
+        Args:
+            chat: Turns with `role` and `content`.
+            options: More for the template.
+
+        Raises:
+            ConfigurationError: There is no template, or it does not take this chat.
+        """
+        if getattr(self.own, "chat_template", None) is None:
+            raise ConfigurationError(
+                "this model's tokeniser has no chat template",
+                "name a chat model, or ask without: --no-chat-template, with a --template",
+            )
+        try:
+            text = self.own.apply_chat_template(
+                [dict(turn) for turn in chat], add_generation_prompt=True, tokenize=False, **options
+            )
+        except Exception as error:  # templates are programs: they raise what they like
+            raise ConfigurationError(
+                f"the model's chat template refuses this chat: {str(error).splitlines()[0][:200]}",
+                "some models take no system prompt",
+            ) from error
+        return tuple(self.own(text, add_special_tokens=False).input_ids)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of tokens, special ones left out, white space as it is."""
+        text: str = self.own.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return text
+
     def _plain(self, texts: Sequence[str]) -> list[Encoding]:
         if not texts:
             return []
         options = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
         options["split_special_tokens"] = True  # a stranger's "</s>" is four characters, no end
         if not self._fast:
-            found = self._tokeniser(list(texts), **options)
+            found = self.own(list(texts), **options)
             return [Encoding(np.array(ids, np.int64), None) for ids in found.input_ids]
-        found = self._tokeniser(list(texts), return_offsets_mapping=True, **options)
+        found = self.own(list(texts), return_offsets_mapping=True, **options)
         return [
             Encoding(np.array(ids, np.int64), np.array(offsets, np.int64).reshape(-1, 2))
             for ids, offsets in zip(found.input_ids, found.offset_mapping, strict=True)

@@ -1,0 +1,164 @@
+"""What a run has sampled so far, in one SQLite file beside its output: whole prompts only, safe against a kill.
+
+A prompt is in it with all its answers or not at all. An error of a prompt is kept until it is answered. The file says
+what run it belongs to, so that another run, with other settings, does not go on with its answers.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from benchmark.generation.sampler import Sampled
+from datasets_build.errors import ConfigurationError
+from datasets_build.files import canonical_json
+
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS plan (one INTEGER PRIMARY KEY CHECK (one = 1), plan TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS answers (item TEXT PRIMARY KEY, answers TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS errors (item TEXT PRIMARY KEY, reason TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS internals (item TEXT PRIMARY KEY, row TEXT NOT NULL)",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """All answers of one prompt.
+
+    Attributes:
+        samples: [K].
+        greedy: One more, drawn without chance; None where it was not asked for.
+    """
+
+    samples: tuple[Sampled, ...]
+    greedy: Sampled | None = None
+
+
+class Journal:
+    """The file at a path, of one run at a time; see `open_journal`."""
+
+    def __init__(self, path: Path, database: sqlite3.Connection) -> None:
+        self.path = path
+        self._database = database
+
+    def begin(self, plan: Mapping[str, Any]) -> None:
+        """Say what run this is.
+
+        Raises:
+            ConfigurationError: The file has answers of another run; it says what differs.
+        """
+        text = canonical_json(dict(plan)).decode()
+        row = self._database.execute("SELECT plan FROM plan").fetchone()
+        if row is None:
+            with self._database:
+                self._database.execute("INSERT INTO plan VALUES (1, ?)", (text,))
+        elif row[0] != text:
+            before = json.loads(row[0])
+            differs = sorted(key for key in {*before, *plan} if before.get(key) != json.loads(text).get(key))
+            shown = "; ".join(f"{key} {before.get(key)!r}, now {plan.get(key)!r}" for key in differs)
+            raise ConfigurationError(
+                f"{self.path} has the answers of another run: {shown}",
+                "give the same options to go on, another --out, or --restart to throw them away",
+            )
+
+    def done(self) -> set[str]:
+        """The prompts that have all their answers."""
+        return {row[0] for row in self._database.execute("SELECT item FROM answers")}
+
+    def read(self) -> set[str]:
+        """The prompts that have internals."""
+        return {row[0] for row in self._database.execute("SELECT item FROM internals")}
+
+    def errors(self) -> dict[str, str]:
+        """Why prompts have no answers, by prompt."""
+        return dict(self._database.execute("SELECT item, reason FROM errors ORDER BY item").fetchall())
+
+    def put(self, item: str, answers: Answers) -> None:
+        """Keep a prompt's answers; an error of it is forgotten."""
+        text = json.dumps(asdict(answers))
+        with self._database:
+            self._database.execute("INSERT INTO answers VALUES (?, ?)", (item, text))
+            self._database.execute("DELETE FROM errors WHERE item = ?", (item,))
+
+    def put_error(self, item: str, reason: str) -> None:
+        """Keep why a prompt has no answers."""
+        with self._database:
+            self._database.execute("INSERT OR REPLACE INTO errors VALUES (?, ?)", (item, reason))
+
+    def put_internals(self, rows: Mapping[str, Mapping[str, Any]]) -> None:
+        """Keep the internals of prompts, as rows of their file."""
+        with self._database:
+            given = [(item, json.dumps(dict(row))) for item, row in rows.items()]
+            self._database.executemany("INSERT OR REPLACE INTO internals VALUES (?, ?)", given)
+
+    def answers(self, item: str) -> Answers:
+        """The answers of a prompt that is done."""
+        (text,) = self._database.execute("SELECT answers FROM answers WHERE item = ?", (item,)).fetchone()
+        found = json.loads(text)
+        greedy = found["greedy"]
+        return Answers(tuple(map(_sampled, found["samples"])), None if greedy is None else _sampled(greedy))
+
+    def internals(self, item: str) -> dict[str, Any]:
+        """The internals of a prompt that was read."""
+        (text,) = self._database.execute("SELECT row FROM internals WHERE item = ?", (item,)).fetchone()
+        row: dict[str, Any] = json.loads(text)
+        return row
+
+
+@contextmanager
+def open_journal(path: Path, *, restart: bool = False) -> Iterator[Journal]:
+    """The journal at a path, made at its first use.
+
+    Args:
+        path: Of the file.
+        restart: Throw away what is in it.
+
+    Raises:
+        ConfigurationError: Another run has it open, or it cannot be used.
+    """
+    lock = FileLock(path.with_name(f"{path.name}.lock"))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise ConfigurationError(f"another run is at work on {path}", "wait for it, or give another --out") from error
+    try:
+        if restart:
+            remove_journal(path)
+        database = sqlite3.connect(path, timeout=60, check_same_thread=False)  # samplers call from their threads
+        try:
+            for table in _TABLES:
+                database.execute(table)
+            yield Journal(path, database)
+        finally:
+            database.close()
+    except sqlite3.Error as error:
+        raise ConfigurationError(
+            f"{path} cannot be used: {error}", "free the disk, or begin anew by --restart"
+        ) from error
+    finally:
+        lock.release()
+        path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
+
+
+def remove_journal(path: Path) -> None:
+    """When all is written elsewhere."""
+    for ending in ("", "-journal"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+
+
+def _sampled(found: dict[str, Any]) -> Sampled:
+    return Sampled(
+        **(
+            found
+            | {
+                "reasoning_ids": tuple(found["reasoning_ids"]),
+                "ids": None if found["ids"] is None else tuple(found["ids"]),
+            }
+        )
+    )

@@ -1,0 +1,96 @@
+"""From a finished journal to a submission folder: checked by the checks of submissions before it takes its name."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmark.generation.journal import Journal
+from benchmark.generation.run import Item, Plan
+from benchmark.internals.file import INTERNALS_FILE, Drawing, HowRead, internals_of, write_internals
+from benchmark.internals.read import Reader
+from datasets_build.files import whole_folder
+from datasets_build.schema import Suite
+from submissions.findings import Refused
+from submissions.schema import Manifest, Row
+from submissions.store import Submission, write_submission
+from submissions.validate import validate
+
+TOKENS_FILE = "tokens.parquet"
+_COLUMNS: list[tuple[str, pa.DataType]] = [
+    ("prompt_id", pa.string()),
+    ("mean_tokens", pa.float64()),  # drawn for an answer, reasoning and its end included
+    ("mean_reasoning_tokens", pa.float64()),  # of those, before the answer; null where not known
+]
+TOKENS = pa.schema(_COLUMNS)
+
+
+def write_output(
+    folder: Path, manifest: Manifest, suite: Suite, plan: Plan, journal: Journal, reader: Reader | None = None
+) -> Submission:
+    """Write the submission, what its answers took in tokens, and the internals where they were read.
+
+    Args:
+        folder: To be made.
+        manifest: Of the submission.
+        suite: That it answers.
+        plan: All of whose items are in the journal.
+        journal: With the answers.
+        reader: That read the internals; None: there are none.
+
+    Raises:
+        Refused: The answers do not pass the checks of a submission. The journal keeps them.
+    """
+    with whole_folder(folder) as made:
+        write_submission(made, manifest, rows_of(plan.items, journal))
+        report = validate(made, lambda name: suite)
+        if report.submission is None:
+            raise Refused(str(folder), report.findings)
+        _write_tokens(made / TOKENS_FILE, plan.items, journal)
+        if reader is not None:
+            how = how_read(reader, plan, report.submission.id)
+            rows = ((item.id, internals_of(journal.internals(item.id), how)) for item in plan.items)
+            write_internals(made / INTERNALS_FILE, how, rows)
+    found = report.submission
+    return Submission(folder, found.manifest, found.id, found.prompts)
+
+
+def rows_of(items: Sequence[Item], journal: Journal) -> Iterator[Row]:
+    """The rows of a submission, in the items' order."""
+    for number, item in enumerate(items, start=1):
+        samples = journal.answers(item.id).samples
+        reasons = tuple(sample.finish_reason for sample in samples)
+        yield Row(number, item.id, item.prompt.prompt, tuple(sample.text for sample in samples), reasons)
+
+
+def how_read(reader: Reader, plan: Plan, submission_id: str) -> HowRead:
+    """What internals that were read while sampling say of themselves."""
+    cut = reader.cut
+    return HowRead(
+        submission_id=submission_id,
+        k=plan.k,
+        model=reader.lm.signature,
+        blocks=reader.layers.blocks,
+        features=reader.layers.features,
+        original_layer=reader.layers.original,
+        average_layers=reader.layers.average,
+        tokens="sampled",
+        drawing=None if cut is None else Drawing(temperature=cut.temperature, top_k=cut.top_k, top_p=cut.top_p),
+        prompt=str(plan.asking),
+    )
+
+
+def _write_tokens(path: Path, items: Sequence[Item], journal: Journal) -> None:
+    rows = []
+    for item in items:
+        samples = journal.answers(item.id).samples
+        row: dict[str, object] = {"prompt_id": item.id}
+        for name, values in (
+            ("mean_tokens", [sample.tokens for sample in samples]),
+            ("mean_reasoning_tokens", [sample.reasoning_tokens for sample in samples]),
+        ):
+            known = [value for value in values if value is not None]
+            row[name] = sum(known) / len(known) if len(known) == len(values) else None
+        rows.append(row)
+    pq.write_table(pa.Table.from_pylist(rows, schema=TOKENS), path, compression="zstd")

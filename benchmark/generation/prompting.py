@@ -1,0 +1,122 @@
+"""From prompts to what a model is asked: NoveltyBench's four modes (arXiv:2504.05228, section 5.3), and chat templates.
+
+Only the prompt and the answers so far decide what is asked next, so that it can be found again later for any submission
+that says how it was made.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from benchmark.generation.sampler import Message
+from benchmark.models.hf_tokeniser import HFTokeniser
+from datasets_build.errors import ConfigurationError
+from datasets_build.schema import Prompt
+from submissions.schema import Manifest, Mode
+
+# NoveltyBench's words (its inference script): the system prompt of its mode, and what asks for another answer.
+NOVEL_SYSTEM_PROMPT = (
+    "You are a producer of unique answers, and you strive to tell each user a novel answer to their question."
+)
+ANOTHER = "Can you generate a different answer?"
+_PLACE = "{prompt}"
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How prompts are put to a model.
+
+    Attributes:
+        mode: *resample*: the prompt, K times. *paraphrase*: its i-th paraphrase for the i-th answer. *system-prompt*:
+            under a system prompt that asks for novel answers. *in-context*: one chat that grows with each answer.
+        system_prompt: Before every chat; None: none. The mode *system-prompt* has NoveltyBench's, unless one is given.
+        chat_template: Use the model's own. Else it reads `template`, and the model is no chat model.
+        template: With `{prompt}` in it, for models without a chat template.
+        thinking: For chat templates that know `enable_thinking`; None: as the template has it.
+
+    Raises:
+        ConfigurationError: What is asked for needs a chat and there is none, or the template has no `{prompt}`.
+    """
+
+    mode: Mode = "resample"
+    system_prompt: str | None = None
+    chat_template: bool = True
+    template: str = _PLACE
+    thinking: bool | None = None
+
+    def __post_init__(self) -> None:
+        if not self.chat_template and self.mode in ("system-prompt", "in-context"):
+            raise ConfigurationError(f"the mode {self.mode} is a chat", "use a chat model, with its chat template")
+        if not self.chat_template and (self.system_prompt is not None or self.thinking is not None):
+            raise ConfigurationError("a system prompt and thinking are of chats", "put it into --template")
+        if _PLACE not in self.template:
+            raise ConfigurationError(f"the template {self.template!r} has no place for the prompt", f"write {_PLACE}")
+
+    @property
+    def system(self) -> str | None:
+        """The system prompt that is sent."""
+        novel = NOVEL_SYSTEM_PROMPT if self.mode == "system-prompt" else None
+        return novel if self.system_prompt is None else self.system_prompt
+
+    def __str__(self) -> str:
+        """As internals record it."""
+        if not self.chat_template:
+            return f"template {self.template!r}"
+        thinking = "" if self.thinking is None else f", thinking {'on' if self.thinking else 'off'}"
+        return f"chat template{thinking}{'' if self.system is None else f', system prompt {self.system!r}'}"
+
+
+def asking_of(manifest: Manifest) -> Asking:
+    """How the prompts of a submission were put, as its manifest says; what it does not say is as by default."""
+    drawn = manifest.generation
+    made = Asking(mode=drawn.mode or "resample", system_prompt=drawn.system_prompt)
+    if drawn.chat_template is False:
+        made = replace(made, chat_template=False, template=drawn.prompt_template or _PLACE)
+    return made
+
+
+def messages(asking: Asking, prompt: Prompt, place: int, before: Sequence[str] = ()) -> tuple[Message, ...]:
+    """The chat that the answer at a place answers.
+
+    Args:
+        asking: How it is put.
+        prompt: With as many paraphrases as there are answers, in that mode.
+        place: From 0.
+        before: The answers before it; the mode *in-context* shows them.
+    """
+    made = [] if asking.system is None else [Message("system", asking.system)]
+    made.append(Message("user", prompt.paraphrases[place] if asking.mode == "paraphrase" else prompt.prompt))
+    if asking.mode == "in-context":
+        for answer in before[:place]:
+            made += [Message("assistant", answer), Message("user", ANOTHER)]
+    return tuple(made)
+
+
+def check_prompts(asking: Asking, prompts: Sequence[Prompt], k: int) -> None:
+    """Refuse what a mode cannot do with these prompts.
+
+    Raises:
+        ConfigurationError: Fewer paraphrases than answers are wanted.
+    """
+    if asking.mode != "paraphrase":
+        return
+    few = [prompt for prompt in prompts if len(prompt.paraphrases) < k]
+    if few:
+        raise ConfigurationError(
+            f"{len(few)} prompts have fewer than {k} paraphrases, {few[0].prompt_id} has {len(few[0].paraphrases)}",
+            "use another mode, a smaller --k, or a suite with paraphrases: noveltybench-curated has 10",
+        )
+
+
+def prompt_ids(tokeniser: HFTokeniser, asking: Asking, chat: Sequence[Message]) -> tuple[int, ...]:
+    """The tokens that a model of transformers answers.
+
+    Raises:
+        ConfigurationError: The model has no chat template, or one that does not take this chat.
+    """
+    if not asking.chat_template:
+        text = asking.template.replace(_PLACE, chat[-1].content)
+        (encoding,) = tokeniser.encode([text], begin=True)
+        return (*(() if tokeniser.bos is None else (tokeniser.bos,)), *encoding.ids.tolist())
+    options: dict[str, Any] = {} if asking.thinking is None else {"enable_thinking": asking.thinking}
+    return tokeniser.chat_ids([{"role": each.role, "content": each.content} for each in chat], options)

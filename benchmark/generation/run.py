@@ -1,0 +1,213 @@
+"""Sampling a whole plan, resumable: each prompt that has all its answers goes to the journal at once, and stays there.
+
+A prompt of which one answer failed has none: its error is kept, and the next run tries it again. The run goes on with
+the others.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from benchmark.generation.hf_sampler import HFSampler
+from benchmark.generation.journal import Answers, Journal
+from benchmark.generation.prompting import Asking, check_prompts, messages
+from benchmark.generation.sampler import Failed, Message, Outcome, Request, Sampled, Sampler, Settings, draw_seed
+from benchmark.internals.file import record
+from benchmark.internals.read import Asked, Reader
+from benchmark.models.hf_states import Response
+from datasets_build.errors import ConfigurationError
+from datasets_build.schema import Prompt
+
+_CHUNK = 8  # times what a sampler has at once: finished prompts of a chunk wait for nothing, its end is a pause
+_READ_AT_ONCE = 64  # prompts whose internals go to the journal together
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One set of answers that is wanted.
+
+    Attributes:
+        id: Its name, unique in a plan.
+        prompt: That is asked.
+        settings: How tokens are drawn.
+    """
+
+    id: str
+    prompt: Prompt
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be sampled.
+
+    Attributes:
+        items: In the order of the output.
+        asking: How prompts are put.
+        k: Answers for each.
+        seed: Of all draws. An item's answers depend on it and on the item alone.
+        greedy: Also one answer without chance for each, to the plain prompt.
+    """
+
+    items: tuple[Item, ...]
+    asking: Asking
+    k: int
+    seed: int
+    greedy: bool = False
+
+
+def sample_plan(plan: Plan, sampler: Sampler, journal: Journal, progress: Progress = lambda items: None) -> None:
+    """Sample every item that the journal has not; afterwards it has all answers, or errors.
+
+    Args:
+        plan: What is wanted.
+        sampler: Whom to ask.
+        journal: Begun for this plan.
+        progress: Called with the number of items done, those of earlier runs included.
+
+    Raises:
+        ConfigurationError: Some prompts can never be answered, or not in this mode. Nothing was sampled.
+        SamplerFault: It makes no sense to go on. What is done is in the journal.
+    """
+    done = journal.done()
+    waiting = [item for item in plan.items if item.id not in done]
+    check_prompts(plan.asking, [item.prompt for item in waiting], plan.k)
+    _check(plan, sampler, waiting)
+    count = len(plan.items) - len(waiting)
+    progress(count)
+
+    def finish(item: Item, outcomes: Sequence[Outcome]) -> None:
+        nonlocal count
+        _keep(journal, plan, item, outcomes)
+        count += 1
+        progress(count)
+
+    chat = plan.asking.mode == "in-context"
+    size = max(1, sampler.at_once * (1 if chat else _CHUNK) // (1 if chat else plan.k + plan.greedy))
+    for start in range(0, len(waiting), size):
+        part = waiting[start : start + size]
+        if chat:
+            _chats(plan, sampler, part, finish)
+        else:
+            _apart(plan, sampler, part, finish)
+
+
+def request_of(plan: Plan, item: Item, place: int, before: Sequence[str] = ()) -> Request:
+    """What is asked for one answer."""
+    return Request(
+        messages(plan.asking, item.prompt, place, before), item.settings, draw_seed(plan.seed, item.id, place)
+    )
+
+
+def greedy_request(plan: Plan, item: Item) -> Request:
+    """What is asked for the answer without chance: the prompt itself, whatever the mode."""
+    return Request(greedy_chat(plan.asking, item.prompt), replace(item.settings, temperature=0.0), 0)
+
+
+def greedy_chat(asking: Asking, prompt: Prompt) -> tuple[Message, ...]:
+    """The chat of the greedy answer."""
+    return messages(replace(asking, mode="resample", system_prompt=asking.system), prompt, 0)
+
+
+def _check(plan: Plan, sampler: Sampler, waiting: Sequence[Item]) -> None:
+    asked = [(item, request_of(plan, item, 0)) for item in waiting]
+    reasons = sampler.check([request for _, request in asked])
+    never = [(item, reason) for (item, _), reason in zip(asked, reasons, strict=True) if reason is not None]
+    if never:
+        item, reason = never[0]
+        raise ConfigurationError(
+            f"{len(never)} of {len(plan.items)} prompts can never be answered; {item.id}: {reason}",
+            "a smaller --max-tokens, or a model with a longer context",
+        )
+
+
+def _apart(plan: Plan, sampler: Sampler, items: Sequence[Item], finish: Callable[[Item, list[Outcome]], None]) -> None:
+    """Answers that do not depend on each other."""
+    requests = [request_of(plan, item, place) for item in items for place in range(plan.k)]
+    if plan.greedy:
+        requests += [greedy_request(plan, item) for item in items]
+    owners = [item for item in items for _ in range(plan.k)] + (list(items) if plan.greedy else [])
+    places = [place for _ in items for place in range(plan.k)] + [plan.k] * (len(requests) - plan.k * len(items))
+    found: dict[str, dict[int, Outcome]] = {item.id: {} for item in items}
+
+    def done(number: int, outcome: Outcome) -> None:
+        item = owners[number]
+        own = found[item.id]
+        own[places[number]] = outcome
+        if len(own) == plan.k + plan.greedy:
+            finish(item, [own[place] for place in range(len(own))])
+
+    sampler.sample(requests, done)
+
+
+def _chats(plan: Plan, sampler: Sampler, items: Sequence[Item], finish: Callable[[Item, list[Outcome]], None]) -> None:
+    """Chats that grow; each round has the next answer of every chat that has not failed."""
+    found: dict[str, list[Outcome]] = {item.id: [] for item in items}
+
+    def ask(requests: Sequence[tuple[Item, Request]]) -> None:
+        sampler.sample(
+            [request for _, request in requests],
+            lambda number, outcome: found[requests[number][0].id].append(outcome),
+        )
+
+    def alive() -> list[Item]:
+        return [item for item in items if not any(isinstance(each, Failed) for each in found[item.id])]
+
+    for place in range(plan.k):
+        texts = {item.id: [each.text for each in found[item.id] if isinstance(each, Sampled)] for item in items}
+        ask([(item, request_of(plan, item, place, texts[item.id])) for item in alive()])
+    if plan.greedy:
+        ask([(item, greedy_request(plan, item)) for item in alive()])
+    for item in items:
+        finish(item, found[item.id])
+
+
+def _keep(journal: Journal, plan: Plan, item: Item, outcomes: Sequence[Outcome]) -> None:
+    failures = [each.reason for each in outcomes if isinstance(each, Failed)]
+    if failures:
+        journal.put_error(item.id, failures[0])
+        return
+    samples = tuple(each for each in outcomes if isinstance(each, Sampled))
+    journal.put(item.id, Answers(samples[: plan.k], samples[plan.k] if plan.greedy else None))
+
+
+def read_plan(
+    plan: Plan, sampler: HFSampler, reader: Reader, journal: Journal, progress: Progress = lambda items: None
+) -> None:
+    """Read the internals of every item that has its answers and no internals yet, from the tokens that were drawn.
+
+    Raises:
+        OutOfMemory: One item's answers do not fit the device.
+    """
+    done, was_read = journal.done(), journal.read()
+    waiting = [item for item in plan.items if item.id in done and item.id not in was_read]
+    count = len(was_read)
+    progress(count)
+    for start in range(0, len(waiting), _READ_AT_ONCE):
+        part = waiting[start : start + _READ_AT_ONCE]
+        asked = [_asked(plan, sampler, item, journal.answers(item.id)) for item in part]
+        rows = {item.id: record(item.id, own) for item, own in zip(part, reader.read(asked), strict=True)}
+        journal.put_internals(rows)
+        count += len(part)
+        progress(count)
+
+
+def _asked(plan: Plan, sampler: HFSampler, item: Item, answers: Answers) -> Asked:
+    def response(request: Request, sample: Sampled) -> Response | None:
+        if not sample.ids:
+            return None
+        return Response((*sampler.prompt_ids(request), *sample.reasoning_ids), sample.ids, sample.content)
+
+    texts = [sample.text for sample in answers.samples]
+    greedy = answers.greedy
+    return Asked(
+        tuple(response(request_of(plan, item, place, texts), sample) for place, sample in enumerate(answers.samples)),
+        None if greedy is None else response(greedy_request(plan, item), greedy),
+    )
+
+
+def failures(journal: Journal) -> Iterator[tuple[str, int]]:
+    """Why items have no answers, and how many: the commonest first."""
+    reasons = list(journal.errors().values())
+    for reason in sorted(set(reasons), key=lambda each: (-reasons.count(each), each)):
+        yield reason, reasons.count(reason)

@@ -1,0 +1,127 @@
+"""Decoding tests of one's own: response sets drawn at many settings of one parameter, with the setting as their label.
+
+As decTest (Tevet & Berant 2021, arXiv:2004.02990, section 6.3), for any model and also for top-p and top-k, whose sets
+were never released. A metric of diversity should rise with the parameter: `divbench metaeval FILE.parquet`.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from benchmark.generation.journal import Journal
+from benchmark.generation.run import Item, Plan
+from benchmark.generation.sampler import Settings, draw_seed
+from benchmark.metaeval.set_files import write_sets
+from datasets_build.errors import ConfigurationError
+from datasets_build.schema import Prompt
+
+Parameter = Literal["temperature", "top_p", "top_k"]
+MAX_POINTS = 10_000
+_MEND = "such as temperature=0.2:1.2:100, top_p=0.1:1:50 or top_k=1:100:20: name=lowest:highest:points"
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Settings of one parameter, rising.
+
+    Attributes:
+        parameter: That is swept; the others stay.
+        values: Its settings. Of *top_k* whole numbers, spaced evenly on a logarithmic scale; of the others evenly.
+    """
+
+    parameter: Parameter
+    values: tuple[float, ...]
+
+
+def parse_sweep(text: str) -> Sweep:
+    """A sweep as it is written on the command line.
+
+    Raises:
+        ConfigurationError: It is none.
+
+    >>> parse_sweep("temperature=0.2:1.2:6").values
+    (0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
+    >>> parse_sweep("top_k=1:100:5").values
+    (1.0, 3.0, 10.0, 32.0, 100.0)
+    """
+    found = re.fullmatch(r"(temperature|top_p|top_k)=([0-9.]+):([0-9.]+):([0-9]+)", text)
+    try:
+        if found is None:
+            raise ValueError("it is not name=lowest:highest:points")
+        parameter: Any = found[1]
+        low, high, points = float(found[2]), float(found[3]), int(found[4])
+        if not (2 <= points <= MAX_POINTS and low < high):
+            raise ValueError(f"2 to {MAX_POINTS:,} points, the lowest below the highest")
+        if parameter == "top_p" and not 0 < low <= high <= 1:
+            raise ValueError("top_p is above 0 and at most 1")
+        if parameter == "top_k" and low < 1:
+            raise ValueError("top_k is at least 1")
+    except ValueError as error:
+        raise ConfigurationError(f"{text!r} is no sweep: {error}", _MEND) from error
+    if parameter == "top_k":
+        values = np.unique(np.round(np.geomspace(low, high, points)))
+    else:
+        values = np.round(np.linspace(low, high, points), 12)
+    return Sweep(parameter, tuple(values.tolist()))
+
+
+def sweep_items(contexts: Sequence[Prompt], sweep: Sweep, settings: Settings, sets: int, seed: int) -> tuple[Item, ...]:
+    """The sets that are wanted, in the order of their labels.
+
+    Each setting has as many sets as any other, or one more; each context likewise. Which context goes with which
+    setting is drawn.
+
+    Args:
+        contexts: To be answered.
+        sweep: The settings.
+        settings: Of all other parameters.
+        sets: How many.
+        seed: Of the order of the contexts.
+    """
+    points = np.arange(sets) * len(sweep.values) // sets
+    rounds = -(-sets // len(contexts))
+    dealt = np.concatenate(
+        [np.random.default_rng(draw_seed(seed, "contexts", n)).permutation(len(contexts)) for n in range(rounds)]
+    )[:sets]
+    dealt = np.random.default_rng(draw_seed(seed, "sets")).permutation(dealt)
+    return tuple(
+        Item(f"set-{number:05d}", contexts[context], with_value(settings, sweep.parameter, sweep.values[point]))
+        for number, (point, context) in enumerate(zip(points.tolist(), dealt.tolist(), strict=True))
+    )
+
+
+def with_value(settings: Settings, parameter: Parameter, value: float) -> Settings:
+    """The settings at a point of a sweep."""
+    if parameter == "top_k":
+        return replace(settings, top_k=int(value))
+    return replace(settings, temperature=value) if parameter == "temperature" else replace(settings, top_p=value)
+
+
+def write_sweep(path: Path, plan: Plan, sweep: Sweep, journal: Journal, sampler: str) -> None:
+    """Write the labelled sets of a finished plan.
+
+    Args:
+        path: Of the file.
+        plan: Of `sweep_items`.
+        sweep: That was made.
+        journal: With all answers.
+        sampler: Its signature.
+    """
+    rows = [
+        {
+            "set_id": item.id,
+            "context": item.prompt.prompt,
+            "responses": [sample.text for sample in journal.answers(item.id).samples],
+            "label": float(getattr(item.settings, sweep.parameter)),
+            "label_name": sweep.parameter,
+        }
+        for item in plan.items
+    ]
+    others = {k: v for k, v in asdict(plan.items[0].settings).items() if k != sweep.parameter}
+    about = {"model": sampler, "asked": str(plan.asking), "k": plan.k, "seed": plan.seed, "settings": others}
+    write_sets(path, rows, {b"divbench.sweep": json.dumps(about, sort_keys=True).encode()})

@@ -1,0 +1,75 @@
+"""Drawing tokens from logits: temperature, top-k, top-p, in that order, as transformers has them.
+
+Each row has a setting and a random number of its own. So the answer to a request is the same whatever is drawn beside
+it, in whatever batch; and a batch may hold all points of a sweep.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """What is left of some rows' distributions.
+
+    Attributes:
+        weights: float64 [rows, kept]; proportional to the probabilities, 0 for what was cut off.
+        tokens: int64 [rows, kept], their ids; None: all of the vocabulary, in its order.
+    """
+
+    weights: Any
+    tokens: Any | None
+
+
+def keep(logits: Any, temperature: Any, top_k: Any, top_p: Any) -> Kept:
+    """The distributions that tokens are drawn from.
+
+    Args:
+        logits: float32 [rows, vocabulary], finite or −inf.
+        temperature: [rows]; 0 leaves the most probable token alone.
+        top_k: int64 [rows]; keep that many, the size of the vocabulary for all.
+        top_p: [rows]; of those keep the fewest whose probabilities sum to at least this, at least one.
+    """
+    import torch
+
+    vocabulary = logits.shape[1]
+    greedy = temperature <= 0
+    scaled = logits / torch.where(greedy, 1.0, temperature)[:, None]
+    top_k = torch.where(greedy, 1, top_k)
+    most = int(top_k.max())
+    if most >= vocabulary and bool((top_p >= 1).all()) and not bool(greedy.any()):
+        return Kept(torch.softmax(scaled.double(), dim=-1), None)
+    values, tokens = scaled.topk(min(most, vocabulary), dim=-1)  # sorted, the greatest first
+    places = torch.arange(values.shape[1], device=values.device)
+    values = values.masked_fill(places >= top_k[:, None], -torch.inf)
+    weights = torch.softmax(values.double(), dim=-1)
+    before = weights.cumsum(-1) - weights
+    # What comes after enough was kept is cut off; the first never is.
+    weights = weights.masked_fill((before >= top_p[:, None]) & (places > 0) & (top_p < 1)[:, None], 0.0)
+    return Kept(weights, tokens)
+
+
+def draw(kept: Kept, uniform: Any) -> Any:
+    """A token of each row: where its random number falls in the cumulated weights.
+
+    Args:
+        kept: As `keep` gives it.
+        uniform: float64 [rows] in [0, 1).
+
+    Returns:
+        int64 [rows].
+    """
+    import torch
+
+    cumulated = kept.weights.cumsum(-1)
+    total = cumulated[:, -1:]
+    below = torch.nextafter(total, torch.zeros_like(total))  # a product that is rounded up would be past the last token
+    places = torch.searchsorted(cumulated, torch.minimum(uniform[:, None] * total, below), right=True)
+    if kept.tokens is None:
+        return places[:, 0]
+    return kept.tokens.gather(1, places)[:, 0]
+
+
+def log_largest(kept: Kept) -> Any:
+    """Ln of the largest probability of each row, float64 [rows]."""
+    return (kept.weights.amax(-1) / kept.weights.sum(-1)).log()

@@ -1,0 +1,72 @@
+"""`generate` of transformers, with nothing of a model's own defaults but what ends an answer."""
+
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from benchmark.models.hf_lm import HFCausalLM
+
+
+def end_ids(lm: HFCausalLM) -> tuple[int, ...]:
+    """The tokens that end an answer of the model: its tokeniser's EOS first, then others of its configuration."""
+    configured = lm.model.generation_config.eos_token_id
+    found = configured if isinstance(configured, list) else [configured]
+    return tuple(dict.fromkeys(each for each in (lm.tokeniser.eos, *found) if each is not None))
+
+
+def generate(
+    lm: HFCausalLM,
+    prompts: Sequence[Sequence[int]],
+    choose: Callable[[Any, Any], Any],
+    max_new_tokens: int,
+    stop: Sequence[str] = (),
+) -> list[list[int]]:
+    """The tokens that follow each prompt, to the end of the longest answer; what stands after an end means nothing.
+
+    Args:
+        lm: The model.
+        prompts: Tokens; padded on the left.
+        choose: From all tokens so far [rows, length] and raw logits [rows, vocabulary] to scores of which the greatest
+            is taken.
+        max_new_tokens: At most so many.
+        stop: Texts that end an answer, too.
+
+    Raises:
+        OutOfMemory: The batch does not fit.
+    """
+    import torch
+    from transformers import LogitsProcessorList
+
+    ends = end_ids(lm)
+    width, device = max(map(len, prompts)), lm.model.device
+    ids = torch.full((len(prompts), width), ends[0] if ends else 0, dtype=torch.int64)
+    mask = torch.zeros_like(ids)
+    for row, own in enumerate(prompts):
+        ids[row, width - len(own) :] = torch.tensor(own)
+        mask[row, width - len(own) :] = 1
+    stopping = {"stop_strings": list(stop), "tokenizer": lm.tokeniser.own} if stop else {}
+    with lm.telling_of_memory(), torch.inference_mode(), _plain_configuration(lm.model, ends, max_new_tokens):
+        made = lm.model.generate(
+            ids.to(device), attention_mask=mask.to(device), logits_processor=LogitsProcessorList([choose]), **stopping
+        )
+    rows: list[list[int]] = made[:, width:].cpu().tolist()
+    return rows
+
+
+@contextmanager
+def _plain_configuration(model: Any, ends: Sequence[int], max_new_tokens: int) -> Any:
+    """Without the model's own temperature, penalties and the like: what is asked for is what is done."""
+    from transformers import GenerationConfig
+
+    own = model.generation_config
+    model.generation_config = GenerationConfig(  # type: ignore[no-untyped-call]
+        do_sample=False,
+        max_new_tokens=max_new_tokens,
+        eos_token_id=list(ends) or None,
+        pad_token_id=ends[0] if ends else 0,
+        bos_token_id=own.bos_token_id,
+    )
+    try:
+        yield
+    finally:
+        model.generation_config = own

@@ -1,0 +1,193 @@
+"""What a model of transformers says of tokens that stand already: likelihoods and hidden states, by one pass.
+
+Teacher forcing: the model reads prompt and response together, which gives what it had when it drew the response token
+by token. What responses share, their prompt, is read once where the model allows. Nothing of the size of the vocabulary
+or of the hidden states leaves here.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.models.causal_lm import TokenSequence
+from benchmark.models.drawing import keep, log_largest
+from benchmark.models.head import logits_of
+from benchmark.models.hf_lm import HFCausalLM
+from benchmark.models.trie import build_trie
+
+Floats = NDArray[np.float64]
+_TILE_BYTES = {"cpu": 32 * 2**20, "cuda": 1 << 30}  # of logits at once
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Response:
+    """A response to be read.
+
+    Attributes:
+        prompt: Tokens before it, at least one.
+        ids: Its tokens, and what ended it.
+        content: How many of `ids` are the response; of these the states are kept.
+    """
+
+    prompt: tuple[int, ...]
+    ids: tuple[int, ...]
+    content: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What the tokens were drawn under; see `keep`."""
+
+    temperature: float
+    top_k: int | None
+    top_p: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """What the model says of one response.
+
+    Attributes:
+        log_likelihood: Σ ln p of its tokens, nats.
+        largest: Σ ln of the largest probability at each step, under the cut; None where that is not known.
+        normaliser: Σ logsumexp of the raw logits.
+        entropy: Σ of the entropy at each step, nats.
+        last: float64 [last layers, features]; the states of the last token of its content. Not finite without content.
+        mean: float64 [mean layers, features]; the mean over the tokens of its content. Likewise.
+    """
+
+    log_likelihood: float
+    largest: float | None
+    normaliser: float
+    entropy: float
+    last: Floats
+    mean: Floats
+
+
+def see(
+    lm: HFCausalLM,
+    responses: Sequence[Response],
+    last: Sequence[int] = (),
+    mean: Sequence[int] = (),
+    cut: Cut | None = None,
+) -> list[Seen]:
+    """What the model says of each response; all are read at once.
+
+    Args:
+        lm: The model.
+        responses: To whatever prompts.
+        last: Layers of which the last token's state is wanted: 0 the embeddings, l the output of block l, of the last
+            one after the final norm.
+        mean: Layers of which the tokens' mean state is wanted.
+        cut: What the tokens were drawn under.
+
+    Raises:
+        OutOfMemory: They do not fit together.
+    """
+    import torch
+
+    if not responses:
+        return []
+    sequences = [
+        TokenSequence(
+            np.array((*each.prompt, *each.ids), np.int64),
+            np.arange(len(each.prompt), len(each.prompt) + len(each.ids)),
+        )
+        for each in responses
+    ]
+    with lm.telling_of_memory(), torch.inference_mode():
+        read = _shared(lm, sequences, cut) if lm.shares else _apart(lm, sequences, cut)
+        return [_seen(sums, states, each, last, mean) for (sums, states), each in zip(read, responses, strict=True)]
+
+
+# Of one sequence: sums over its scored tokens [4], and of each layer the states of those tokens [scored, features].
+_Read = tuple[Any, list[Any]]
+
+
+def _shared(lm: HFCausalLM, sequences: Sequence[TokenSequence], cut: Cut | None) -> Iterator[_Read]:
+    import torch
+
+    trie = build_trie([sequence.ids for sequence in sequences])
+    made = lm.read_trie(trie, states=True)
+    final, layers = made.last_hidden_state[0], [layer[0] for layer in made.hidden_states]
+    device = final.device
+    parents = np.full(len(trie.ids), -1)
+    for path in trie.paths:
+        parents[path[1:]] = path[:-1]
+    places = [torch.from_numpy(path[s.scored]).to(device) for path, s in zip(trie.paths, sequences, strict=True)]
+    wanted: Any = torch.unique(torch.cat(places))
+    before = torch.from_numpy(parents).to(device)[wanted]
+    numbers = _token_numbers(lm, final, before, torch.from_numpy(trie.ids).to(device)[wanted], cut)
+    by_node = torch.full((len(trie.ids), 4), torch.nan, dtype=torch.float64, device=device)
+    by_node[wanted] = numbers
+    for nodes, sequence in zip(places, sequences, strict=True):
+        sums = by_node[nodes].sum(0)
+        if bool(torch.isfinite(sums[:3]).all()):
+            yield sums, [layer[nodes] for layer in layers]
+        else:  # attention carries NaN backwards, so one sequence can spoil what others share with it
+            yield from _apart(lm, [sequence], cut)
+
+
+def _apart(lm: HFCausalLM, sequences: Sequence[TokenSequence], cut: Cut | None) -> Iterator[_Read]:
+    """Each sequence whole; padded at the end, where nothing reads it."""
+    import torch
+
+    longest = max(len(sequence.ids) for sequence in sequences)
+    ids = np.stack([np.pad(s.ids, (0, longest - len(s.ids)), mode="edge") for s in sequences])
+    given = torch.from_numpy(ids).to(lm.model.device)
+    read = lm.body if lm.understands_head else lm.model
+    made = read(input_ids=given, use_cache=False, output_hidden_states=True)
+    final = made.last_hidden_state if lm.understands_head else made.logits
+    for row, sequence in enumerate(sequences):
+        places = torch.from_numpy(sequence.scored).to(given.device)
+        numbers = _token_numbers(lm, final[row], places - 1, given[row, places], cut)
+        yield numbers.sum(0), [layer[row, places] for layer in made.hidden_states]
+
+
+def _token_numbers(lm: HFCausalLM, final: Any, before: Any, targets: Any, cut: Cut | None) -> Any:
+    """Of each target after the state, or the logits, at `before`: float64 [targets, 4], in the order of `Seen`."""
+    import torch
+
+    vocabulary = len(lm.head.weight)
+    tile = max(1, _TILE_BYTES.get(final.device.type, _TILE_BYTES["cuda"]) // (8 * vocabulary))
+    made = [torch.empty((0, 4), dtype=torch.float64, device=final.device)]
+    for places, wanted in zip(before.split(tile), targets.split(tile), strict=True):
+        rows = final[places]
+        logits = logits_of(lm.head, rows) if lm.understands_head else rows.float()
+        normaliser = torch.logsumexp(logits.double(), dim=-1)
+        chosen = logits.gather(1, wanted[:, None])[:, 0].double() - normaliser
+        surprise = normaliser[:, None] - logits
+        entropy = torch.special.entr(torch.exp(-surprise)).sum(-1)
+        largest = torch.full_like(chosen, torch.nan) if cut is None else _largest(logits, cut)
+        made.append(torch.stack([chosen, largest, normaliser, entropy], dim=1))
+    return torch.cat(made)
+
+
+def _largest(logits: Any, cut: Cut) -> Any:
+    import torch
+
+    rows, vocabulary = logits.shape
+    every = {"device": logits.device}
+    temperature = torch.full((rows,), cut.temperature, dtype=torch.float32, **every)
+    top_k = torch.full((rows,), min(cut.top_k or vocabulary, vocabulary), dtype=torch.int64, **every)
+    top_p = torch.full((rows,), cut.top_p, dtype=torch.float64, **every)
+    return log_largest(keep(logits, temperature, top_k, top_p))
+
+
+def _seen(sums: Any, states: list[Any], response: Response, last: Sequence[int], mean: Sequence[int]) -> Seen:
+    log_likelihood, largest, normaliser, entropy = sums.tolist()
+    n = response.content
+    features = states[0].shape[-1]
+
+    def of(layers: Sequence[int], mean_of: bool) -> Floats:
+        if n == 0 or not layers:
+            return np.full((len(layers), features), np.nan)
+        kept = [states[layer][:n].double().mean(0) if mean_of else states[layer][n - 1].double() for layer in layers]
+        return np.stack([each.cpu().numpy() for each in kept])
+
+    return Seen(
+        log_likelihood, None if np.isnan(largest) else largest, normaliser, entropy, of(last, False), of(mean, True)
+    )
