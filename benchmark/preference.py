@@ -47,19 +47,24 @@ class Candidates:
     """The K responses to one prompt, and what is known of each.
 
     Attributes:
-        prompt: As the model was asked.
+        prompt_id: Of the prompt.
+        prompt: Its text.
         responses: [K].
         rewards: [K]; more is better, in the reward model's unit. None or NaN where there is none.
         diversities: [K]; more is more diverse, in the metric's unit. None or NaN where there is none.
+        why: Why rewards or diversities lack, in the words under which such prompts are counted; None where nothing
+            more is to be said than that they lack.
 
     Raises:
         ValueError: Different lengths, or an infinite number.
     """
 
+    prompt_id: str
     prompt: str
     responses: tuple[str, ...]
     rewards: tuple[float | None, ...]
     diversities: tuple[float | None, ...]
+    why: str | None = None
 
     def __post_init__(self) -> None:
         if not len(self.responses) == len(self.rewards) == len(self.diversities):
@@ -99,11 +104,12 @@ def pools(candidates: Candidates, rule: PoolRule) -> Pools:
     """The chosen and the rejected pool, neither of them empty.
 
     Raises:
-        NoPair: Fewer than two responses with reward and diversity, or all of them of one reward.
+        NoPair: Fewer than two responses with reward and diversity (for the reason in `why`, where there is one), or
+            all of them of one reward.
     """
     rewards = {place: reward for place, (reward, _) in candidates.known.items()}
     if len(rewards) < 2:
-        raise NoPair("fewer than two responses with reward and diversity")
+        raise NoPair(candidates.why or "fewer than two responses with reward and diversity")
     low, high = min(rewards.values()), max(rewards.values())
     if low == high:
         raise NoPair("all rewards equal")
@@ -146,11 +152,15 @@ class Provenance:
         metric: Names the measure of diversity.
         rule: Of the pools.
         seed: That the responses were sampled with; None where not known.
+        signature: All that the diversities depend on beside the texts, in one line; None where not known.
+        submission_id: Whose responses they are; None where they are of no submission.
     """
 
     metric: str
     rule: PoolRule
     seed: int | None = None
+    signature: str | None = None
+    submission_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +168,9 @@ class PreferencePairs:
     """What came of some prompts.
 
     Attributes:
-        rows: One dict for each pair, in the order of the prompts: `prompt`, `chosen`, `rejected` (texts, as trainers of
-            DPO read them) and `meta`. No NaN: what is not known is None, so each is one line of JSON Lines.
+        rows: One dict for each pair, in the order of the prompts: `prompt_id`, the texts `prompt`, `chosen` and
+            `rejected`, as trainers of DPO read them, and `meta`. No NaN: what is not known is None, so each is one line
+            of JSON Lines.
         skipped: How many prompts gave no pair, by reason.
     """
 
@@ -171,7 +182,7 @@ def preference_pairs(prompts: Iterable[Candidates], provenance: Provenance) -> P
     """A pair for each prompt that gives one.
 
     `meta` of a row holds `rewards` and `diversities` of all K responses, the places `chosen_index` and
-    `rejected_index`, `k`, `metric`, `rho`, `rule` and `seed`.
+    `rejected_index`, `k`, `metric`, `rho`, `rule`, `seed`, `signature` and `submission_id`.
     """
     rows, skipped = [], Counter[str]()
     for candidates in prompts:
@@ -182,6 +193,7 @@ def preference_pairs(prompts: Iterable[Candidates], provenance: Provenance) -> P
             continue
         rows.append(
             {
+                "prompt_id": candidates.prompt_id,
                 "prompt": candidates.prompt,
                 "chosen": candidates.responses[chosen],
                 "rejected": candidates.responses[rejected],
@@ -195,6 +207,8 @@ def preference_pairs(prompts: Iterable[Candidates], provenance: Provenance) -> P
                     "rho": provenance.rule.rho,
                     "rule": provenance.rule.by,
                     "seed": provenance.seed,
+                    "signature": provenance.signature,
+                    "submission_id": provenance.submission_id,
                 },
             }
         )
@@ -204,13 +218,14 @@ def preference_pairs(prompts: Iterable[Candidates], provenance: Provenance) -> P
 def response_rows(candidates: Candidates, metric: str) -> Iterator[dict[str, Any]]:
     """One dict for each response, with its diversity also over the range of its prompt.
 
-    The keys are `prompt`, `index`, `response`, `metric`, `reward`, `diversity` and `normalised_diversity` (`min_max`;
-    GSSBench's table A23). A number is None where there is none.
+    The keys are `prompt_id`, `prompt`, `index`, `response`, `metric`, `reward`, `diversity` and `normalised_diversity`
+    (`min_max`; GSSBench's table A23). A number is None where there is none.
     """
     values = np.array([np.nan if value is None else value for value in candidates.diversities], dtype=np.float64)
     shares = values if np.isnan(values).all() else min_max(values)
     for place, response in enumerate(candidates.responses):
         yield {
+            "prompt_id": candidates.prompt_id,
             "prompt": candidates.prompt,
             "index": place,
             "response": response,

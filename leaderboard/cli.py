@@ -33,14 +33,18 @@ Try it without any data: divbench demo
 COMMANDS: dict[str, tuple[str, str]] = {
     "data": ("datasets_build.commands", "app"),
     "submission": ("submissions.commands", "app"),
+    "generate": ("benchmark.generation.commands", "generate"),
+    "internals": ("benchmark.internals.commands", "internals"),
     "score": ("benchmark.commands", "score"),
     "metrics": ("benchmark.commands", "metrics"),
     "explain": ("leaderboard.explain.commands", "explain"),
     "classes": ("leaderboard.classes.commands", "classes"),
     "metaeval": ("leaderboard.metaeval.commands", "metaeval"),
     "heldout": ("leaderboard.metaeval.commands", "heldout"),
+    "gss": ("leaderboard.gss.commands", "gss"),
     "reproduce": ("benchmark.reproduce.commands", "reproduce"),
     "contrast": ("benchmark.contrast.commands", "contrast"),
+    "export": ("benchmark.exports.commands", "app"),
     "board": ("leaderboard.commands", "app"),
     "demo": ("leaderboard.commands", "demo"),
 }

@@ -11,6 +11,7 @@ from typing import Any
 from datasets_build.files import content_id
 from datasets_build.schema import Suite
 from submissions.findings import Findings
+from submissions.prompts import ID_MEND, MAX_PROMPTS_BYTES, OWN, SIZES_MEND, id_fault, text_fault
 from submissions.schema import GENERATIONS, Manifest, Problem, Reported, Row
 from submissions.store import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
 from submissions.texts import is_blank, is_placeholder
@@ -26,13 +27,18 @@ class Context:
 
     Attributes:
         manifest: None where it could not be read; checks that need it then say nothing.
-        suite: None where it is not known.
+        suite: None where it is not known, and of own prompts.
         rows: The number of rows that the file claims.
     """
 
     manifest: Manifest | None
     suite: Suite | None
     rows: int
+
+    @property
+    def own(self) -> bool:
+        """Whether the submission answers prompts of its own: then its rows must say all of them."""
+        return self.manifest is not None and self.manifest.suite == OWN
 
 
 @dataclass(slots=True)
@@ -42,6 +48,7 @@ class Tally:
     Attributes:
         keep_texts: Whether `texts` is filled.
         rows: How many, with those that could not be taken.
+        prompt_bytes: Of the prompts' texts in UTF-8.
         first_row: The row in which each prompt id stood first.
         same_responses: The row in which each list of responses stood first, by its digest.
         broken: The prompt ids of rows that could not be taken.
@@ -51,6 +58,7 @@ class Tally:
 
     keep_texts: bool = False
     rows: int = 0
+    prompt_bytes: int = 0
     first_row: dict[str, int] = field(default_factory=dict)
     same_responses: dict[str, int] = field(default_factory=dict)
     broken: set[str | None] = field(default_factory=set)
@@ -59,6 +67,7 @@ class Tally:
 
     def add(self, row: Row) -> None:
         """Remember one row, after the checks have seen it."""
+        self.prompt_bytes += len((row.prompt or "").encode())
         self.first_row.setdefault(row.prompt_id, row.number)
         if self.keep_texts:
             self.texts[row.prompt_id] = row.responses
@@ -114,7 +123,9 @@ def row_is_whole(number: int, raw: dict[str, Any], findings: Findings) -> bool:
 
 
 def prompt_known(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
-    """The prompt id is the suite's, and stands once."""
+    """The prompt id is the suite's, or one that may be given to an own prompt, and stands once."""
+    if context.own and (fault := id_fault(row.prompt_id)):
+        yield _problem("prompt_ids", GENERATIONS_FILE, row.number, "prompt_id", fault, ID_MEND)
     if context.suite is not None and row.prompt_id not in context.suite.by_id:
         message = f"{row.prompt_id!r} is no prompt id of {context.suite.name}"
         mend = f"its ids run from {context.suite.prompts[0].prompt_id} to {context.suite.prompts[-1].prompt_id}"
@@ -125,7 +136,12 @@ def prompt_known(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
 
 
 def prompts_all_there(context: Context, tally: Tally) -> Iterator[Problem]:
-    """Every prompt of the suite is answered."""
+    """Every prompt of the suite is answered; there are own prompts, and not too many."""
+    if context.own and context.rows == 0:
+        yield _problem("prompt_ids", GENERATIONS_FILE, None, "prompt_id", "there are no rows", "hand in one a prompt")
+    if context.own and tally.prompt_bytes > MAX_PROMPTS_BYTES:
+        message = f"{tally.prompt_bytes:,} bytes of prompts"
+        yield _problem("sizes", GENERATIONS_FILE, None, "prompt", message, SIZES_MEND)
     if context.suite is None or tally.rows < context.rows:
         return  # a file that broke off says nothing of the rest
     missing = [p.prompt_id for p in context.suite.prompts if p.prompt_id not in tally.first_row]
@@ -137,7 +153,9 @@ def prompts_all_there(context: Context, tally: Tally) -> Iterator[Problem]:
 
 
 def prompt_unchanged(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
-    """The prompt's text, where given, is the suite's to the letter."""
+    """The prompt's text, where given, is the suite's to the letter; that of an own prompt is given."""
+    if context.own and (fault := text_fault(row.prompt)):
+        yield _problem("prompt_text", GENERATIONS_FILE, row.number, "prompt", *fault)
     known = context.suite.by_id.get(row.prompt_id) if context.suite else None
     if known is not None and row.prompt is not None and row.prompt != known.prompt:
         place = next((i for i, (a, b) in enumerate(zip(row.prompt, known.prompt, strict=False)) if a != b), None)
@@ -262,8 +280,15 @@ def is_canonical(partition: tuple[int, ...]) -> bool:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("prompt_ids", "every prompt of the suite, each once, and no other", prompt_known, prompts_all_there),
-    Check("prompt_text", "the prompt's text, where given, is the suite's", prompt_unchanged),
+    Check(
+        "prompt_ids",
+        "every prompt of the suite, each once, and no other; ids of own prompts",
+        prompt_known,
+        prompts_all_there,
+    ),
+    Check(
+        "prompt_text", "the prompt's text, where given, is the suite's; of own prompts it is given", prompt_unchanged
+    ),
     Check("k", "the manifest's number of responses for each prompt", k_is_kept),
     Check("blanks", "blank responses (warning)", blanks),
     Check("placeholders", "[Blocked], [refused], [empty] and the like (warning)", placeholders),

@@ -6,7 +6,7 @@ In: paths. Out: plain values, and problems added to `Findings`. Nothing here rai
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -144,18 +144,33 @@ def read_manifest(path: Path, findings: Findings) -> Manifest | None:
     return None
 
 
-def open_parquet(path: Path, schema: pa.Schema, findings: Findings) -> pq.ParquetFile | None:
-    """A Parquet file of exactly this schema, or None with the reason among the findings. Only the footer is read."""
+def parquet_file(path: Path, findings: Findings) -> tuple[pq.ParquetFile, pa.Schema] | None:
+    """A Parquet file with its schema, or None with the reason among the findings. Only the footer is read."""
     if not openable(path, findings):
         return None
     try:
         file = pq.ParquetFile(path)
-        found = file.schema_arrow
+        return file, file.schema_arrow
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: a column's name
         first = str(error).splitlines()[0]
         message = f"not a whole Parquet file: {first}"
         findings.add(_error("parquet", path.name, None, message, "it may be cut off: write it again"))
         return None
+
+
+def few_rows(rows: int, name: str, findings: Findings) -> bool:
+    """Whether a file has no more rows than are taken."""
+    if rows > MAX_ROWS:
+        findings.add(_error("sizes", name, None, f"{rows:,} rows", f"at most {MAX_ROWS:,} are taken"))
+    return rows <= MAX_ROWS
+
+
+def open_parquet(path: Path, schema: pa.Schema, findings: Findings) -> pq.ParquetFile | None:
+    """A Parquet file of exactly this schema, or None with the reason among the findings. Only the footer is read."""
+    opened = parquet_file(path, findings)
+    if opened is None:
+        return None
+    file, found = opened
     good = True
     for field in schema:
         place = found.get_field_index(field.name)
@@ -169,11 +184,8 @@ def open_parquet(path: Path, schema: pa.Schema, findings: Findings) -> pq.Parque
     for name in sorted(set(found.names) - set(schema.names)):
         findings.add(Problem("schema", "error", path.name, None, name, "unknown column", "remove it"))
         good = False
-    if file.metadata.num_rows > MAX_ROWS:
-        mend = f"at most {MAX_ROWS:,} are taken"
-        findings.add(_error("sizes", path.name, None, f"{file.metadata.num_rows:,} rows", mend))
-        good = False
-    return file if good else None
+    few = few_rows(file.metadata.num_rows, path.name, findings)
+    return file if good and few else None
 
 
 def _same_type(found: pa.DataType, wanted: pa.DataType) -> bool:
@@ -186,21 +198,31 @@ def _same_type(found: pa.DataType, wanted: pa.DataType) -> bool:
     return bool(found == wanted)
 
 
-def parquet_rows(path: Path, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
+def parquet_rows(
+    path: Path, findings: Findings, columns: Sequence[str] | None = None, limit: int | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a Parquet file with their numbers, read by small batches, up to a limit of decoded bytes.
 
     A field that is not UTF-8 is a problem, and its row lacks it.
+
+    Args:
+        path: The file, opened by `open_parquet` or `parquet_file`.
+        findings: Takes the problems.
+        columns: To read, of texts, numbers, or lists of them; None: all.
+        limit: Of decoded bytes; None: `MAX_DECODED_BYTES`.
     """
     number = weight = 0
+    most = MAX_DECODED_BYTES if limit is None else limit
+    chosen = None if columns is None else list(columns)
     try:
         file = pq.ParquetFile(path)
         for group in range(file.num_row_groups):
-            weight += _weight(path, file.metadata, group)
-            if weight > MAX_DECODED_BYTES:
-                message = f"more than {MAX_DECODED_BYTES:,} bytes when decoded"
+            weight += _weight(path, file.metadata, group, chosen)
+            if weight > most:
+                message = f"more than {most:,} bytes when decoded"
                 findings.add(_error("sizes", path.name, number + 1, message, "hand in less, or in shorter responses"))
                 return
-            for batch in file.iter_batches(batch_size=ROWS_A_BATCH, row_groups=[group]):
+            for batch in file.iter_batches(batch_size=ROWS_A_BATCH, row_groups=[group], columns=chosen):
                 for row in _decoded(batch, number, path.name, findings):
                     number += 1
                     yield number, row
@@ -210,8 +232,8 @@ def parquet_rows(path: Path, findings: Findings) -> Iterator[tuple[int, dict[str
         findings.add(_error("parquet", path.name, number + 1, message, mend))
 
 
-def _weight(path: Path, metadata: pq.FileMetaData, group: int) -> int:
-    """The bytes that a row group takes when decoded, found without decoding it.
+def _weight(path: Path, metadata: pq.FileMetaData, group: int, columns: list[str] | None) -> int:
+    """The bytes that columns of a row group take when decoded, found without decoding it.
 
     A file of some kilobytes can hold one long string a million times, in one row even. So strings are read as their
     dictionary and the numbers of its entries, and only the lengths are added up. The footer is not asked: its sizes are
@@ -221,7 +243,7 @@ def _weight(path: Path, metadata: pq.FileMetaData, group: int) -> int:
     strings = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
     file = pq.ParquetFile(path, metadata=metadata, read_dictionary=strings)
     weight = 0
-    for column in file.read_row_group(group).columns:
+    for column in file.read_row_group(group, columns=columns).columns:
         for chunk in column.chunks:
             values: Any = pc.list_flatten(chunk) if hasattr(chunk, "offsets") else chunk
             if isinstance(values, pa.DictionaryArray):

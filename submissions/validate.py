@@ -2,7 +2,8 @@
 
 Opening the files comes first: `reading.py` finds what is no whole file of the right schema. Then `CHECKS` is the list:
 a check looks at one row, or, when all rows have passed by, at the `Tally` of them. Values that came with the rows,
-where there are any, are held against them last. To add a check: a function in `checks.py` and a line in `CHECKS`.
+where there are any, are held against them last. The suite of a submission to own prompts is made of its rows, once
+nothing refuses them. To add a check: a function in `checks.py` and a line in `CHECKS`.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from datasets_build.load import load_suite
 from datasets_build.schema import Suite
 from submissions.checks import CHECKS, Check, Context, Tally, row_is_whole
 from submissions.findings import Findings, Refused
+from submissions.prompts import OWN, own_suite
 from submissions.reading import open_parquet, parquet_rows, read_manifest
 from submissions.schema import GENERATIONS, REPORTED, Manifest, Problem, submission_id
 from submissions.store import (
@@ -40,7 +42,7 @@ class Report:
         findings: All problems.
         counts: Of the responses.
         manifest: Where it could be read.
-        suite: Where the manifest names one that is at hand.
+        suite: Where the manifest names one that is at hand; that of own prompts, where nothing refuses them.
         submission: Where nothing refuses it.
     """
 
@@ -63,7 +65,7 @@ def validate(
 
     Args:
         folder: With `manifest.json` and `generations.parquet`.
-        find_suite: Gives the suite that the manifest names.
+        find_suite: Gives the suite that the manifest names; it is not asked for *own*.
         checks: What to look for.
         numbers: The number of each row in the file that it was imported from, for messages; else that in the folder's.
         progress: Called with the number of rows done.
@@ -91,6 +93,8 @@ def validate(
     if report.manifest is not None and file is not None and not report.findings.refused():
         name = submission_id(report.manifest, digest.hex())
         report.submission = Submission(folder, report.manifest, name, tally.rows)
+        if report.manifest.suite == OWN:
+            report.suite = own_suite(report.submission.rows())
     return report
 
 
@@ -108,6 +112,8 @@ def open_submission(folder: Path, find_suite: FindSuite = load_suite) -> tuple[S
 
 
 def _suite(manifest: Manifest, find_suite: FindSuite, findings: Findings) -> Suite | None:
+    if manifest.suite == OWN:
+        return None
     try:
         return find_suite(manifest.suite)
     except UnknownSuite as error:

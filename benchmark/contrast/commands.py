@@ -1,21 +1,38 @@
 """`divbench contrast`."""
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import typer
 
 from datasets_build.console import JsonOption, err, out, print_json, progress
+from datasets_build.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from benchmark.contrast.labels import Labels, PromptScores
+
+    ReadLabels = Callable[[Sequence[str]], Labels]  # the labels of prompts that have these ids
 
 PromptSet = Literal["alpacaeval", "nbcurated"]
 Length = Literal["raw", "matched", "both"]
 Expected = Literal["greater", "two-sided"]
 Pairing = Literal["consecutive", "all"]
+# Options of one use alone, as their functions' arguments have them: to give one in the other use is a slip.
+_OF_SYSTEMS = ("length", "alternative", "pairs", "prompt_set")
+_OF_LABELS = ("label_column", "positive", "negative", "against", "results")
+_OF_SCORING = ("profile", "k", "cache", "results")
 
 
 def contrast(
+    context: typer.Context,
     systems: Annotated[
-        list[str], typer.Argument(help="Submission folders, or stages such as olmo_stages/base; two or more, in order.")
+        list[str],
+        typer.Argument(
+            help="Submission folders, or stages such as olmo_stages/base; two or more, in order. With --labels one: a "
+            "submission folder, or a result folder of divbench score."
+        ),
     ],
     profile: Annotated[
         str,
@@ -35,8 +52,31 @@ def contrast(
         Optional[int],  # noqa: UP045
         typer.Option(help="Use the first k responses of each prompt; else as many as every system has."),
     ] = None,
+    labels: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            help="Contrast groups of one system's prompts: a .csv, .jsonl or .parquet file with the columns prompt_id "
+            "and label (0 and 1, true and false, or words)."
+        ),
+    ] = None,
+    label_column: Annotated[str, typer.Option(help="Of --labels: the column that parts the prompts.")] = "label",
+    positive: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(help="Of --labels: a word that makes group 1; may be repeated."),
+    ] = None,
+    negative: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(help="Of --labels: a word that makes group 0; may be repeated; else all others."),
+    ] = None,
+    against: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(help="Of --labels: a column of numbers to correlate scores with; may be repeated."),
+    ] = None,
+    results: Annotated[
+        Path, typer.Option(help="Of --labels: the folder of results, where a submission is scored.")
+    ] = Path("results"),
     resamples: Annotated[int, typer.Option(min=100, help="Of the bootstrap over prompts.")] = 10_000,
-    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap, and of the folds of --labels.")] = 0,
     destination: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option("--out", help="Write a file, too: .md, .csv or .json."),
@@ -67,7 +107,25 @@ def contrast(
     Do two systems differ at all?
 
       divbench contrast subs/one subs/other --alternative two-sided --out table.md
+
+    With --labels: do the scores of *one* system tell two groups of its prompts apart? For each metric: both means,
+    Welch's t, Cohen's d, AUROC, and what a threshold on the score tells of prompts that it was not chosen on. Do
+    prompts that call for a question back have more room for answers, and longer reasoning, as in arXiv:2510.12699?
+
+      divbench contrast subs/rifts --labels rifts.csv --positive addressing --positive ambiguous
+
+      divbench contrast results/0123456789abcdef --labels rifts.csv --against reasoning_tokens --out groups.md
     """
+    if labels is not None:
+        from benchmark.contrast.label_files import read_labels
+
+        words = {"positive": positive or (), "negative": negative or (), "against": against or ()}
+        read = partial(read_labels, labels, label_column=label_column, **words)
+        _contrast_labels(
+            context, systems, read, profile, k, results, cache, mirror, resamples, seed, destination, json=json
+        )
+        return
+    _refuse_given(context, _OF_LABELS, "is of --labels alone")
     from benchmark.contrast.printing import print_study
     from benchmark.contrast.report import write_study, writer_of
     from benchmark.contrast.study import contrast_systems, texts_of
@@ -101,3 +159,93 @@ def contrast(
         print_json(study.as_json())
     else:
         print_study(study, out())
+
+
+def _contrast_labels(
+    context: typer.Context,
+    systems: list[str],
+    read: "ReadLabels",
+    profile: str,
+    k: int | None,
+    results: Path,
+    cache: Path | None,
+    mirror: Path | None,
+    resamples: int,
+    seed: int,
+    destination: Path | None,
+    *,
+    json: bool,
+) -> None:
+    """`--labels`: groups of one system's prompts."""
+    from benchmark.contrast.label_files import is_result, read_scores
+    from benchmark.contrast.label_printing import WRITERS, print_label_study, write_label_study
+    from benchmark.contrast.label_study import contrast_groups
+    from benchmark.contrast.report import ending_of
+
+    if len(systems) != 1:
+        raise ConfigurationError(f"--labels is of one system, and there are {len(systems)}", "name one")
+    _refuse_given(context, _OF_SYSTEMS, "is of several systems, not of --labels")
+    if destination is not None:
+        ending_of(destination, WRITERS)  # before the work, not after
+    folder = Path(systems[0])
+    if is_result(folder):
+        _refuse_given(context, _OF_SCORING, "is of scoring, and a result is scored already")
+        scores = read_scores(folder)
+        labels = read(scores.prompt_ids)
+    else:
+        scores, labels = _score(folder, read, profile, k, results, cache, mirror)
+    with progress() as bar:
+        task = bar.add_task("resampling prompts", total=resamples)
+        study = contrast_groups(
+            scores, labels, resamples=resamples, seed=seed, progress=lambda done: bar.advance(task, done)
+        )
+    if destination is not None:
+        write_label_study(study, destination)
+        err().print(f"written: {destination}", markup=False, soft_wrap=True)
+    if json:
+        print_json(study.as_json())
+    else:
+        print_label_study(study, out())
+
+
+def _score(
+    folder: Path,
+    read: "ReadLabels",
+    profile: str,
+    k: int | None,
+    results: Path,
+    cache: Path | None,
+    mirror: Path | None,
+) -> "tuple[PromptScores, Labels]":
+    """A submission's scores, computed or recognised, and its labels, read before that."""
+    from benchmark.contrast.label_files import read_scores
+    from benchmark.instruments import Instruments
+    from benchmark.profiles import find_profile
+    from benchmark.scorer import Options, score_submission
+    from benchmark.surprisal_cache import default_cache_path
+    from datasets_build.load import load_suite
+    from submissions.validate import open_submission
+
+    chosen = find_profile(profile)
+    submission, suite, _ = open_submission(folder, partial(load_suite, mirror=mirror))
+    labels = read([prompt.prompt_id for prompt in suite.prompts])
+    with progress() as bar:
+        task = bar.add_task(f"scoring {submission.manifest.name[:40]}", total=submission.prompts)
+        scored = score_submission(
+            submission,
+            suite,
+            Instruments(chosen, cache or default_cache_path()),
+            results,
+            Options(k=k),  # the bootstrap of means as `divbench score` has it, so that its result is recognised
+            progress=lambda prompts: bar.update(task, completed=prompts),
+        )
+    err().print(f"{'recognised' if scored.recognised else 'written'}: {scored.folder}", markup=False, soft_wrap=True)
+    return read_scores(scored.folder), labels
+
+
+def _refuse_given(context: typer.Context, names: tuple[str, ...], why: str) -> None:
+    """Refuse options that stand in the command line and would do nothing."""
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise ConfigurationError(f"--{name.replace('_', '-')} {why}", "leave it out")

@@ -3,9 +3,10 @@
 import csv
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from benchmark.contrast.printing import ABOUT, COLUMNS, cells, heading, pair
 from benchmark.contrast.study import Study
@@ -22,11 +23,20 @@ def writer_of(path: Path) -> Callable[[Study], str]:
     Raises:
         ConfigurationError: The ending is another, or the file cannot be written.
     """
-    if path.suffix not in WRITERS:
-        raise ConfigurationError(f"{path} ends neither of {', '.join(WRITERS)}", "choose one of these endings")
+    return WRITERS[ending_of(path, WRITERS)]
+
+
+def ending_of(path: Path, endings: Iterable[str]) -> str:
+    """The ending of a file that is to be written, one of these.
+
+    Raises:
+        ConfigurationError: The ending is another, or the file cannot be written.
+    """
+    if path.suffix not in endings:
+        raise ConfigurationError(f"{path} ends neither of {', '.join(endings)}", "choose one of these endings")
     if path.is_dir() or not path.parent.is_dir():
         raise ConfigurationError(f"{path} cannot be written", "name a file in a folder that is there")
-    return WRITERS[path.suffix]
+    return path.suffix
 
 
 def write_study(study: Study, path: Path) -> None:
@@ -42,15 +52,15 @@ def as_markdown(study: Study) -> str:
     """A table for each kind of texts."""
     lines = [f"{ABOUT} {study.resamples:,} resamples, seed {study.seed}; divbench {study.divbench}.", ""]
     for part in study.parts:
-        lines += [f"**{_inert(heading(study, part))}**", "", _row("metric", "pair", *COLUMNS)]
-        lines.append(_row("---", "---", *["---:"] * (len(COLUMNS) - 1), "---"))
+        lines += [f"**{inert(heading(study, part))}**", "", markdown_row("metric", "pair", *COLUMNS)]
+        lines.append(markdown_row("---", "---", *["---:"] * (len(COLUMNS) - 1), "---"))
         lines += [
-            _row(f"`{line.metric}` {ARROWS[line.direction]}", pair(contrast), *cells(contrast))
+            markdown_row(f"`{line.metric}` {ARROWS[line.direction]}", pair(contrast), *cells(contrast))
             for line in part.lines
             for contrast in line.contrasts
         ]
         lines.append("")
-    lines += ["Systems:", "", *(f"- {_inert(name)}: `{origin}`" for name, origin in study.systems.items())]
+    lines += ["Systems:", "", *(f"- {inert(name)}: `{origin}`" for name, origin in study.systems.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -70,8 +80,13 @@ def as_csv(study: Study) -> str:
         for line in part.lines
         for contrast in line.contrasts
     ]
+    return csv_text(list(records[0]), records)
+
+
+def csv_text(heads: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
+    """Records as CSV, with texts that a spreadsheet would run made inert."""
     file = io.StringIO()
-    rows = csv.DictWriter(file, list(records[0]), lineterminator="\n")
+    rows = csv.DictWriter(file, heads, lineterminator="\n")
     rows.writeheader()
     for record in records:
         rows.writerow({key: f"'{v}" if _runs(v) else v for key, v in record.items()})
@@ -86,11 +101,12 @@ def as_json_text(study: Study) -> str:
 WRITERS: dict[str, Callable[[Study], str]] = {".md": as_markdown, ".csv": as_csv, ".json": as_json_text}
 
 
-def _row(*texts: str) -> str:
-    return f"| {' | '.join(_inert(text) for text in texts)} |"
+def markdown_row(*texts: str) -> str:
+    """A row of a table in Markdown."""
+    return f"| {' | '.join(inert(text) for text in texts)} |"
 
 
-def _inert(text: str) -> str:
+def inert(text: str) -> str:
     """Strangers' text that neither breaks a table nor becomes HTML or a link."""
     for letter in "\\|<[*_" if not text.startswith("`") else "|":
         text = text.replace(letter, f"\\{letter}")

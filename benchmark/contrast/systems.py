@@ -109,8 +109,13 @@ def _submissions(folders: Sequence[Path], mirror: Path | None) -> Systems:
         opened.append(submission)
         suites.append(suite)
     if len({suite.revision for suite in suites}) > 1:
-        asked = ", ".join(sorted({suite.name for suite in suites}))
-        raise ConfigurationError(f"the submissions answer several suites: {asked}", "compare those of one suite")
+        asked = sorted({suite.name for suite in suites})
+        if len(asked) == 1:  # own prompts
+            what = "the submissions answer own prompts that differ in ids, texts or order"
+            raise ConfigurationError(what, "compare those that answer the same prompts")
+        raise ConfigurationError(
+            f"the submissions answer several suites: {', '.join(asked)}", "compare those of one suite"
+        )
     names = [submission.manifest.name for submission in opened]
     # Two submissions may bear one name: then their ids tell them apart.
     labels = [

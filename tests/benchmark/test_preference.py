@@ -25,11 +25,15 @@ from benchmark.preference import (
 Numbers = tuple[float | None, ...]
 
 
-def made(rewards: Numbers, diversities: Numbers | None = None, prompt: str = "Say something.") -> Candidates:
+def made(
+    rewards: Numbers,
+    diversities: Numbers | None = None,
+    prompt: str = "Say something.",
+    why: str | None = None,
+) -> Candidates:
     texts = tuple(f"answer {i}" for i in range(len(rewards)))
-    return Candidates(
-        prompt, texts, rewards, tuple(map(float, range(len(rewards)))) if diversities is None else diversities
-    )
+    given_diversities = tuple(map(float, range(len(rewards)))) if diversities is None else diversities
+    return Candidates(f"id of {prompt}", prompt, texts, rewards, given_diversities, why)
 
 
 some_numbers = st.lists(st.integers(-20, 20), min_size=2, max_size=9)
@@ -114,6 +118,7 @@ def test_rho_0_is_the_best_against_the_worst(given_candidates: Candidates) -> No
 def test_the_order_of_responses_does_not_matter(given_candidates: Candidates, rho: float, seed: int) -> None:
     order = np.random.default_rng(seed).permutation(len(given_candidates.responses)).tolist()
     shuffled = Candidates(
+        given_candidates.prompt_id,
         given_candidates.prompt,
         tuple(given_candidates.responses[i] for i in order),
         tuple(given_candidates.rewards[i] for i in order),
@@ -150,8 +155,10 @@ def test_a_border_is_in_the_pool_however_it_is_rounded() -> None:
         (made(()), "fewer than two responses with reward and diversity"),
         (made((1.0,)), "fewer than two responses with reward and diversity"),
         (made((1.0, None, 2), (1.0, 1, math.nan)), "fewer than two responses with reward and diversity"),
+        (made((None, 2.0), why="no rewards"), "no rewards"),
         (made((2.0, 2, 2)), "all rewards equal"),
-        (Candidates("p", ("same", "same"), (0.0, 1), (0.0, 1)), "chosen and rejected are the same text"),
+        (made((2.0, 2, 2), why="no rewards"), "all rewards equal"),
+        (Candidates("p", "P?", ("same", "same"), (0.0, 1), (0.0, 1)), "chosen and rejected are the same text"),
     ],
 )
 def test_what_gives_no_pair(given_candidates: Candidates, reason: str) -> None:
@@ -181,9 +188,9 @@ def test_what_is_refused() -> None:
         with pytest.raises(ValueError, match="rho"):
             PoolRule(rho)
     with pytest.raises(ValueError, match="as many"):
-        Candidates("p", ("a", "b"), (1.0,), (1.0, 2.0))
+        Candidates("p", "P?", ("a", "b"), (1.0,), (1.0, 2.0))
     with pytest.raises(ValueError, match="infinite"):
-        Candidates("p", ("a",), (math.inf,), (1.0,))
+        Candidates("p", "P?", ("a",), (math.inf,), (1.0,))
 
 
 def test_rows_and_what_was_skipped() -> None:
@@ -192,10 +199,13 @@ def test_rows_and_what_was_skipped() -> None:
         made((0.0, 9, 10), (0.1, 0.9, 0.2), prompt="second"),
         made((3.0, 3), prompt="third"),
         made((4.0, 4), prompt="fourth"),
+        made((4.0, 5), (None, None), prompt="fifth", why="fewer than three answers"),
     ]
-    found = preference_pairs(iter(prompts), Provenance("leave_one_out", PoolRule(0.3), seed=7))
+    about = Provenance("leave_one_out", PoolRule(0.3), seed=7, signature="leave_one_out|v:1", submission_id="abc")
+    found = preference_pairs(iter(prompts), about)
     assert found.rows == (
         {
+            "prompt_id": "id of second",
             "prompt": "second",
             "chosen": "answer 1",
             "rejected": "answer 0",
@@ -209,10 +219,16 @@ def test_rows_and_what_was_skipped() -> None:
                 "rho": 0.3,
                 "rule": "range",
                 "seed": 7,
+                "signature": "leave_one_out|v:1",
+                "submission_id": "abc",
             },
         },
     )
-    assert found.skipped == {"fewer than two responses with reward and diversity": 1, "all rewards equal": 2}
+    assert found.skipped == {
+        "fewer than two responses with reward and diversity": 1,
+        "all rewards equal": 2,
+        "fewer than three answers": 1,
+    }
 
 
 def test_rows_are_ready_for_json_lines() -> None:
@@ -232,6 +248,7 @@ def test_rows_are_ready_for_json_lines() -> None:
     assert table[2]["diversity"] is table[2]["normalised_diversity"] is None
     assert Counter(each["normalised_diversity"] for each in table)[1.0] == 1
     assert {each["metric"] for each in table} == {"x"}
+    assert {each["prompt_id"] for each in table} == {scored.prompt_id}
 
 
 def test_a_table_without_any_diversity() -> None:

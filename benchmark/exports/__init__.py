@@ -1,0 +1,1 @@
+"""`divbench export`: what comes of a submission for other programs to read."""

@@ -1,0 +1,181 @@
+"""`divbench export`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
+
+import typer
+
+from datasets_build.console import JsonOption, err, out, print_json, progress
+from datasets_build.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from benchmark.exports.diversities import Measure
+    from benchmark.preference import PoolRule
+    from submissions.store import Submission
+
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode="markdown", help="Write what other programs read: preference pairs."
+)
+
+# As in diversities.py and preference.py, which import numpy: this file is read for `--help`, too.
+DiversityName = Literal["looe", "nll", "embedding"]
+By = Literal["range", "percentile"]
+
+
+@app.command()
+def dpo(
+    folder: Annotated[Path, typer.Argument(help="The submission folder.")],
+    rewards: Annotated[
+        Path,
+        typer.Option(
+            help=".jsonl, .csv or .parquet: prompt_id, index (from 0), reward; or prompt_id, rewards (a list)."
+        ),
+    ],
+    diversity: Annotated[
+        DiversityName,
+        typer.Option(help="looe (leave-one-out EigenScore), nll (−ln p a token), embedding (from the mean embedding)."),
+    ],
+    destination: Annotated[Path, typer.Option("--out", help="The file of pairs to write: .jsonl.")],
+    rho: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(help="How far the pools reach, 0 … 1; else GSSBench's: looe 0.6, nll 0.3, embedding 0.6."),
+    ] = None,
+    rule: Annotated[
+        By, typer.Option(help="What rho is a share of: the range of a prompt's rewards, or the number of responses.")
+    ] = "range",
+    conversational: Annotated[
+        Optional[bool],  # noqa: UP045
+        typer.Option(
+            "--conversational/--standard",
+            help="Lists of messages, or texts; else as the manifest says that the model was asked.",
+        ),
+    ] = None,
+    responses: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            "--table", help="Write the reward and diversity of every response, too: .csv, .parquet or .jsonl."
+        ),
+    ] = None,
+    internals: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Of looe and nll: the submission's internals; else internals.parquet in its folder."),
+    ] = None,
+    profile: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Of embedding: the profile whose embedder is used; else offline."),
+    ] = None,
+    embedder: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            help="Of embedding: a sentence-transformers model, ORG/NAME@COMMIT or a folder; else the profile's."
+        ),
+    ] = None,
+    mirror: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Write preference pairs that favour diverse answers, for DPO training: DivPO, arXiv:2501.18101.
+
+    Of a prompt's responses those of high reward are the chosen pool, those of low reward the rejected pool; the pair is
+    the most diverse of the one and the least diverse of the other. By range, with rho = 0.3, chosen are rewards within
+    0.3 of the range below the best, rejected those within 0.3 of it above the worst.
+
+    The rewards are yours, from any reward model; no number is invented. A response without a reward, and one that is
+    blank or a placeholder, is in no pool; a prompt without a pair is counted with its reason.
+
+    OUT has one JSON object a line, as TRL's DPOTrainer and others read it: prompt, chosen, rejected; and prompt_id and
+    meta (all rewards and diversities of the prompt, the places of both responses, and how they were chosen).
+
+      divbench export dpo subs/mine --rewards rewards.jsonl --diversity looe --out pairs.jsonl --table looe.csv
+
+    Without the model that answered, by distances of sentence embeddings:
+
+      divbench export dpo subs/mine --rewards rewards.csv --diversity embedding --out pairs.jsonl
+    """
+    from functools import partial
+
+    from benchmark.exports.dpo import NO_REWARDS, Files, candidates_of, check_files, export_pairs, format_of
+    from benchmark.exports.printing import print_exported
+    from benchmark.exports.rewards import read_rewards
+    from benchmark.internals.file import INTERNALS_FILE
+    from datasets_build.load import load_suite
+    from submissions.store import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
+    from submissions.validate import open_submission
+
+    chosen_rule = _rule(diversity, rho, rule)
+    files = Files(destination, responses)
+    own = (MANIFEST_FILE, GENERATIONS_FILE, REPORTED_FILE, INTERNALS_FILE)
+    check_files(files, [rewards, internals, *(folder / name for name in own)])
+    submission, suite, report = open_submission(folder, partial(load_suite, mirror=mirror))
+    generation = submission.manifest.generation
+    pair_format = format_of(
+        generation, None if conversational is None else "conversational" if conversational else "standard"
+    )
+    rewarded = read_rewards(rewards, suite.by_id.keys(), generation.k)
+    measure = _measure(diversity, submission, internals, profile, embedder)
+    with progress() as bar:
+        task = bar.add_task("measuring diversity", total=submission.prompts)
+        candidates = candidates_of(
+            submission, suite, rewarded, measure, lambda prompts: bar.update(task, completed=prompts)
+        )
+    exported = export_pairs(submission, suite, candidates, measure, chosen_rule, pair_format, files)
+    if report.findings.count("warning"):
+        err().print(f"{report.findings.count('warning')} warnings: divbench submission validate {folder}", markup=False)
+    if generation.mode == "system-prompt" and generation.system_prompt is None:
+        err().print("warning: the manifest does not say which system prompt was used: the pairs lack it")
+    if lacking := exported.prompts - len(rewarded):
+        err().print(f"warning: {lacking} of {exported.prompts} prompts have {NO_REWARDS}")
+    if exported.unrewarded:
+        err().print(f"warning: {exported.unrewarded} responses to other prompts have no reward")
+    if json:
+        print_json(exported.as_json())
+    else:
+        print_exported(exported, out())
+
+
+def _rule(diversity: DiversityName, rho: float | None, by: By) -> "PoolRule":
+    from benchmark.exports.diversities import PUBLISHED_RHO
+    from benchmark.preference import PoolRule
+
+    try:
+        return PoolRule(PUBLISHED_RHO[diversity] if rho is None else rho, by)
+    except ValueError as error:
+        raise ConfigurationError(str(error), "such as 0.3") from error
+
+
+def _measure(
+    diversity: DiversityName,
+    submission: "Submission",
+    internals: Path | None,
+    profile: str | None,
+    embedder: str | None,
+) -> "Measure":
+    """The measure of diversity, its model loaded."""
+    from benchmark.exports.diversities import measure_embeddings, measure_internals
+    from benchmark.internals.file import INTERNALS_FILE, open_internals
+    from benchmark.models.embedder import SentenceTransformersEmbedder
+    from benchmark.profiles import find_profile, with_models
+
+    if diversity == "embedding":
+        if internals is not None:
+            raise ConfigurationError("--diversity embedding reads no internals", "leave --internals out")
+        chosen = with_models(find_profile(profile or "offline"), embedder=embedder).embedder
+        if chosen is None:
+            raise ConfigurationError(
+                f"the profile {profile} has no embedder", "take another, or name one by --embedder"
+            )
+        return measure_embeddings(SentenceTransformersEmbedder(chosen))
+    if profile is not None or embedder is not None:
+        raise ConfigurationError(
+            f"--diversity {diversity} reads no embeddings",
+            "leave --profile and --embedder out, or measure by embedding",
+        )
+    path = internals or submission.folder / INTERNALS_FILE
+    if not path.is_file():
+        raise ConfigurationError(
+            f"--diversity {diversity} reads the model's internals, and there is no file {path}",
+            f"make it: divbench internals {submission.folder} --model MODEL; or measure by --diversity embedding",
+        )
+    return measure_internals(diversity, open_internals(path, submission.id))

@@ -1,0 +1,299 @@
+"""A submission with rewards and diversities to the preference pairs that trainers of DPO read.
+
+preference.py chooses; here its candidates are gathered and its pairs written, in the two formats of preference data
+with explicit prompts that TRL documents (dataset formats, *preference*). *Standard*: `prompt`, `chosen` and `rejected`
+are texts; the prompt stands in the manifest's template where it has one, and an answer goes on right where it ends.
+*Conversational*: they are lists of messages; a system prompt is a message before the prompt. Rows have `prompt_id` and
+`meta`, too, which such trainers pass over.
+"""
+
+import csv
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmark.exports.diversities import Measure
+from benchmark.exports.rewards import Rewards
+from benchmark.preference import Candidates, PoolRule, PreferencePairs, Provenance, preference_pairs, response_rows
+from benchmark.schema import package_version
+from benchmark.sets import Missing
+from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.files import whole_file
+from datasets_build.schema import Suite
+from submissions.schema import Generation, Mode
+from submissions.store import Submission
+
+PairFormat = Literal["conversational", "standard"]
+_COLUMNS: "list[pa.Field[Any]]" = [
+    pa.field("prompt_id", pa.string(), nullable=False),
+    pa.field("prompt", pa.string(), nullable=False),
+    pa.field("index", pa.int64(), nullable=False),
+    pa.field("response", pa.string(), nullable=False),
+    pa.field("metric", pa.string(), nullable=False),
+    pa.field("reward", pa.float64()),
+    pa.field("diversity", pa.float64()),
+    pa.field("normalised_diversity", pa.float64()),
+]
+TABLE = pa.schema(_COLUMNS)
+NO_REWARDS = "no rewards"
+_TABLE_ENDINGS = (".csv", ".parquet", ".jsonl")
+_OTHER_PROMPTS: dict[Mode | None, str] = {
+    "in-context": "each response was drawn with those before it in view",
+    "paraphrase": "the responses answer paraphrases of the prompts",
+}
+_PROMPTS_AT_ONCE = 64
+_ROWS_A_GROUP = 1024
+_PLACE = "{prompt}"
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # a spreadsheet would run a cell of text that begins so
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where to write.
+
+    Attributes:
+        pairs: JSON Lines.
+        table: Of all responses, .csv, .parquet or .jsonl; None: not wanted.
+    """
+
+    pairs: Path
+    table: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written.
+
+    Attributes:
+        pairs: With what was skipped.
+        provenance: Of the pairs.
+        prompts: Of the submission.
+        unrewarded: Responses without a reward to prompts that have some.
+        format: Of the pairs.
+        files: That were written.
+    """
+
+    pairs: PreferencePairs
+    provenance: Provenance
+    prompts: int
+    unrewarded: int
+    format: PairFormat
+    files: Files
+
+    @property
+    def means(self) -> dict[str, dict[str, float]]:
+        """The mean reward and diversity over the chosen and over the rejected responses of all pairs."""
+        found = {}
+        for side in ("chosen", "rejected"):
+            of_side = {}
+            for name, column in (("reward", "rewards"), ("diversity", "diversities")):
+                values = [row["meta"][column][row["meta"][f"{side}_index"]] for row in self.pairs.rows]
+                of_side[name] = math.fsum(values) / len(values)
+            found[side] = of_side
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """As `--json` prints it."""
+        return {
+            "submission_id": self.provenance.submission_id,
+            "prompts": self.prompts,
+            "pairs": len(self.pairs.rows),
+            "skipped": dict(self.pairs.skipped),
+            "responses_without_reward": self.unrewarded,
+            "metric": self.provenance.metric,
+            "signature": self.provenance.signature,
+            "rho": self.provenance.rule.rho,
+            "rule": self.provenance.rule.by,
+            "seed": self.provenance.seed,
+            "format": self.format,
+            "means": self.means,
+            "files": {
+                "pairs": str(self.files.pairs),
+                "table": None if self.files.table is None else str(self.files.table),
+            },
+        }
+
+
+def format_of(generation: Generation, wanted: PairFormat | None = None) -> PairFormat:
+    """The format of a submission's pairs: as wanted, else as the model was asked.
+
+    Where the manifest does not say whether there was a chat template, a system prompt says that there was a chat.
+
+    Raises:
+        InputError: The responses do not answer the prompts that pairs would have, or the manifest's template has no
+            place for a prompt.
+        ConfigurationError: A system prompt, and the format has no place for it.
+    """
+    if generation.mode in _OTHER_PROMPTS:
+        raise InputError(
+            f"{_OTHER_PROMPTS[generation.mode]} (generation.mode is {generation.mode}): a pair is two to one prompt",
+            "export a submission whose mode is resample or system-prompt",
+        )
+    in_chat = generation.chat_template or (generation.chat_template is None and generation.system_prompt is not None)
+    chosen: PairFormat = wanted or ("conversational" if in_chat else "standard")
+    if chosen == "standard" and generation.system_prompt is not None:
+        raise ConfigurationError(
+            "the manifest has a system prompt, and a standard pair has no place for it", "take --conversational"
+        )
+    if chosen == "standard" and _PLACE not in (generation.prompt_template or _PLACE):
+        raise InputError(f"the manifest's generation.prompt_template has no {_PLACE}", "take --conversational")
+    return chosen
+
+
+def formatted(row: Mapping[str, Any], pair_format: PairFormat, generation: Generation) -> dict[str, Any]:
+    """A row of `PreferencePairs` as trainers read it, its other fields as they are."""
+    if pair_format == "standard":
+        template = generation.prompt_template or _PLACE
+        return {**row, "prompt": template.replace(_PLACE, row["prompt"])}
+    system = [] if generation.system_prompt is None else [_message("system", generation.system_prompt)]
+    return {
+        **row,
+        "prompt": [*system, _message("user", row["prompt"])],
+        "chosen": [_message("assistant", row["chosen"])],
+        "rejected": [_message("assistant", row["rejected"])],
+    }
+
+
+def _message(role: str, content: str) -> dict[str, str]:
+    return {"role": role, "content": content}
+
+
+def candidates_of(
+    submission: Submission,
+    suite: Suite,
+    rewards: Rewards,
+    measure: Measure,
+    progress: Callable[[int], None] = lambda prompts: None,
+) -> list[Candidates]:
+    """The responses of each prompt with what is known of them, in the suite's order.
+
+    A prompt without rewards, and one whose responses have no diversity for a reason of the measure, say so in `why`.
+
+    Args:
+        submission: Checked.
+        suite: That it answers.
+        rewards: Of its responses.
+        measure: Of diversity.
+        progress: Called with the number of prompts done.
+
+    Raises:
+        InputError: As the measure.
+    """
+    rows = sorted(submission.rows(), key=lambda row: suite.position[row.prompt_id])
+    made: list[Candidates] = []
+    for start in range(0, len(rows), _PROMPTS_AT_ONCE):
+        shard = rows[start : start + _PROMPTS_AT_ONCE]
+        for row, found in zip(shard, measure.of(shard), strict=True):
+            nothing = (None,) * len(row.responses)
+            reason = found.reason if isinstance(found, Missing) else None
+            made.append(
+                Candidates(
+                    prompt_id=row.prompt_id,
+                    prompt=suite.by_id[row.prompt_id].prompt,
+                    responses=row.responses,
+                    rewards=rewards.get(row.prompt_id, nothing),
+                    diversities=nothing if isinstance(found, Missing) else found,
+                    why=reason if row.prompt_id in rewards else NO_REWARDS,
+                )
+            )
+        progress(len(made))
+    return made
+
+
+def export_pairs(
+    submission: Submission,
+    suite: Suite,
+    candidates: Sequence[Candidates],
+    measure: Measure,
+    rule: PoolRule,
+    pair_format: PairFormat,
+    files: Files,
+) -> Exported:
+    """Choose the pairs and write the files, each whole or not at all; the same input gives the same bytes.
+
+    Args:
+        submission: Whose responses they are.
+        suite: That it answers.
+        candidates: Of `candidates_of`.
+        measure: Their diversities'.
+        rule: Of the pools.
+        pair_format: As `format_of` has it.
+        files: Where to write; checked by `check_files`.
+
+    Raises:
+        InputError: No prompt gives a pair; nothing is written.
+    """
+    generation = submission.manifest.generation
+    signature = f"{measure.signature}|data:{suite.name}@{suite.revision}|k:{generation.k}|divbench:{package_version()}"
+    provenance = Provenance(measure.name, rule, generation.seed, signature, submission.id)
+    pairs = preference_pairs(candidates, provenance)
+    if not pairs.rows:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in pairs.skipped.items())
+        raise InputError(f"no prompt gives a pair, and nothing is written: {reasons}")
+    if files.table is not None:
+        write_table(files.table, candidates, measure.name)
+    with whole_file(files.pairs) as temporary, _text(temporary) as file:
+        _write_lines(file, (formatted(row, pair_format, generation) for row in pairs.rows))
+    rewarded = [each.rewards for each in candidates if any(reward is not None for reward in each.rewards)]
+    unrewarded = sum(rewards.count(None) for rewards in rewarded)
+    return Exported(pairs, provenance, len(candidates), unrewarded, pair_format, files)
+
+
+def write_table(path: Path, candidates: Iterable[Candidates], metric: str) -> None:
+    """Write `response_rows` of all prompts: .csv, .parquet or .jsonl.
+
+    In CSV a text that a spreadsheet would run has a ' before it, as in all CSV files of this package; the others have
+    every text as it is.
+    """
+    rows = (row for each in candidates for row in response_rows(each, metric))
+    with whole_file(path) as temporary:
+        if path.suffix == ".parquet":
+            with pq.ParquetWriter(temporary, TABLE, compression="zstd") as writer:
+                while group := list(islice(rows, _ROWS_A_GROUP)):
+                    writer.write_table(pa.Table.from_pylist(group, schema=TABLE))
+            return
+        with _text(temporary) as file:
+            if path.suffix == ".jsonl":
+                _write_lines(file, rows)
+                return
+            lines = csv.DictWriter(file, TABLE.names, lineterminator="\n")
+            lines.writeheader()
+            lines.writerows({key: f"'{value}" if _runs(value) else value for key, value in row.items()} for row in rows)
+
+
+def check_files(files: Files, inputs: Iterable[Path | None]) -> None:
+    """Whether the files can be written: known endings, folders that are there, nothing that is read.
+
+    Raises:
+        ConfigurationError: They cannot.
+    """
+    wanted = [(files.pairs, (".jsonl",)), *([] if files.table is None else [(files.table, _TABLE_ENDINGS)])]
+    taken = [path.resolve() for path in inputs if path is not None]
+    for path, endings in wanted:
+        if path.suffix not in endings:
+            raise ConfigurationError(f"{path} does not end in {' or '.join(endings)}", "choose such an ending")
+        if not path.parent.is_dir():
+            raise ConfigurationError(f"there is no folder {path.parent} for {path.name}", "make it, or name another")
+        if path.is_dir() or path.resolve() in taken:
+            raise ConfigurationError(f"{path} is a folder, or a file that is read or written besides", "name another")
+        taken.append(path.resolve())
+
+
+def _text(path: Path) -> TextIO:
+    return path.open("w", encoding="utf-8", newline="\n")
+
+
+def _write_lines(file: TextIO, rows: Iterator[dict[str, Any]]) -> None:
+    for row in rows:
+        file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _runs(value: object) -> bool:
+    return isinstance(value, str) and value.startswith(_FORMULA)

@@ -1,0 +1,209 @@
+"""Rewards of a submission's responses, from a file of somebody's own: JSON Lines, CSV or Parquet.
+
+A row is one response (`prompt_id`, `index` from 0, `reward`) or one prompt (`prompt_id`, `rewards`: a list of one
+number a response; in CSV that list is written as JSON). Other columns are passed over. Null, and in CSV an empty cell,
+says that there is no reward; what is not there is never invented.
+"""
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from submissions.findings import Findings, Refused
+from submissions.reading import few_rows, parquet_file, parquet_rows, strict_json
+from submissions.schema import Problem
+from submissions.tables import MAX_KEPT_BYTES, Table, lacks, read_table
+
+COLUMNS = ("prompt_id", "index", "reward", "rewards")
+_QUOTED = 40  # letters of a wrong value that a message shows
+_NUMBER_MEND = "write a finite number, or null where there is no reward"
+Rewards = Mapping[str, tuple[float | None, ...]]
+"""By prompt id, of each of its responses; prompts without any reward are not there."""
+
+
+def read_rewards(path: Path, prompt_ids: Collection[str], k: int) -> Rewards:
+    """The rewards in a file.
+
+    Args:
+        path: Ends in .jsonl, .csv or .parquet.
+        prompt_ids: All that may stand there.
+        k: Responses a prompt.
+
+    Raises:
+        Refused: The file cannot be read or has not these columns, a prompt id is not known, an index is not below k, a
+            response stands twice, a reward is no finite number, a prompt has not k rewards, or no response has one. All
+            that is wrong is told at once.
+    """
+    findings = Findings()
+    table = _of_parquet(path, findings) if path.suffix == ".parquet" else read_table(path, COLUMNS, findings)
+    found: dict[str, tuple[float | None, ...]] = {}
+    if table is not None and _has_its_columns(table, findings):
+        file = _File(table, frozenset(prompt_ids), k, findings)
+        made = _by_prompt(file) if "rewards" in table.columns else _by_response(file)
+        found = {name: tuple(values) for name, values in made.items() if any(value is not None for value in values)}
+        if not found and not findings.refused():
+            message = "no response has a reward"
+            findings.add(
+                Problem("rewards", "error", path.name, None, "", message, "write one row a response or prompt")
+            )
+    if findings.refused():
+        raise Refused(str(path), findings)
+    return found
+
+
+class _File:
+    """A table, what its rows may say, and where the problems go."""
+
+    def __init__(self, table: Table, prompt_ids: frozenset[str], k: int, findings: Findings) -> None:
+        self.table = table
+        self.prompt_ids = prompt_ids
+        self.k = k
+        self.findings = findings
+        self.is_csv = table.name.endswith(".csv")
+
+    def problem(self, number: int, field: str, message: str, mend: str) -> None:
+        check = "prompt_ids" if field == "prompt_id" else "rewards"
+        self.findings.add(Problem(check, "error", self.table.name, number, field, message, mend))
+
+    def named(self) -> Iterator[tuple[int, str | None, dict[str, Any]]]:
+        """The rows with their numbers and prompt ids; None for one that is not known, which is told."""
+        for number, row in self.table.rows:
+            name = row.get("prompt_id")
+            if isinstance(name, int) and not isinstance(name, bool):
+                name = str(name)
+            if not isinstance(name, str) or name not in self.prompt_ids:
+                message = f"{_quoted(name)} is no prompt id of the submission"
+                self.problem(number, "prompt_id", message, "take the ids that stand in its generations")
+                name = None
+            yield number, name, _parsed(row) if self.is_csv else row
+
+    def reward(self, number: int, field: str, value: Any) -> float | None:
+        """A reward; None where there is none, or none that is right, which is told."""
+        if value is None:
+            return None
+        try:
+            finite = not isinstance(value, bool | str) and math.isfinite(value)
+        except (TypeError, OverflowError):  # no number, or a whole one that no float holds
+            finite = False
+        if not finite:
+            self.problem(number, field, f"{_quoted(value)}, wanted a finite number", _NUMBER_MEND)
+        return float(value) if finite else None
+
+
+def _by_response(file: _File) -> dict[str, list[float | None]]:
+    made: dict[str, list[float | None]] = {}
+    first: dict[tuple[str, int], int] = {}
+    for number, name, row in file.named():
+        if "reward" not in row:
+            file.problem(number, "reward", "the field is missing", _NUMBER_MEND)
+        reward = file.reward(number, "reward", row.get("reward"))
+        place = row.get("index")
+        if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < file.k:
+            message = f"{_quoted(place)}, wanted a whole number in 0 … {file.k - 1}"
+            file.problem(number, "index", message, "count the responses of a prompt from 0")
+        elif name is not None and (before := first.setdefault((name, place), number)) != number:
+            message = f"response {place} of {name!r} stands already in row {before}"
+            file.problem(number, "index", message, "one row for each response")
+        elif name is not None:
+            made.setdefault(name, [None] * file.k)[place] = reward
+    return made
+
+
+def _by_prompt(file: _File) -> dict[str, list[float | None]]:
+    made: dict[str, list[float | None]] = {}
+    first: dict[str, int] = {}
+    for number, name, row in file.named():
+        if name is not None and (before := first.setdefault(name, number)) != number:
+            file.problem(number, "prompt_id", f"{name!r} stands already in row {before}", "one row for each prompt")
+        values = row.get("rewards")
+        if "rewards" not in row:
+            file.problem(number, "rewards", "the field is missing", "write a list, or null where there are none")
+        elif values is not None and not isinstance(values, list):
+            message = f"{_quoted(values)}, wanted a list of numbers"
+            file.problem(number, "rewards", message, "write a list such as [0.5, 1.25, null]")
+        elif values is not None:
+            if len(values) != file.k:
+                message = f"{len(values)} rewards for {file.k} responses"
+                file.problem(number, "rewards", message, "one a response, null where there is none")
+            rewards = [file.reward(number, f"rewards[{place}]", value) for place, value in enumerate(values)]
+            if name is not None:
+                made[name] = rewards
+    return made
+
+
+def _quoted(value: Any) -> str:
+    text = "null" if value is None else repr(value)
+    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…"
+
+
+def _has_its_columns(table: Table, findings: Findings) -> bool:
+    if {"reward", "rewards"} <= set(table.columns):
+        message, mend = "there are both reward and rewards", "a row is one response or one prompt: keep one of them"
+        findings.add(Problem("schema", "error", table.name, None, "rewards", message, mend))
+        return False
+    if not table.columns and findings.refused():  # nothing could be read, and why is told
+        return False
+    wanted = ("prompt_id", "rewards") if "rewards" in table.columns else ("prompt_id", "index", "reward")
+    return not [column for column in wanted if lacks(table, column, findings)]
+
+
+def _parsed(row: Mapping[str, str]) -> dict[str, Any]:
+    """What the cells of a CSV row say; one that says nothing sensible stays the text that it is."""
+    made: dict[str, Any] = {}
+    for column, cell in row.items():
+        made[column] = cell
+        if column == "index" and cell.isascii() and cell.isdecimal() and len(cell) < 10:
+            made[column] = int(cell)
+        elif column in ("reward", "rewards"):
+            made[column] = None if cell == "" else _value(cell, column)
+    return made
+
+
+def _value(cell: str, column: str) -> Any:
+    try:
+        return float(cell) if column == "reward" and "_" not in cell else strict_json(cell)
+    except (ValueError, RecursionError):
+        return cell
+
+
+def _of_parquet(path: Path, findings: Findings) -> Table | None:
+    """As `read_table`, which takes no lists of numbers."""
+    opened = parquet_file(path, findings)
+    if opened is None:
+        return None
+    file, schema = opened
+    good = few_rows(file.metadata.num_rows, path.name, findings)
+    for name in COLUMNS:
+        # pyarrow takes a column `a.b` for a part of `a`, and reads it, too.
+        alike = [field for field in schema if field.name == name or field.name.startswith(f"{name}.")]
+        if len(alike) > 1:
+            message = f"{len(alike)} columns have this name or begin with it and a dot"
+            findings.add(Problem("schema", "error", path.name, None, name, message, "rename the others"))
+            good = False
+        for field in alike:
+            if not _is_fit(field.type, name):
+                wanted = {"prompt_id": "texts", "index": "whole numbers", "reward": "numbers"}
+                message = f"type {field.type}, wanted {wanted.get(name, 'lists of numbers')}"
+                findings.add(Problem("schema", "error", path.name, None, field.name, message, "write that type"))
+                good = False
+    if not good:
+        return None
+    there = [name for name in COLUMNS if name in schema.names]
+    rows = tuple(parquet_rows(path, findings, there, MAX_KEPT_BYTES)) if there else ()
+    return Table(path.name, tuple(schema.names), rows)
+
+
+def _is_fit(kind: pa.DataType, column: str) -> bool:
+    if pa.types.is_null(kind):
+        return True
+    if column == "rewards":
+        if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+            return False
+        return _is_fit(getattr(kind, "value_type"), "reward")  # noqa: B009 - untyped in the stubs
+    if column == "prompt_id":
+        own = getattr(kind, "value_type") if pa.types.is_dictionary(kind) else kind  # noqa: B009
+        return pa.types.is_string(own) or pa.types.is_large_string(own) or pa.types.is_integer(own)
+    return pa.types.is_integer(kind) or (column == "reward" and pa.types.is_floating(kind))
