@@ -33,7 +33,7 @@ def body_of(model: str, request: Request, without: frozenset[str]) -> dict[str, 
         "temperature": settings.temperature,
         "max_completion_tokens" if "max_tokens" in without else "max_tokens": settings.max_tokens,
     }
-    if settings.top_p != 1.0:
+    if "top_p" not in without:  # said even where it is 1: some servers have another default
         body["top_p"] = settings.top_p
     if settings.top_k is not None:
         body["top_k"] = settings.top_k

@@ -10,7 +10,7 @@ import numpy as np
 from benchmark.generation.prompting import Asking, prompt_ids
 from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, SamplerFault
 from benchmark.models.causal_lm import OutOfMemory
-from benchmark.models.drawing import draw, keep
+from benchmark.models.drawing import draw_tokens
 from benchmark.models.hf_generate import end_ids, generate
 from benchmark.models.hf_lm import HFCausalLM
 
@@ -122,8 +122,8 @@ class HFSampler:
             ids = ids[:end]
         first = self._after_thinking(self.prompt_ids(request), ids[:content])
         text = self.lm.tokeniser.decode(ids[first:content])
-        if stopped is not None:
-            text = _before_stop(text, self.ends.stop)
+        if stopped is not None:  # the token in which the stop begins may have letters before it
+            text = _before_stop(self.lm.tokeniser.decode(ids[first:]), self.ends.stop)
         return Sampled(
             text,
             "length" if ended is None and stopped is None else "stop",
@@ -192,10 +192,7 @@ class _Drawing:
         bad = torch.isnan(scores).any(-1) | (scores == torch.inf).any(-1)
         self.broken |= bad
         scores = scores.float().masked_fill(bad[:, None], 0.0)
-        vocabulary = scores.shape[1]
-        tokens = draw(
-            keep(scores, self.temperature, self.top_k.clamp(max=vocabulary), self.top_p), self.uniform[:, self.step]
-        )
+        tokens = draw_tokens(scores, self.temperature, self.top_k, self.top_p, self.uniform[:, self.step])
         self.step += 1
         return torch.full_like(scores, -torch.inf).scatter_(1, tokens[:, None], 0.0)
 

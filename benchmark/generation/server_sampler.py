@@ -135,8 +135,8 @@ class ServerSampler:
 
     @property
     def gave_up(self) -> frozenset[str]:
-        """What of the requests the server does not take, so that it was left out: nothing, or the seed."""
-        return self._without & {"seed"}
+        """What of the requests the server does not take, so that it was left out: the seed, or a top_p of 1."""
+        return self._without & {"seed", "top_p"}
 
     def check(self, requests: Sequence[Request]) -> list[str | None]:
         """As `Sampler.check`. How long a prompt may be is not known here: the server says so when it is asked."""
@@ -215,7 +215,7 @@ class ServerSampler:
                 refused = refused_fields(error, body)
                 if not refused:
                     raise
-                if asked := refused & UNYIELDING.keys():
+                if asked := {name for name in refused & UNYIELDING.keys() if (name, body[name]) != ("top_p", 1.0)}:
                     names = ", ".join(f"{name}={body[name]}" for name in sorted(asked))
                     mend = ", ".join(UNYIELDING[name] for name in sorted(asked))
                     raise SamplerFault(

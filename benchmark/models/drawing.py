@@ -33,12 +33,12 @@ def keep(logits: Any, temperature: Any, top_k: Any, top_p: Any) -> Kept:
     import torch
 
     vocabulary = logits.shape[1]
+    if bool(_uncut(vocabulary, temperature, top_k, top_p).all()):
+        return Kept(torch.softmax((logits / temperature[:, None]).double(), dim=-1), None)
     greedy = temperature <= 0
     scaled = logits / torch.where(greedy, 1.0, temperature)[:, None]
     top_k = torch.where(greedy, 1, top_k)
     most = int(top_k.max())
-    if most >= vocabulary and bool((top_p >= 1).all()) and not bool(greedy.any()):
-        return Kept(torch.softmax(scaled.double(), dim=-1), None)
     values, tokens = scaled.topk(min(most, vocabulary), dim=-1)  # sorted, the greatest first
     places = torch.arange(values.shape[1], device=values.device)
     values = values.masked_fill(places >= top_k[:, None], -torch.inf)
@@ -47,6 +47,26 @@ def keep(logits: Any, temperature: Any, top_k: Any, top_p: Any) -> Kept:
     # What comes after enough was kept is cut off; the first never is.
     weights = weights.masked_fill((before >= top_p[:, None]) & (places > 0) & (top_p < 1)[:, None], 0.0)
     return Kept(weights, tokens)
+
+
+def draw_tokens(logits: Any, temperature: Any, top_k: Any, top_p: Any, uniform: Any) -> Any:
+    """A token of each row, int64 [rows], with the arguments of `keep` and `draw`.
+
+    The same row and random number give the same token, whatever the other rows are: those from which nothing is cut off
+    are drawn from in the vocabulary's order, the others in that of their probabilities, each kind apart.
+    """
+    import torch
+
+    made = torch.empty(len(logits), dtype=torch.int64, device=logits.device)
+    uncut = _uncut(logits.shape[1], temperature, top_k, top_p)
+    for rows in (uncut, ~uncut):
+        if bool(rows.any()):
+            made[rows] = draw(keep(logits[rows], temperature[rows], top_k[rows], top_p[rows]), uniform[rows])
+    return made
+
+
+def _uncut(vocabulary: int, temperature: Any, top_k: Any, top_p: Any) -> Any:
+    return (temperature > 0) & (top_k >= vocabulary) & (top_p >= 1)
 
 
 def draw(kept: Kept, uniform: Any) -> Any:

@@ -85,6 +85,7 @@ class _Listener(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or each answer waits 40 ms
     server: _Listener
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pytest
 import torch
-from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from benchmark.models.causal_lm import CausalLM, Encoding, Floats, OutOfMemory, TokenSequence
@@ -98,6 +98,7 @@ def _trained(style: Style) -> str:
 
 def _trained_on_bytes(style: Style) -> Tokenizer:
     made = Tokenizer(models.BPE())
+    made.decoder = decoders.ByteLevel()
     to_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=style == "gpt2")
     split = pre_tokenizers.Split(Regex(_MERGING), "isolated")
     made.pre_tokenizer = to_bytes if style == "gpt2" else pre_tokenizers.Sequence([split, to_bytes])
@@ -113,6 +114,8 @@ def _trained_on_words(style: Style) -> Tokenizer:
     bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
     made = Tokenizer(models.BPE(unk_token=_SPECIAL["unk_token"], byte_fallback=True))
     made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    made.decoder = decoders.Sequence(steps)
     trainer = trainers.BpeTrainer(
         vocab_size=600, special_tokens=[*_SPECIAL.values(), *bytes_], limit_alphabet=80, show_progress=False
     )

@@ -213,7 +213,8 @@ def test_a_failure_ends_the_work_on_other_texts(server: CompletionsServer) -> No
 
 
 def test_a_failure_ends_the_wait_for_other_texts(server: CompletionsServer) -> None:
-    server.replies = [Reply(429, {"Retry-After": "60"}, b""), Reply(403, body=b"")]
+    # The refusal is slow, so that the other request is under way by then: later it would not be asked at all.
+    server.replies = [Reply(403, body=b" " * 20, drip=0.05), Reply(429, {"Retry-After": "60"}, b"")]
     begun = time.monotonic()
     with pytest.raises(ServerFault, match="HTTP 403"):
         remote(server, concurrency=2).surprisals([ONE, TokenSequence(ONE.ids[:2], np.array([1]))])
