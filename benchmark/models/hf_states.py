@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 _TILE_BYTES = {"cpu": 32 * 2**20, "cuda": 1 << 30}  # of logits at once
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Response:
     """A response to be read.
 

@@ -135,7 +135,7 @@ def _systems(folders: list[Path], k: int | None, mirror: Path | None) -> "list[S
     suites = set()
     for folder in folders:
         submission, suite, _ = open_submission(folder, partial(load_suite, mirror=mirror))
-        suites.add(suite.name)
+        suites.add(f"{suite.name}@{suite.revision}")
         has = submission.manifest.generation.k
         if k is not None and not 1 <= k <= has:
             raise ConfigurationError(f"k = {k}, but {folder} has {has} responses a prompt", "choose k among those")

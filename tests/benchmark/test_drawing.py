@@ -1,5 +1,7 @@
 """Tokens are drawn from the distributions that transformers' own warpers leave."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -44,7 +46,9 @@ def warped(logits: torch.Tensor, temperature: float, top_k: int | None, top_p: f
         chain.append(TopKLogitsWarper(top_k))
     if top_p < 1:
         chain.append(TopPLogitsWarper(top_p))
-    scores = chain(torch.zeros(len(logits), 1, dtype=torch.int64), logits)
+    before: Any = torch.zeros(len(logits), 1, dtype=torch.int64)
+    given: Any = logits
+    scores: Any = chain(before, given)
     return np.asarray(torch.softmax(scores.double(), -1).numpy())
 
 

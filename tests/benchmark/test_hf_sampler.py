@@ -216,7 +216,7 @@ def test_a_chat_goes_through_the_models_template() -> None:
         Message("user", "?"),
     )
     ids = sampler.prompt_ids(Request(chat, Settings(), 0))
-    assert own.decode(ids) == "<system>Be short.\n<user>Where?\n<assistant>Here.\n<user>?\n<assistant>"
+    assert own.decode(list(ids)) == "<system>Be short.\n<user>Where?\n<assistant>Here.\n<user>?\n<assistant>"
 
 
 def test_a_model_without_a_chat_template_says_what_to_do() -> None:
