@@ -1,0 +1,248 @@
+"""Prompts a second of `divbench generate --internals`: `python -m benchmark.perf.generation`.
+
+One model, by the package (prompts together, then one pass over what was drawn) and as a loop over prompts, each with
+one greedy and K sampled answers and the hidden states of every step kept until its scores are made, as INSIDE's
+published pipeline does. In turns in one process, so that what else the machine does strikes both. Before any time is
+printed, the package reads the very answers of the loop: likelihoods and EigenScores must be the same.
+"""
+
+import argparse
+import gc
+import json
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any, TypeVar
+
+from benchmark.generation.hf_sampler import HFSampler
+from benchmark.generation.journal import open_journal
+from benchmark.generation.prompting import Asking
+from benchmark.generation.run import Item, Plan, read_plan, request_of, sample_plan
+from benchmark.generation.sampler import Settings
+from benchmark.generation.setup import spec_named
+from benchmark.internals.file import Drawing, HowRead, internals_of
+from benchmark.internals.read import Asked, Reader, layers_of
+from benchmark.metrics.hidden_states import covariances_of, e_average, e_original
+from benchmark.metrics.internals import Internals, average, original
+from benchmark.models.hf_lm import HFCausalLM, load_causal_lm
+from benchmark.models.hf_states import Cut, Response
+from datasets_build.load import load_suite
+
+Found = TypeVar("Found")
+TOLERANCE = 1e-3  # of log-likelihoods of whole answers and of EigenScores, from another order of float32 sums
+TOP_K = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What was measured.
+
+    Attributes:
+        model: Its signature.
+        prompts: Of gssbench.
+        k: Sampled answers a prompt; one greedy one beside them.
+        tokens: That every answer has.
+        largest_difference: Between the two ways' log-likelihoods and EigenScores of the same answers.
+        loop_seconds: One a round, one prompt after the other.
+        package_seconds: One a round.
+        loop_tokens_per_second: Sampled, by the median.
+        package_tokens_per_second: Likewise.
+        ratio: Of the medians.
+    """
+
+    model: str
+    prompts: int
+    k: int
+    tokens: int
+    largest_difference: float
+    loop_seconds: list[float]
+    package_seconds: list[float]
+    loop_tokens_per_second: float
+    package_tokens_per_second: float
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class Looped:
+    """What the loop found of one prompt: its sampled tokens, their log-likelihoods, and two EigenScores."""
+
+    prompt: tuple[int, ...]
+    ids: list[tuple[int, ...]]
+    log_likelihoods: list[float]
+    e_original: float
+    e_average: float
+
+
+def loop(lm: HFCausalLM, plan: Plan) -> list[Looped]:
+    """One prompt after the other, as published: `generate` keeps logits and states of all layers and steps."""
+    import torch
+
+    sampler, layers = HFSampler(lm, plan.asking), layers_of(lm)
+    made = []
+    for item in plan.items:
+        settings = item.settings
+        prompt = sampler.prompt_ids(request_of(plan, item, 0))
+        ids = torch.tensor([prompt], device=lm.model.device)
+        # One token more than is wanted: the state of a token is computed with the one after it.
+        usual: dict[str, Any] = {"max_new_tokens": settings.max_tokens + 1, "pad_token_id": 0, "eos_token_id": None}
+        usual |= {"attention_mask": torch.ones_like(ids), "return_dict_in_generate": True, "output_logits": True}
+        with torch.inference_mode():
+            lm.model.generate(ids, do_sample=False, **usual)  # for perplexity and energy
+            found = lm.model.generate(
+                ids,
+                do_sample=True,
+                temperature=settings.temperature,
+                top_k=settings.top_k,
+                num_return_sequences=plan.k,
+                output_hidden_states=True,
+                **usual,
+            )
+            drawn = found.sequences[:, len(prompt) : -1]
+            logits = torch.stack(found.logits[:-1], 1).float()
+            chosen = torch.log_softmax(logits, -1).gather(2, drawn[..., None])[..., 0]
+            steps = [torch.stack([layer[:, -1] for layer in step]) for step in found.hidden_states[1:]]
+        states = torch.stack(steps, 2).double().cpu().numpy()  # [layers, K, tokens, features]
+        blocks = layers.blocks
+        last = covariances_of(blocks, (layers.original,), states[[layers.original]][:, :, -1], "last")
+        mean = covariances_of(blocks, layers.average, states[list(layers.average)].mean(2), "mean")
+        made.append(
+            Looped(
+                prompt,
+                [tuple(row) for row in drawn.tolist()],
+                chosen.double().sum(1).tolist(),
+                e_original(last, layers.original),
+                e_average(mean, layers.average),
+            )
+        )
+    return made
+
+
+def package(lm: HFCausalLM, plan: Plan) -> list[Internals]:
+    """As `divbench generate --internals` does, its journal included."""
+    settings = plan.items[0].settings
+    cut = Cut(settings.temperature, settings.top_k, settings.top_p)
+    sampler, reader = HFSampler(lm, plan.asking), Reader(lm, layers_of(lm), cut)
+    with TemporaryDirectory() as folder, open_journal(Path(folder) / "journal.sqlite") as journal:
+        sample_plan(plan, sampler, journal)
+        read_plan(plan, sampler, reader, journal)
+        how = _how(reader, plan)
+        return [internals_of(journal.internals(item.id), how) for item in plan.items]
+
+
+def _how(reader: Reader, plan: Plan) -> HowRead:
+    layers = reader.layers
+    return HowRead(
+        submission_id="0" * 16,
+        k=plan.k,
+        model=reader.lm.signature,
+        blocks=layers.blocks,
+        features=layers.features,
+        original_layer=layers.original,
+        average_layers=layers.average,
+        tokens="sampled",
+        drawing=Drawing(temperature=1.0, top_k=TOP_K, top_p=1.0),
+        prompt=str(plan.asking),
+    )
+
+
+def largest_difference(lm: HFCausalLM, looped: Sequence[Looped]) -> float:
+    """Between what the loop found and what the package reads of the same answers."""
+    asked = [Asked(tuple(Response(own.prompt, ids, len(ids)) for ids in own.ids)) for own in looped]
+    differences = [0.0]
+    for own, read in zip(looped, Reader(lm, layers_of(lm), None).read(asked), strict=True):
+        pairs = zip(own.log_likelihoods, read.known, strict=True)
+        differences += [abs(value - scores.log_likelihood) for value, scores in pairs]
+        differences += [abs(own.e_original - original(read)), abs(own.e_average - average(read))]
+    return max(differences)
+
+
+def compare(lm: HFCausalLM, plan: Plan, rounds: int) -> Comparison:
+    """Time both ways in turns.
+
+    Raises:
+        ValueError: They find different numbers of the same answers.
+    """
+    warm = Plan(plan.items[:2], plan.asking, plan.k, plan.seed, plan.greedy)
+    loop(lm, warm)
+    package(lm, warm)
+    looped_seconds, package_seconds, largest = [], [], 0.0
+    for _ in range(rounds):
+        taken, _ = timed(lambda: package(lm, plan))
+        package_seconds.append(taken)
+        taken, looped = timed(lambda: loop(lm, plan))
+        looped_seconds.append(taken)
+        largest = max(largest, largest_difference(lm, looped))
+        if not largest <= TOLERANCE:
+            raise ValueError(f"the two ways differ by {largest} on the same answers")
+    length = plan.items[0].settings.max_tokens
+    tokens = len(plan.items) * plan.k * length
+    medians = statistics.median(looped_seconds), statistics.median(package_seconds)
+    return Comparison(
+        model=lm.signature,
+        prompts=len(plan.items),
+        k=plan.k,
+        tokens=length,
+        largest_difference=largest,
+        loop_seconds=looped_seconds,
+        package_seconds=package_seconds,
+        loop_tokens_per_second=tokens / medians[0],
+        package_tokens_per_second=tokens / medians[1],
+        ratio=medians[0] / medians[1],
+    )
+
+
+def timed(run: Callable[[], Found]) -> tuple[float, Found]:
+    """The seconds that a run takes, and what it gives."""
+    gc.collect()  # so that neither pays for what the other left behind
+    start = perf_counter()
+    found = run()
+    return perf_counter() - start, found
+
+
+def forget_end(lm: HFCausalLM) -> None:
+    """No token ends an answer any more, so that both ways draw as many."""
+    lm.tokeniser.eos = None
+    lm.model.generation_config.eos_token_id = None
+
+
+def plan_of(prompts: int, k: int, tokens: int) -> Plan:
+    """That many prompts, spread over all of gssbench."""
+    suite = load_suite("gssbench").prompts
+    chosen = suite[:: max(1, len(suite) // prompts)][:prompts]
+    settings = Settings(top_k=TOP_K, max_tokens=tokens)
+    items = tuple(Item(prompt.prompt_id, prompt, settings) for prompt in chosen)
+    return Plan(items, Asking(chat_template=False), k, seed=0, greedy=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="offline", help="ORG/NAME@COMMIT, a folder, or offline")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--prompts", type=int, default=64)
+    parser.add_argument("--k", type=int, default=10)
+    parser.add_argument("--tokens", type=int, default=20, help="of every answer")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+    given = parser.parse_args(arguments)
+    lm = load_causal_lm(spec_named(given.model, device=given.device))
+    forget_end(lm)
+    found = compare(lm, plan_of(given.prompts, given.k, given.tokens), given.rounds)
+    if given.json:
+        print(json.dumps(asdict(found), indent=2))
+        return
+    print(f"{found.model}: {found.prompts} prompts of gssbench, {found.k} + 1 answers of {found.tokens} tokens")
+    print(f"largest difference of log-likelihoods and EigenScores: {found.largest_difference:.1e}")
+    for name, each, rate in (
+        ("loop", found.loop_seconds, found.loop_tokens_per_second),
+        ("package", found.package_seconds, found.package_tokens_per_second),
+    ):
+        print(f"{name:8} median {statistics.median(each):7.2f} s   {rate:9,.0f} tokens a second   {len(each)} rounds")
+    print(f"ratio of the medians: {found.ratio:.1f}")
+
+
+if __name__ == "__main__":
+    main()
