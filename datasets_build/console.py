@@ -24,7 +24,7 @@ def err() -> Console:
 
 
 def _console(stderr: bool) -> Console:
-    made = Console(stderr=stderr, highlight=False)
+    made = Console(stderr=stderr, highlight=False, emoji=False)  # ":100:" may be part of a name
     if not made.is_terminal:
         made.width = PIPED_WIDTH  # a file has no width to fit
     return made
@@ -34,7 +34,7 @@ def progress() -> Progress:
     """A progress bar on stderr; nothing is drawn where stderr is no terminal."""
     console = err()
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),  # it may have a stranger's name in it
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

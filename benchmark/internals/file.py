@@ -7,7 +7,7 @@ responses. A number that is not known is null.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -158,15 +158,21 @@ def _scores(tokens: int | None, log_likelihood: float | None, *more: float | Non
 
 
 def _packed(matrices: Floats) -> list[float | None]:
-    lower = np.tril_indices(matrices.shape[1])
+    lower = _lower(matrices.shape[1])
     return [value if np.isfinite(value) else None for each in matrices for value in each[lower].tolist()]
+
+
+@cache
+def _lower(k: int) -> tuple[Any, Any]:
+    """The places of a lower triangle."""
+    return np.tril_indices(k)
 
 
 def _unpacked(values: list[float | None] | None, layers: Sequence[int], how: HowRead) -> Floats | None:
     if values is None or not layers:
         return None
     given = np.array([np.nan if value is None else value for value in values], np.float64)
-    lower = np.tril_indices(how.k)
+    lower = _lower(how.k)
     made = np.empty((len(layers), how.k, how.k))
     for matrix, own in zip(made, given.reshape(len(layers), len(lower[0])), strict=True):
         matrix[lower] = own

@@ -69,7 +69,8 @@ def pearson(x: Floats, y: Floats, weights: Floats) -> Floats:
 
     def centred(values: Floats) -> Floats:
         given = np.broadcast_to(values, weights.shape)
-        return np.asarray(given - (np.einsum("br,br->b", weights, given) / total)[:, None])
+        with np.errstate(invalid="ignore"):  # a resample may have no row with a score: then there is no correlation
+            return np.asarray(given - (np.einsum("br,br->b", weights, given) / total)[:, None])
 
     cx, cy = centred(x), centred(y)
     weighted = weights * cx

@@ -16,7 +16,7 @@ _ACROSS = 3
 
 
 def label_figure(task: Labelled, columns: Sequence[Scores]) -> Any:
-    """Scores by label, a panel a metric: violins of low and high sets, or points over temperatures.
+    """Scores by label, a panel a metric: violins of low and high sets, or points over graded labels.
 
     A gap between the violins is what OCA and AUC count; their overlap is what no threshold can mend.
 
@@ -39,7 +39,7 @@ def label_figure(task: Labelled, columns: Sequence[Scores]) -> Any:
         values = each.column(task.set_ids)
         for trace in _violins(graph, task, values) if task.label == "binary" else [_points(graph, task, values)]:
             figure.add_trace(trace, row=place // across + 1, col=place % across + 1)
-    said = "label (content diversity, by construction)" if task.label == "binary" else "temperature"
+    said = "label (content diversity, by construction)" if task.label == "binary" else inert(task.label_name, 40)
     figure.update_layout(
         template="plotly_white",
         title={"text": f"{inert(task.name, 60)}: scores at each {said}", "font": {"size": 18}},
@@ -79,7 +79,7 @@ def _points(graph: Any, task: Labelled, values: Any) -> Any:
         y=values[there].tolist(),
         mode="markers",
         marker={"color": BLUE, "size": 4, "opacity": 0.5},
-        hovertemplate="temperature %{x:.2f}: %{y:.4g}<extra></extra>",
+        hovertemplate=f"{inert(task.label_name, 40)} %{{x:.4g}}: %{{y:.4g}}<extra></extra>",
     )
 
 
@@ -96,5 +96,6 @@ def page(figures: Sequence[Any], title: str) -> str:
         each.to_html(full_html=False, include_plotlyjs=place == 0, div_id=f"figure-{place}", config=how)
         for place, each in enumerate(figures)
     ]
-    head = f'<meta charset="utf-8"><title>{html.escape(title)}</title>'
+    view = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    head = f'<meta charset="utf-8">{view}<title>{html.escape(title)}</title>'
     return "\n".join(["<!DOCTYPE html>", f'<html lang="en"><head>{head}</head><body>', *parts, "</body></html>\n"])

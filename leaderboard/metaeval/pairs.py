@@ -2,14 +2,14 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from benchmark.metaeval.estimate import Resampling, of_difference
+from benchmark.metaeval.estimate import Estimate, Resampling, of_difference
 from benchmark.metaeval.prompt_pairs import (
     Accuracy,
     PairComparison,
@@ -82,19 +82,29 @@ def collect(
     Raises:
         InputError: A file or folder cannot be used.
     """
-    made = []
+    made: list[Scorer] = []
     if results is not None:
-        direction = {metric.id: metric.direction for metric in METRICS}
-        for name, scores in scores_of_result(results).items():
-            sign = direction.get(name, 0)
-            if sign:
-                made.append(Scorer(name, {prompt: sign * value for prompt, value in scores.items()}))
+        made += scorers_of_result(results)
     known = {row[side] for rows in pairs.values() for row in rows for side in ("a_id", "b_id")}
     for path in files:
         for each in file_scores(path, "prompt_id", known, lower_is_more_diverse=lower_is_more_diverse, unit="prompt"):
             there = {prompt: value for prompt, value in each.values.items() if not isinstance(value, Missing)}
             made.append(Scorer(each.name, there, each.problems))
     return made + [Scorer(name, scores) for name, scores in sanity_scores(pairs, seed).items()]
+
+
+def scorers_of_result(folder: Path) -> list[Scorer]:
+    """The metrics of a result of the suite gssbench that say more diverse or less, turned so that larger is more.
+
+    Raises:
+        InputError: As in `scores_of_result`.
+    """
+    direction = {metric.id: metric.direction for metric in METRICS}
+    return [
+        Scorer(name, {prompt: sign * value for prompt, value in scores.items()})
+        for name, scores in scores_of_result(folder).items()
+        if (sign := direction.get(name, 0))
+    ]
 
 
 def evaluate(pairs: Pairs, scorers: Sequence[Scorer], against: str | None, how: Resampling) -> PairReport:
@@ -124,30 +134,30 @@ def evaluate(pairs: Pairs, scorers: Sequence[Scorer], against: str | None, how: 
     )
 
 
-def _accuracies(found: PairEvaluation) -> dict[str, Accuracy]:
-    """By split, and the means."""
+def accuracies(found: PairEvaluation) -> dict[str, Accuracy]:
+    """By split, and the means; length-balanced where there is such a mean."""
     made = {split: each.accuracy for split, each in found.splits.items()}
     made |= {"mean of splits": found.mean_of_splits, "pair-weighted": found.pair_weighted}
     return made if found.length_balanced is None else made | {"length-balanced": found.length_balanced}
 
 
-_SHORT = {"complement": "compl.", "factualqa": "factual", "random_choice": "choice", "intersection": "inters."}
+SHORT = {"complement": "compl.", "factualqa": "factual", "random_choice": "choice", "intersection": "inters."}
 
 
 def rows_of(report: PairReport) -> tuple[list[str], list[list[str]]]:
     """Head and rows: strict accuracy by split and over all; half credit, ties and missing of the mean of splits."""
-    names = list(_accuracies(next(iter(report.evaluations.values()))))
-    head = ["scorer", *(_SHORT.get(name, name) for name in names), "half", "ties", "missing"]
+    names = list(accuracies(next(iter(report.evaluations.values()))))
+    head = ["scorer", *(SHORT.get(name, name) for name in names), "half", "ties", "missing"]
     rows = []
     for name, found in report.evaluations.items():
-        each = _accuracies(found)
+        each = accuracies(found)
         strict = [cell(each[part].strict, part == "mean of splits") if part in each else "-" for part in names]
         mean = found.mean_of_splits
         rows.append([name, *strict, cell(mean.half), cell(mean.tie_rate), cell(mean.missing_rate)])
     return head, rows
 
 
-def comparison_rows(report: PairReport) -> tuple[list[str], list[list[str]]]:
+def comparison_rows(comparisons: Mapping[str, PairComparison]) -> tuple[list[str], list[list[str]]]:
     """Head and rows: differences of the overall strict accuracies."""
     overall = {
         "mean_of_splits": "mean of splits",
@@ -155,7 +165,7 @@ def comparison_rows(report: PairReport) -> tuple[list[str], list[list[str]]]:
         "length_balanced": "length-balanced",
     }
     rows = []
-    for name, found in report.comparisons.items():
+    for name, found in comparisons.items():
         strict = [of_difference(found.strict[part]) for part in overall if part in found.strict]
         p = strict[0].p
         cells = [cell(each, interval=True) for each in strict]
@@ -167,7 +177,7 @@ def print_pairs(report: PairReport, console: Console) -> None:
     """In a terminal."""
     print_table("gssbench: strict accuracy", *rows_of(report), console)
     if report.comparisons:
-        print_table(f"less {report.against}", *comparison_rows(report), console)
+        print_table(f"less {report.against}", *comparison_rows(report.comparisons), console)
     console.print(LEGEND, markup=False)
 
 
@@ -175,7 +185,7 @@ def as_markdown(report: PairReport) -> str:
     """As tables of Markdown."""
     parts = ["# GSSBench: strict accuracy", LEGEND, markdown_table(*rows_of(report))]
     if report.comparisons:
-        parts += [f"Less {report.against}:", markdown_table(*comparison_rows(report))]
+        parts += [f"Less {report.against}:", markdown_table(*comparison_rows(report.comparisons))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -185,9 +195,13 @@ def as_csv(report: PairReport) -> str:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(["scorer", "part", "number", "value", "low", "high"])
     for name, found in report.evaluations.items():
-        for part, accuracy in _accuracies(found).items():
-            for number in ("strict", "half", "tie_rate", "missing_rate"):
-                each = getattr(accuracy, number)
-                values = ["" if x is None else repr(x) for x in (each.value, each.low, each.high)]
-                writer.writerow([name, part, number, *values])
+        writer.writerows([name, *line] for line in csv_lines(found))
     return file.getvalue()
+
+
+def csv_lines(found: PairEvaluation) -> Iterator[list[str]]:
+    """Part, number, value, low and high of each number of each part; the full precision."""
+    for part, accuracy in accuracies(found).items():
+        for number in ("strict", "half", "tie_rate", "missing_rate"):
+            each: Estimate = getattr(accuracy, number)
+            yield [part, number, *("" if x is None else repr(x) for x in (each.value, each.low, each.high))]

@@ -1,0 +1,122 @@
+"""Submissions to the whole suite gssbench whose accuracies are known, with internals."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmark.instruments import Instruments
+from benchmark.internals.file import INTERNALS_FILE, HowRead, write_internals
+from benchmark.metaeval.prompt_pairs import load_pairs
+from benchmark.metaeval.prompt_scores import sanity_scores
+from benchmark.metrics.hidden_states import Covariances
+from benchmark.metrics.internals import Internals
+from benchmark.metrics.uncertainty import ResponseScores
+from benchmark.profiles import find_profile
+from benchmark.scorer import Options, score_submission
+from datasets_build.load import load_suite
+from submissions.schema import Generation, Manifest, Row, Submitter, System
+from submissions.store import Submission, write_submission
+from submissions.validate import open_submission
+from tests.benchmark.helpers import hash_internals, rows_of
+
+PAIRS = load_pairs()
+SUITE = load_suite("gssbench")
+LEVELS = sanity_scores(PAIRS)["oracle"]  # of each prompt: they order every pair
+
+
+def texts_of(place: int, k: int) -> tuple[str, ...]:
+    """The larger the prompt's space, the fewer words its responses share: ROUGE-L, of which less is more, finds all."""
+    level = int(LEVELS[SUITE.prompts[place].prompt_id])
+    same = [f"w{n}" for n in range(9 - level)]
+    return tuple(" ".join([*same, *(f"x{j}{n}" for n in range(level))]) for j in range(k))
+
+
+def submitted(folder: Path, name: str, texts: Callable[[int, int], tuple[str, ...]], model_id: str) -> Submission:
+    folder.mkdir(parents=True)
+    manifest = Manifest(
+        name=name,
+        suite="gssbench",
+        system=System(type="model", model_id=model_id),
+        generation=Generation(k=2),
+        submitter=Submitter(name="tester", date=date(2026, 1, 1)),
+    )
+    write_submission(folder, manifest, rows_of(SUITE, 2, texts))
+    return open_submission(folder, lambda name: SUITE)[0]
+
+
+def add_internals(submission: Submission, states: bool = True) -> dict[str, float]:
+    """E_average orders all pairs, E_original all the other way round, energy none; perplexities are drawn and given."""
+    rows = list(submission.rows())[::-1]  # the file may have another order than the suite
+    drawn = np.random.default_rng(3).exponential(size=len(rows)).round(1).tolist()
+    perplexities = {row.prompt_id: value for row, value in zip(rows, drawn, strict=True)}
+    how = HowRead(
+        submission_id=submission.id,
+        k=2,
+        model="a-model@1",
+        blocks=4,
+        features=16,
+        original_layer=2 if states else None,
+        average_layers=(2, 3) if states else (),
+        tokens="text",
+        drawing=None,
+        prompt="chat template",
+    )
+
+    def internals(row: Row) -> Internals:
+        spread, level = np.eye(2)[None], LEVELS[row.prompt_id]
+        return replace(
+            hash_internals(row.responses),
+            greedy=ResponseScores(2, -2 * perplexities[row.prompt_id], -3.0, 80.0, 5.0),
+            last=Covariances(4, 16, (2,), spread * 10.0**-level, "last") if states else None,
+            mean=Covariances(4, 16, (2, 3), np.repeat(spread * 10.0**level, 2, axis=0), "mean") if states else None,
+        )
+
+    write_internals(submission.folder / INTERNALS_FILE, how, ((row.prompt_id, internals(row)) for row in rows))
+    return perplexities
+
+
+def unusable(kind: str, parent: Path, plain: Path, result: Path) -> Path:
+    """A folder that `divbench gss` must refuse.
+
+    Args:
+        kind: *empty*; *demo*, a manifest for the suite demo; *demo_result*, a result of that; *old*, a result of
+            another revision of gssbench; *damaged*, one with a broken file; *strange*, a copy of `plain`.
+        parent: Where it is made.
+        plain: A submission to gssbench.
+        result: A result of one.
+    """
+    folder = parent / kind
+    if kind in ("old", "damaged"):
+        shutil.copytree(result, folder)
+        path = folder / "result.json"
+        changed = json.loads(path.read_text()) | {"suite_revision": "0" * 12}
+        path.write_text(json.dumps(changed) if kind == "old" else "{")
+    elif kind == "strange":
+        shutil.copytree(plain, folder)
+    else:
+        folder.mkdir()
+    if kind.startswith("demo"):
+        opened = open_submission(plain, lambda name: SUITE)[0]
+        manifest = opened.manifest.model_copy(update={"suite": "demo"})
+        write_submission(folder, manifest, rows_of(load_suite("demo"), 2))
+    if kind == "demo_result":
+        submission, suite, _ = open_submission(folder)
+        instruments = Instruments(find_profile("lexical"))
+        return score_submission(submission, suite, instruments, parent / "results", Options(resamples=100)).folder
+    return folder
+
+
+def drawn_in(page: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Traces and layout of the figure of a page."""
+    decoder, begin = json.JSONDecoder(), re.compile(r'Plotly\.newPlot\(\s*"figure-0",\s*').search(page)
+    assert begin is not None
+    traces, end = decoder.raw_decode(page, begin.end())
+    layout, _ = decoder.raw_decode(page, page.index("{", end))
+    return traces, layout
