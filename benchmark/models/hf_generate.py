@@ -44,13 +44,30 @@ def generate(
     for row, own in enumerate(prompts):
         ids[row, width - len(own) :] = torch.tensor(own)
         mask[row, width - len(own) :] = 1
-    stopping = {"stop_strings": list(stop), "tokenizer": lm.tokeniser.own} if stop else {}
+    options: dict[str, Any] = {"stop_strings": list(stop), "tokenizer": lm.tokeniser.own} if stop else {}
     with lm.telling_of_memory(), torch.inference_mode(), _plain_configuration(lm.model, ends, max_new_tokens):
-        made = lm.model.generate(
-            ids.to(device), attention_mask=mask.to(device), logits_processor=LogitsProcessorList([choose]), **stopping
-        )
+        ids, mask = ids.to(device), mask.to(device)
+        if lm.shares and width > 1 and len(set(map(tuple, prompts))) < len(prompts):
+            options["past_key_values"] = _read_once(lm, prompts, ids, mask)
+        made = lm.model.generate(ids, attention_mask=mask, logits_processor=LogitsProcessorList([choose]), **options)
     rows: list[list[int]] = made[:, width:].cpu().tolist()
     return rows
+
+
+def _read_once(lm: HFCausalLM, prompts: Sequence[Sequence[int]], ids: Any, mask: Any) -> Any:
+    """The cache of all prompts but their last tokens, each different prompt read once."""
+    import torch
+
+    first: dict[tuple[int, ...], int] = {}
+    rows = [first.setdefault(tuple(prompt), row) for row, prompt in enumerate(prompts)]
+    different = sorted(first.values())
+    own, before = torch.tensor(different, device=ids.device), slice(None, -1)
+    attention = mask[own, before]
+    places = (attention.cumsum(-1) - 1).clamp(min=0)
+    read = lm.body(input_ids=ids[own, before], attention_mask=attention, position_ids=places, use_cache=True)
+    cache = read.past_key_values
+    cache.batch_select_indices(torch.tensor([different.index(row) for row in rows], device=ids.device))
+    return cache
 
 
 @contextmanager

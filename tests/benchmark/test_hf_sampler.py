@@ -243,21 +243,25 @@ def test_a_prompt_longer_than_the_context_is_told_before_and_fails_alone() -> No
 
 
 def test_numbers_that_are_not_finite_fail_their_own_request_alone() -> None:
-    lm = lm_of("gpt2")
+    made = random_model("llama", len(tokeniser("gpt2")), tie_word_embeddings=False)
+    lm = HFCausalLM(made, tokeniser("gpt2"), "poisoned")
     calm = sampled(HFSampler(lm, PLAIN), [request("The river", n) for n in range(3)])
-    own, bad = lm.model.forward, HFSampler(lm, PLAIN).prompt_ids(request("Nobody"))[0]
-
-    def forward(input_ids: Any = None, **options: Any) -> Any:
-        found = own(input_ids=input_ids, **options)
-        found.logits[(input_ids == bad).any(-1)] = math.nan
-        return found
-
-    lm.model.forward = forward
-    try:
-        found = sampled(HFSampler(lm, PLAIN), [*(request("The river", n) for n in range(3)), request("Nobody")])
-    finally:
-        lm.model.forward = own
+    with torch.no_grad():
+        made.get_input_embeddings().weight[HFSampler(lm, PLAIN).prompt_ids(request("Nobody"))[0]] = math.nan
+    found = sampled(HFSampler(lm, PLAIN), [*(request("The river", n) for n in range(3)), request("Nobody")])
     assert found == [*calm, Failed(NOT_FINITE)]
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen2", "gpt2"])
+def test_a_prompt_that_is_read_once_for_all_its_answers_has_the_same_ones(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lm = HFCausalLM(random_model(kind, len(tokeniser("gpt2"))), tokeniser("gpt2"), kind)
+    assert lm.shares
+    requests = [request(prompt, n) for prompt in PROMPTS for n in range(4)]
+    together = sampled(HFSampler(lm, PLAIN), requests)
+    monkeypatch.setattr(lm, "shares", False)
+    assert sampled(HFSampler(lm, PLAIN), requests) == together
 
 
 def test_a_batch_that_does_not_fit_is_halved_and_one_request_that_does_not_is_a_fault(
