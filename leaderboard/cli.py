@@ -33,6 +33,9 @@ Try it without any data: divbench demo
 COMMANDS: dict[str, tuple[str, str]] = {
     "data": ("datasets_build.commands", "app"),
     "submission": ("submissions.commands", "app"),
+    "submit": ("submissions.service.commands", "submit"),
+    "status": ("submissions.service.commands", "status"),
+    "submissions": ("submissions.service.commands", "app"),
     "generate": ("benchmark.generation.commands", "generate"),
     "internals": ("benchmark.internals.commands", "internals"),
     "score": ("benchmark.commands", "score"),

@@ -1,7 +1,8 @@
 """`divbench export`."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 import typer
 
@@ -10,16 +11,26 @@ from datasets_build.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from benchmark.exports.diversities import Measure
+    from benchmark.exports.scored import ScoredResult
     from benchmark.preference import PoolRule
     from submissions.store import Submission
 
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode="markdown", help="Write what other programs read: preference pairs."
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="Write what other programs read: preference pairs, and results in others' formats.",
 )
 
 # As in diversities.py and preference.py, which import numpy: this file is read for `--help`, too.
 DiversityName = Literal["looe", "nll", "embedding"]
 By = Literal["range", "percentile"]
+Relationship = Literal["first_party", "third_party", "collaborative", "other"]  # as in every_eval_ever.py
+
+ResultFolder = Annotated[Path, typer.Argument(help="The result folder: result.json and per_prompt.parquet.")]
+Metrics = Annotated[
+    Optional[list[str]],  # noqa: UP045 - typer reads it
+    typer.Option("--metric", help="Export this metric; may be repeated. Else all that have a value."),
+]
 
 
 @app.command()
@@ -133,6 +144,108 @@ def dpo(
         print_json(exported.as_json())
     else:
         print_exported(exported, out())
+
+
+@app.command("every-eval-ever")
+def every_eval_ever(
+    results: Annotated[list[Path], typer.Argument(help="Result folders: result.json and per_prompt.parquet.")],
+    destination: Annotated[Path, typer.Option("--out", help="The folder of the datastore: files go below its data/.")],
+    metrics: Metrics = None,
+    relationship: Annotated[
+        Relationship, typer.Option(help="Of who evaluates to the model; other where it is not stated.")
+    ] = "other",
+    json: JsonOption = False,
+) -> None:
+    """Write results in the schema of Every Eval Ever 0.3: a JSON of numbers, and a JSON Lines of prompts beside it.
+
+    Numbers keep their intervals, n, direction, bounds and signature. A prompt has one record for each metric, with all
+    responses; --metric makes the file smaller. Files are named by ids, and the same result gives the same bytes.
+
+      divbench export every-eval-ever results/0123456789abcdef --metric distinct_k --out datastore
+    """
+    from benchmark.exports.every_eval_ever import write_every_eval_ever
+    from benchmark.exports.printing import print_results
+    from benchmark.exports.scored import open_result
+
+    opened = [open_result(folder, metrics or ()) for folder in results]  # all, before anything is written
+    written = [(scored, write_every_eval_ever(scored, destination, relationship)) for scored in opened]
+    if json:
+        print_json({"exported": [_exported(scored, files) for scored, files in written]})
+    else:
+        print_results(written, out())
+
+
+@app.command("eval-results")
+def eval_results(
+    result: ResultFolder,
+    destination: Annotated[Path, typer.Option("--out", help="The file to write: .eval_results/NAME.yaml.")],
+    dataset: Annotated[
+        str, typer.Option(help="The Hub dataset whose board the values are for: ORG/NAME, or ORG/NAME@REVISION.")
+    ],
+    metrics: Metrics = None,
+    task_id: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Of the one metric, as in the dataset's eval.yaml; else SUITE_METRIC for each."),
+    ] = None,
+    source_url: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="A page with the result, to which the model's page links."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Write a result as Hugging Face's `.eval_results/*.yaml`, for the repository of the model that answered.
+
+    An entry has one value, so each metric is a task. What an entry has no field for is in its notes: signature,
+    interval, n, direction. The date is the manifest's.
+
+      divbench export eval-results results/0123456789abcdef --dataset org/divbench --metric distinct_k --out dk.yaml
+    """
+    from benchmark.exports.eval_results import benchmark_of, entries, write_eval_results
+    from benchmark.exports.printing import print_results
+    from benchmark.exports.scored import open_result
+
+    benchmark = benchmark_of(dataset)
+    scored = open_result(result, metrics or ())
+    write_eval_results(destination, entries(scored, benchmark, task_id=task_id, source_url=source_url))
+    if json:
+        print_json({"exported": [_exported(scored, (destination,))]})
+    else:
+        print_results([(scored, (destination,))], out())
+
+
+@app.command()
+def harness(
+    result: ResultFolder,
+    destination: Annotated[Path, typer.Option("--out", help="The folder to write to: files go into RESULT_ID/.")],
+    metrics: Metrics = None,
+    json: JsonOption = False,
+) -> None:
+    """Write a result as lm-evaluation-harness does: results_DATE.json and samples_SUITE_DATE.jsonl.
+
+    Responses are the repeats of a prompt. What the harness has no field for, such as intervals and signatures, is in
+    the task's metadata. `divbench submission import --from lm-eval` reads the samples back.
+
+      divbench export harness results/0123456789abcdef --out harness
+    """
+    from benchmark.exports.harness import write_harness
+    from benchmark.exports.printing import print_results
+    from benchmark.exports.scored import open_result
+
+    scored = open_result(result, metrics or ())
+    files = write_harness(scored, destination)
+    if json:
+        print_json({"exported": [_exported(scored, files)]})
+    else:
+        print_results([(scored, files)], out())
+
+
+def _exported(scored: "ScoredResult", files: Sequence[Path]) -> dict[str, Any]:
+    return {
+        "result_id": scored.result.result_id,
+        "metrics": [score.metric for score in scored.scores],
+        "left_out": dict(scored.left_out),
+        "files": [str(path) for path in files],
+    }
 
 
 def _rule(diversity: DiversityName, rho: float | None, by: By) -> "PoolRule":

@@ -1,9 +1,13 @@
 """How exports look in a terminal."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from rich.console import Console
 from rich.text import Text
 
 from benchmark.exports.dpo import Exported
+from benchmark.exports.scored import ScoredResult
 from benchmark.printing import number
 from datasets_build.console import table
 from submissions.printing import shown
@@ -25,3 +29,15 @@ def print_exported(exported: Exported, console: Console) -> None:
     console.print(f"written: {exported.files.pairs}, {exported.format}", markup=False, soft_wrap=True)
     if exported.files.table is not None:
         console.print(f"written: {exported.files.table}", markup=False, soft_wrap=True)
+
+
+def print_results(written: Sequence[tuple[ScoredResult, Sequence[Path]]], console: Console) -> None:
+    """What was written of each result, and which metrics have no value."""
+    for scored, files in written:
+        result = scored.result
+        about = f"{result.result_id}, {result.suite}, k = {result.k}: {len(scored.scores)} metrics"
+        console.print(Text.assemble(shown(result.manifest.name), f" ({about})"), soft_wrap=True)
+        if scored.left_out:
+            console.print(f"without a value, and left out: {', '.join(scored.left_out)}", markup=False, soft_wrap=True)
+        for path in files:
+            console.print(f"written: {path}", markup=False, soft_wrap=True)

@@ -9,23 +9,36 @@ from datasets_build.console import JsonOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError, InputError
 
 if TYPE_CHECKING:
+    from benchmark.generation.hf_sampler import HFSampler
     from benchmark.generation.journal import Journal
-    from benchmark.generation.run import Plan
+    from benchmark.generation.run import Item, Plan
+    from benchmark.generation.sampler import Sampler, Settings
     from benchmark.generation.setup import Model
+    from benchmark.generation.sweep import Sweep
     from benchmark.internals.read import Reader
+    from datasets_build.schema import Suite
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 Mode = Literal["resample", "paraphrase", "system-prompt", "in-context"]
+
+
+def with_lines(text: str | None) -> str | None:
+    r"""Text of a command line, where \n is the end of a line."""
+    return None if text is None else text.replace("\\n", "\n")
+
+
 ModelName = Annotated[
     str,
     typer.Argument(
-        metavar="MODEL",
         help="ORG/NAME@COMMIT on the Hub, a folder, offline (the model that ships here), or NAME@URL of a server.",
     ),
 ]
 Template = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option(help='Without chat template: what the model reads, with {prompt} in it, such as "Q: {prompt}\\nA:".'),
+    typer.Option(
+        callback=with_lines,
+        help='Without chat template: what the model reads, with {prompt} in it, such as "Q: {prompt}\\nA:".',
+    ),
 ]
 ChatTemplate = Annotated[
     bool, typer.Option("--chat-template/--no-chat-template", help="Ask through the model's own chat template.")
@@ -92,7 +105,7 @@ def generate(
     average_layers: AverageLayers = None,
     sweep: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option(help="Make a decoding test: temperature=0.2:1.2:100, top_p=0.1:1:50 or top_k=1:100:20."),
+        typer.Option(help="Make a decoding test: temperature=0.2:1.2:100, top_p=0.1:1:50 or top_k=1:64:20."),
     ] = None,
     sets: Annotated[
         Optional[int],  # noqa: UP045
@@ -139,106 +152,130 @@ def generate(
 
       divbench generate offline --no-chat-template --prompts starts.txt --sweep temperature=0.2:1.2:100 --out t.parquet
     """
-    from dataclasses import replace
-
     from benchmark.generation.journal import open_journal, remove_journal
     from benchmark.generation.output import write_output
     from benchmark.generation.prompting import Asking
-    from benchmark.generation.run import Item, Plan
-    from benchmark.generation.setup import (
-        is_server,
-        load_local,
-        load_server,
-        manifest_of,
-        spec_named,
-        suite_named,
-        usual_settings,
-    )
-    from benchmark.generation.sweep import parse_sweep, sweep_items, write_sweep
+    from benchmark.generation.run import Plan
+    from benchmark.generation.setup import load, manifest_of, settings_of, suite_named
+    from benchmark.generation.sweep import parse_sweep, write_sweep
 
     points = None if sweep is None else parse_sweep(sweep)
-    local = not chat_template or template is not None or thinking is not None or bool(stop)
-    _check(
-        model, destination, is_sweep=points is not None, internals=internals, is_server=is_server(model), is_local=local
-    )
+    _check_output(destination, is_sweep=points is not None)
+    _check_options(
+        model, internals=internals, swept=sweep, sets=sets, chat_template=chat_template, template=template,
+        thinking=thinking, stop=stop,
+    )  # fmt: skip
     asked = Asking(mode, system_prompt, chat_template, template or "{prompt}", thinking)
-    ends = tuple(each.replace("\\n", "\n") for each in stop or ())
+    ends = tuple(str(with_lines(each)) for each in stop or ())
     found = suite_named(suite, prompts, {"prompt": prompt_column, "id": id_column}, mirror)
-    usual = usual_settings(found.name)
-    settings = replace(
-        usual,
-        temperature=temperature,
-        top_p=top_p,
-        top_k=usual.top_k if top_k is None else top_k or None,
-        max_tokens=max_tokens or usual.max_tokens,
-    )
-    if points is None:
-        items = tuple(Item(prompt.prompt_id, prompt, settings) for prompt in found.prompts)
-    else:
-        count = sets or max(len(points.values), len(found.prompts))
-        items = sweep_items(found.prompts, points, settings, count, seed)
-    plan = Plan(items, asked, k, seed, greedy=internals)
-    if is_server(model):
-        answering = load_server(model, concurrency, timeout)
-    else:
-        answering = load_local(spec_named(model, dtype, device), asked, ends, batch_tokens)
+    settings = settings_of(found.name, temperature, top_k, top_p, max_tokens)
+    plan = Plan(_items(found, points, settings, sets, seed), asked, k, seed, greedy=internals)
+    given = {"name": name, "submitter": submitter, "notes": notes}
     journal_path = destination.parent / f".{destination.name}.partial.sqlite"
     with open_journal(journal_path, restart=restart) as journal:
-        journal.begin(_identity(plan, answering, found.revision, ends, sweep, sets))
+        answering = load(model, asked, ends, dtype, device, batch_tokens, concurrency, timeout)
+        manifest_of(answering, plan, found.name, ends, given)  # what it cannot say is told before the work
+        reader = _reader(plan, answering.sampler, layer, average_layers) if internals else None
+        layers = [layer, average_layers] if internals else None
+        journal.begin(_identity(plan, answering, found, ends, sweep, layers))
         resumed = len(journal.done())
         _sample(plan, answering, journal)
-        reader = _read(plan, answering, journal, layer, average_layers) if internals else None
+        if reader is not None:
+            _read(plan, answering.sampler, reader, journal)
+        manifest = manifest_of(answering, plan, found.name, ends, given)
         if points is None:
-            given = {"name": name, "submitter": submitter, "notes": notes}
-            manifest = manifest_of(answering, plan, found.name, ends, given)
             submission = write_output(destination, manifest, found, plan, journal, reader)
             state: dict[str, Any] = {"submission_id": submission.id, "folder": str(destination)}
+            state |= {"prompts": len(plan.items), "k": k, "resumed_prompts": resumed}
         else:
-            write_sweep(destination, plan, points, journal, answering.sampler.signature)
-            state = {"sets": len(items), "file": str(destination)}
+            write_sweep(destination, plan, points, journal, manifest, answering.sampler.signature)
+            contexts = len({item.prompt.prompt_id for item in plan.items})
+            state = {"file": str(destination), "label": points.parameter, "sets": len(plan.items)}
+            state |= {"contexts": contexts, "k": k, "resumed_sets": resumed}
     remove_journal(journal_path)
-    state |= {"prompts": len(items), "k": k, "resumed_prompts": resumed, "model": answering.sampler.signature}
+    state |= {"model": answering.sampler.signature}
     if json:
         print_json(state)
         return
-    out().print(f"written: {destination}  ({len(items)} × {k} answers)", markup=False, soft_wrap=True)
-    if points is None:
-        out().print(f"next: divbench score {destination}", markup=False, soft_wrap=True)
-    else:
-        out().print(f"next: divbench metaeval {destination}", markup=False, soft_wrap=True)
+    before = f", {resumed} of them sampled before" if resumed else ""
+    units, after = ("prompts", "score") if points is None else ("sets", "metaeval")
+    written = f"written: {destination}  ({len(plan.items)} {units} × {k} answers{before})"
+    out().print(f"{written}\nnext: divbench {after} {destination}", markup=False, soft_wrap=True)
 
 
-def _check(model: str, destination: Path, *, is_sweep: bool, internals: bool, is_server: bool, is_local: bool) -> None:
+def _check_output(destination: Path, *, is_sweep: bool) -> None:
     """Before anything is loaded."""
-    if is_server and is_local:
-        mend = "leave out --no-chat-template, --template, --thinking and --stop"
-        raise ConfigurationError("a server is asked by chat", mend)
     if is_sweep and destination.suffix != ".parquet":
         raise ConfigurationError(f"a sweep is a file, and {destination} is not named as one", "--out NAME.parquet")
-    if destination.exists() and (destination.is_file() or any(destination.iterdir())):
+    if destination.exists() and (is_sweep or destination.is_file() or any(destination.iterdir())):
         raise ConfigurationError(f"{destination} exists", "name another --out, or remove it")
-    if internals and (is_server or is_sweep):
-        what = "a server's model cannot be looked into" if is_server else "a sweep is of texts"
-        mend = f"give its weights: divbench internals SUBMISSION --model ORG/NAME@COMMIT ({model.partition('@')[0]})"
-        raise ConfigurationError(what, mend if is_server else "leave out --internals")
+
+
+def _check_options(
+    model: str,
+    *,
+    internals: bool,
+    swept: str | None,
+    sets: int | None,
+    chat_template: bool,
+    template: str | None,
+    thinking: bool | None,
+    stop: list[str] | None,
+) -> None:
+    """Refuse options that would do nothing, or do not go together."""
+    from benchmark.generation.setup import is_server
+
+    if is_server(model):
+        if not chat_template or template is not None or thinking is not None or stop:
+            mend = "leave out --no-chat-template, --template, --thinking and --stop"
+            raise ConfigurationError("a server is asked by chat", mend)
+        if internals:
+            name = model.partition("@")[0]
+            mend = f"give its weights: divbench internals SUBMISSION --model ORG/NAME@COMMIT ({name})"
+            raise ConfigurationError("a server's model cannot be looked into", mend)
+    if template is not None and chat_template:
+        raise ConfigurationError("--template is for models asked without chat template", "add --no-chat-template")
+    if internals and swept is not None:
+        raise ConfigurationError("a sweep is of texts", "leave out --internals")
+    if sets is not None and swept is None:
+        raise ConfigurationError("--sets is of --sweep", "for answers a prompt: --k")
+
+
+def _items(
+    found: "Suite", points: "Sweep | None", settings: "Settings", sets: int | None, seed: int
+) -> "tuple[Item, ...]":
+    """What is to be answered: the prompts of a suite, or the sets of a sweep."""
+    from benchmark.generation.run import Item
+    from benchmark.generation.sweep import sweep_items
+
+    if points is None:
+        return tuple(Item(prompt.prompt_id, prompt, settings) for prompt in found.prompts)
+    return sweep_items(found.prompts, points, settings, sets or max(len(points.values), len(found.prompts)), seed)
 
 
 def _identity(
-    plan: "Plan", answering: "Model", revision: str, stop: tuple[str, ...], sweep: str | None, sets: int | None
+    plan: "Plan",
+    answering: "Model",
+    found: "Suite",
+    stop: tuple[str, ...],
+    sweep: str | None,
+    layers: list[str | None] | None,
 ) -> dict[str, Any]:
     """What must be the same for a run to go on."""
     from dataclasses import asdict
 
     return {
         "model": answering.sampler.signature,
-        "prompts": revision,
-        "asked": [plan.asking.mode, str(plan.asking)],
+        "software": answering.software,
+        "prompts": f"{found.name} {found.revision}",
+        "mode": plan.asking.mode,
+        "asked": str(plan.asking),
         "k": plan.k,
         "seed": plan.seed,
-        "settings": asdict(plan.items[0].settings) if sweep is None else {},
-        "sweep": None if sweep is None else [sweep, sets],
+        "settings": asdict(plan.items[0].settings),
+        "sweep": None if sweep is None else f"{sweep}, {len(plan.items)} sets",
         "stop": list(stop),
-        "greedy": plan.greedy,
+        "internals": layers,
     }
 
 
@@ -249,10 +286,22 @@ def _sample(plan: "Plan", answering: "Model", journal: "Journal") -> None:
         InputError: Some have no answers yet.
     """
     from benchmark.generation.run import failures, sample_plan
+    from benchmark.generation.sampler import SamplerFault
+    from benchmark.generation.setup import expect_same_server, keep_server
 
-    with progress() as bar:
-        task = bar.add_task(f"sampling {answering.name[:40]}", total=len(plan.items))
-        sample_plan(plan, answering.sampler, journal, lambda done: bar.update(task, completed=done))
+    expect_same_server(answering, journal)
+    try:
+        with progress() as bar:
+            task = bar.add_task(f"sampling {answering.name[:40]}", total=len(plan.items))
+
+            def tell(done: int) -> None:
+                bar.update(task, completed=done)
+                keep_server(answering, journal)
+
+            sample_plan(plan, answering.sampler, journal, tell)
+    except SamplerFault:
+        err().print(f"{len(journal.done())} of {len(plan.items)} prompts have their answers; they are kept")
+        raise
     lacking = len(plan.items) - len(journal.done())
     if lacking:
         reasons = list(failures(journal))
@@ -260,26 +309,34 @@ def _sample(plan: "Plan", answering: "Model", journal: "Journal") -> None:
             err().print(f"{count} prompts: {reason}", style="yellow", markup=False)
         raise InputError(
             f"{lacking} of {len(plan.items)} prompts have no answers yet, most often: {reasons[0][0]}",
-            "the same command tries them again, and only them",
+            "the same command tries them again, and only them; what fails each time needs other options and --restart",
         )
 
 
-def _read(plan: "Plan", answering: "Model", journal: "Journal", layer: str, average: str | None) -> "Reader":
-    from benchmark.generation.hf_sampler import HFSampler
-    from benchmark.generation.run import read_plan
+def _reader(plan: "Plan", sampler: "Sampler", layer: str, average: str | None) -> "Reader":
+    """What reads the internals; made before the work, for layers that the model does not have."""
     from benchmark.internals.read import Reader
     from benchmark.models.hf_states import Cut
 
-    sampler = answering.sampler
-    if not isinstance(sampler, HFSampler):
-        raise ConfigurationError("a server's model cannot be looked into")
-    settings = plan.items[0].settings
+    lm, settings = _of_transformers(sampler).lm, plan.items[0].settings
     cut = Cut(settings.temperature, settings.top_k, settings.top_p)
-    reader = Reader(sampler.lm, chosen_layers(sampler.lm, layer, average), cut)
+    return Reader(lm, chosen_layers(lm, layer, average), cut)
+
+
+def _read(plan: "Plan", sampler: "Sampler", reader: "Reader", journal: "Journal") -> None:
+    from benchmark.generation.run import read_plan
+
     with progress() as bar:
         task = bar.add_task("reading internals", total=len(plan.items))
-        read_plan(plan, sampler, reader, journal, lambda done: bar.update(task, completed=done))
-    return reader
+        read_plan(plan, _of_transformers(sampler), reader, journal, lambda done: bar.update(task, completed=done))
+
+
+def _of_transformers(sampler: "Sampler") -> "HFSampler":
+    from benchmark.generation.hf_sampler import HFSampler
+
+    if not isinstance(sampler, HFSampler):
+        raise ConfigurationError("a server's model cannot be looked into", "leave out --internals")
+    return sampler
 
 
 def chosen_layers(lm: Any, layer: str, average: str | None) -> Any:

@@ -23,6 +23,7 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS answers (item TEXT PRIMARY KEY, answers TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS errors (item TEXT PRIMARY KEY, reason TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS internals (item TEXT PRIMARY KEY, row TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS told (name TEXT PRIMARY KEY, value TEXT NOT NULL)",  # beside the answers
 )
 
 
@@ -47,17 +48,21 @@ class Journal:
         self._database = database
 
     def begin(self, plan: Mapping[str, Any]) -> None:
-        """Say what run this is.
+        """Say what run this is. One that got no answers leaves no trace for another.
 
         Raises:
             ConfigurationError: The file has answers of another run; it says what differs.
         """
         text = canonical_json(dict(plan)).decode()
         row = self._database.execute("SELECT plan FROM plan").fetchone()
-        if row is None:
+        if row is not None and row[0] == text:
+            return
+        if row is None or not self._has("answers", "internals"):
             with self._database:
+                for table in ("plan", "errors", "told"):
+                    self._database.execute(f"DELETE FROM {table}")  # noqa: S608 - the names above
                 self._database.execute("INSERT INTO plan VALUES (1, ?)", (text,))
-        elif row[0] != text:
+        else:
             before = json.loads(row[0])
             differs = sorted(key for key in {*before, *plan} if before.get(key) != json.loads(text).get(key))
             shown = "; ".join(f"{key} {before.get(key)!r}, now {plan.get(key)!r}" for key in differs)
@@ -65,6 +70,25 @@ class Journal:
                 f"{self.path} has the answers of another run: {shown}",
                 "give the same options to go on, another --out, or --restart to throw them away",
             )
+
+    def _has(self, *tables: str) -> bool:
+        rows = (self._database.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in tables)  # noqa: S608
+        return any(row is not None for row in rows)
+
+    @property
+    def blank(self) -> bool:
+        """Whether nothing would be lost with the file."""
+        return not self._has("answers", "errors", "internals")
+
+    def tell(self, name: str, value: str) -> None:
+        """Keep something for the runs that go on with this one."""
+        with self._database:
+            self._database.execute("INSERT OR REPLACE INTO told VALUES (?, ?)", (name, value))
+
+    def told(self, name: str) -> str | None:
+        """What an earlier run kept under that name."""
+        row = self._database.execute("SELECT value FROM told WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
 
     def done(self) -> set[str]:
         """The prompts that have all their answers."""
@@ -112,7 +136,7 @@ class Journal:
 
 @contextmanager
 def open_journal(path: Path, *, restart: bool = False) -> Iterator[Journal]:
-    """The journal at a path, made at its first use.
+    """The journal at a path, made at its first use; one in which nothing came to stand goes when it is closed.
 
     Args:
         path: Of the file.
@@ -131,19 +155,26 @@ def open_journal(path: Path, *, restart: bool = False) -> Iterator[Journal]:
         if restart:
             remove_journal(path)
         database = sqlite3.connect(path, timeout=60, check_same_thread=False)  # samplers call from their threads
+        blank = False
         try:
             for table in _TABLES:
                 database.execute(table)
-            yield Journal(path, database)
+            journal = Journal(path, database)
+            try:
+                yield journal
+            finally:
+                blank = journal.blank
         finally:
             database.close()
+            if blank:
+                remove_journal(path)
     except sqlite3.Error as error:
-        raise ConfigurationError(
-            f"{path} cannot be used: {error}", "free the disk, or begin anew by --restart"
-        ) from error
+        mend = "look at the disk and the file's permissions, or begin anew by --restart"
+        raise ConfigurationError(f"{path} cannot be used: {error}", mend) from error
     finally:
-        lock.release()
+        # While it is held: whoever opened the file before sees that it is gone, and takes another.
         path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
+        lock.release()
 
 
 def remove_journal(path: Path) -> None:
@@ -153,12 +184,6 @@ def remove_journal(path: Path) -> None:
 
 
 def _sampled(found: dict[str, Any]) -> Sampled:
-    return Sampled(
-        **(
-            found
-            | {
-                "reasoning_ids": tuple(found["reasoning_ids"]),
-                "ids": None if found["ids"] is None else tuple(found["ids"]),
-            }
-        )
-    )
+    ids = found["ids"]
+    lists = {"reasoning_ids": tuple(found["reasoning_ids"]), "ids": None if ids is None else tuple(ids)}
+    return Sampled(**found | lists)

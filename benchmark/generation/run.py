@@ -18,6 +18,7 @@ from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Prompt
 
 _CHUNK = 8  # times what a sampler has at once: finished prompts of a chunk wait for nothing, its end is a pause
+_SHOWN = 5  # prompts that can never be answered are named, these many
 _READ_AT_ONCE = 64  # prompts whose internals go to the journal together
 Progress = Callable[[int], None]
 
@@ -110,13 +111,20 @@ def greedy_chat(asking: Asking, prompt: Prompt) -> tuple[Message, ...]:
 
 
 def _check(plan: Plan, sampler: Sampler, waiting: Sequence[Item]) -> None:
-    asked = [(item, request_of(plan, item, 0)) for item in waiting]
+    """Of chats that grow only the first round is known; the rounds after it fail one by one."""
+    places = range(plan.k) if plan.asking.mode == "paraphrase" else range(1)
+    asked = [(item, request_of(plan, item, place)) for item in waiting for place in places]
+    asked += [(item, greedy_request(plan, item)) for item in waiting if plan.greedy]
     reasons = sampler.check([request for _, request in asked])
-    never = [(item, reason) for (item, _), reason in zip(asked, reasons, strict=True) if reason is not None]
+    never: dict[str, str] = {}
+    for (item, _), reason in zip(asked, reasons, strict=True):
+        if reason is not None:
+            never.setdefault(item.id, reason)
     if never:
-        item, reason = never[0]
+        shown = "; ".join(f"{item}: {reason}" for item, reason in list(never.items())[:_SHOWN])
         raise ConfigurationError(
-            f"{len(never)} of {len(plan.items)} prompts can never be answered; {item.id}: {reason}",
+            f"{len(never)} of {len(plan.items)} prompts can never be answered: {shown}"
+            + ("; …" if len(never) > _SHOWN else ""),
             "a smaller --max-tokens, or a model with a longer context",
         )
 

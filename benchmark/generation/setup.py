@@ -7,11 +7,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from benchmark.generation.hf_sampler import HFSampler
+from benchmark.generation.journal import Journal
 from benchmark.generation.prompting import Asking
 from benchmark.generation.run import Plan
 from benchmark.generation.sampler import Sampler, Settings
-from benchmark.generation.server_sampler import ServerSamplerSpec
+from benchmark.generation.server_sampler import ServerSampler, ServerSamplerSpec
 from benchmark.models.causal_lm import Dtype
 from benchmark.models.hf_lm import CausalLMSpec, find_spec_of, load_causal_lm
 from benchmark.profiles import OFFLINE_LM
@@ -22,6 +25,7 @@ from submissions.prompts import OWN, read_prompts
 from submissions.schema import Generation, Manifest, Submitter, System
 
 OFFLINE = "offline"
+_REPORTED = "what the server calls its model"
 # What the authors of a suite drew with: NoveltyBench's and GSSBench's settings (top-k 10; the length is INSIDE's).
 _USUAL = {
     "gssbench": Settings(top_k=10, max_tokens=256),
@@ -30,9 +34,19 @@ _USUAL = {
 }
 
 
-def usual_settings(suite: str) -> Settings:
-    """How answers to a suite are drawn where nothing else is said."""
-    return _USUAL.get(suite, Settings())
+def settings_of(suite: str, temperature: float, top_k: int | None, top_p: float, max_tokens: int | None) -> Settings:
+    """How answers are drawn.
+
+    Args:
+        suite: Its authors' settings stand where nothing else is said.
+        temperature: Of each draw.
+        top_k: None: the authors'; 0: all tokens.
+        top_p: Of each draw.
+        max_tokens: None: the authors'.
+    """
+    usual = _USUAL.get(suite, Settings())
+    kept = usual.top_k if top_k is None else top_k or None
+    return Settings(temperature, kept, top_p, max_tokens or usual.max_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +84,26 @@ def spec_named(name: str, dtype: Dtype = "float32", device: str = "cpu") -> Caus
 def is_server(name: str) -> bool:
     """Whether a model is named as `NAME@URL`."""
     return "@http://" in name or "@https://" in name
+
+
+def load(
+    name: str,
+    asking: Asking,
+    stop: tuple[str, ...],
+    dtype: Dtype,
+    device: str,
+    batch_tokens: int | None,
+    concurrency: int,
+    timeout: float,
+) -> Model:
+    """The model of that name, here or behind a server; arguments as in `load_local` and `load_server`.
+
+    Raises:
+        ConfigurationError: As `load_local` and `load_server`.
+    """
+    if is_server(name):
+        return load_server(name, concurrency, timeout)
+    return load_local(spec_named(name, dtype, device), asking, stop, batch_tokens)
 
 
 def load_local(spec: CausalLMSpec, asking: Asking, stop: tuple[str, ...], batch_tokens: int | None) -> Model:
@@ -119,40 +153,76 @@ def suite_named(
 
 
 def manifest_of(model: Model, plan: Plan, suite: str, stop: tuple[str, ...], given: Mapping[str, Any]) -> Manifest:
-    """The manifest of what was sampled.
+    """The manifest of what was sampled, or will be; what a server leaves open is known when it has answered.
 
     Args:
-        model: That answered.
+        model: That answers.
         plan: Of the run.
         suite: Its name.
-        stop: Texts that ended answers.
+        stop: Texts that end answers.
         given: `name`, `submitter` and `notes`.
+
+    Raises:
+        ConfigurationError: A manifest cannot say it: a name is too long, a text is empty.
     """
     settings, asking = plan.items[0].settings, plan.asking
-    return Manifest(
-        name=given["name"] or model.name,
-        suite=suite,
-        system=System(
-            type="model" if asking.mode == "resample" else "inference-time method",
-            model_id=model.name,
-            revision=model.revision,
-            parameters=model.parameters,
-            open_weights=model.open_weights,
-        ),
-        generation=Generation(
-            k=plan.k,
-            mode=asking.mode,
-            temperature=settings.temperature,
-            top_k=settings.top_k,
-            top_p=settings.top_p,
-            max_tokens=settings.max_tokens,
-            seed=plan.seed,
-            chat_template=asking.chat_template,
-            prompt_template=None if asking.chat_template else asking.template,
-            system_prompt=asking.system,
-            stop=stop,
-            software=model.software,
-        ),
-        submitter=Submitter(name=given["submitter"], date=date.today()),
-        notes=given["notes"],
-    )
+    try:
+        return Manifest(
+            name=given["name"] or model.name,
+            suite=suite,
+            system=System(
+                type="model" if asking.mode == "resample" else "inference-time method",
+                model_id=model.name,
+                revision=model.revision or _reported(model),
+                parameters=model.parameters,
+                open_weights=model.open_weights,
+            ),
+            generation=Generation(
+                k=plan.k,
+                mode=asking.mode,
+                temperature=settings.temperature,
+                top_k=settings.top_k,
+                top_p=None if "top_p" in _gave_up(model) else settings.top_p,
+                max_tokens=settings.max_tokens,
+                seed=None if "seed" in _gave_up(model) else plan.seed,
+                chat_template=asking.chat_template,
+                prompt_template=None if asking.chat_template else asking.template,
+                system_prompt=asking.system,
+                stop=stop,
+                software=model.software,
+            ),
+            submitter=Submitter(name=given["submitter"], date=date.today()),
+            notes=given["notes"],
+        )
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        field = ".".join([error.title.lower(), *map(str, fault["loc"])]).removeprefix("manifest.")
+        said = fault["msg"].removeprefix("Value error, ")
+        raise ConfigurationError(
+            f"a manifest cannot have {field} = {str(fault['input'])[:60]!r}: {said}",
+            "give another value by its option, such as --name",
+        ) from error
+
+
+def expect_same_server(model: Model, journal: Journal) -> None:
+    """What a server called its model in an earlier run it must call it in this one, too."""
+    if isinstance(model.sampler, ServerSampler):
+        model.sampler.reported = journal.told(_REPORTED)
+
+
+def keep_server(model: Model, journal: Journal) -> None:
+    """Keep what a server calls its model."""
+    name = model.sampler.reported if isinstance(model.sampler, ServerSampler) else None
+    if name is not None and name != journal.told(_REPORTED):
+        journal.tell(_REPORTED, name)
+
+
+def _reported(model: Model) -> str | None:
+    """Which version of what was asked for answered, where a server says more than the name."""
+    name = model.sampler.reported if isinstance(model.sampler, ServerSampler) else None
+    return None if name == model.name else name
+
+
+def _gave_up(model: Model) -> frozenset[str]:
+    """Settings that a server does not take: it chose for itself."""
+    return model.sampler.gave_up if isinstance(model.sampler, ServerSampler) else frozenset()

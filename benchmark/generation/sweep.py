@@ -4,10 +4,9 @@ As decTest (Tevet & Berant 2021, arXiv:2004.02990, section 6.3), for any model a
 were never released. A metric of diversity should rise with the parameter: `divbench metaeval FILE.parquet`.
 """
 
-import json
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,11 +17,13 @@ from benchmark.generation.run import Item, Plan
 from benchmark.generation.sampler import Settings, draw_seed
 from benchmark.metaeval.set_files import write_sets
 from datasets_build.errors import ConfigurationError
+from datasets_build.files import canonical_json, content_id
 from datasets_build.schema import Prompt
+from submissions.schema import Manifest
 
 Parameter = Literal["temperature", "top_p", "top_k"]
 MAX_POINTS = 10_000
-_MEND = "such as temperature=0.2:1.2:100, top_p=0.1:1:50 or top_k=1:100:20: name=lowest:highest:points"
+_MEND = "such as temperature=0.2:1.2:100, top_p=0.1:1:50 or top_k=1:64:20: name=lowest:highest:points"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +56,18 @@ def parse_sweep(text: str) -> Sweep:
             raise ValueError("it is not name=lowest:highest:points")
         parameter: Any = found[1]
         low, high, points = float(found[2]), float(found[3]), int(found[4])
-        if not (2 <= points <= MAX_POINTS and low < high):
+        if not (2 <= points <= MAX_POINTS and low < high < np.inf):
             raise ValueError(f"2 to {MAX_POINTS:,} points, the lowest below the highest")
         if parameter == "top_p" and not 0 < low <= high <= 1:
             raise ValueError("top_p is above 0 and at most 1")
         if parameter == "top_k" and low < 1:
             raise ValueError("top_k is at least 1")
+        evenly = np.round(np.linspace(low, high, points), 12)
+        values = np.unique(np.round(np.geomspace(low, high, points)) if parameter == "top_k" else evenly)
+        if len(values) < 2:
+            raise ValueError(f"it has one setting, {values[0]}")
     except ValueError as error:
         raise ConfigurationError(f"{text!r} is no sweep: {error}", _MEND) from error
-    if parameter == "top_k":
-        values = np.unique(np.round(np.geomspace(low, high, points)))
-    else:
-        values = np.round(np.linspace(low, high, points), 12)
     return Sweep(parameter, tuple(values.tolist()))
 
 
@@ -102,26 +103,31 @@ def with_value(settings: Settings, parameter: Parameter, value: float) -> Settin
     return replace(settings, temperature=value) if parameter == "temperature" else replace(settings, top_p=value)
 
 
-def write_sweep(path: Path, plan: Plan, sweep: Sweep, journal: Journal, sampler: str) -> None:
+def write_sweep(path: Path, plan: Plan, sweep: Sweep, journal: Journal, manifest: Manifest, model: str) -> None:
     """Write the labelled sets of a finished plan.
+
+    A set's id tells its texts, too, so that sets of two sweeps are not taken for each other.
 
     Args:
         path: Of the file.
         plan: Of `sweep_items`.
         sweep: That was made.
         journal: With all answers.
-        sampler: Its signature.
+        manifest: Of the run, as if it were one of a submission.
+        model: The sampler's signature.
     """
-    rows = [
-        {
-            "set_id": item.id,
-            "context": item.prompt.prompt,
-            "responses": [sample.text for sample in journal.answers(item.id).samples],
-            "label": float(getattr(item.settings, sweep.parameter)),
-            "label_name": sweep.parameter,
-        }
-        for item in plan.items
-    ]
-    others = {k: v for k, v in asdict(plan.items[0].settings).items() if k != sweep.parameter}
-    about = {"model": sampler, "asked": str(plan.asking), "k": plan.k, "seed": plan.seed, "settings": others}
-    write_sets(path, rows, {b"divbench.sweep": json.dumps(about, sort_keys=True).encode()})
+    rows = []
+    for item in plan.items:
+        texts = [sample.text for sample in journal.answers(item.id).samples]
+        rows.append(
+            {
+                "set_id": f"{item.id}-{content_id([item.prompt.prompt, texts])[:8]}",
+                "context": item.prompt.prompt,
+                "responses": texts,
+                "label": float(getattr(item.settings, sweep.parameter)),
+                "label_name": sweep.parameter,
+            }
+        )
+    drawn = manifest.generation.model_dump(mode="json") | {sweep.parameter: None}
+    about = {"model": model, "revision": manifest.system.revision, "swept": sweep.parameter, "generation": drawn}
+    write_sets(path, rows, {b"divbench.sweep": canonical_json(about)})

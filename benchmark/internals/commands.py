@@ -23,9 +23,7 @@ _READ_AT_ONCE = 64
 
 def internals(
     folder: Annotated[Path, typer.Argument(help="The submission folder.")],
-    model: Annotated[
-        str, typer.Option(help="What answered: ORG/NAME@COMMIT on the Hub, a folder, or offline.")
-    ],
+    model: Annotated[str, typer.Option(help="What answered: ORG/NAME@COMMIT on the Hub, a folder, or offline.")],
     destination: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option("--out", help="The file to write; else internals.parquet in the folder, where score finds it."),

@@ -70,7 +70,8 @@ def ranking_test(scores: Floats, labels: Floats, *, pairs: int = 200, draws: int
 
     Not to be compared with that table: there the two sets of a pair answer one context and have five responses each.
     That data was not released. The released sets answer one context each and have ten responses, so a difference of
-    scores here is also one of contexts. The pairs of a draw share no set, and their temperatures differ.
+    scores here is also one of contexts. The pairs of a draw share no set, and their temperatures differ; of few sets a
+    draw may give fewer than two such pairs, and is left out.
 
     Args:
         scores: [sets].
@@ -80,7 +81,7 @@ def ranking_test(scores: Floats, labels: Floats, *, pairs: int = 200, draws: int
         seed: Of the draws.
 
     Raises:
-        ValueError: A draw gives fewer than two pairs.
+        ValueError: Fewer than two draws give two pairs.
     """
     x, y = _finite(scores, labels)
     rng = np.random.default_rng(seed)
@@ -88,12 +89,14 @@ def ranking_test(scores: Floats, labels: Floats, *, pairs: int = 200, draws: int
     for _ in range(draws):
         couples = rng.permutation(len(x))[: len(x) // 2 * 2].reshape(-1, 2)
         first, second = couples[y[couples[:, 0]] != y[couples[:, 1]]][:pairs].T
+        if len(first) < 2:
+            continue
         fewest = min(fewest, len(first))
-        if fewest < 2:
-            raise ValueError(f"no two pairs of different temperatures among {len(x)} sets")
         of_scores, of_labels = x[first] - x[second], y[first] - y[second]
         rho.append(agreement.spearman(of_scores, of_labels, agreement.ones(len(first)))[0])
         accuracy.append(np.mean(np.sign(of_scores) == np.sign(of_labels)))
+    if len(rho) < 2:
+        raise ValueError(f"no two pairs of different temperatures among {len(x)} sets")
     return Ranking(_over(np.array(rho)), _over(np.array(accuracy)), fewest)
 
 

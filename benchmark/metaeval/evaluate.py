@@ -65,7 +65,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class DecodingTest:
-    """Tevet & Berant's tests of one metric against temperature; see decoding.py."""
+    """Tevet & Berant's tests of one metric against a decoding parameter; see decoding.py."""
 
     metric: str
     resampled: Draws
@@ -79,6 +79,7 @@ class TaskReport:
     Attributes:
         task: Such as `contest/story_gen`.
         label: *binary* or *graded*.
+        label_name: What it is, such as `temperature`.
         sets: Of the task, whether or not they have scores.
         contexts: Different ones among the evaluated sets.
         pairs: Of sets of one context with different labels.
@@ -86,11 +87,12 @@ class TaskReport:
             are no human scores.
         evaluations: One a metric.
         comparisons: With the metric that the others are compared against.
-        decoding: Where labels are temperatures.
+        decoding: Where labels are graded and sets enough to be drawn from.
     """
 
     task: str
     label: str
+    label_name: str
     sets: int
     contexts: int
     pairs: int
@@ -155,6 +157,7 @@ def evaluate_task(
     return TaskReport(
         task=task.name,
         label=task.label,
+        label_name=task.label_name,
         sets=len(task.set_ids),
         contexts=len(set(kept.contexts)),
         pairs=len(agreement.pairs_within(kept.contexts, kept.labels).first),
@@ -162,13 +165,19 @@ def evaluate_task(
         evaluations=evaluations,
         comparisons=comparisons,
         decoding=tuple(_decoding(name, column[keep], kept.labels, how.seed) for name, column in values.items())
-        if task.label == "graded" and rows >= _FEWEST_DECODED
+        if task.label == "graded" and _can_be_drawn(kept.labels)
         else (),
     )
 
 
 _DRAWN = 200  # sets in a draw, as in the paper
 _FEWEST_DECODED = 20
+
+
+def _can_be_drawn(labels: Floats) -> bool:
+    """Whether there are enough sets, and pairs of different labels among them that share none."""
+    counts = np.unique(labels, return_counts=True)[1]
+    return bool(len(labels) >= _FEWEST_DECODED and len(labels) - counts.max() >= 2)
 
 
 def _decoding(name: str, scores: Floats, labels: Floats, seed: int) -> DecodingTest:

@@ -25,7 +25,7 @@ class Labelled:
 
     Attributes:
         name: Such as `contest/story_gen`.
-        label: *binary*: 1 for high content diversity, 0 for low; *graded*: the sampling temperature.
+        label: *binary*: 1 for high content diversity, 0 for low; *graded*: of many values, greater for more diverse.
         set_ids: [sets]; a set has the same id in every task that holds it.
         contexts: [sets], what was answered; sets of one context are one cluster in every resample.
         responses: [sets].
@@ -34,6 +34,7 @@ class Labelled:
         human: [sets], mean score of about ten raters; None where none were asked.
         human_spread: [sets], its standard deviation over raters.
         released: The metric columns that were published with the texts, [sets], NaN where there is none.
+        label_name: What the label is, such as `temperature` or `top_k`.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Labelled:
     human: Floats | None
     human_spread: Floats | None
     released: dict[str, Floats]
+    label_name: str = "label"
 
     def rows(self, keep: NDArray[np.bool_]) -> "Labelled":
         """The sets where `keep` [sets] holds."""
@@ -61,6 +63,7 @@ class Labelled:
             None if self.human is None else self.human[places],
             None if self.human_spread is None else self.human_spread[places],
             {name: values[places] for name, values in self.released.items()},
+            self.label_name,
         )
 
 
@@ -76,7 +79,7 @@ def task_names(given: Sequence[str]) -> list[str]:
         if config_name not in CONFIGS:
             raise ConfigurationError(
                 f"{name!r} has no labels to test a metric with",
-                f"one of {', '.join(CONFIGS)}, with or without a split, or gssbench",
+                f"one of {', '.join(CONFIGS)}, with or without a split, a file named .parquet, or gssbench",
             )
         splits = [each.name for each in find_config(config_name)[1].splits]
         if split and split not in splits:
@@ -106,10 +109,11 @@ def load_labelled(name: str, *, data: Path | None = None, mirror: Path | None = 
         return np.array([np.nan if row[field] is None else row[field] for row in rows], np.float64)
 
     human = column("abs_hds_mean")
+    graded = rows[0]["label_name"] == "temp"
     released = {metric: column(f"reported_{metric}") for metric in REPORTED}
     return Labelled(
         name=name,
-        label="graded" if rows[0]["label_name"] == "temp" else "binary",
+        label="graded" if graded else "binary",
         set_ids=tuple(row["set_id"] for row in rows),
         contexts=tuple(row["context"] for row in rows),
         responses=tuple(tuple(row["responses"]) for row in rows),
@@ -118,4 +122,5 @@ def load_labelled(name: str, *, data: Path | None = None, mirror: Path | None = 
         human=human if np.isfinite(human).all() else None,
         human_spread=column("abs_hds_std") if np.isfinite(human).all() else None,
         released={metric: values for metric, values in released.items() if np.isfinite(values).any()},
+        label_name="temperature" if graded else "content diversity",
     )

@@ -1,6 +1,6 @@
 """Files of labelled sets of one's own, such as a sweep of a decoding parameter: `divbench metaeval FILE.parquet`."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +57,12 @@ def read_set_file(path: Path) -> Labelled:
     for number, row in rows:
         for field, message in _faults(row, seen):
             findings.add(Problem("sets", "error", path.name, number, field, message, "see the columns in README"))
-    if findings.refused() or not rows:
-        raise Refused(str(path), findings)
     found = [row for _, row in rows]
+    if not findings.refused():
+        for field, message, mend in _faults_of_all(found):
+            findings.add(Problem("sets", "error", path.name, None, field, message, mend))
+    if findings.refused():
+        raise Refused(str(path), findings)
     return Labelled(
         name=path.stem,
         label="graded",
@@ -71,7 +74,33 @@ def read_set_file(path: Path) -> Labelled:
         human=None,
         human_spread=None,
         released={},
+        label_name=found[0]["label_name"],
     )
+
+
+def check_apart(tasks: Sequence[Labelled]) -> None:
+    """Scores are kept by task and set id: refuse different ones of one name.
+
+    Raises:
+        ConfigurationError: Two tasks have one name, or two different sets one id.
+    """
+    known: dict[str, tuple[str, tuple[str, ...], str]] = {}
+    for task in tasks:
+        if sum(task.name == other.name for other in tasks) > 1:
+            raise ConfigurationError(f"two tasks are named {task.name}", "rename a file, or ask for one at a time")
+        for set_id, context, responses in zip(task.set_ids, task.contexts, task.responses, strict=True):
+            first = known.setdefault(set_id, (context, responses, task.name))
+            if first[:2] != (context, responses):
+                message = f"{set_id!r} is one set in {first[2]} and another in {task.name}"
+                raise ConfigurationError(message, "give sets other ids, or ask for one task at a time")
+
+
+def _faults_of_all(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    if len({row["label"] for row in rows}) < 2:
+        yield "label", "there are no two labels", "give sets of at least two settings: there is nothing to rank by"
+    names = sorted({row["label_name"] for row in rows})
+    if len(names) > 1:
+        yield "label_name", f"several: {', '.join(names[:5])}", "one file for each"
 
 
 def _faults(row: Mapping[str, Any], seen: set[str]) -> Iterator[tuple[str, str]]:

@@ -32,7 +32,10 @@ Mirror = Annotated[
 def metaeval(
     tasks: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Argument(help="contest, mcdiv, mcdiv_nuggets, dectest; a split, as contest/story_gen; or gssbench."),
+        typer.Argument(
+            help="contest, mcdiv, mcdiv_nuggets, dectest; a split, as contest/story_gen; FILE.parquet of labelled "
+            "sets, as divbench generate --sweep makes them; or gssbench."
+        ),
     ] = None,
     profile: Annotated[
         str, typer.Option(help="Metrics to test: lexical (seconds), offline (minutes), paper (models of the papers).")
@@ -80,7 +83,7 @@ def metaeval(
     mirror: Mirror = None,
     json: JsonOption = False,
 ) -> None:
-    """Test metrics against what is known: labels by construction, people's scores, temperatures, prompt pairs.
+    """Test metrics against what is known: labels by construction, people's scores, decoding settings, prompt pairs.
 
     Without tasks: the nine with two labels (contest, mcdiv, mcdiv_nuggets, each story_gen, resp_gen, prompt_gen).
     Each number has a bootstrap interval over contexts. A set that one metric has no score for is left out for all.
@@ -96,6 +99,10 @@ def metaeval(
     Scores that you computed elsewhere:
 
       divbench metaeval mcdiv --scores my_scores.csv --json
+
+    A sweep of a decoding parameter of your own, from divbench generate --sweep:
+
+      divbench metaeval sweep.parquet
     """
     from benchmark.metaeval.estimate import Resampling
 
@@ -217,9 +224,17 @@ def _check_outputs(
 
 
 def _load(named: list[str], mirror: Path | None) -> "list[Labelled]":
+    """The tasks of those names, and of files; without any the nine with two labels."""
     from benchmark.metaeval.labelled import BINARY_TASKS, load_labelled, task_names
+    from benchmark.metaeval.set_files import SUFFIX, check_apart, read_set_file
 
-    return [load_labelled(name, mirror=mirror) for name in (task_names(named) if named else BINARY_TASKS)]
+    files = [Path(name) for name in dict.fromkeys(named) if name.endswith(SUFFIX)]
+    tasks = task_names([name for name in named if not name.endswith(SUFFIX)]) if named else BINARY_TASKS
+    made = [read_set_file(path) for path in files]  # first: others are larger
+    made = [load_labelled(name, mirror=mirror) for name in tasks] + made
+    if files:
+        check_apart(made)
+    return made
 
 
 def _package(

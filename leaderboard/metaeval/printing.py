@@ -71,7 +71,8 @@ def rows_of(report: TaskReport, measures: Sequence[str] = tuple(_SHOWN)) -> tupl
 def title_of(report: TaskReport) -> str:
     """What was evaluated, on how many sets, and what people allow."""
     evaluated = report.evaluations[0].sets if report.evaluations else 0
-    said = f"{report.task}: {evaluated:,} of {report.sets:,} sets, {report.contexts:,} contexts, {report.pairs:,} pairs"
+    name = f"{report.task} by {report.label_name}" if report.label == "graded" else report.task
+    said = f"{name}: {evaluated:,} of {report.sets:,} sets, {report.contexts:,} contexts, {report.pairs:,} pairs"
     if report.noise_ceiling is not None:
         said += f"; noise ceiling with people {cell(report.noise_ceiling, interval=True)}"
     return said
@@ -168,7 +169,8 @@ def print_report(report: TaskReport, console: Console) -> None:
     if report.comparisons:
         print_table(f"{report.task}: less {report.comparisons[0].b}", *comparison_rows(report.comparisons), console)
     if report.decoding:
-        print_table(f"{report.task}: against temperature, over 100 draws", *decoding_rows(report.decoding), console)
+        title = f"{report.task}: against {report.label_name}, over 100 draws"
+        print_table(title, *decoding_rows(report.decoding), console)
 
 
 def print_overall(found: Sequence[Overall], console: Console) -> None:
@@ -203,7 +205,7 @@ def as_markdown(reports: Sequence[TaskReport], overall: Sequence[Overall]) -> st
         if report.comparisons:
             parts += [f"Less {report.comparisons[0].b}:", markdown_table(*comparison_rows(report.comparisons))]
         if report.decoding:
-            parts += ["Against temperature, over 100 draws:", markdown_table(*decoding_rows(report.decoding))]
+            parts += [f"Against {report.label_name}, over 100 draws:", markdown_table(*decoding_rows(report.decoding))]
     return "\n\n".join(parts) + "\n"
 
 

@@ -104,7 +104,7 @@ def test_what_libraries_raise_for_a_lack_of_memory(error: Exception, monkeypatch
     def fail(**given: object) -> None:
         raise error
 
-    monkeypatch.setattr(lm, "_body", fail)
+    monkeypatch.setattr(lm, "body", fail)
     sequence = TokenSequence(np.array([5, 6]), np.array([1]))
     with pytest.raises(OutOfMemory, match="gpt2: out of memory"):
         lm.surprisals([sequence])

@@ -1,0 +1,117 @@
+"""Results as Hugging Face's `.eval_results/*.yaml`, which a model's repository shows and a benchmark's board collects.
+
+The format is stated in huggingface/hub-docs, eval_results.yaml (at 2be4979) and docs/hub/eval-results.md, and read by
+`huggingface_hub.parse_eval_result_entries`: a list of entries with `dataset` (`id`, `task_id`, `revision`), `value`,
+`date`, `source` (`url`, `name`) and `notes`. An entry has one value and no name of a metric, so each metric is a task
+of its own. It has no interval, number of prompts, direction or signature: `notes`, which is shown with the value, has
+them.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
+
+from benchmark.exports.scored import ScoredResult, way_of
+from benchmark.schema import Aggregate, Result
+from datasets_build.errors import ConfigurationError
+from datasets_build.files import write_text
+
+_REPO = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
+_REVISION = re.compile(r"[\w./-]{1,100}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """The Hub dataset whose board the values are for; our suites do not say which that is.
+
+    Attributes:
+        id: ORG/NAME.
+        revision: A commit or tag of it; None: not stated.
+    """
+
+    id: str
+    revision: str | None = None
+
+
+def benchmark_of(text: str) -> Benchmark:
+    """A benchmark from ORG/NAME or ORG/NAME@REVISION.
+
+    Raises:
+        ConfigurationError: It is neither.
+
+    >>> benchmark_of("org/divbench@v1.0.0")
+    Benchmark(id='org/divbench', revision='v1.0.0')
+    """
+    name, at, revision = text.partition("@")
+    if not _REPO.fullmatch(name) or (at and not _REVISION.fullmatch(revision)):
+        raise ConfigurationError(f"{text!r} is neither ORG/NAME nor ORG/NAME@REVISION", "name the Hub dataset")
+    return Benchmark(name, revision or None)
+
+
+def entries(
+    scored: ScoredResult, benchmark: Benchmark, *, task_id: str | None = None, source_url: str | None = None
+) -> list[EvalResultEntry]:
+    """One entry a metric.
+
+    Args:
+        scored: The result with its metrics.
+        benchmark: Whose tasks they are.
+        task_id: Of the one metric; None: `SUITE_METRIC` for each.
+        source_url: A page with the result, such as its folder in a repository.
+
+    Raises:
+        ConfigurationError: A task id for several metrics.
+    """
+    if task_id is not None and len(scored.scores) > 1:
+        message = f"one task id for {len(scored.scores)} metrics"
+        raise ConfigurationError(message, "an entry has one value: choose the metric by --metric")
+    result = scored.result
+    return [
+        EvalResultEntry(
+            dataset_id=benchmark.id,
+            task_id=task_id or f"{result.suite}_{score.metric}",
+            value=score.value,
+            dataset_revision=benchmark.revision,
+            date=result.manifest.submitter.date.isoformat(),
+            source_url=source_url,
+            source_name=None if source_url is None else f"DivBench result {result.result_id}",
+            notes=_notes(score, result),
+        )
+        for score in scored.scores
+    ]
+
+
+def _notes(score: Aggregate, result: Result) -> str:
+    parts = [score.signature, f"mean over {score.n} prompts", way_of(score)]
+    if score.low is not None and score.high is not None:
+        method = result.interval
+        parts.append(f"{100 * method.level:g}% interval {score.low!r} to {score.high!r} ({method.method})")
+    if score.missing:
+        parts.append(f"{sum(score.missing.values())} prompts have no value")
+    if score.origin == "reported":
+        parts.append("from values that came with the submission")
+    return "; ".join([*parts, f"result {result.result_id} of submission {result.submission_id}"])
+
+
+def as_yaml(made: Sequence[EvalResultEntry]) -> str:
+    """The entries as a file has them."""
+    documents: list[Mapping[str, Any]] = [*eval_result_entries_to_yaml(list(made))]
+    return str(yaml.safe_dump(documents, sort_keys=False, allow_unicode=True, width=1_000_000))
+
+
+def write_eval_results(path: Path, made: Sequence[EvalResultEntry]) -> None:
+    """Write the entries, whole or not at all.
+
+    Raises:
+        ConfigurationError: The path does not end in .yaml, or its folder is not there.
+    """
+    if path.suffix != ".yaml" or path.is_dir():
+        raise ConfigurationError(f"{path} does not end in .yaml, or is a folder", "name a file .eval_results/NAME.yaml")
+    if not path.parent.is_dir():
+        raise ConfigurationError(f"there is no folder {path.parent} for {path.name}", "make it, or name another")
+    write_text(path, as_yaml(made))

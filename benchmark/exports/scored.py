@@ -1,0 +1,213 @@
+"""Result folders as exporters read them: the result, and its prompts with responses and values, streamed and checked.
+
+Results can come from strangers. `read_result` checks that `per_prompt.parquet` is the one that `result.json` names;
+here it is checked that it has the columns and the numbers of values that `result.json` speaks of.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from benchmark.metrics import METRICS, Metric
+from benchmark.results import PER_PROMPT_FILE, RESULT_FILE, Unreadable, read_result
+from benchmark.schema import Aggregate, Result
+from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.files import whole_file
+from submissions.findings import Findings
+from submissions.reading import parquet_file, parquet_rows
+
+_TEXTS = pa.list_(pa.string())
+_COLUMNS: dict[str, pa.DataType] = {
+    "prompt_id": pa.string(),
+    "category": pa.string(),
+    "prompt": pa.string(),
+    "responses": _TEXTS,
+    "finish_reasons": _TEXTS,
+    "answers": pa.int32(),
+}
+_MEND = "score the submission again"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPrompt:
+    """One prompt of a result.
+
+    Attributes:
+        prompt_id: Of the suite.
+        category: Of the prompt.
+        prompt: Its text.
+        responses: Those that were scored.
+        finish_reasons: One a response; None where not given.
+        answers: How many of the responses are neither blank nor placeholders.
+        values: By metric; one that is missing is not there.
+    """
+
+    prompt_id: str
+    category: str
+    prompt: str
+    responses: tuple[str, ...]
+    finish_reasons: tuple[str | None, ...] | None
+    answers: int
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredResult:
+    """A result with the metrics that are exported.
+
+    Attributes:
+        folder: Of the result.
+        result: As in its `result.json`.
+        scores: Of the metrics that are exported: those with a value, in the order of the result.
+        left_out: The metrics that were asked for and have no value, with the reasons and their counts.
+    """
+
+    folder: Path
+    result: Result
+    scores: tuple[Aggregate, ...]
+    left_out: Mapping[str, Mapping[str, int]]
+
+    def prompts(self) -> Iterator[ScoredPrompt]:
+        """The prompts in the suite's order.
+
+        Raises:
+            InputError: The table is not what `result.json` says, told where that shows, at the last when all are read.
+        """
+        metrics = [score.metric for score in self.scores]
+        path, findings = self.folder / PER_PROMPT_FILE, Findings()
+        found: Counter[str] = Counter()
+        seen: set[str] = set()
+        for number, row in parquet_rows(path, findings, [*_COLUMNS, *metrics]):
+            prompt = _prompt(row, metrics, f"{path}, row {number}")
+            found.update(prompt.values.keys())
+            seen.add(prompt.prompt_id)
+            if len(seen) != number:
+                raise InputError(f"{path}, row {number}: {prompt.prompt_id[:100]!r} stands there twice", _MEND)
+            yield prompt
+        if findings.refused():
+            raise InputError(f"{path}: {findings.problems[0].message}", _MEND)
+        counts = {"prompts": (len(seen), self.result.counts.prompts)}
+        counts |= {f"values of {score.metric}": (found[score.metric], score.n) for score in self.scores}
+        for what, (there, said) in counts.items():
+            if there != said:
+                raise InputError(f"{path} has {there} {what}, {RESULT_FILE} says {said}", _MEND)
+
+
+def open_result(folder: Path, metrics: Sequence[str] = ()) -> ScoredResult:
+    """A result folder.
+
+    Args:
+        folder: As `divbench score` wrote it.
+        metrics: To export; none: all that have a value.
+
+    Raises:
+        InputError: It is no whole result, or none of the metrics has a value.
+        ConfigurationError: The result has no such metric.
+    """
+    result = read_result(folder)
+    if isinstance(result, Unreadable):
+        raise InputError(f"{folder} is no whole result: {result.reason}", _MEND)
+    names = [score.metric for score in result.scores]
+    if unknown := [metric for metric in metrics if metric not in names]:
+        raise ConfigurationError(f"{folder} has no metric {unknown[0]!r}", f"its metrics are {', '.join(names)}")
+    if len(set(names)) < len(names):
+        raise InputError(f"{folder / RESULT_FILE} has a metric twice", _MEND)
+    asked = [score for score in result.scores if not metrics or score.metric in metrics]
+    scores = tuple(score for score in asked if score.value is not None)
+    if not scores:
+        raise InputError(f"{folder}: no metric has a value", "look at the reasons: divbench board show")
+    _check_columns(folder / PER_PROMPT_FILE, [score.metric for score in scores])
+    left_out = {score.metric: dict(score.missing) for score in asked if score.value is None}
+    return ScoredResult(folder, result, scores, left_out)
+
+
+def _check_columns(path: Path, metrics: Sequence[str]) -> None:
+    findings = Findings()
+    opened = parquet_file(path, findings)
+    if opened is None:
+        raise InputError(f"{path}: {findings.problems[0].message}", _MEND)
+    schema = opened[1]
+    for name, wanted in (_COLUMNS | dict.fromkeys(metrics, pa.float64())).items():
+        kinds = [schema.field(place).type for place in schema.get_all_field_indices(name)]
+        if len(kinds) != 1 or not _is_same(kinds[0], wanted):
+            raise InputError(f"{path} has no one column {name} of type {wanted}", _MEND)
+
+
+def _is_same(kind: pa.DataType, wanted: pa.DataType) -> bool:
+    """Equal, but for the name of a list's items."""
+    if wanted is _TEXTS and pa.types.is_list(kind):
+        return bool(kind.value_type == pa.string())
+    return bool(kind == wanted)
+
+
+def _prompt(row: Mapping[str, Any], metrics: Sequence[str], where: str) -> ScoredPrompt:
+    whole = all(row.get(name) is not None for name in _COLUMNS if name != "finish_reasons")
+    if not whole or "finish_reasons" not in row or None in row["responses"]:
+        raise InputError(f"{where}: a value lacks, or is not UTF-8", _MEND)
+    values = {metric: row[metric] for metric in metrics if row[metric] is not None}
+    for metric, value in values.items():
+        if not math.isfinite(value):
+            raise InputError(f"{where}: {metric} is {value}", _MEND)
+    reasons = row["finish_reasons"]
+    return ScoredPrompt(
+        prompt_id=row["prompt_id"],
+        category=row["category"],
+        prompt=row["prompt"],
+        responses=tuple(row["responses"]),
+        finish_reasons=None if reasons is None else tuple(reasons),
+        answers=row["answers"],
+        values=values,
+    )
+
+
+def metric_of(score: Aggregate) -> Metric | None:
+    """The metric that a number is of, where this version of the package has it."""
+    return next((each for each in METRICS if (each.id, each.version) == (score.metric, score.version)), None)
+
+
+def models_of(score: Aggregate, result: Result) -> tuple[str, ...]:
+    """The models in the signature of a number, which is `str(Signature)`; none where it is not of that form."""
+    data = re.escape(f"|data:{result.suite}@{result.suite_revision}|k:{result.k}|")
+    found = re.search(rf"\|profile:{re.escape(result.profile)}\|model:(.+){data}", score.signature)
+    return tuple(found[1].split("|model:")) if found else ()
+
+
+def way_of(score: Aggregate) -> str:
+    """Which way is more diverse, in words."""
+    return {1: "higher is more diverse", -1: "lower is more diverse", 0: "neither way is more diverse"}[score.direction]
+
+
+def epoch_of(result: Result) -> int:
+    """The manifest's date in seconds since 1970, at midnight UTC: the only time that an export may have."""
+    return int(datetime.combine(result.manifest.submitter.date, time(), UTC).timestamp())
+
+
+def model_name(result: Result) -> str:
+    """The system's Hub id or the provider's name; where the manifest has none, one of our own that is true."""
+    return result.manifest.system.model_id or f"divbench-submission/{result.submission_id}"
+
+
+@contextmanager
+def whole_pair(first: Path, second: Path) -> Iterator[tuple[Path, Path]]:
+    """Give temporary names of two files in one folder, which take their own, the first first, when the block ends well.
+
+    When it does not, both vanish, with the folders that were made for them.
+    """
+    lacking = [folder for folder in (first.parent, *first.parent.parents) if not folder.exists()]
+    first.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with whole_file(second) as other, whole_file(first) as one:
+            yield one, other
+    except BaseException:
+        for folder in lacking:
+            with suppress(OSError):  # somebody else may have put something there
+                folder.rmdir()
+        raise

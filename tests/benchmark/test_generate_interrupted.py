@@ -1,0 +1,212 @@
+"""`divbench generate` killed, interrupted and run twice at once: no prompt's answers are lost, or asked for again."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.benchmark.generating import Command, command, hasty_disk, journal_of, manifest_in, rows_in
+from tests.benchmark.helpers import ROOT
+from tests.benchmark.lms import one_thread
+from tests.benchmark.sampling_server import SamplingServer, sampling_server, saying
+from tests.conftest import RUN, divbench, document
+
+__all__ = ["command", "hasty_disk", "one_thread"]
+STARTS = [f"{start} {middle}" for start in ("The river", "Nobody", "A lamp") for middle in ("was", "had", "and the")]
+FILES = ("manifest.json", "generations.parquet", "tokens.parquet", "internals.parquet")
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1", "COLUMNS": "200"}
+
+
+@pytest.fixture
+def starts(tmp_path: Path) -> Path:
+    path = tmp_path / "starts.txt"
+    path.write_text("\n".join(STARTS))
+    return path
+
+
+@pytest.fixture
+def server() -> Iterator[SamplingServer]:
+    with sampling_server() as shown:
+        yield shown
+
+
+def offline(starts: Path, out: Path, *more: object) -> list[str]:
+    options = ("--no-chat-template", "--prompts", starts, "--k", 3, "--max-tokens", 8, "--out", out, *more)
+    return ["generate", "offline", *map(str, options)]
+
+
+def started(*arguments: object) -> subprocess.Popen[str]:
+    """The real command, at work while the test goes on."""
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, *map(str, arguments)],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for_answers(process: subprocess.Popen[str], out: Path, prompts: int) -> None:
+    """Until so many prompts stand in the journal of a run that is still at work."""
+    while len(rows_in(journal_of(out))) < prompts:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+
+
+def waited(event: threading.Event, server: SamplingServer) -> bool:
+    """Wait for the event, but not beyond the end of the test."""
+    while not event.is_set() and not server.closing.is_set():
+        event.wait(0.01)
+    return event.is_set()
+
+
+def test_a_killed_run_goes_on_and_ends_with_the_bytes_of_a_calm_one(
+    command: Command, starts: Path, tmp_path: Path
+) -> None:
+    calm, out = tmp_path / "calm", tmp_path / "out"
+    assert command(*offline(starts, calm, "--internals")).status == 0
+
+    def killed(number: int, statement: str) -> None:
+        runner = [sys.executable, "-m", "tests.benchmark.run_generate", str(number), statement]
+        ended = subprocess.run(
+            [*runner, *offline(starts, out, "--internals")], cwd=ROOT, env=ENVIRONMENT, capture_output=True, check=False
+        )
+        assert ended.returncode == -signal.SIGKILL, ended.stderr
+        assert not out.exists()
+
+    killed(4, "DELETE FROM errors WHERE")  # all of the fourth prompt's answers were put in, and not yet committed
+    before = rows_in(journal_of(out))
+    assert len(before) == 3
+    killed(2, "INSERT OR REPLACE INTO internals")
+    between = rows_in(journal_of(out))
+    assert len(between) == len(STARTS)
+    assert between.items() >= before.items()
+    assert rows_in(journal_of(out), "internals") == {}
+
+    ended = command(*offline(starts, out, "--internals"))
+    assert (ended.status, "9 of them sampled before" in ended.out) == (0, True), ended.err
+    for name in FILES:
+        assert (out / name).read_bytes() == (calm / name).read_bytes(), name
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["calm", "out", "starts.txt"]
+
+
+def test_ctrl_c_ends_sampling_at_once_and_leaves_the_journal(command: Command, starts: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    more = ("--batch-tokens", 64, "--k", 2)  # one answer after the other
+    starts.write_text("\n".join(f"{start} {i}" for i in range(300) for start in STARTS))
+    process = started(*offline(starts, out, *more))
+    wait_for_answers(process, out, 2)
+    process.send_signal(signal.SIGINT)
+    shown, told = process.communicate(timeout=120)
+    assert (process.returncode, shown) == (130, "")
+    assert "interrupted; the same command goes on where it stopped" in told
+    assert "Traceback" not in told
+    done = rows_in(journal_of(out))
+    assert 2 <= len(done) < 2700
+    assert not out.exists()
+    ended = command(*offline(starts, out, *more, "--seed", 1))  # no word of a broken file, nor of another at work
+    assert (ended.status, "has the answers of another run: seed 0, now 1" in ended.err) == (2, True), ended.err
+    assert rows_in(journal_of(out)) == done
+
+
+@pytest.mark.parametrize(("mode", "killed_by"), [("resample", signal.SIGKILL), ("in-context", signal.SIGINT)])
+def test_a_server_is_asked_again_only_for_prompts_that_were_not_finished(
+    mode: str, killed_by: signal.Signals, server: SamplingServer, starts: Path, tmp_path: Path
+) -> None:
+    """The server falls silent in the middle; the run is killed, and goes on when the server speaks again."""
+    silent = threading.Event()
+    arguments = ["generate", f"wise@{server.url}", "--prompts", starts, "--k", 3, "--mode", mode]
+    out, prompts = tmp_path / "out", 9 if mode == "resample" else 24
+    starts.write_text("\n".join(f"Say {i}." for i in range(prompts)))
+    answers = 3 * 4 if mode == "resample" else 3 * 16 + 4  # chats go on side by side, sixteen of them
+
+    server.before = lambda asked: len(server.seen) <= answers or waited(silent, server)
+    process = started(*arguments, "--concurrency", 4, "--out", out)
+    wait_for_answers(process, out, 1)
+    while server.at_work < 4:  # nothing is on its way any more
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    process.send_signal(killed_by)
+    process.communicate(timeout=120)
+    assert process.returncode == (130 if killed_by == signal.SIGINT else -signal.SIGKILL)
+    done = rows_in(journal_of(out))
+    assert 1 <= len(done) < prompts
+
+    silent.set()
+    server.before = lambda asked: None
+    while server.at_work:  # it may be answering those who are gone
+        time.sleep(0.01)
+    server.seen.clear()
+    ended = divbench(*arguments, "--concurrency", 4, "--out", out, "--json")
+    assert ended.returncode == 0, ended.stderr
+    assert document(ended)["resumed_prompts"] == len(done)
+    texts = [asked["messages"][0]["content"] for asked in server.seen]
+    left = [f"Say {i}." for i in range(prompts) if f"p{i + 1:04}" not in done]
+    assert sorted(texts) == sorted(left * 3)
+
+    server.seen.clear()
+    assert divbench(*arguments, "--out", tmp_path / "calm").returncode == 0
+    assert len(server.seen) == 3 * prompts
+    for name in FILES[:3]:
+        assert (out / name).read_bytes() == (tmp_path / "calm" / name).read_bytes(), name
+
+
+def test_of_two_at_once_one_is_refused_and_the_other_not_disturbed(
+    server: SamplingServer, starts: Path, tmp_path: Path
+) -> None:
+    go_on = threading.Event()
+    server.before = lambda asked: waited(go_on, server)
+    arguments = ["generate", f"wise@{server.url}", "--prompts", starts, "--k", 2, "--out", tmp_path / "out"]
+    first = started(*arguments)
+    while not server.seen:
+        assert first.poll() is None, first.communicate()
+        time.sleep(0.01)
+    for more in ([], ["--restart"]):
+        second = divbench(*arguments, *more)
+        assert (second.returncode, "another run is at work" in second.stderr) == (2, True), second.stderr
+    go_on.set()
+    shown, told = first.communicate(timeout=120)
+    assert (first.returncode, "(9 prompts × 2 answers)" in shown) == (0, True), told
+    assert len(server.seen) == 18
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "starts.txt"]
+
+
+def test_a_run_goes_on_with_the_same_model_of_a_server_or_not_at_all(
+    command: Command, server: SamplingServer, starts: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    arguments = ["generate", f"wise@{server.url}", "--prompts", starts, "--k", 1, "--out", out]
+    server.plans[STARTS[4]] = [saying("", "content_filter")]
+    server.reported = "wise-2026-01-01"
+    ended = command(*arguments)
+    assert ended.status == 1
+    assert "1 prompts: the server's filter withheld the answer" in ended.err
+    server.reported = "wise-2026-02-02"
+    ended = command(*arguments)
+    assert (ended.status, "now answers as wise-2026-02-02, and answered as wise-2026-01-01 before" in ended.err) == (
+        2, True,
+    ), ended.err  # fmt: skip
+    server.reported = "wise-2026-01-01"
+    assert command(*arguments).status == 0
+    assert len(server.seen) == 9 + 1 + 1
+    assert manifest_in(out).system.revision == "wise-2026-01-01"
+
+
+@pytest.mark.parametrize("name", ["seed", "top_p"])
+def test_what_a_server_does_not_take_is_not_said_to_have_been_so(
+    name: str, command: Command, server: SamplingServer, starts: Path, tmp_path: Path
+) -> None:
+    server.unknown = [name]
+    assert (
+        command("generate", f"wise@{server.url}", "--prompts", starts, "--k", 1, "--out", tmp_path / "out").status == 0
+    )
+    manifest = manifest_in(tmp_path / "out")
+    drawn = {"seed": manifest.generation.seed, "top_p": manifest.generation.top_p}
+    assert drawn == {"seed": 0, "top_p": 1.0} | {name: None}
+    assert (manifest.system.model_id, manifest.system.revision, manifest.system.open_weights) == ("wise", None, None)
