@@ -86,6 +86,7 @@ class Generation(_Part):
     chat_template: bool | None = Field(default=None, description="whether the prompt went through the model's own")
     prompt_template: Text | None = Field(default=None, description="around {prompt}, where there is no chat template")
     system_prompt: Text | None = None
+    thinking: bool | None = Field(default=None, description="as the chat template was told; null: its own default")
     stop: tuple[Text, ...] = Field(default=(), max_length=10, description="texts that end an answer")
     software: Line | None = Field(default=None, description="what drew the responses, with versions")
 
@@ -102,7 +103,7 @@ class Submitter(_Part):
 class Origin(_Part):
     """The file that the submission was imported from, and where its reported values come from."""
 
-    format: Literal["noveltybench", "jsonl", "derived"]
+    format: Literal["noveltybench", "jsonl", "lm-eval", "derived"]
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
     reported: Line | None = Field(default=None, description="what made the reported partition and scores")
 

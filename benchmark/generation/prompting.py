@@ -69,7 +69,7 @@ class Asking:
 def asking_of(manifest: Manifest) -> Asking:
     """How the prompts of a submission were put, as its manifest says; what it does not say is as by default."""
     drawn = manifest.generation
-    made = Asking(mode=drawn.mode or "resample", system_prompt=drawn.system_prompt)
+    made = Asking(mode=drawn.mode or "resample", system_prompt=drawn.system_prompt, thinking=drawn.thinking)
     if drawn.chat_template is False:
         made = replace(made, chat_template=False, template=drawn.prompt_template or _PLACE)
     return made

@@ -188,6 +188,7 @@ def manifest_of(model: Model, plan: Plan, suite: str, stop: tuple[str, ...], giv
                 chat_template=asking.chat_template,
                 prompt_template=None if asking.chat_template else asking.template,
                 system_prompt=asking.system,
+                thinking=asking.thinking,
                 stop=stop,
                 software=model.software,
             ),

@@ -81,7 +81,9 @@ def internals(
     asking = asking_of(submission.manifest)
     if chat_template is not None:
         asking = replace(asking, chat_template=chat_template)
-    asking = replace(asking, template=template or asking.template, thinking=thinking)
+    asking = replace(asking, template=template or asking.template)
+    if thinking is not None:
+        asking = replace(asking, thinking=thinking)
     check_prompts(asking, suite.prompts, drawn.k)
     target = destination or folder / INTERNALS_FILE
     if target.exists():
