@@ -20,6 +20,14 @@ class FromFormat(StrEnum):
 
     noveltybench = "noveltybench"
     jsonl = "jsonl"
+    lm_eval = "lm-eval"
+
+
+class AnswersIn(StrEnum):
+    """Fields of lm-evaluation-harness's samples that hold texts."""
+
+    resps = "resps"
+    filtered_resps = "filtered_resps"
 
 
 class TypeOfSystem(StrEnum):
@@ -78,6 +86,15 @@ def import_(
         Optional[str],  # noqa: UP045
         typer.Option(help="What made the partition and scores in the file, such as 'deberta-1.0, 2025-03-27'."),
     ] = None,
+    id_field: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Of lm-eval: the field of doc with the prompt's id, or doc_id: the place in the suite."),
+    ] = None,
+    answers: Annotated[AnswersIn, typer.Option(help="Of lm-eval: the field with the answers.")] = AnswersIn.resps,
+    filter_: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--filter", help="Of lm-eval: read the rows of this filter alone."),
+    ] = None,
     mirror: Mirror = None,
     json: JsonOption = False,
 ) -> None:
@@ -90,6 +107,10 @@ def import_(
     optional: "prompt", "sample_idx", "finish_reason(s)", and, alike in all rows, "model", "temperature",
     "top_k", "top_p", "max_tokens" (or "max_new_tokens"), "seed".
 
+    lm-eval: samples_*.jsonl of lm-evaluation-harness (--log_samples, a task of generate_until with repeats: k).
+    A document's prompt is the one that "prompt_id" of its doc names, or whose text it is or has in it; --id-field says
+    another way. The answers are "resps", each repeat one, whatever filters made of them.
+
     Example: divbench submission import scores.jsonl --from noveltybench --name gpt-4o --submitter me --out subs/gpt-4o
 
     Answers to prompts of your own, with "prompt" in each row:
@@ -98,7 +119,7 @@ def import_(
     """
     from datasets_build.load import load_suite
     from submissions.findings import problems_json
-    from submissions.importers import import_submission
+    from submissions.importers import Documents, import_submission
     from submissions.printing import print_report, shown
 
     known: dict[str, Any] = {
@@ -130,7 +151,10 @@ def import_(
         "notes": notes,
         "reported": reported_by,
     }
-    report, passed_over = import_submission(file, from_.value, destination, known, partial(load_suite, mirror=mirror))
+    documents = Documents(id_field, answers.value, filter_)
+    report, passed_over = import_submission(
+        file, from_.value, destination, known, partial(load_suite, mirror=mirror), documents
+    )
     if json:
         document = {"id": report.submission.id if report.submission else None, "folder": str(destination)}
         print_json(document | {"fields_not_used": sorted(passed_over)} | problems_json(report.findings))

@@ -1,14 +1,13 @@
 """Other projects' files as submissions. Nothing is written unless the result passes every check.
 
-`FORMATS` names the readers: *noveltybench* (its generations.jsonl, partitions.jsonl and scores.jsonl) and *jsonl*
-(one row a prompt with `responses`, or one row a response with `response`). Own prompts (the suite *own*) stand in the
-file with their texts.
+`FORMATS` names the readers: *noveltybench* (its generations.jsonl, partitions.jsonl and scores.jsonl), *jsonl*
+(one row a prompt with `responses`, or one row a response with `response`) and *lm-eval* (samples of
+lm-evaluation-harness; see lm_eval.py). Own prompts (the suite *own*) stand in the file with their texts.
 """
 
-import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,68 +19,15 @@ from datasets_build.load import load_suite
 from datasets_build.schema import Suite
 from submissions.fields import Fields
 from submissions.findings import Findings, Refused
+from submissions.imported import FACTS, Imported
+from submissions.lm_eval import EVERY_DOCUMENT, Documents, read_lm_eval
 from submissions.prompts import OWN, own_suite
 from submissions.reading import read_jsonl
 from submissions.schema import Manifest, Problem, Reported, Row
-from submissions.store import GENERATIONS_FILE, REPORTED_FILE, write_submission
+from submissions.store import write_submission
 from submissions.validate import FindSuite, Report, validate
 
 CONVENTIONS = (0, 1, -1)  # the number of classes, less `distinct`
-
-# What a file may say of the system, and where it belongs in the manifest.
-_FACTS = {
-    "model": ("system", "model_id"),
-    "temperature": ("generation", "temperature"),
-    "top_k": ("generation", "top_k"),
-    "top_p": ("generation", "top_p"),
-    "max_tokens": ("generation", "max_tokens"),
-    "max_new_tokens": ("generation", "max_tokens"),
-    "seed": ("generation", "seed"),
-}
-_PLACE = re.compile(r"(?P<name>responses|finish_reasons)\[(?P<place>\d+)\]")
-_OF_ONE = {"responses": "response", "finish_reasons": "finish_reason"}  # the names where a row is one response
-
-
-@dataclass(slots=True)
-class Imported:
-    """What a reader took from a file.
-
-    Attributes:
-        rows: One a prompt; their numbers are the file's.
-        reported: Values that came with them, by prompt id, with the file's row.
-        facts: Each value that the file gives for a field of the manifest, and its first row.
-        passed_over: The names of fields that were not used.
-        names: What the file calls our fields, where it calls them otherwise.
-        lines: The row of each response, by prompt id, where a row is one response.
-    """
-
-    rows: list[Row] = field(default_factory=list)
-    reported: dict[str, tuple[int, Reported]] = field(default_factory=dict)
-    facts: dict[str, dict[Any, int]] = field(default_factory=dict)
-    passed_over: set[str] = field(default_factory=set)
-    names: dict[str, str] = field(default_factory=dict)
-    lines: dict[str, tuple[int, ...]] = field(default_factory=dict)
-
-    def note(self, number: int, raw: Mapping[str, Any], used: set[str]) -> None:
-        """Remember what a row says of the system, and which fields nobody reads."""
-        for name in _FACTS:
-            if isinstance(raw.get(name), str | int | float):
-                self.facts.setdefault(name, {}).setdefault(raw[name], number)
-        self.passed_over |= raw.keys() - used - _FACTS.keys()
-
-    def in_source(self, problem: Problem, file: str, reported: Sequence[int]) -> Problem:
-        """A problem of our files as one of the file that was read, with its row and its name of the field."""
-        if problem.file not in {GENERATIONS_FILE, REPORTED_FILE}:
-            return problem
-        row, name = problem.row, problem.field
-        if row is not None and problem.file == REPORTED_FILE:
-            row = reported[row - 1]
-        place = _PLACE.fullmatch(name)
-        lines = next((self.lines[r.prompt_id] for r in self.rows if r.number == row and r.prompt_id in self.lines), ())
-        if place and lines:
-            row, name = lines[int(place["place"])], _OF_ONE[place["name"]]
-        ours = name.partition("[")[0]
-        return replace(problem, file=file, row=row, field=self.names.get(ours, ours) + name.removeprefix(ours))
 
 
 def read_noveltybench(path: Path, findings: Findings) -> Imported:
@@ -209,11 +155,13 @@ def _gather(
     )
 
 
-Format = Literal["noveltybench", "jsonl"]
+Format = Literal["noveltybench", "jsonl", "lm-eval"]
+Reader = Callable[[Path, Findings, Suite | None, Documents], Imported]
 Taken = dict[tuple[int | str, ...], tuple[str, int]]  # a field of the manifest: the file's field and row that say it
-FORMATS: dict[Format, Callable[[Path, Findings], Imported]] = {
-    "noveltybench": read_noveltybench,
-    "jsonl": read_jsonl_rows,
+FORMATS: dict[Format, Reader] = {
+    "noveltybench": lambda path, findings, suite, documents: read_noveltybench(path, findings),
+    "jsonl": lambda path, findings, suite, documents: read_jsonl_rows(path, findings),
+    "lm-eval": read_lm_eval,
 }
 
 
@@ -223,6 +171,7 @@ def import_submission(
     out: Path,
     known: Mapping[str, Any],
     find_suite: FindSuite = load_suite,
+    documents: Documents = EVERY_DOCUMENT,
 ) -> tuple[Report, set[str]]:
     """Make a submission folder from a file, and check it.
 
@@ -232,21 +181,25 @@ def import_submission(
         out: The folder to make; it must not exist, or be empty.
         known: Fields of the manifest; they come before what the file says.
         find_suite: Gives the suite that is named; it is not asked for *own*.
+        documents: Of *lm-eval*: how documents are told apart, and which of their texts are the answers.
 
     Returns:
         The report of the checks, and the names of the file's fields that were not used.
 
     Raises:
         Refused: The file or its content does not pass; nothing is written.
-        ConfigurationError: No such file, `out` is in use, or a given manifest field is bad.
+        ConfigurationError: No such file, `out` is in use, a given manifest field is bad, or `documents` are given for
+            another format.
     """
+    if kind != "lm-eval" and documents != EVERY_DOCUMENT:
+        raise ConfigurationError(f"a file of {kind} has no documents, fields of them or filters", "leave them out")
     if not path.is_file():
         raise ConfigurationError(f"there is no file {path}", "give the file to import")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigurationError(f"{out} is already there", "name another folder by --out, or remove it")
     findings = Findings()
     suite = None if known["suite"] == OWN else find_suite(str(known["suite"]))
-    made = FORMATS[kind](path, findings)
+    made = FORMATS[kind](path, findings, suite, documents)
     if not made.rows and not findings.refused():
         message = "no rows"
         findings.add(Problem("json", "error", path.name, None, "", message, "one JSON object a line"))
@@ -277,7 +230,7 @@ def _manifest(
         values[part] = dict(known.get(part, {}))
     taken: Taken = {}
     for name, found in made.facts.items():
-        place = part, key = _FACTS[name]
+        place = part, key = FACTS[name]
         if len(found) == 1 and values[part].get(key) is None:
             values[part][key], row = next(iter(found.items()))
             taken[place] = name, row
@@ -316,4 +269,4 @@ def _not_a_manifest(error: ValidationError, taken: Taken, file: str, findings: F
         raise ConfigurationError(f"the manifest would be wrong: {'; '.join(lines)}", "mend the options") from error
 
 
-__all__ = ["FORMATS", "Format", "Imported", "Suite", "import_submission"]
+__all__ = ["FORMATS", "Documents", "Format", "Imported", "Suite", "import_submission"]

@@ -31,6 +31,7 @@ from benchmark.exports.scored import (
     ScoredPrompt,
     ScoredResult,
     epoch_of,
+    json_line,
     metric_of,
     model_name,
     models_of,
@@ -161,7 +162,7 @@ def write_every_eval_ever(scored: ScoredResult, out: Path, relationship: Relatio
         with lines.open("w", encoding="utf-8", newline="\n") as file:
             for prompt in scored.prompts():
                 for record in instance_records(prompt, scored):
-                    file.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+                    file.write(json_line(record))
                     rows += 1
         made = aggregate_record(scored, Samples(sha256_of(lines), rows), relationship)
         text.write_text(readable_json(made), encoding="utf-8", newline="\n")

@@ -8,7 +8,8 @@ at 293c9df); their files, names and hashes in lm_eval/loggers/evaluation_tracker
   harness writes where there is no standard error, and our intervals are none. They stand, with signatures, numbers of
   prompts and what is missing, in `configs.TASK.metadata.divbench`, with the manifest: a task's metadata is free.
 - A sample has all responses of a prompt as the repeats of its one request, and the values that are not missing.
-  `doc_id` is the prompt's place in the suite. There is no target: it is an empty text.
+  `doc_id` is the prompt's place in the suite. There is no target: it is an empty text. Finish reasons have no place:
+  that an answer was cut off is not known of samples that are read back.
 - The text that was asked is the prompt, in the manifest's template where it has one.
 - What the harness says of its own run (its version, seeds, tokens, times) is left out: it did not run. The date, in
   names and in `date`, is the manifest's.
@@ -21,7 +22,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmark.exports.scored import ScoredPrompt, ScoredResult, epoch_of, whole_pair
+from benchmark.exports.scored import ScoredPrompt, ScoredResult, epoch_of, json_line, whole_pair
 from benchmark.schema import Aggregate
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import readable_json
@@ -140,7 +141,7 @@ def write_harness(scored: ScoredResult, out: Path) -> tuple[Path, Path]:
             for place, prompt in enumerate(scored.prompts()):
                 row = sample_row(prompt, place, scored)
                 hashes.update("".join(row[name] for name in _HASHES).encode())
-                file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+                file.write(json_line(row))
         made = results_record(scored, hashes.hexdigest())
         text.write_text(readable_json(made), encoding="utf-8", newline="\n")
     return results, samples

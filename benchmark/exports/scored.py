@@ -4,6 +4,7 @@ Results can come from strangers. `read_result` checks that `per_prompt.parquet` 
 here it is checked that it has the columns and the numbers of values that `result.json` speaks of.
 """
 
+import json
 import math
 import re
 from collections import Counter
@@ -34,6 +35,8 @@ _COLUMNS: dict[str, pa.DataType] = {
     "answers": pa.int32(),
 }
 _MEND = "score the submission again"
+# JSON takes them as they are, but some readers of JSON Lines end a line there, as `str.splitlines` does.
+_LINE_ENDS = {ord(letter): f"\\u{ord(letter):04x}" for letter in "\x85\u2028\u2029"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +196,11 @@ def epoch_of(result: Result) -> int:
 def model_name(result: Result) -> str:
     """The system's Hub id or the provider's name; where the manifest has none, one of our own that is true."""
     return result.manifest.system.model_id or f"divbench-submission/{result.submission_id}"
+
+
+def json_line(record: Mapping[str, Any]) -> str:
+    """A record as a line of JSON Lines, whatever a reader takes for the end of a line."""
+    return json.dumps(record, ensure_ascii=False, allow_nan=False).translate(_LINE_ENDS) + "\n"
 
 
 @contextmanager

@@ -159,6 +159,7 @@ class Handler(BaseHTTPRequestHandler):
     """One connection: reads requests, lets the routes answer them, and does to both what the faults say."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or each answer waits 40 ms
     server: Listener
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class calls it so
