@@ -16,7 +16,7 @@ demo: $(VENV)/demo.stamp
 	$(VENV)/bin/divbench demo --out demo-run
 
 test: check
-	$(VENV)/bin/python -m pytest
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest --numprocesses auto --dist loadfile
 
 check: $(VENV)/dev.stamp
 	$(VENV)/bin/ruff check .
