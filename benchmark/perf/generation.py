@@ -19,11 +19,12 @@ from typing import Any, TypeVar
 
 from benchmark.generation.hf_sampler import HFSampler
 from benchmark.generation.journal import open_journal
+from benchmark.generation.output import how_read
 from benchmark.generation.prompting import Asking
 from benchmark.generation.run import Item, Plan, read_plan, request_of, sample_plan
 from benchmark.generation.sampler import Settings
 from benchmark.generation.setup import spec_named
-from benchmark.internals.file import Drawing, HowRead, internals_of
+from benchmark.internals.file import internals_of
 from benchmark.internals.read import Asked, Reader, layers_of
 from benchmark.metrics.hidden_states import covariances_of, e_average, e_original
 from benchmark.metrics.internals import Internals, average, original
@@ -128,24 +129,8 @@ def package(lm: HFCausalLM, plan: Plan) -> list[Internals]:
     with TemporaryDirectory() as folder, open_journal(Path(folder) / "journal.sqlite") as journal:
         sample_plan(plan, sampler, journal)
         read_plan(plan, sampler, reader, journal)
-        how = _how(reader, plan)
+        how = how_read(reader, plan, "0" * 16)
         return [internals_of(journal.internals(item.id), how) for item in plan.items]
-
-
-def _how(reader: Reader, plan: Plan) -> HowRead:
-    layers = reader.layers
-    return HowRead(
-        submission_id="0" * 16,
-        k=plan.k,
-        model=reader.lm.signature,
-        blocks=layers.blocks,
-        features=layers.features,
-        original_layer=layers.original,
-        average_layers=layers.average,
-        tokens="sampled",
-        drawing=Drawing(temperature=1.0, top_k=TOP_K, top_p=1.0),
-        prompt=str(plan.asking),
-    )
 
 
 def largest_difference(lm: HFCausalLM, looped: Sequence[Looped]) -> float:
