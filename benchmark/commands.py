@@ -211,6 +211,7 @@ def metrics(json: JsonOption = False) -> None:
         )
         return
     shown = table("Metrics", "id", "v", "title", "reads", "more diverse", "bounds", "unit", "source", numbers=("v",))
+    shown.columns[0].no_wrap = True  # names are to be copied
     for m in METRICS:
         low, high = ("" if bound is None else f"{bound:g}" for bound in m.bounds)
         way = {1: "higher", 0: "neither", -1: "lower"}[m.direction]

@@ -20,6 +20,8 @@ from tests.conftest import RUN, divbench, document
 __all__ = ["command", "hasty_disk", "one_thread"]
 STARTS = [f"{start} {middle}" for start in ("The river", "Nobody", "A lamp") for middle in ("was", "had", "and the")]
 FILES = ("manifest.json", "generations.parquet", "tokens.parquet", "internals.parquet")
+# A job in the background starts with the signal of Ctrl-C ignored, and so do its children.
+HEEDING = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {RUN}"
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1", "COLUMNS": "200"}
 
 
@@ -44,7 +46,7 @@ def offline(starts: Path, out: Path, *more: object) -> list[str]:
 def started(*arguments: object) -> subprocess.Popen[str]:
     """The real command, at work while the test goes on."""
     return subprocess.Popen(
-        [sys.executable, "-c", RUN, *map(str, arguments)],
+        [sys.executable, "-c", HEEDING, *map(str, arguments)],
         env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
