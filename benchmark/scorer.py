@@ -106,26 +106,42 @@ def score_submission(
     profile = instruments.profile
     chosen = profile.metrics(metrics, internals=internals is not None)
     key = _key(submission, suite, profile, options, chosen, internals)
-    result_id = content_id(key.as_json())
-    folder = out / result_id
+    name = content_id(key.as_json())
+    folder = out / name
     if isinstance(done := read_result(folder), Result):
         return Scored(folder, done, recognised=True, resumed=0)
     out.mkdir(parents=True, exist_ok=True)
-    lock = out / f".lock-{result_id}"
+    lock = out / f".lock-{name}"
     with FileLock(lock):  # another process may be at the same work: then its result is ours, too
         if isinstance(done := read_result(folder), Result):
             lock.unlink(missing_ok=True)
             return Scored(folder, done, recognised=True, resumed=0)
         if folder.exists():
             rmtree(folder)  # damaged: its files do not fit together
-        partial = out / f".{result_id}.partial"
+        partial = out / f".{name}.partial"
         partial.mkdir(exist_ok=True)
         work = _Work(suite, chosen, key, partial, submission.reported(), instruments, internals)
         result, resumed = _score(submission, work, folder, progress)
-        for unfinished in out.glob(f".{result_id}.*"):  # the shards, and what a killed run left of its last step
+        for unfinished in out.glob(f".{name}.*"):  # the shards, and what a killed run left of its last step
             rmtree(unfinished)
         lock.unlink(missing_ok=True)
     return Scored(folder, result, recognised=False, resumed=resumed)
+
+
+def result_id(
+    submission: Submission,
+    suite: Suite,
+    profile: Profile,
+    options: Options = Options(),
+    *,
+    metrics: tuple[Metric, ...] = METRICS,
+) -> str:
+    """The id of the result that `score_submission` would write without internals. No row is read.
+
+    Raises:
+        ConfigurationError: As in `score_submission`.
+    """
+    return content_id(_key(submission, suite, profile, options, profile.metrics(metrics), None).as_json())
 
 
 def _score(submission: Submission, work: "_Work", folder: Path, progress: Callable[[int], None]) -> tuple[Result, int]:
@@ -307,12 +323,12 @@ def _merge(shards: Sequence[Path], path: Path) -> None:
             writer.write_table(pq.read_table(shard))
 
 
-def _result(result_id: str, submission: Submission, work: _Work, counts: ResponseCounts, folder: Path) -> Result:
+def _result(name: str, submission: Submission, work: _Work, counts: ResponseCounts, folder: Path) -> Result:
     """What `result.json` says, from the table of prompts beside it."""
     path = folder / PER_PROMPT_FILE
     key, profile = work.key, work.instruments.profile
     return Result(
-        result_id=result_id,
+        result_id=name,
         submission_id=submission.id,
         manifest=submission.manifest,
         suite=work.suite.name,

@@ -40,6 +40,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "internals": ("benchmark.internals.commands", "internals"),
     "score": ("benchmark.commands", "score"),
     "metrics": ("benchmark.commands", "metrics"),
+    "worker": ("benchmark.service.commands", "worker"),
+    "rescore": ("benchmark.service.commands", "rescore"),
     "explain": ("leaderboard.explain.commands", "explain"),
     "classes": ("leaderboard.classes.commands", "classes"),
     "metaeval": ("leaderboard.metaeval.commands", "metaeval"),

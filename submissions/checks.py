@@ -3,6 +3,7 @@
 An *error* refuses the submission. A *warning* is shown and counted: blank answers, say, are part of what a system does.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -17,8 +18,9 @@ from submissions.store import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
 from submissions.texts import is_blank, is_placeholder
 
 MAX_RESPONSE_BYTES = 256 * 2**10
+MAX_REASON_LETTERS = 200
 REPLACEMENT = "\ufffd"  # what a decoder puts where it lost a letter
-_CONTROL = frozenset(chr(i) for i in range(32)) - frozenset("\t\n\r\f\v")
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")  # but for white space
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,13 +200,18 @@ def encoding(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
         if REPLACEMENT in text:
             mend = "decode the model's bytes as UTF-8, the whole response at once"
             yield _warning("encoding", row.number, f"responses[{place}]", "has U+FFFD: a letter was lost", mend)
-        if not _CONTROL.isdisjoint(text):
+        if _CONTROL.search(text):
             mend = "take it out if the system did not write it"
             yield _warning("encoding", row.number, f"responses[{place}]", "has a control character", mend)
 
 
 def sizes(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
-    """No response is longer than the limit."""
+    """No response is longer than the limit, and no finish reason is a text."""
+    for place, reason in enumerate(row.finish_reasons or ()):
+        if len(reason or "") > MAX_REASON_LETTERS:
+            message = f"{len(reason or ''):,} letters; at most {MAX_REASON_LETTERS} are taken"
+            mend = "write a word such as stop or length"
+            yield _problem("sizes", GENERATIONS_FILE, row.number, f"finish_reasons[{place}]", message, mend)
     for place, text in enumerate(row.responses):
         if len(text) > MAX_RESPONSE_BYTES // 4 and len(text.encode()) > MAX_RESPONSE_BYTES:
             message = f"{len(text.encode()):,} bytes; at most {MAX_RESPONSE_BYTES:,} are taken"
@@ -293,6 +300,6 @@ CHECKS: tuple[Check, ...] = (
     Check("blanks", "blank responses (warning)", blanks),
     Check("placeholders", "[Blocked], [refused], [empty] and the like (warning)", placeholders),
     Check("encoding", "lost letters and control characters (warning)", encoding),
-    Check("sizes", "no response over the limit", sizes),
+    Check("sizes", "no response or finish reason over the limit", sizes),
     Check("duplicates", "the same responses under two prompts (warning)", duplicates),
 )

@@ -1,12 +1,13 @@
 """Reading the fields of one JSON object: each value of the wrong type is a problem with its row and field."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from submissions.findings import Findings
 from submissions.schema import Problem
 
+MAX_VALUES = 10_000
 T = TypeVar("T")
 _NAMES = {
     str: "a string",
@@ -52,6 +53,8 @@ class Fields:
         if not isinstance(values, list):
             self._wrong(field, values, "a list")
             return None
+        if self._too_many(field, values):
+            return None
         return tuple(None if value is None else self._text(f"{field}[{i}]", value) for i, value in enumerate(values))
 
     def integer(self, field: str) -> int | None:
@@ -82,9 +85,17 @@ class Fields:
             else:
                 self._wrong(field, values, "a list")
             return None
+        if self._too_many(field, values):
+            return None
         made = [read(f"{field}[{place}]", value) for place, value in enumerate(values)]
         whole = tuple(value for value in made if value is not None)
         return whole if len(whole) == len(made) else None
+
+    def _too_many(self, field: str, values: Sequence[Any]) -> bool:
+        """Whether a list has more values than any row needs; each could be a problem of its own."""
+        if len(values) > MAX_VALUES:
+            self.problem(field, f"{len(values):,} values", f"at most {MAX_VALUES:,} are taken")
+        return len(values) > MAX_VALUES
 
     def _text(self, field: str, value: Any) -> str | None:
         if not isinstance(value, str):

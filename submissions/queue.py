@@ -17,14 +17,13 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from datasets_build.errors import InputError
 from datasets_build.load import load_suite
 from submissions.filestore import FileStore
 from submissions.queue_errors import QueueError, UnknownSubmission
 from submissions.queue_files import (
-    RESULT_FILES,
     Step,
     change,
+    check_results,
     found_in,
     new_results,
     read_listing,
@@ -98,9 +97,9 @@ def submit(
 def propose(
     store: TakesProposals, folder: Path, submitter: Identity, now: datetime, *, find_suite: FindSuite = load_suite
 ) -> Receipt:
-    """Hand in a submission where one may not write: a pull request with what `submit` would commit.
+    """Hand in a submission where one may not write: a pull request with its files alone.
 
-    Who takes it looks at its state first: whatever it says, a stranger wrote it.
+    Its state is written by a worker when the proposal was taken; see `adopt` in queue_upkeep.py.
 
     Raises:
         Refused: The folder is no acceptable submission.
@@ -109,8 +108,8 @@ def propose(
         StoreFault: The store refuses.
     """
     step = _handing_in(store, folder, submitter, now, None, find_suite)(store.head())
-    if add := step.additions():
-        return replace(step.outcome, address=store.as_pull_request(add, step.message))
+    if step.files:
+        return replace(step.outcome, address=store.as_pull_request(step.files, step.message))
     return step.outcome
 
 
@@ -193,6 +192,7 @@ def claim(
     *,
     versions: Mapping[str, str] | None = None,
     wanted: Callable[[State], bool] = lambda state: True,
+    token: str | None = None,
 ) -> Claim | None:
     """Take the oldest submission that waits. Nobody else gets it before the lease is over.
 
@@ -208,12 +208,14 @@ def claim(
         versions: Of what it runs on; None: the version of this package.
         wanted: Whether the worker can score a submission, such as one of a suite that it has. The others are left for
             another worker: to claim and release them would keep this one from what stands behind them.
+        token: Of the claim, 16 hex digits made at random. Who gives the same again, after an answer that was lost, gets
+            the claim that was made. None: a new one.
 
     Returns:
         None where nothing waits.
 
     Raises:
-        ValueError: The lease is shorter than a second, or the worker's name, profile or versions cannot be written.
+        ValueError: The lease is shorter than a second, or a name, profile, version or token cannot be written.
     """
     if lease < timedelta(seconds=1):
         raise ValueError("a lease lasts a second or longer")
@@ -226,13 +228,16 @@ def claim(
         profile=profile,
         attempt=1,
         lease_until=at + lease,
-        token=secrets.token_hex(8),
+        token=token or secrets.token_hex(8),
     )
 
     def decide(commit: str) -> Step[Claim | None]:
         lapsed: list[State] = []
         made: Claim | None = None
-        for state in read_listing(store, commit).states:
+        found = read_listing(store, commit).states
+        if ours := [state for state in found if state.current.state == "claimed" and state.current.token == token]:
+            return Step(Claim(ours[0], lease, record.versions))
+        for state in found:
             with suppress(QueueError):  # a history that somebody has filled up holds nobody else back
                 if state.used_up(at):
                     lapsed.append(given_up(state, worker, at))
@@ -324,10 +329,7 @@ def finish(
         ValueError: There are no results, or an id is none.
     """
     record = ending(claim, "scored", results=tuple(sorted(results)))
-    for folder in results.values():
-        for file in RESULT_FILES:
-            if not (folder / file).is_file():
-                raise InputError(f"there is no file {folder / file}", f"a result has {' and '.join(RESULT_FILES)}")
+    check_results(results)
     if results_store is None or results_store.address == store.address:
         files = partial(new_results, store, results)
         return _conclude(store, claim, now, "finish", lambda state: record, files)

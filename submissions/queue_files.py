@@ -104,6 +104,18 @@ def submission_files(submission_id: str, folder: Path) -> dict[str, Path]:
     return {path: file for path, file in given.items() if file.exists()}
 
 
+def check_results(results: Mapping[str, Path]) -> None:
+    """See that result folders have their files.
+
+    Raises:
+        InputError: One lacks a file.
+    """
+    for folder in results.values():
+        for file in RESULT_FILES:
+            if not (folder / file).is_file():
+                raise InputError(f"there is no file {folder / file}", f"a result has {' and '.join(RESULT_FILES)}")
+
+
 def new_results(store: FileStore, results: Mapping[str, Path], commit: str) -> dict[str, Path]:
     """The files of result folders by their paths in the store, without those of results that it has.
 

@@ -24,6 +24,7 @@ MAX_RECORDS = 1000
 FULL_HISTORY = 900  # from here on no renewal and no release lengthens it, so that what ends it always finds room
 MAX_PROBLEMS = 50
 MAX_LOG_LINES = 20
+MAX_RESULTS = 100
 MAX_LETTERS = 300
 
 Standing = Literal["pending", "claimed", "scored", "refused", "failed", "withdrawn"]
@@ -36,6 +37,7 @@ TRANSITIONS: Mapping[tuple[Standing, Standing], str] = {
     ("claimed", "refused"): "refuse",
     ("claimed", "pending"): "release; fail, or a lease that is over, while attempts are left",
     ("claimed", "failed"): "fail, or a lease that is over, at the last attempt; release, where its history is full",
+    ("scored", "scored"): "add results",
     ("pending", "withdrawn"): "withdraw",
     ("claimed", "withdrawn"): "withdraw",
     ("scored", "withdrawn"): "withdraw",
@@ -112,7 +114,8 @@ class Record(_Part):
         profile: That the worker scores with, where it said so.
         attempt: Which one this is, or the next will be; from 1.
         lease_until: Until when a claimed one is the worker's.
-        token: Made at random for each claim; it stands in all records that the claim's holder writes. No secret.
+        token: Made at random for each claim, and by who adds results; it stands in all records that the claim's holder
+            writes. No secret.
         results: Ids of the results of a scored one.
         problems: Of a refused one, the first 50.
         log: The last lines of a worker that failed.
@@ -127,7 +130,7 @@ class Record(_Part):
     attempt: Annotated[int, Field(ge=1, le=MAX_ATTEMPTS)]
     lease_until: Time | None = None
     token: Id | None = None
-    results: tuple[ResultId, ...] = Field(default=(), max_length=100)
+    results: tuple[ResultId, ...] = Field(default=(), max_length=MAX_RESULTS)
     problems: tuple[StoredProblem, ...] = Field(default=(), max_length=MAX_PROBLEMS)
     log: tuple[Shown, ...] = Field(default=(), max_length=MAX_LOG_LINES)
 
@@ -230,6 +233,8 @@ def _check_step(before: Record, after: Record) -> None:
         raise ValueError("attempts are counted one by one, where a submission is pending again")
     if before.state == after.state == "claimed" and before.token != after.token:
         raise ValueError("a claim is renewed by its holder alone")
+    if before.state == after.state == "scored" and not set(before.results) < set(after.results):
+        raise ValueError("results are added to those that are there")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,19 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from submissions.findings import Findings
+from submissions.parquet_layout import PageHeaders, read_layout
+from submissions.parquet_weights import BATCH_BYTES, Scales, streamed
 from submissions.schema import Manifest, Problem
+from submissions.thrift import Malformed, TooMuch
 
 MAX_FILE_BYTES = 512 * 2**20
 MAX_MANIFEST_BYTES = 64 * 2**10
 MAX_LINE_BYTES = 8 * 2**20
 MAX_DECODED_BYTES = 4 * 2**30
 MAX_ROWS = 1_000_000
-VALUE_BYTES = 64  # what a value takes in Python beside its letters, at least
 MAX_NESTING = 8
 ROWS_A_BATCH = 64
 
@@ -35,12 +36,23 @@ def _error(check: str, file: str, row: int | None, message: str, mend: str) -> P
     return Problem(check, "error", file, row, "", message, mend)
 
 
+def _first_line(error: Exception) -> str:
+    """What an error says, without the path of what it was about; its name where it says nothing."""
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return next(iter(said.splitlines()), type(error).__name__)
+
+
 def openable(path: Path, findings: Findings, limit: int = MAX_FILE_BYTES) -> bool:
     """Whether a file is there, is a plain file, has bytes, and not too many."""
-    if not path.is_file() or path.is_symlink():
-        findings.add(_error("file", path.name, None, f"there is no plain file {path.name}", "add it"))
+    try:
+        if not path.is_file() or path.is_symlink():
+            findings.add(_error("file", path.name, None, f"there is no plain file {path.name}", "add it"))
+            return False
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+    except OSError as error:
+        findings.add(_error("file", path.name, None, f"cannot be opened: {_first_line(error)}", "allow reading it"))
         return False
-    size = path.stat().st_size
     if size == 0:
         findings.add(_error("file", path.name, None, "the file is empty", "write it again"))
         return False
@@ -149,13 +161,15 @@ def parquet_file(path: Path, findings: Findings) -> tuple[pq.ParquetFile, pa.Sch
     if not openable(path, findings):
         return None
     try:
+        read_layout(path)  # pyarrow believes what a footer says, and some damaged ones end the whole process
         file = pq.ParquetFile(path)
         return file, file.schema_arrow
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: a column's name
-        first = str(error).splitlines()[0]
-        message = f"not a whole Parquet file: {first}"
+    except TooMuch as error:
+        findings.add(_error("sizes", path.name, None, str(error), error.mend))
+    except (Malformed, pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: a column's name
+        message = f"not a whole Parquet file: {_first_line(error)}"
         findings.add(_error("parquet", path.name, None, message, "it may be cut off: write it again"))
-        return None
+    return None
 
 
 def few_rows(rows: int, name: str, findings: Findings) -> bool:
@@ -174,8 +188,12 @@ def open_parquet(path: Path, schema: pa.Schema, findings: Findings) -> pq.Parque
     good = True
     for field in schema:
         place = found.get_field_index(field.name)
-        if place < 0:
-            findings.add(Problem("schema", "error", path.name, None, field.name, "the column is missing", "add it"))
+        if place < 0:  # there are none, or several
+            twice = field.name in found.names
+            message, mend = (
+                ("two columns have this name", "rename one") if twice else ("the column is missing", "add it")
+            )
+            findings.add(Problem("schema", "error", path.name, None, field.name, message, mend))
             good = False
         elif not _same_type(found.field(place).type, field.type):
             message = f"type {found.field(place).type}, wanted {field.type}"
@@ -215,43 +233,31 @@ def parquet_rows(
     most = MAX_DECODED_BYTES if limit is None else limit
     chosen = None if columns is None else list(columns)
     try:
-        file = pq.ParquetFile(path)
-        for group in range(file.num_row_groups):
-            weight += _weight(path, file.metadata, group, chosen)
-            if weight > most:
-                message = f"more than {most:,} bytes when decoded"
-                findings.add(_error("sizes", path.name, number + 1, message, "hand in less, or in shorter responses"))
-                return
-            for batch in file.iter_batches(batch_size=ROWS_A_BATCH, row_groups=[group], columns=chosen):
-                for row in _decoded(batch, number, path.name, findings):
-                    number += 1
-                    yield number, row
-    except (pa.ArrowException, OSError) as error:
-        message = f"cannot be read after row {number}: {str(error).splitlines()[0]}"
+        groups = read_layout(path)
+        file = streamed(path)
+        with path.open("rb") as raw:
+            scales = Scales(path, file.metadata, PageHeaders(raw), chosen)
+            for place, group in enumerate(groups):
+                if group.rows == 0:
+                    continue
+                weight, heaviest = scales.weigh(place, group, weight, most)
+                rows = max(1, min(ROWS_A_BATCH, BATCH_BYTES // max(1, heaviest)))
+                last = number + group.rows
+                for batch in file.iter_batches(batch_size=rows, row_groups=[place], columns=chosen):
+                    for row in _decoded(batch, number, path.name, findings):
+                        number += 1
+                        yield number, row
+                if number != last:
+                    raise Malformed(f"{last:,} rows up to here are promised, {number:,} are there")
+    except TooMuch as error:
+        findings.add(_error("sizes", path.name, number + error.row, str(error), error.mend))
+    except MemoryError:
+        message = f"cannot be read after row {number} in the memory that there is"
+        findings.add(_error("sizes", path.name, number + 1, message, "write fewer rows in one group"))
+    except (Malformed, pa.ArrowException, OSError) as error:
+        message = f"cannot be read after row {number}: {_first_line(error)}"
         mend = "it is damaged, or its strings are delta-encoded: write it again, with dictionary or plain encoding"
         findings.add(_error("parquet", path.name, number + 1, message, mend))
-
-
-def _weight(path: Path, metadata: pq.FileMetaData, group: int, columns: list[str] | None) -> int:
-    """The bytes that columns of a row group take when decoded, found without decoding it.
-
-    A file of some kilobytes can hold one long string a million times, in one row even. So strings are read as their
-    dictionary and the numbers of its entries, and only the lengths are added up. The footer is not asked: its sizes are
-    the writer's claims and count a repeated string once, and pyarrow's `metadata.row_group(i).column(j)` ends the whole
-    process on some damaged files.
-    """
-    strings = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
-    file = pq.ParquetFile(path, metadata=metadata, read_dictionary=strings)
-    weight = 0
-    for column in file.read_row_group(group, columns=columns).columns:
-        for chunk in column.chunks:
-            values: Any = pc.list_flatten(chunk) if hasattr(chunk, "offsets") else chunk
-            if isinstance(values, pa.DictionaryArray):
-                dictionary: Any = values.dictionary
-                lengths = pc.binary_length(dictionary).take(values.indices)
-                weight += pc.sum(lengths).as_py() or 0
-            weight += VALUE_BYTES * len(values)
-    return weight
 
 
 def _decoded(batch: pa.RecordBatch, before: int, name: str, findings: Findings) -> Iterator[dict[str, Any]]:

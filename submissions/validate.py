@@ -6,6 +6,7 @@ where there are any, are held against them last. The suite of a submission to ow
 nothing refuses them. To add a check: a function in `checks.py` and a line in `CHECKS`.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,7 @@ from submissions.store import (
 )
 from submissions.texts import ResponseCounts
 
+MAX_ERRORS = 10_000
 FindSuite = Callable[[str], Suite]
 Progress = Callable[[int], None]
 
@@ -73,7 +75,7 @@ def validate(
     Raises:
         ConfigurationError: The folder is not there, or the suite's file is not at hand.
     """
-    if not folder.is_dir():
+    if not _is_folder(folder):
         raise ConfigurationError(f"there is no folder {folder}", "give the folder of a submission")
     report = Report(Findings())
     report.manifest = read_manifest(folder / MANIFEST_FILE, report.findings)
@@ -81,7 +83,7 @@ def validate(
         report.suite = _suite(report.manifest, find_suite, report.findings)
     digest = RowsDigest()
     file = open_parquet(folder / GENERATIONS_FILE, GENERATIONS, report.findings)
-    tally = Tally(keep_texts=(folder / REPORTED_FILE).exists())
+    tally = Tally(keep_texts=_is_there(folder / REPORTED_FILE))
     if file is not None:
         context = Context(report.manifest, report.suite, file.metadata.num_rows)
         _check_rows(folder, context, checks, report, tally, digest, numbers, progress)
@@ -132,6 +134,8 @@ def _check_rows(
     progress: Progress,
 ) -> None:
     for number, raw in parquet_rows(folder / GENERATIONS_FILE, report.findings):
+        if _enough(report.findings, GENERATIONS_FILE):
+            return
         progress(number)
         tally.rows = number
         if not row_is_whole(number, raw, report.findings):
@@ -144,7 +148,29 @@ def _check_rows(
                     report.findings.add(problem)
         tally.add(row)
         report.counts.add(row)
-        digest.add(row)
+        if not report.findings.refused():  # what is refused needs no name
+            digest.add(row)
+
+
+def _enough(findings: Findings, file: str) -> bool:
+    """Whether so much is wrong that nobody is helped by reading on; that is among the findings then."""
+    if findings.count("error") <= MAX_ERRORS:
+        return False
+    message, mend = f"more than {MAX_ERRORS:,} errors", "mend these first: the rest was not looked at"
+    findings.add(Problem("sizes", "error", file, None, "", message, mend))
+    return True
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # one above it may not be looked into
+        return False
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is anything of that name, a link to nowhere too."""
+    return os.path.lexists(path)
 
 
 def _null_field(raw: dict[str, Any]) -> str | None:
@@ -156,11 +182,13 @@ def _null_field(raw: dict[str, Any]) -> str | None:
 
 def _check_reported(folder: Path, tally: Tally, report: Report, digest: RowsDigest) -> None:
     path = folder / REPORTED_FILE
-    if not path.exists():
+    if not _is_there(path):
         return
     if open_parquet(path, REPORTED, report.findings) is None:
         return
     for number, raw in parquet_rows(path, report.findings):
+        if _enough(report.findings, REPORTED_FILE):
+            return
         if "prompt_id" not in raw:  # it was not UTF-8, and that is among the findings
             continue
         if null := _null_field(raw):

@@ -1,0 +1,170 @@
+"""`divbench worker` and `divbench rescore`: score what was handed in to a service."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from datasets_build.console import err
+
+if TYPE_CHECKING:
+    from benchmark.service.events import Tell
+    from benchmark.service.hold import Stop
+    from benchmark.worker import Worker
+
+Store = Annotated[str, typer.Option(help="The service's store: a folder, or hf://datasets/ORG/NAME.")]
+ResultsStore = Annotated[
+    Optional[str],  # noqa: UP045 - typer reads it
+    typer.Option(help="Where results are published; else in the same store, in one commit with the state."),
+]
+ProfileName = Annotated[
+    str,
+    typer.Option(help="lexical (texts alone), offline (the models that come with the package) or paper (the papers')."),
+]
+MetricNames = Annotated[Optional[list[str]], typer.Option(help="Compute only this; may be repeated.")]  # noqa: UP045
+Name = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="Of the worker, in records that anybody may read; else one made at random."),
+]
+Results = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(
+        help="A folder of results on this machine, where interrupted work is gone on with; workers may share it. Else "
+        "one where the package keeps what it can make again."
+    ),
+]
+Mirror = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
+]
+
+
+def worker(
+    store: Store,
+    profile: ProfileName,
+    results_store: ResultsStore = None,
+    once: Annotated[bool, typer.Option("--once", help="End when nothing waits: for cron and CI.")] = False,
+    lease: Annotated[
+        int, typer.Option(min=3, help="Seconds after which another takes over from a worker that is not heard of.")
+    ] = 3600,
+    poll: Annotated[float, typer.Option(min=0.1, help="Seconds between looks at a queue in which nothing waits.")] = 30,
+    name: Name = None,
+    results: Results = None,
+    metric: MetricNames = None,
+    mirror: Mirror = None,
+) -> None:
+    """Score what was handed in to a service: the oldest submission first, one after the other, until it is ended.
+
+    Several may work on one store. Each submission is fetched to a private folder, checked in a process of its own,
+    scored with every metric of the profile, and published in one commit. A submission of a suite that is not at hand is
+    left to other workers. What cannot be scored is tried again, three times in all; store faults are waited out.
+
+    SIGTERM or Ctrl-C gives a submission back and ends with status 0; a second one ends at once. Events are JSON lines
+    on stdout; words for people go to stderr.
+
+    Example: divbench worker --store hf://datasets/ORG/submissions --profile offline --once
+    """
+    from dataclasses import replace
+    from datetime import timedelta
+
+    from benchmark.worker import work
+
+    made, stop, tell = _made(store, results_store, profile, metric, name, results, mirror)
+    work(replace(made, lease=timedelta(seconds=lease), poll=poll), stop, tell, once=once)
+
+
+def rescore(
+    store: Store,
+    profile: ProfileName,
+    results_store: ResultsStore = None,
+    name: Name = None,
+    results: Results = None,
+    metric: MetricNames = None,
+    mirror: Mirror = None,
+) -> None:
+    """Score again what is scored, where a result is not there yet: of a new metric, version, profile or suite revision.
+
+    New results are published beside the old ones. Interrupted, the same command goes on where it stopped. Events as of
+    divbench worker. Exit 1 where a submission could not be scored.
+
+    Example: divbench rescore --store hf://datasets/ORG/submissions --profile offline
+    """
+    from benchmark.service.rescore import rescore as run
+
+    ended = run(*_made(store, results_store, profile, metric, name, results, mirror))
+    if ended["failed"]:
+        raise typer.Exit(1)
+
+
+def _made(
+    store: str,
+    results_store: str | None,
+    profile: str,
+    metric: list[str] | None,
+    name: str | None,
+    results: Path | None,
+    mirror: Path | None,
+) -> "tuple[Worker, Stop, Tell]":
+    """A worker, what ends it, and what says how it goes."""
+    from secrets import token_hex
+
+    from benchmark.commands import metrics_named
+    from benchmark.instruments import Instruments
+    from benchmark.profiles import find_profile
+    from benchmark.service.events import teller
+    from benchmark.service.strangers import Suites
+    from benchmark.surprisal_cache import default_cache_path
+    from benchmark.worker import Worker
+    from datasets_build.download import home
+    from submissions.filestore import open_store
+
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # the Hub's client reads it when it is imported
+    chosen = find_profile(profile)
+    made = Worker(
+        name=_checked_name(name or f"worker-{token_hex(3)}"),
+        store=open_store(store),
+        instruments=Instruments(chosen, default_cache_path()),
+        results=results or home() / "worker",
+        suites=Suites(mirror),
+        metrics=metrics_named(metric, chosen),
+        results_store=None if results_store is None else open_store(results_store),
+    )
+    console = err()
+    words = teller(made.name, sys.stdout, lambda line: console.print(line, markup=False, soft_wrap=True))
+    return made, stop_on_signals(), words
+
+
+def stop_on_signals() -> "Stop":
+    """What the first SIGTERM or SIGINT asks to end by; the second ends the process at once."""
+    from benchmark.service.hold import Stop
+
+    stop = Stop()
+
+    def ask(number: int, frame: object) -> None:
+        stop.asked = True
+        signal.signal(number, signal.SIG_DFL)
+
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, ask)
+    return stop
+
+
+def _checked_name(name: str) -> str:
+    """A name that records can have.
+
+    Raises:
+        ConfigurationError: They cannot.
+    """
+    from pydantic import ValidationError
+
+    from datasets_build.errors import ConfigurationError
+    from submissions.queue_schema import Identity
+
+    try:
+        return Identity(name=name).name
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]["msg"]
+        raise ConfigurationError(f"no worker has that name: {first}", "give another by --name") from error

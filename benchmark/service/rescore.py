@@ -1,0 +1,130 @@
+"""Scoring again: more results for submissions that are scored, as after a new metric, version or profile."""
+
+from collections import Counter
+from collections.abc import Callable
+
+from benchmark.scorer import Scored, result_id
+from benchmark.service.events import Tell
+from benchmark.service.hold import Stop, Stopped, patiently, said
+from benchmark.service.log_tail import log_tail
+from benchmark.service.strangers import NotAcceptable, fetch_checked
+from benchmark.worker import Worker, private_folder
+from datasets_build.errors import InputError
+from datasets_build.schema import Suite
+from submissions.findings import Findings
+from submissions.prompts import OWN
+from submissions.queue import states
+from submissions.queue_errors import DamagedState, IllegalTransition, UnknownSubmission
+from submissions.queue_schema import State
+from submissions.queue_upkeep import add_results
+from submissions.reading import MAX_MANIFEST_BYTES, read_manifest
+from submissions.store import MANIFEST_FILE, Submission
+
+
+def rescore(worker: Worker, stop: Stop, tell: Tell) -> Counter[str]:
+    """Score all scored submissions whose result under the worker's profile and metrics is not there yet.
+
+    Each is published as soon as it is made, beside the old ones; so what was interrupted goes on where it stopped.
+
+    Args:
+        worker: Who works; its lease and poll are not used, for nothing is claimed.
+        stop: Asks for the end; the shard that is being scored is the last.
+        tell: Hears of all that happens.
+
+    Returns:
+        How many were `scored`, were `there`, were `passed_over` as their suite is not at hand, or `failed`.
+
+    Raises:
+        ConfigurationError: The profile's models cannot be loaded.
+        StoreFault: The store cannot be read at the beginning. Later faults are waited out.
+    """
+    worker.instruments.load(worker.instruments.profile.metrics(worker.metrics))
+    ended: Counter[str] = Counter()
+    for state in states(worker.store):
+        if state.current.state != "scored":
+            continue
+        if not worker.suites.at_hand(state.suite):
+            tell("passed_over", submission=state.submission_id, reason=f"the suite {state.suite} is not at hand")
+            ended["passed_over"] += 1
+            continue
+        try:
+            ended[_again(worker, state, stop, tell)] += 1
+        except Stopped:
+            break
+    tell("ended", **{how: ended[how] for how in ("scored", "there", "passed_over", "refused", "failed")})
+    return ended
+
+
+def _again(worker: Worker, state: State, stop: Stop, tell: Tell) -> str:
+    """Score a submission, unless its result is there; what came of it."""
+    name, attempt = state.submission_id, state.current.attempt
+
+    def go_on() -> None:
+        if stop.asked:
+            raise Stopped
+
+    try:
+        began = worker.clock()
+        made = _made(worker, state, stop, tell, go_on)
+        if made is None:
+            return "there"
+        _publish(worker, name, made, stop, tell)
+    except Stopped:
+        raise
+    except (IllegalTransition, UnknownSubmission, DamagedState) as error:  # it was withdrawn meanwhile
+        tell("passed_over", submission=name, reason=said(error))
+        return "passed_over"
+    except Exception as error:  # whatever it is, the next one may go well
+        go_on()  # a check that was ended with us says nothing
+        reason = said(error) if isinstance(error, NotAcceptable) else log_tail(error).splitlines()[-1]
+        tell("failed", submission=name, attempt=attempt, final=True, reason=reason)
+        return "failed"
+    seconds = (worker.clock() - began).total_seconds()
+    facts = {"result": made.result.result_id, "seconds": round(seconds, 3), "prompts": made.result.prompts}
+    tell("scored", submission=name, attempt=attempt, **facts, resumed=made.resumed)
+    return "scored"
+
+
+def _made(worker: Worker, state: State, stop: Stop, tell: Tell, go_on: Callable[[], None]) -> Scored | None:
+    """The result; None where the submission has it."""
+    with private_folder() as folder:
+
+        def there(submission: Submission, suite: Suite) -> bool:
+            made = result_id(submission, suite, worker.instruments.profile, worker.options, metrics=worker.metrics)
+            return made in state.results
+
+        def known_by_manifest() -> bool:
+            commit, path = worker.store.head(), f"submissions/{state.submission_id}/{MANIFEST_FILE}"
+            try:
+                worker.store.fetch(commit, path, folder / MANIFEST_FILE, MAX_MANIFEST_BYTES)
+            except (FileNotFoundError, InputError):
+                return False
+            manifest = read_manifest(folder / MANIFEST_FILE, Findings())
+            if manifest is None or manifest.suite == OWN:  # a suite of own prompts is known by its rows
+                return False
+            return there(Submission(folder, manifest, state.submission_id, 0), worker.suites.find(manifest.suite))
+
+        def fetched() -> tuple[Submission, Suite]:
+            go_on()
+            return fetch_checked(worker.store, state.submission_id, folder, worker.suites)
+
+        go_on()
+        if patiently(known_by_manifest, stop, tell, grace=0):
+            return None
+        submission, suite = patiently(fetched, stop, tell, grace=0)
+        return None if there(submission, suite) else worker.score(submission, suite, go_on)
+
+
+def _publish(worker: Worker, name: str, made: Scored, stop: Stop, tell: Tell) -> None:
+    def attempt() -> State:
+        return add_results(
+            worker.store,
+            name,
+            {made.result.result_id: made.folder},
+            worker.name,
+            worker.clock(),
+            worker.instruments.profile.name,
+            results_store=worker.results_store,
+        )
+
+    patiently(attempt, stop, tell)

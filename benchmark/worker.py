@@ -1,0 +1,287 @@
+"""The worker: takes the oldest submission of a queue, checks and scores it, publishes the results, and again.
+
+Several may work on one queue, on one machine or many. A submission is one worker's under a lease, which a thread
+renews; who lost it stops at the next shard and publishes nothing. What is published comes in one commit, and is the
+same bytes whichever worker made it. Whatever the store does, the worker waits it out; whatever a submission does, it
+goes on with the next one.
+"""
+
+import secrets
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from benchmark.instruments import Instruments
+from benchmark.metrics import METRICS, Metric
+from benchmark.scorer import Options, Scored, score_submission
+from benchmark.service.events import Tell
+from benchmark.service.hold import Hold, Stop, Stopped, patiently, said, wait
+from benchmark.service.log_tail import log_tail
+from benchmark.service.strangers import NotAcceptable, Suites, fetch_checked
+from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.schema import Suite
+from submissions.filestore import FileStore, StoreFault
+from submissions.queue import claim, fail, finish, refuse
+from submissions.queue_errors import DamagedState, QueueBusy, QueueError, UnknownSubmission
+from submissions.queue_schema import MAX_ATTEMPTS, Claim, State, one_line
+from submissions.queue_upkeep import adopt, stateless
+from submissions.schema import Problem
+from submissions.store import Submission
+
+
+def utc_now() -> datetime:
+    """The time."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Who scores, with what, from where to where.
+
+    Attributes:
+        name: In the records that it writes, which anybody may read.
+        store: Of submissions.
+        instruments: A profile and its models, loaded once for all submissions.
+        results: A folder of results on this machine. What is begun there is gone on with, also by another worker.
+        suites: That are at hand.
+        metrics: Of which those that the profile can compute are.
+        options: See `Options`.
+        results_store: Of results; None: the same.
+        lease: For how long a claim holds where the worker is not heard of any more.
+        poll: Seconds between looks at a queue in which nothing waits.
+        clock: Tells the time.
+    """
+
+    name: str
+    store: FileStore
+    instruments: Instruments
+    results: Path
+    suites: Suites = field(default_factory=Suites)
+    metrics: tuple[Metric, ...] = METRICS
+    options: Options = field(default_factory=Options)
+    results_store: FileStore | None = None
+    lease: timedelta = timedelta(hours=1)
+    poll: float = 30.0
+    clock: Callable[[], datetime] = utc_now
+
+    def score(self, submission: Submission, suite: Suite, go_on: Callable[[], None]) -> Scored:
+        """Score a submission that passed its checks; `go_on` is called after each shard, and may raise to end it.
+
+        Raises:
+            ConfigurationError: As in `score_submission`.
+            ScoringFault: A metric failed.
+        """
+        return score_submission(
+            submission,
+            suite,
+            self.instruments,
+            self.results,
+            self.options,
+            metrics=self.metrics,
+            progress=lambda prompts: go_on(),
+        )
+
+
+@contextmanager
+def private_folder() -> Iterator[Path]:
+    """A folder that nobody else may look into, for as long as the block runs."""
+    with tempfile.TemporaryDirectory(prefix="divbench-worker-", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+@dataclass(slots=True)
+class Shift:
+    """What a worker remembers from one submission to the next.
+
+    Attributes:
+        stop: Ends it.
+        tell: Hears of all that happens.
+        ended: How many claims ended how.
+        failed: Submissions that failed here: others come first.
+        passed_over: Without a state, and not to be adopted; each is looked at once.
+    """
+
+    stop: Stop
+    tell: Tell
+    ended: Counter[str] = field(default_factory=Counter)
+    failed: set[str] = field(default_factory=set)
+    passed_over: set[str] = field(default_factory=set)
+
+
+def work(worker: Worker, stop: Stop, tell: Tell, *, once: bool = False) -> Counter[str]:
+    """Score what waits, one submission after the other, until the end is asked for.
+
+    Args:
+        worker: Who works.
+        stop: Asks for the end: a claim is given back at once, and the shard that is being scored is the last.
+        tell: Hears of all that happens.
+        once: End when nothing waits that can be scored here.
+
+    Returns:
+        How many claims ended how: `scored`, `refused`, `failed`, `released`, `lost`.
+
+    Raises:
+        ConfigurationError: The profile's models cannot be loaded.
+        StoreFault: With `once`: the store cannot be read at the beginning. Later faults are waited out.
+    """
+    # Before anything is claimed: a worker that lacks a model would fail one submission after the other.
+    worker.instruments.load(worker.instruments.profile.metrics(worker.metrics))
+    if once:
+        worker.store.head()
+    shift, idle = Shift(stop, tell), False
+    while not stop.asked:
+        try:
+            patiently(lambda: _adopt_all(worker, shift), stop, tell, grace=0)
+            found = _next(worker, shift)
+        except Stopped:
+            break
+        if found is not None:
+            idle = False
+            _work_on(worker, shift, found)
+        elif once:
+            break
+        else:
+            if not idle:
+                tell("waiting", reason="nothing is pending", seconds=worker.poll)
+            idle = True
+            wait(worker.poll, stop)
+    tell("ended", **{how: shift.ended[how] for how in ("scored", "refused", "failed", "released", "lost")})
+    return shift.ended
+
+
+def _next(worker: Worker, shift: Shift) -> Claim | None:
+    """A claim on the oldest submission that can be scored here; those that failed here come after all others."""
+
+    def can(state: State) -> bool:
+        return worker.suites.at_hand(state.suite)
+
+    def can_afresh(state: State) -> bool:
+        return state.submission_id not in shift.failed and can(state)
+
+    for wanted in (can_afresh, can) if shift.failed else (can,):
+        # One token for all attempts: where an answer was lost, the next one is given the claim that was made.
+        token = secrets.token_hex(8)
+        profile = worker.instruments.profile.name
+
+        def attempt(
+            wanted: Callable[[State], bool] = wanted, token: str = token, profile: str = profile
+        ) -> Claim | None:
+            return claim(worker.store, worker.name, worker.lease, worker.clock(), profile, wanted=wanted, token=token)
+
+        if (found := patiently(attempt, shift.stop, shift.tell)) is not None:
+            return found
+    return None
+
+
+def _work_on(worker: Worker, shift: Shift, claimed: Claim) -> None:
+    """Bring a claim to its end, whatever that is."""
+    state, tell, name = claimed.state, shift.tell, claimed.submission_id
+    tell("claimed", submission=name, system=state.name, suite=state.suite, attempt=state.current.attempt)
+    began = time.monotonic()
+    with Hold(worker.store, claimed, shift.stop, worker.clock, tell) as hold:
+        try:
+            hold.go_on()
+            made = _tried(worker, shift, hold)
+            hold.begin_the_end()
+            _conclude(worker, shift, hold, made, time.monotonic() - began)
+        except Stopped:
+            shift.ended["released" if hold.give_back() else "lost"] += 1
+        except (QueueError, DamagedState, UnknownSubmission) as error:
+            tell("lost", submission=name, reason=said(error))
+            shift.ended["lost"] += 1
+
+
+def _tried(worker: Worker, shift: Shift, hold: Hold) -> Scored | list[Problem] | str:
+    """What came of a submission: a result, the problems that refuse it, or the end of the log where that failed.
+
+    Raises:
+        Stopped: As `Hold.go_on`.
+        QueueError: Likewise.
+    """
+    name, attempt = hold.claim.submission_id, hold.claim.record.attempt
+    try:
+        with private_folder() as folder:
+
+            def fetched() -> tuple[Submission, Suite]:
+                hold.go_on()
+                return fetch_checked(worker.store, name, folder, worker.suites)
+
+            submission, suite = patiently(fetched, shift.stop, shift.tell)
+            hold.go_on()
+            return worker.score(submission, suite, hold.go_on)
+    except NotAcceptable as error:
+        # A check that was ended from outside, or by want of memory, is no proof: only the last attempt says so.
+        if error.unsure and attempt < MAX_ATTEMPTS:
+            return f"the check came to no end: {said(error)}"
+        return error.problems
+    except (Stopped, QueueError, DamagedState, UnknownSubmission):
+        raise
+    except Exception as error:  # whatever it is, the queue goes on
+        return log_tail(error)
+
+
+def _conclude(worker: Worker, shift: Shift, hold: Hold, made: Scored | list[Problem] | str, seconds: float) -> None:
+    """Write what came of a submission."""
+    store, name, attempt = worker.store, hold.claim.submission_id, hold.claim.record.attempt
+    if isinstance(made, Scored):
+        try:
+            _publish(worker, shift, hold, made)
+            facts = {"result": made.result.result_id, "seconds": round(seconds, 3), "prompts": made.result.prompts}
+            shift.tell("scored", submission=name, attempt=attempt, **facts, resumed=made.resumed)
+            shift.ended["scored"] += 1
+            return
+        except (OSError, InputError, ConfigurationError) as error:  # the result is gone, or too large for the store
+            if isinstance(error, DamagedState | UnknownSubmission):
+                raise
+            made = log_tail(error)
+    if isinstance(made, str):
+        log = made
+        state = patiently(lambda: fail(store, hold.claim, log, worker.clock()), shift.stop, shift.tell)
+        last = log.splitlines()[-1] if log else "it left no log"
+        final = state.current.state == "failed"
+        shift.tell("failed", submission=name, attempt=attempt, final=final, reason=one_line(last))
+        shift.failed.add(name)
+        shift.ended["failed"] += 1
+    else:
+        problems = made
+        state = patiently(lambda: refuse(store, hold.claim, problems, worker.clock()), shift.stop, shift.tell)
+        errors = sum(problem.severity == "error" for problem in problems)
+        shift.tell("refused", submission=name, attempt=attempt, problems=errors, reason=state.current.reason)
+        shift.ended["refused"] += 1
+
+
+def _publish(worker: Worker, shift: Shift, hold: Hold, made: Scored) -> None:
+    def attempt() -> State:
+        results = {made.result.result_id: made.folder}
+        return finish(worker.store, hold.claim, results, worker.clock(), results_store=worker.results_store)
+
+    patiently(attempt, shift.stop, shift.tell)
+
+
+def _adopt_all(worker: Worker, shift: Shift) -> None:
+    """Give a state to each submission that came without one, as a proposal does; see `adopt`.
+
+    What does not pass its checks gets none: it has no content that it could be named by. It is said once.
+    """
+    for name in stateless(worker.store):
+        if shift.stop.asked:
+            return
+        if name in shift.passed_over:
+            continue
+        try:
+            with private_folder() as folder:
+                submission, _ = fetch_checked(worker.store, name, folder, worker.suites)
+                adopt(worker.store, submission, worker.name, worker.clock())
+            shift.tell("adopted", submission=name, system=submission.manifest.name)
+        except (StoreFault, QueueBusy):
+            raise
+        except Exception as error:  # nothing that a stranger proposed holds the queue up
+            if shift.stop.asked:  # perhaps the check was ended by what asks for the end
+                return
+            shift.passed_over.add(name)
+            shift.tell("passed_over", submission=name, reason=said(error))

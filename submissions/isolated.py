@@ -1,0 +1,145 @@
+"""The checks of a stranger's folder in a process of its own: whatever it holds, the caller goes on.
+
+The limits of reading.py keep memory and time small; here are the walls behind them. The child takes limits on memory,
+time and written bytes before it reads anything, a library that ends its process ends that one alone, and what comes
+back is JSON, never an object.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import IO, Any
+
+from datasets_build.errors import ConfigurationError, DivBenchError
+from submissions.findings import Findings, problems_json
+from submissions.schema import Problem
+
+MAX_MEMORY = 4 * 2**30
+MAX_SECONDS = 600.0
+MAX_WRITTEN = 64 * 2**20
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # each thread takes addresses
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+def validate_in_child(
+    folder: Path, *, mirror: Path | None = None, memory: int = MAX_MEMORY, seconds: float = MAX_SECONDS
+) -> dict[str, Any]:
+    """Check a submission folder as `validate` does, in a process of its own.
+
+    Args:
+        folder: With `manifest.json` and `generations.parquet`.
+        mirror: A folder with released files, for suites that do not ship here.
+        memory: Bytes of addresses that the process may have, what it begins with among them (half a gibibyte or less).
+            Systems without such a limit do not keep it.
+        seconds: How long it may take.
+
+    Returns:
+        What `divbench submission validate --json` prints: `accepted`, `id`, `counts` (null where the process did not
+        end well), `errors`, `warnings`, `by_check` and `problems`. Going over a limit, or an end of the process, is a
+        problem of the check *limits*.
+
+    Raises:
+        ConfigurationError: As `validate`.
+    """
+    command = [sys.executable, "-P", "-m", "submissions.isolated", str(folder.absolute())]
+    command += [str(memory), str(int(seconds) + 1), "" if mirror is None else str(mirror.absolute())]
+    environment = os.environ | _ONE_THREAD
+    environment["PYTHONPATH"] = os.pathsep.join([str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            ended = subprocess.run(  # noqa: S603 - this interpreter, with this module
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env=environment,
+                timeout=seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return _stopped(f"took more than {seconds:g} s")
+        document = _document(_content(out)) if ended.returncode == 0 else None
+        if document is None:
+            return _stopped(_reason(ended.returncode, _content(err)))
+    if "error" in document:
+        raise ConfigurationError(document["error"]["message"], document["error"]["mend"])
+    return document
+
+
+def _content(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read(MAX_WRITTEN)
+
+
+def _document(written: bytes) -> dict[str, Any] | None:
+    try:
+        made = json.loads(written)
+    except ValueError:
+        return None
+    return made if isinstance(made, dict) else None
+
+
+def _reason(status: int, said: bytes) -> str:
+    """Why a process ended that should have said something."""
+    if status < 0:
+        name = signal.Signals(-status).name if -status in set(signal.Signals) else str(-status)
+        return "took too much time" if name == "SIGXCPU" else f"ended its process by {name}"
+    last = ascii((said.decode("utf-8", "replace").strip().splitlines() or [""])[-1][:200])
+    return f"ended its process with status {status}: {last}"
+
+
+def _stopped(message: str) -> dict[str, Any]:
+    """The document of a submission whose check did not come to an end."""
+    findings = Findings()
+    mend = "it is too large or damaged: write it again, in smaller row groups, with fewer or shorter responses"
+    findings.add(Problem("limits", "error", "", None, "", message, mend))
+    return {"accepted": False, "id": None, "counts": None} | problems_json(findings)
+
+
+def _limit(memory: int, seconds: int) -> None:
+    """Take limits for this process that it cannot lift again."""
+    try:
+        import resource
+    except ImportError:  # there are none on Windows; the caller's clock is left
+        return
+    for kind, most in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_CPU, seconds * (os.cpu_count() or 1)),
+        (resource.RLIMIT_FSIZE, MAX_WRITTEN),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        allowed = resource.getrlimit(kind)[1]
+        least = most if allowed == resource.RLIM_INFINITY else min(most, allowed)
+        resource.setrlimit(kind, (least, least))
+
+
+def _checked(folder: Path, mirror: Path | None) -> dict[str, Any]:
+    from dataclasses import asdict
+    from functools import partial
+
+    from datasets_build.load import load_suite
+    from submissions.validate import validate
+
+    try:
+        report = validate(folder, partial(load_suite, mirror=mirror))
+    except MemoryError:
+        return _stopped("took more memory than it may")
+    except DivBenchError as error:
+        return error.as_json()
+    name = report.submission.id if report.submission else None
+    found = {"accepted": report.submission is not None, "id": name, "counts": asdict(report.counts)}
+    return found | problems_json(report.findings)
+
+
+def main(folder: str, memory: str, seconds: str, mirror: str) -> None:
+    """The child: take the limits, check, write one JSON document to stdout."""
+    _limit(int(memory), int(seconds))
+    json.dump(_checked(Path(folder), Path(mirror) if mirror else None), sys.stdout)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

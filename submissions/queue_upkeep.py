@@ -1,0 +1,134 @@
+"""The queue's upkeep: submissions that were proposed come to a state, and scored ones to more results."""
+
+import re
+import secrets
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+from submissions.filestore import FileStore
+from submissions.queue import rows_digest
+from submissions.queue_errors import IllegalTransition, QueueError
+from submissions.queue_files import Step, change, check_results, checked_id, new_results, read_state, state_path
+from submissions.queue_records import own_versions, time_after
+from submissions.queue_schema import MAX_RESULTS, Identity, Record, State, utc_seconds
+from submissions.store import Submission
+
+_FILE = re.compile(r"submissions/([0-9a-f]{16})/[^/]+")
+
+
+def stateless(store: FileStore) -> list[str]:
+    """The submissions at the head whose files are there and whose state is not, as after a proposal that was taken.
+
+    Raises:
+        StoreFault: The store cannot be read.
+    """
+    commit = store.head()
+    there = {found[1] for path in store.paths(commit, "submissions") if (found := _FILE.fullmatch(path))}
+    known = set(store.paths(commit, "states"))
+    return sorted(name for name in there if state_path(name) not in known)
+
+
+def adopt(store: FileStore, submission: Submission, by: str, now: datetime) -> State:
+    """Write the state of a submission that came without one: it waits from now on. One that has a state is left so.
+
+    A stranger wrote all of it, so its submitter is not verified, and it was not received before it is adopted.
+
+    Args:
+        store: Of submissions; it has the files.
+        submission: Checked, as it was fetched. Its id is that of its content, and so must be its folder's name.
+        by: Who adopts: the worker.
+        now: When.
+
+    Raises:
+        DamagedState: It has a state, which cannot be read.
+        QueueBusy: The store changed again and again.
+        StoreFault: The store cannot be written.
+    """
+    at, manifest = utc_seconds(now), submission.manifest
+    record = Record(state="pending", at=at, by=by, reason="it came as a proposal", versions=own_versions(), attempt=1)
+    state = State(
+        submission_id=submission.id,
+        name=manifest.name,
+        suite=manifest.suite,
+        submitter=Identity(name=manifest.submitter.name),
+        received=at,
+        rows_digest=rows_digest(submission),
+        history=(record,),
+    )
+
+    def decide(commit: str) -> Step[State]:
+        if state_path(submission.id) in store.paths(commit, "states"):
+            return Step(read_state(store, commit, submission.id))
+        return Step(state, f"adopt {submission.id} by {by}", (state,))
+
+    return change(store, decide)
+
+
+def add_results(
+    store: FileStore,
+    submission_id: str,
+    results: Mapping[str, Path],
+    by: str,
+    now: datetime,
+    profile: str,
+    *,
+    results_store: FileStore | None = None,
+) -> State:
+    """Publish more results of a submission that is scored, beside those that are there.
+
+    Args:
+        store: Of submissions.
+        submission_id: Which.
+        results: Result folders by the ids of the results. What the submission has already changes nothing.
+        by: Who made them.
+        now: When.
+        profile: That they were made with.
+        results_store: Of results; None: the same. As in `finish`.
+
+    Returns:
+        The state, whose last record has the old and the new results.
+
+    Raises:
+        IllegalTransition: It is not scored, or not any more. Nothing was published in the store of submissions.
+        QueueError: It has as many results, or records, as it may.
+        InputError: A result lacks a file.
+        UnknownSubmission: There is none of that id.
+        DamagedState: Its state cannot be read.
+        QueueBusy: The store changed again and again.
+        StoreFault: The store cannot be written.
+    """
+    check_results(results)
+    token = secrets.token_hex(8)
+    one_store = results_store is None or results_store.address == store.address
+
+    def decide(commit: str) -> Step[State]:
+        state = read_state(store, commit, checked_id(submission_id))
+        if state.current.state != "scored":
+            message = f"{submission_id} is {state.current.state}: results are added to what is scored"
+            raise IllegalTransition(message, "look at its history: divbench status")
+        if set(results) <= set(state.results):
+            return Step(state)
+        joined = (*state.results, *sorted({*results} - {*state.results}))
+        if len(joined) > MAX_RESULTS:
+            raise QueueError(f"{submission_id} has {len(state.results)} results", f"at most {MAX_RESULTS} are kept")
+        record = Record(
+            state="scored",
+            at=time_after(state, now),
+            by=by,
+            reason="scored again",
+            versions=own_versions(),
+            profile=profile,
+            attempt=state.current.attempt,
+            token=token,
+            results=joined,
+        )
+        files = new_results(store, results, commit) if one_store else {}
+        after = state.and_then(record)
+        return Step(after, f"more results of {submission_id} by {by}", (after,), files)
+
+    if results_store is not None and not one_store:
+        decide(store.head())  # nothing is published of what cannot have it
+        message = f"results of {submission_id} by {by}"
+        change(results_store, lambda commit: Step(None, message, files=new_results(results_store, results, commit)))
+    return change(store, decide)

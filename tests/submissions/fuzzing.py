@@ -1,0 +1,157 @@
+"""What is fuzzed: good files to start from, and what must hold of whatever is made of them."""
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from datasets_build.errors import DivBenchError
+from submissions.findings import Findings
+from submissions.reading import read_jsonl, strict_json
+from submissions.schema import GENERATIONS, REPORTED
+from submissions.store import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
+from submissions.thrift import Malformed, read_struct
+from submissions.validate import Report, validate
+from tests.conftest import TOY, toy_manifest, toy_rows
+from tests.submissions.attack_runs import find_suite, raw_letters
+from tests.submissions.crafted import generations
+
+SECONDS = 10.0  # that no file may take
+FILES = (MANIFEST_FILE, GENERATIONS_FILE, REPORTED_FILE)
+_WAYS: tuple[dict[str, Any], ...] = (
+    {},
+    {"compression": "none", "use_dictionary": False},
+    {"compression": "zstd", "data_page_version": "2.0", "row_group_size": 1},
+    {"compression": "none", "dictionary_pagesize_limit": 10, "data_page_size": 10, "store_schema": False},
+    {"compression": "gzip", "data_page_version": "2.0", "use_dictionary": False},
+    {"compression": "brotli", "write_page_index": True},
+    {"compression": "lz4", "store_schema": False},
+)
+
+
+@cache
+def good_files() -> dict[str, tuple[bytes, ...]]:
+    """For each file of a submission good ones, written in several ways."""
+    texts = [
+        {
+            "prompt_id": row.prompt_id,
+            "prompt": row.prompt,
+            "responses": list(row.responses),
+            "finish_reasons": ["stop", None, "length"] if row.number % 2 else None,
+        }
+        for row in toy_rows()
+    ]
+    right = {"partition": [0, 1, 1], "generation_scores": [7.0, 3.0, 0.0], "distinct": 2, "utility": 2.5}
+    values = [{"prompt_id": prompt.prompt_id} | right for prompt in TOY.prompts]
+    manifest = toy_manifest().model_dump_json().encode()
+    return {
+        MANIFEST_FILE: (manifest, json.dumps(json.loads(manifest), indent=2).encode()),
+        GENERATIONS_FILE: (*_written(texts, GENERATIONS), generations()),
+        REPORTED_FILE: tuple(_written(values, REPORTED)),
+    }
+
+
+def _written(rows: list[dict[str, Any]], schema: pa.Schema) -> Iterator[bytes]:
+    for way in _WAYS:
+        out = pa.BufferOutputStream()
+        pq.write_table(pa.Table.from_pylist(rows, schema=schema), out, **way)
+        yield out.getvalue().to_pybytes()
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder in memory, where the system has such a place."""
+    shared = Path("/dev/shm")  # noqa: S108
+    with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
+        yield Path(folder)
+
+
+def check_submission(folder: Path, changed: dict[str, bytes]) -> Report | None:
+    """Validate a good submission with other bytes in some files, and look at all that must hold.
+
+    Returns:
+        The report; None where the caller is told of a mistake.
+    """
+    for name, contents in good_files().items():
+        (folder / name).write_bytes(changed.get(name, contents[0]))
+    start = time.perf_counter()
+    try:
+        report = validate(folder, find_suite)
+    except DivBenchError:
+        return None
+    assert time.perf_counter() - start < SECONDS, "too slow"
+    assert (report.submission is None) == report.findings.refused()
+    assert all(p.check and p.message and p.mend and p.file in FILES for p in report.findings.problems)
+    assert raw_letters(report) == ""
+    if report.submission is not None:
+        rows = list(report.submission.rows())
+        assert len(rows) == report.submission.prompts > 0
+        assert all(len(row.responses) == report.submission.manifest.generation.k for row in rows)
+        assert set(report.submission.reported()) <= {row.prompt_id for row in rows}
+    return report
+
+
+def check_json(data: bytes) -> None:
+    """What is JSON to us is JSON to Python, and the same."""
+    with suppress(ValueError, RecursionError):
+        text = data.decode("utf-8")
+        made = strict_json(text)
+        assert made == json.loads(text)
+        json.dumps(made, allow_nan=False)
+
+
+def check_lines(folder: Path, data: bytes) -> None:
+    """A JSON Lines file gives objects and problems, a line each at most."""
+    path = folder / "in.jsonl"
+    path.write_bytes(data)
+    findings = Findings()
+    rows = list(read_jsonl(path, findings))
+    assert all(isinstance(row, dict) for _, row in rows)
+    assert len(rows) + findings.count("error") <= data.count(b"\n") + 1
+
+
+def check_thrift(data: bytes) -> None:
+    """Bytes are a struct or malformed."""
+    with suppress(Malformed):
+        _, place = read_struct(data)
+        assert 0 < place <= len(data)
+
+
+def with_true_length(parquet: bytes, footer: int) -> bytes:
+    """A changed Parquet file whose footer begins at a place: its length is told as it is now, so that it is read."""
+    length = max(0, len(parquet) - 8 - footer)
+    return parquet[:-8] + length.to_bytes(4, "little") + parquet[-4:]
+
+
+def footer_of(parquet: bytes) -> int:
+    """Where the footer of a good file begins."""
+    return len(parquet) - 8 - int.from_bytes(parquet[-8:-4], "little")
+
+
+TARGETS: dict[str, Callable[[Path, bytes], object]] = {
+    "manifest": lambda folder, data: check_submission(folder, {MANIFEST_FILE: data}),
+    "generations": lambda folder, data: check_submission(folder, {GENERATIONS_FILE: data}),
+    "reported": lambda folder, data: check_submission(folder, {REPORTED_FILE: data}),
+    "json": lambda folder, data: check_json(data),
+    "lines": check_lines,
+    "thrift": lambda folder, data: check_thrift(data),
+}
+"""What can be fuzzed, by name: takes a folder to write in, and any bytes."""
+
+
+def seeds(target: str) -> list[bytes]:
+    """Good bytes for a target."""
+    files = good_files()
+    if target in {"manifest", "generations", "reported"}:
+        return list(files[{"manifest": MANIFEST_FILE, "generations": GENERATIONS_FILE}.get(target, REPORTED_FILE)])
+    if target == "thrift":
+        return [data[footer_of(data) : -8] for data in files[GENERATIONS_FILE]]
+    objects = [json.dumps({"id": row.prompt_id, "responses": row.responses}).encode() for row in toy_rows()]
+    return [*objects, files[MANIFEST_FILE][0]] if target == "json" else [b"\n".join(objects)]
