@@ -17,7 +17,7 @@ from datasets_build.errors import ConfigurationError
 from submissions.findings import KEPT_PER_CHECK
 from submissions.validate import validate
 from tests.conftest import divbench, write_toy
-from tests.submissions import attack_runs, attacks
+from tests.submissions import attacks
 from tests.submissions.attack import SHOWN, Attack, G
 from tests.submissions.attack_runs import Outcome, find_suite
 from tests.submissions.attacks import ATTACKS
