@@ -1,49 +1,64 @@
 """The Gradio application: the frame around the pages."""
 
-from collections.abc import Sequence
+from datetime import UTC
 
 import gradio as gr
+from gradio.components import Navbar
 
-from benchmark.results import Unreadable
-from leaderboard.board import Board
+from leaderboard.links import count_on
+from leaderboard.look import CSS, HEAD, THEME
 from leaderboard.pages import PAGES, Page
+from leaderboard.site import Site
 
-# System fonts: nothing is fetched from elsewhere.
-THEME = gr.themes.Base(
-    primary_hue="teal",
-    neutral_hue="slate",
-    font=["system-ui", "sans-serif"],
-    font_mono=["ui-monospace", "monospace"],
-)
-INTRO = """# DivBench
-How diverse are the outputs of a language model? Every number is a mean over the prompts of a suite; ranges are 95%
-intervals over prompts. Two systems whose intervals overlap widely are not told apart by that metric. Diversity is not
-quality: noise is diverse, too."""
+TITLE = "DivBench"
 
 
-def build_app(
-    boards: Sequence[Board], unreadable: Sequence[Unreadable] = (), pages: tuple[Page, ...] = PAGES
-) -> gr.Blocks:
-    """The application over some boards.
+def build_app(site: Site, pages: tuple[Page, ...] = PAGES) -> gr.Blocks:
+    """The application over a site: a page each at an address of its own.
 
     Args:
-        boards: At least one, unless it is to say that there is nothing to show.
-        unreadable: Result folders that could not be read; they are named, and the rest works.
-        pages: The tabs.
+        site: What to show.
+        pages: The first one is at the root.
     """
-    app: gr.Blocks
-    with gr.Blocks(title="DivBench", analytics_enabled=False, fill_width=True) as app:
-        gr.Markdown(INTRO)
-        if unreadable:
-            text = "\n".join(f"{item.folder.name}: {item.reason}" for item in unreadable)
-            gr.Textbox(text, label="Results that could not be read", interactive=False)
-        if not boards:
-            gr.Markdown("There are no results yet. `divbench score SUBMISSION --out RESULTS` makes one.")
-            return app
-        for page in pages:
-            with gr.Tab(page.title):
-                page.build(boards)
-    return app
+    first, *others = pages
+    with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True) as app:
+        Navbar(main_page_name=first.title)
+        _frame(app, site, first)
+    for page in others:
+        with app.route(page.title, page.path) as blocks:
+            Navbar(main_page_name=first.title)
+            _frame(blocks, site, page)
+    made: gr.Blocks = app
+    return made
+
+
+def _frame(blocks: gr.Blocks, site: Site, page: Page) -> None:
+    """A page with what is wrong above it, where something is."""
+    gr.Markdown(f"# {TITLE} · {page.title}", elem_classes="masthead")
+    trouble = gr.Textbox(
+        "",
+        label="Not all is well",
+        visible=False,
+        interactive=False,
+        lines=2,
+        elem_id="trouble",
+        elem_classes="trouble",
+    )
+    page.build(blocks, site)
+    opened = blocks.load(lambda: _trouble(site), None, trouble, api_visibility="private", show_progress="hidden")
+    opened.then(None, js=count_on("opened"))
+
+
+def _trouble(site: Site) -> object:
+    """What visitors must know of the state of what they see."""
+    now = site.now()
+    lines = [f"{item.folder.name}: not shown, {item.reason}" for item in now.unreadable]
+    if now.queue is not None:
+        lines += [f"{item.path}: not shown, {item.reason}" for item in now.queue.damaged]
+    if now.fault is not None:
+        since = now.as_of.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+        lines.insert(0, f"The store cannot be read now; what you see is of {since}. {now.fault}")
+    return gr.Textbox("\n".join(lines), visible=bool(lines))
 
 
 def launch(app: gr.Blocks, host: str, port: int | None, *, wait: bool = True) -> str:
@@ -55,10 +70,12 @@ def launch(app: gr.Blocks, host: str, port: int | None, *, wait: bool = True) ->
         prevent_thread_lock=not wait,
         show_error=False,
         quiet=not wait,
-        max_file_size="1mb",  # nothing is uploaded
+        max_file_size="64mb",
         enable_monitoring=False,
         ssr_mode=False,
         footer_links=["api"],
         theme=THEME,
+        css=CSS,
+        head=HEAD,
     )
     return local

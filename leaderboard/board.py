@@ -159,6 +159,9 @@ def facts(entry: Entry) -> dict[str, Any]:
         "type": manifest.system.type,
         "mode": manifest.generation.mode,
         "model": manifest.system.model_id,
+        "open_weights": manifest.system.open_weights,
+        "licence": manifest.system.licence,
+        "parameters": manifest.system.parameters,
         "temperature": manifest.generation.temperature,
         "responses": counts.responses,
         "not_answered": counts.blank + counts.placeholder + counts.refused,
@@ -193,7 +196,8 @@ def cell_texts(board: Board, column: Column) -> list[str]:
     """The column as text, such as `2.89 [2.50, 3.31]`, to the places that its intervals make meaningful."""
     cells = [entry.cells.get(column.signature) for entry in board.entries]
     widths = [cell.high - cell.low for cell in cells if cell and cell.low is not None and cell.high is not None]
-    width = median(widths) if widths else 0.0
+    wide = [each for each in widths if each > 0]  # an interval of no width, as of identical answers, says nothing here
+    width = median(wide) if wide else 1.0
     places = 4 if width < 0.02 else 3 if width < 0.2 else 2 if width < 20 else 0
     return [_cell_text(cell, places) for cell in cells]
 

@@ -28,11 +28,13 @@ def serve(
 
     need("gradio", "board")
     from leaderboard.app import build_app, launch
-    from leaderboard.board import load_boards
+    from leaderboard.site import Site
+    from leaderboard.source import FolderSource
 
-    boards, unreadable = load_boards(_there(results))
+    site = Site(FolderSource(results))
+    boards = site.now().boards
     err().print(f"{sum(len(b.entries) for b in boards)} results in {len(boards)} tables", markup=False)
-    launch(build_app(boards, unreadable), host, port)
+    launch(build_app(site), host, port)
 
 
 @app.command()

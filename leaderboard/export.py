@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -22,8 +23,7 @@ def export(board: Board, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     table = frame(board)
     paths = [folder / f"{board.name}{ending}" for ending in (".csv", ".parquet", ".columns.json")]
-    safe = table.map(_inert)
-    write_text(paths[0], safe.to_csv(index=False, lineterminator="\n"))
+    write_text(paths[0], as_csv(table))
     columns = [asdict(column) for column in board.columns]
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     metadata = {b"divbench.columns": canonical_json(columns)}
@@ -32,6 +32,16 @@ def export(board: Board, folder: Path) -> list[Path]:
     about = {"suite": board.suite, "suite_revision": board.revision, "k": board.k, "profile": board.profile}
     write_text(paths[2], readable_json(about | {"columns": columns}))
     return paths
+
+
+def as_csv(table: pd.DataFrame) -> str:
+    """A table as CSV in which no text is a formula."""
+    text: str = table.rename(columns=_inert_name).map(_inert).to_csv(index=False, lineterminator="\n")
+    return text
+
+
+def _inert_name(name: str) -> str:
+    return str(_inert(name))
 
 
 def _inert(value: object) -> object:

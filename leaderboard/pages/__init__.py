@@ -1,29 +1,27 @@
-"""The pages of the application, one file each. A new one is a file here and a line in `PAGES`."""
+"""The pages of the application, one thin file each. A new one is a file here and a line in `PAGES`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from leaderboard.board import Board
-from leaderboard.pages import columns, curves, published, responses, systems
+import gradio as gr
+
+from leaderboard.pages import models
+from leaderboard.site import Site
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A tab of the application.
+    """A page of the application.
 
     Attributes:
-        title: On the tab.
-        build: Makes its components inside the tab.
+        title: In the navigation.
+        path: Of its address; empty for the first page.
+        build: Makes its components; everything that it shows it reads from the site when the page is opened.
     """
 
     title: str
-    build: Callable[[Sequence[Board]], None]
+    path: str
+    build: Callable[[gr.Blocks, Site], None]
 
 
-PAGES: tuple[Page, ...] = (
-    Page("Systems", systems.build),
-    Page("Different answers", curves.build),
-    Page("Responses", responses.build),
-    Page("Published elsewhere", published.build),
-    Page("What the columns mean", columns.build),
-)
+PAGES: tuple[Page, ...] = (Page("Models", "", models.build),)

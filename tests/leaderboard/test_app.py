@@ -1,214 +1,78 @@
-"""The application over HTTP and in a real browser, on the demonstration's results and on hostile text."""
+"""The whole application in a real browser: every page opens without errors, and strangers' text is text on all."""
 
-import os
-import shutil
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from socket import socket
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from benchmark.instruments import Instruments
-from benchmark.profiles import find_profile
-from benchmark.scorer import score_submission
-from leaderboard.board import cell_texts, load_boards
-from submissions.demo import write_demo_submissions
-from submissions.schema import Row
-from submissions.store import write_submission
-from submissions.validate import open_submission
+from leaderboard.app import build_app
+from leaderboard.pages import PAGES
+from leaderboard.site import Site
+from leaderboard.source import FolderSource
+from tests.leaderboard.conftest import console_errors, open_page, serving, until
 
-if TYPE_CHECKING:
-    from selenium.webdriver import Chrome
-
-ATTACKS = (
-    "<script>window.hacked=1</script>",
-    "<img src=x onerror='window.hacked=1'>",
-    "<svg onload=window.hacked=1>",
-    "[link](javascript:window.hacked=1)",
-    "{{constructor.constructor('window.hacked=1')()}}",
-)
+pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two real results of the demonstration, one of hostile texts, and a damaged folder."""
-    folder = tmp_path_factory.mktemp("board")
-    lexical = find_profile("lexical")
-    varied, paraphrased, *_ = write_demo_submissions(folder / "submissions")
-    hostile = folder / "submissions" / "hostile"
-    submission, suite, _ = open_submission(varied)
-    rows = [Row(r.number, r.prompt_id, r.prompt, (ATTACKS * 2)) for r in submission.rows()]
-    hostile.mkdir()
-    write_submission(hostile, submission.manifest.model_copy(update={"name": ATTACKS[1]}), rows)
-    for each in (varied, paraphrased, hostile):
-        submission, suite, _ = open_submission(each)
-        score_submission(submission, suite, Instruments(lexical), folder / "results")
-    (folder / "results" / "damaged").mkdir()
-    (folder / "results" / "damaged" / "result.json").write_text("{", encoding="utf-8")
-    return folder / "results"
-
-
-@pytest.fixture(scope="module")
-def address(results: Path) -> Iterator[str]:
-    """The address of `divbench board serve` in a process of its own."""
-    with closing(socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-c", "from leaderboard.cli import main; main()"]
-    command += ["board", "serve", "--results", str(results), "--port", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as server:
-        url = f"http://127.0.0.1:{port}"
-        try:
-            _wait_for(url, server)
-            yield url
-        finally:
-            server.terminate()
-            server.wait(timeout=30)
-
-
-def _wait_for(url: str, server: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        if server.poll() is not None:
-            assert server.stdout is not None
-            pytest.fail(f"the server ended: {server.stdout.read().decode()}")
-        try:
-            urllib.request.urlopen(url, timeout=5).close()  # noqa: S310 - our own address
-        except OSError:
-            time.sleep(0.3)
-        else:
-            return
-    pytest.fail("the server did not answer in two minutes")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator["Chrome"]:
-    """Headless Chromium."""
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not chromium or not driver:
-        pytest.skip("Chromium and chromedriver are not installed (Debian packages chromium, chromium-driver)")
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--window-size=1900,1200"):
-        options.add_argument(argument)
-    for argument in ("--disable-background-networking", "--disable-component-update", "--disable-sync"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    os.environ["SE_OFFLINE"] = "true"
-    made = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    made.implicitly_wait(30)
-    yield made
-    made.quit()
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
-def test_the_api_gives_the_same_table_and_responses(address: str, results: Path) -> None:
-    from gradio_client import Client
-
-    boards, unreadable = load_boards(results)
-    assert [item.folder.name for item in unreadable] == ["damaged"]
-    with closing(Client(address, verbose=False)) as client:
-        table, about, *files = client.predict(boards[0].name, api_name="/board")
-        assert table["value"]["headers"][3].startswith(boards[0].columns[0].label)
-        assert [row[0] for row in table["value"]["data"]] == [e.result.manifest.name for e in boards[0].entries]
-        assert table["value"]["metadata"]["display_value"][0][3] == cell_texts(boards[0], boards[0].columns[0])[0]
-        assert "3 systems on demo" in about
-        assert len(files) == 3
-        place = [e.result.manifest.name for e in boards[0].entries].index("varied")
-        asked, texts, _ = client.predict(boards[0].name, str(place), "demo-02", api_name="/responses")
-        submission, suite, _ = open_submission(results.parent / "submissions" / "varied")
-        wanted = next(row for row in submission.rows() if row.prompt_id == "demo-02")
-        assert asked == suite.by_id["demo-02"].prompt
-        assert tuple(row[1] for row in texts["data"]) == wanted.responses
-
-
-@pytest.mark.browser
-def test_every_page_loads_and_strangers_text_is_inert(address: str, browser: Any) -> None:
-    from selenium.webdriver.common.by import By
-
-    browser.get(address)
-    table = browser.find_element(By.CSS_SELECTOR, "#systems")
-    _until(lambda: "paraphrased" in table.text)
-    assert ATTACKS[1] in table.text  # shown as the text that it is
-    assert "damaged" in browser.find_element(By.CSS_SELECTOR, "textarea").get_property("value")
-    pages = {
-        "Responses": "Scores of this prompt",
-        "Different answers": "expected classes",
-        "Published elsewhere": "gemini-1.5-pro",
-        "What the columns mean": "distinct_n_tevet|v:1",
-    }
-    for title, wanted in pages.items():
-        tab = next(b for b in browser.find_elements(By.CSS_SELECTOR, "button[role=tab]") if b.text == title)
-        tab.click()
-        _until(lambda wanted=wanted: wanted in browser.find_element(By.TAG_NAME, "body").text)
-    errors = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
-    assert errors == []
-    assert browser.execute_script("return window.hacked") is None
-
-
-@pytest.mark.browser
-def test_drill_down_shows_the_responses_of_the_chosen_system_and_prompt(
-    address: str, browser: Any, results: Path
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_page_opens_without_errors_and_runs_no_strangers_text(
+    site_address: str, browser: Any, page: Any, theme: str
 ) -> None:
-    from selenium.webdriver.common.by import By
-
-    browser.get(address)
-    _until(lambda: browser.find_elements(By.CSS_SELECTOR, "button[role=tab]"))
-    next(b for b in browser.find_elements(By.CSS_SELECTOR, "button[role=tab]") if b.text == "Responses").click()
-    shown = browser.find_element(By.CSS_SELECTOR, "#responses")
-    first = load_boards(results)[0][0].entries[0].result.manifest.name
-    texts = {
-        name: [row.responses for row in open_submission(results.parent / "submissions" / name)[0].rows()]
-        for name in ("varied", "paraphrased", "hostile")
-    }
-    name = "hostile" if first == ATTACKS[1] else first
-    _until(lambda: " ".join(texts[name][0][0].split()) in " ".join(shown.text.split()))
-    next(b for b in browser.find_elements(By.TAG_NAME, "button") if b.text == "Next prompt").click()
-    _until(lambda: " ".join(texts[name][1][0].split()) in " ".join(shown.text.split()))
+    open_page(browser, f"{site_address}/{page.path}?__theme={theme}")
+    assert page.title in browser.find_element("css selector", ".masthead h1").text
+    assert console_errors(browser) == []
     assert browser.execute_script("return window.hacked") is None
+    foreign = (
+        "return performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith(location.origin))"
+    )
+    assert [name for name in browser.execute_script(foreign) if not name.startswith(("data:", "blob:"))] == []
 
 
-@pytest.mark.browser
-def test_sorting_goes_by_number_and_search_finds_a_system(address: str, browser: Any, results: Path) -> None:
-    from selenium.webdriver import ActionChains
-    from selenium.webdriver.common.by import By
-    from selenium.webdriver.common.keys import Keys
-
-    board = load_boards(results)[0][0]
-    column = board.columns[0]
-    browser.get(address)
-    table = browser.find_element(By.CSS_SELECTOR, "#systems")
-    _until(lambda: "paraphrased" in table.text)
-
-    def cells(place: int) -> list[str]:
-        return [cell.text for cell in table.find_elements(By.CSS_SELECTOR, f"[role=gridcell][data-col='{place}']")]
-
-    heading = next(h for h in table.find_elements(By.CSS_SELECTOR, "th") if h.text.startswith(column.label))
-    menu = heading.find_element(By.CSS_SELECTOR, "[aria-label='Open cell menu']")
-    ActionChains(browser).move_to_element(heading).click(menu).perform()  # the menu shows under the pointer
-    next(m for m in browser.find_elements(By.CSS_SELECTOR, "[role=menuitem]") if m.text == "Sort ascending").click()
-    texts = dict(zip([entry.result.manifest.name for entry in board.entries], cell_texts(board, column), strict=True))
-    ascending = sorted(board.entries, key=lambda e: e.cells[column.signature].value or 0.0)
-    wanted = [entry.result.manifest.name for entry in ascending]
-    _until(lambda: cells(0) == wanted)
-    assert cells(3) == [texts[name] for name in wanted]  # what is shown moves with the number that it stands for
-    search = browser.find_element(By.CSS_SELECTOR, "#systems input[type=text]")
-    search.send_keys("paraphr", Keys.ENTER)
-    _until(lambda: cells(0) == ["paraphrased"])
+def test_navigation_leads_to_every_page(site_address: str, browser: Any) -> None:
+    open_page(browser, site_address)
+    for page in PAGES:
+        links = browser.find_elements("css selector", "nav a, nav button, .nav-holder a")
+        next(link for link in links if link.text.strip() == page.title).click()
+        until(partial(_leads_to, browser, page.title), f"the navigation does not lead to {page.title}")
 
 
-def _until(condition: Any) -> None:
-    """Wait until a page has got so far; a page that never does fails the test."""
-    deadline = time.monotonic() + 30
-    while not condition():
-        if time.monotonic() > deadline:
-            pytest.fail("the page did not show in 30 seconds what it should")
-        time.sleep(0.2)
+def _leads_to(browser: Any, title: str) -> bool:
+    return title in browser.find_element("css selector", ".masthead h1").text
+
+
+def test_a_damaged_result_is_named_on_every_page(site_address: str, browser: Any) -> None:
+    for page in PAGES:
+        open_page(browser, f"{site_address}/{page.path}")
+        trouble = browser.find_element("css selector", "#trouble textarea")
+        assert "damaged" in trouble.get_property("value"), page.title
+
+
+def test_every_page_says_so_where_there_are_no_results(tmp_path: Path, browser: Any) -> None:
+    with serving("--results", str(tmp_path)) as address:
+        for page in PAGES:
+            open_page(browser, f"{address}/{page.path}")
+            assert console_errors(browser) == [], page.title
+            assert "Error" not in browser.find_element("css selector", "body").text.split(), page.title
+
+
+def test_pages_fit_a_phone(site_address: str, browser: Any) -> None:
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        for page in PAGES:
+            open_page(browser, f"{site_address}/{page.path}")
+            wide = browser.execute_script("return document.documentElement.scrollWidth")
+            assert wide <= 390, f"{page.title} is {wide} pixels wide"
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_no_two_pages_share_an_address_and_no_endpoint_a_name(results: Path) -> None:
+    assert len({page.path for page in PAGES}) == len({page.title for page in PAGES}) == len(PAGES)
+    app = build_app(Site(FolderSource(results), refresh=None))
+    with closing(app):
+        names = [fn.api_name for fn in app.fns.values() if fn.api_visibility == "public" and fn.api_name]
+    assert len(set(names)) == len(names)

@@ -1,0 +1,82 @@
+"""The per-prompt scores behind a board: what ranks, comparisons and drill-downs are made from."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from benchmark.ranking import Standing, standings
+from benchmark.results import PER_PROMPT_FILE
+from benchmark.statistics import Floats
+from leaderboard.board import Board, Column, Entry
+from leaderboard.score_index import open_index, table_faults
+
+_MATRICES = 4  # of columns whose metric stands on the board under other signatures, too: those are copies
+
+
+class BoardScores:
+    """Scores by prompt of all systems of a board.
+
+    Attributes:
+        board: Whose.
+        prompts: The ids, in the suite's order: the rows of all matrices.
+    """
+
+    def __init__(self, board: Board, cache: Path | None = None) -> None:
+        """Open the scores; where they are not in the cache they are read from all results.
+
+        Args:
+            board: Whose.
+            cache: A folder for indexes, see score_index.py; None keeps all in memory.
+
+        Raises:
+            InputError: The files of a result are not there any more, or are damaged.
+        """
+        self.board = board
+        self._index = open_index(board, cache)
+        self.prompts: tuple[str, ...] = self._index.prompts
+        self.matrix = lru_cache(_MATRICES)(self._matrix)
+        self.standings = lru_cache(None)(self._standings)
+
+    def _matrix(self, column: Column) -> Floats:
+        """[prompts, systems] of a column, in the order of the board's entries; NaN where missing; read-only."""
+        of_metric: Floats = np.asarray(self._index.scores[self._index.metrics.index(column.metric)])
+        has = np.array([column.signature in entry.cells for entry in self.board.entries])
+        if has.all():
+            return of_metric
+        made = np.where(has, of_metric, np.nan)
+        made.flags.writeable = False
+        return made
+
+    def _standings(self, column: Column) -> list[Standing]:
+        """Ranks with intervals and tie groups; of metrics without direction, more is first."""
+        return standings(self.matrix(column), direction=column.direction or 1)
+
+    def bytes_a_response(self) -> tuple[float, ...]:
+        """The mean length of each system's responses, UTF-8 bytes."""
+        return tuple(self._index.mean_bytes.tolist())
+
+
+def open_scores(board: Board, cache: Path | None = None) -> BoardScores:
+    """The scores of a board; see `BoardScores`."""
+    return BoardScores(board, cache)
+
+
+def prompt_row(entry: Entry, prompt_id: str) -> dict[str, Any] | None:
+    """All that a result keeps of one prompt: texts, scores, classes, readings; None where it has no such prompt.
+
+    Raises:
+        InputError: The file is not there any more.
+    """
+    with table_faults(entry), pq.ParquetFile(entry.folder / PER_PROMPT_FILE) as file:
+        row = pc.index(file.read(["prompt_id"], use_threads=False)["prompt_id"], prompt_id).as_py()
+        if row < 0:
+            return None
+        group = 0
+        while row >= (rows := file.metadata.row_group(group).num_rows):
+            row, group = row - rows, group + 1
+        found: dict[str, Any] = file.read_row_group(group, use_threads=False).slice(row, 1).to_pylist()[0]
+        return found

@@ -1,0 +1,305 @@
+"""Where the board's results come from: a folder of results, or the store of the submission service."""
+
+import json
+import shutil
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from benchmark.results import MAX_RESULT_BYTES, PER_PROMPT_FILE, RESULT_FILE, Unreadable
+from benchmark.schema import Result
+from datasets_build.console import progress
+from datasets_build.download import home
+from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.files import canonical_json, content_id, whole_file
+from leaderboard.board import Board, make_boards
+from leaderboard.kept_results import checked_result, fetch_result
+from submissions.filestore import FileStore, OwnDiskFault, StoreFault, open_store
+from submissions.queue_files import read_listing, result_paths
+from submissions.queue_schema import MAX_STATE_BYTES, Damaged, Listing, State
+
+THREADS = 8  # a Hub answers slowly, and to many at once
+STATE_FILE = "state.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a source has.
+
+    Attributes:
+        boards: The tables; the one with the most systems first.
+        unreadable: Results that cannot be shown, and why.
+        queue: Submissions and their states; None where the source has no queue.
+        as_of: When that was so; None: now.
+        fault: Why it cannot be read now; None where it can.
+    """
+
+    boards: tuple[Board, ...]
+    unreadable: tuple[Unreadable, ...]
+    queue: Listing | None
+    as_of: datetime | None = None
+    fault: str | None = None
+
+
+class Source(Protocol):
+    """Results, and perhaps a queue.
+
+    Attributes:
+        address: For people.
+        store: Where submissions go; None where there is no such place.
+        cache: A folder of this source's own, for what can be made again.
+    """
+
+    address: str
+    store: FileStore | None
+    cache: Path
+
+    def look(self) -> Look:
+        """All that there is now.
+
+        Raises:
+            DivBenchError: It cannot be read.
+        """
+        ...
+
+
+def cache_of(address: str) -> Path:
+    """The folder in the package's home for what can be made again of a source."""
+    return home() / "board" / content_id(address)
+
+
+def open_source(text: str, cache: Path | None = None) -> Source:
+    """The source that a text names: a store of the submission service, or a folder of results.
+
+    Args:
+        text: As `open_store` takes it, or a folder. One in which a store was begun is a store; an empty one is a folder
+            of results: who means a store takes `StoreSource`.
+        cache: As in the sources.
+
+    Raises:
+        ConfigurationError: It names neither.
+    """
+    folder = Path(text)
+    with suppress(OSError):
+        if folder.is_dir() and not (folder / "HEAD").is_file():
+            return FolderSource(folder, cache)
+    return StoreSource(open_store(text), cache)
+
+
+class FolderSource:
+    """The folder that `divbench score --out` writes. What was read and has not changed is not read again.
+
+    Args:
+        folder: With a folder for each result.
+        cache: For indexes of scores; else one in the package's home.
+    """
+
+    store: FileStore | None = None
+
+    def __init__(self, folder: Path, cache: Path | None = None) -> None:
+        self.address = str(folder)
+        self.cache = cache or cache_of(str(folder.absolute()))
+        self._folder = folder
+        self._known: dict[Path, tuple[object, Result | Unreadable]] = {}
+
+    def look(self) -> Look:
+        """The results as boards."""
+        if not self._folder.is_dir():
+            raise ConfigurationError(
+                f"there is no folder {self._folder}", "name the one that divbench score --out wrote"
+            )
+        found = {
+            path: self._result(path)
+            for path in sorted(self._folder.iterdir())
+            if path.is_dir() and not path.name.startswith(".")
+        }
+        self._known = {path: self._known[path] for path in found}
+        return _looked(found, None)
+
+    def _result(self, path: Path) -> Result | Unreadable:
+        stamp = tuple(
+            (file.name, file.stat().st_mtime_ns, file.stat().st_size)
+            for file in sorted(path.iterdir())
+            if file.is_file()
+        )
+        known = self._known.get(path)
+        if known is None or known[0] != stamp:
+            known = self._known[path] = stamp, checked_result(path)
+        return known[1]
+
+
+class StoreSource:
+    """The results that the submission service has published, and its queue.
+
+    They are kept in the cache, so that a store that is out of reach at the start leaves what was known. Shown are those
+    that a state names, unless it was withdrawn. One that is damaged is tried again when the store has another commit;
+    one that could not be fetched, at each look.
+
+    Args:
+        store: Of submissions.
+        cache: For results and indexes of scores; else one in the package's home.
+        results: The store of results, where that is another.
+    """
+
+    store: FileStore | None
+
+    def __init__(self, store: FileStore, cache: Path | None = None, results: FileStore | None = None) -> None:
+        self.address = store.address
+        self.store = store
+        self.cache = cache or cache_of(store.address)
+        self._queue, self._results = store, results or store
+        self._known: dict[str, tuple[bytes, Result]] = {}  # by id, with the text that it was read from
+        self._last: tuple[tuple[str, str], Look] | None = None  # of two commits; where nothing is to be tried again
+
+    def look(self) -> Look:
+        """The queue and its results as boards; at the start what is kept of them, where the store is out of reach."""
+        try:
+            return self._look()
+        except StoreFault as fault:
+            kept = None if self._known or self._last else self._kept()
+            if kept is None or isinstance(fault, OwnDiskFault):
+                raise
+            return replace(kept, fault=" ".join(str(fault).split()))
+
+    def _look(self) -> Look:
+        commit = self._queue.head()
+        commits = commit, commit if self._results is self._queue else self._results.head()
+        if self._last is not None and self._last[0] == commits:
+            return self._last[1]
+        self._fetch_states(commit)
+        listing = read_listing(self._queue, commit)
+        found, settled = self._synchronise(commits[1], _wanted(listing))
+        look = _looked({self._folder(name): each for name, each in found.items()}, listing)
+        self._keep(listing, look.unreadable)
+        self._last = (commits, look) if settled else None
+        return look
+
+    def _folder(self, result_id: str) -> Path:
+        return self.cache / "results" / result_id
+
+    def _fetch_states(self, commit: str) -> None:
+        """Ask for the states several at a time: a Hub's store keeps them for the listing, which asks one by one."""
+        paths = self._queue.paths(commit, "states")
+
+        def fetch(path: str) -> None:
+            with suppress(InputError):  # the listing says so
+                self._queue.read(commit, path, MAX_STATE_BYTES)
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(fetch, paths))
+
+    def _synchronise(self, commit: str, wanted: Mapping[str, str]) -> tuple[dict[str, Result | Unreadable], bool]:
+        """Bring the cache to a commit.
+
+        Args:
+            commit: Of the results.
+            wanted: The submission of each result to have.
+
+        Returns:
+            What each result is, and whether that is so until there is another commit.
+        """
+        there = set(self._results.paths(commit, "results"))
+        found: dict[str, Result | Unreadable] = {}
+        faults: list[StoreFault] = []
+
+        def bring(item: tuple[str, str]) -> tuple[str, Result | Unreadable]:
+            try:
+                return item[0], self._bring(commit, *item, there)
+            except OwnDiskFault:
+                raise
+            except StoreFault as fault:
+                faults.append(fault)
+                return item[0], Unreadable(self._folder(item[0]), " ".join(str(fault).split()))
+
+        with progress() as bar, ThreadPoolExecutor(THREADS) as pool:
+            (self.cache / "results").mkdir(parents=True, exist_ok=True)
+            for name, each in bar.track(pool.map(bring, wanted.items()), len(wanted), description="results"):
+                found[name] = each
+        if faults:
+            self._results.head()  # raises where it is not one result but all of the store that cannot be read
+        self._forget(wanted)
+        return found, not faults
+
+    def _bring(self, commit: str, result_id: str, submission_id: str, there: set[str]) -> Result | Unreadable:
+        """A result: the one that is known, the one in the cache, or the one that is fetched."""
+        folder = self._folder(result_id)
+        for file in (RESULT_FILE, PER_PROMPT_FILE):
+            if f"results/{result_id}/{file}" not in there:
+                return Unreadable(folder, f"the store lacks its {file}: ask who runs the service")
+        try:
+            text = self._results.read(commit, f"results/{result_id}/{RESULT_FILE}", MAX_RESULT_BYTES)
+        except InputError as error:
+            return Unreadable(folder, str(error))
+        known = self._known.get(result_id)
+        if known is not None and known[0] == text and known[1].submission_id == submission_id and folder.is_dir():
+            return known[1]
+        found: Result | Unreadable = Unreadable(folder, "")
+        with suppress(OSError):
+            if (folder / RESULT_FILE).read_bytes() == text:
+                found = checked_result(folder, submission_id)
+        if isinstance(found, Unreadable):
+            try:
+                found = fetch_result(self._results, commit, result_id, text, folder, submission_id)
+            except InputError as error:
+                return Unreadable(folder, str(error))
+        if isinstance(found, Result):
+            self._known[result_id] = text, found
+        return found
+
+    def _forget(self, wanted: Iterable[str]) -> None:
+        """Drop what is not wanted any more: the texts of who withdrew must not stay."""
+        keep = set(wanted)
+        self._known = {name: known for name, known in self._known.items() if name in keep}
+        for folder in (self.cache / "results").iterdir():
+            if folder.name not in keep and not folder.name.startswith("."):
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _keep(self, listing: Listing, unreadable: Iterable[Unreadable]) -> None:
+        """Write down what is in the queue and what is damaged, for a start without the store."""
+        known = {
+            "as_of": datetime.now(UTC).isoformat(),
+            "commit": listing.commit,
+            "states": [state.model_dump(mode="json") for state in listing.states],
+            "damaged": [[each.path, each.reason] for each in listing.damaged],
+            "unreadable": {each.folder.name: each.reason for each in unreadable},
+        }
+        with suppress(OSError), whole_file(self.cache / STATE_FILE) as path:  # to serve goes before to keep
+            path.write_bytes(canonical_json(known))
+
+    def _kept(self) -> Look | None:
+        """What was known when the store was last read; None where nothing was."""
+        try:
+            known = json.loads((self.cache / STATE_FILE).read_bytes())
+            states = tuple(State.model_validate_json(json.dumps(state)) for state in known["states"])
+            damaged = tuple(Damaged(str(path), str(reason)) for path, reason in known["damaged"])
+            listing = Listing(str(known["commit"]), states, damaged)
+            reasons = {str(name): str(reason) for name, reason in known["unreadable"].items()}
+            as_of = datetime.fromisoformat(known["as_of"])
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return None
+        found: dict[Path, Result | Unreadable] = {}
+        for name, submission_id in _wanted(listing).items():
+            folder = self._folder(name)
+            found[folder] = (
+                Unreadable(folder, reasons[name]) if name in reasons else checked_result(folder, submission_id)
+            )
+        return replace(_looked(found, listing), as_of=as_of)
+
+
+def _wanted(listing: Listing) -> dict[str, str]:
+    """The results to show, each with its submission; of two submissions that name one, the older."""
+    found: dict[str, str] = {}
+    for state in listing.states:
+        for path in result_paths(state):
+            found.setdefault(path.split("/")[1], state.submission_id)
+    return dict(sorted(found.items()))
+
+
+def _looked(found: Mapping[Path, Result | Unreadable], queue: Listing | None) -> Look:
+    good = [(path, result) for path, result in found.items() if not isinstance(result, Unreadable)]
+    bad = [result for result in found.values() if isinstance(result, Unreadable)]
+    return Look(tuple(make_boards(good)), tuple(bad), queue)

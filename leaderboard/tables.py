@@ -1,0 +1,218 @@
+"""The table of models: which systems, in which order, with which columns. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from benchmark.printing import ARROWS
+from benchmark.ranking import Standing
+from leaderboard.board import Board, Column, Entry, cell_texts, entry_labels, facts
+
+ANY = "any"
+QUALITY = ("utility_k", "utility_k_reported", "mean_head_quality", "first_quality", "coherence")
+DIVERSITY = (
+    "distinct_k",
+    "distinct_k_reported",
+    "embedding_diversity",
+    "vendi_score",
+    "d_can",
+    "a_n",
+    "retained_surprise",
+    "e_average",
+    "distinct_n",
+    "self_bleu",
+)
+COST = ("parameters", "responses", "bytes_a_response", "not_answered", "cut_off")
+FACTS = ("type", "mode", "open_weights", "licence", "date")
+# What a preset shows: metrics where the board has them, and facts.
+PRESETS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "overview": ((*DIVERSITY[:6], *QUALITY[:2]), ("type", "mode")),
+    "diversity": (DIVERSITY, ("type", "mode")),
+    "quality": ((*QUALITY, "distinct_k", "distinct_k_reported"), ("type", "mode")),
+    "cost": (("distinct_k", "embedding_diversity", "utility_k"), ("type", *COST)),
+    "everything": ((), (*FACTS, *COST)),
+}
+OWN = "own choice"
+# The greatest number of parameters of each choice.
+SIZES: Mapping[str, int] = {"1B": 10**9, "3B": 3 * 10**9, "10B": 10**10, "40B": 4 * 10**10, "100B": 10**11}
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which systems are shown; what is empty or `ANY` leaves all.
+
+    Attributes:
+        text: Words that must all stand in the name, model id, submitter or licence; letters' case does not count.
+        types: Of systems.
+        modes: Of sampling.
+        weights: *open*, *closed* or any.
+        size: A key of `SIZES`: systems of at most so many parameters; those that do not say are left out.
+        licence: As the manifest says it.
+        since: A date as YYYY-MM-DD: responses made on it or later.
+    """
+
+    text: str = ""
+    types: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
+    weights: str = ANY
+    size: str = ANY
+    licence: str = ANY
+    since: str = ""
+
+    def takes(self, entry: Entry) -> bool:
+        """Whether an entry is shown."""
+        manifest = entry.result.manifest
+        system, generation, submitter = manifest.system, manifest.generation, manifest.submitter
+        searched = (manifest.name, system.model_id, submitter.name, system.licence)
+        there = " ".join(filter(None, searched)).casefold()
+        return (
+            all(word in there for word in self.text.casefold().split())
+            and (not self.types or system.type in self.types)
+            and (not self.modes or generation.mode in self.modes)
+            and (self.weights == ANY or system.open_weights is (self.weights == "open"))
+            and (self.size not in SIZES or (system.parameters is not None and system.parameters <= SIZES[self.size]))
+            and self.licence in (ANY, system.licence)
+            and (not self.since or submitter.date.isoformat() >= self.since)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsTable:
+    """A table as it is shown: values, and how they are written.
+
+    Attributes:
+        headers: Of the columns.
+        values: By row: numbers are numbers, so that they sort as such.
+        shown: The same cells as text, numbers with their intervals.
+        kinds: *str* or *number*, by column.
+        entries: Of the rows.
+    """
+
+    headers: tuple[str, ...]
+    values: tuple[tuple[Any, ...], ...]
+    shown: tuple[tuple[str, ...], ...]
+    kinds: tuple[str, ...]
+    entries: tuple[Entry, ...]
+
+    def frame(self) -> pd.DataFrame:
+        """As a frame; facts as they are, scores as floats."""
+        made = pd.DataFrame(list(self.values), columns=list(self.headers))
+        for name, kind in zip(self.headers, self.kinds, strict=True):
+            if kind == "number":
+                made[name] = made[name].astype("float64")
+        return made
+
+
+def columns_of(board: Board, preset: str, own: Sequence[str]) -> tuple[tuple[Column, ...], tuple[str, ...]]:
+    """The metric columns of a preset, or those of one's own choice by label, and the facts beside them."""
+    if preset == OWN:
+        labels = set(own)
+        return tuple(column for column in board.columns if column.label in labels), ("type", "mode")
+    metrics, beside = PRESETS.get(preset, PRESETS["overview"])
+    if not metrics:
+        return board.columns, beside
+    ordered = sorted((c for c in board.columns if c.metric in metrics), key=lambda c: metrics.index(c.metric))
+    return tuple(ordered), beside
+
+
+def models_table(
+    board: Board,
+    ranked_by: Column,
+    standing: Sequence[Standing],
+    columns: Sequence[Column],
+    beside: Sequence[str],
+    keep: Filter,
+    bytes_a_response: Callable[[], Sequence[float]],
+) -> ModelsTable:
+    """The systems of a board that a filter keeps, the best first.
+
+    Ranks and tie groups are those on the whole board: a filter hides systems, and makes no other one better.
+
+    Args:
+        board: Whose systems.
+        ranked_by: The column that they are ranked by.
+        standing: Of each entry in that column.
+        columns: To show.
+        beside: Facts to show.
+        keep: Which systems.
+        bytes_a_response: The mean length of each entry's responses; asked only where it is shown.
+    """
+    labels = entry_labels(board)
+    lengths = bytes_a_response() if "bytes_a_response" in beside else [float("nan")] * len(board.entries)
+    texts = {column.signature: cell_texts(board, column) for column in columns}
+    places = [place for place, entry in enumerate(board.entries) if keep.takes(entry)]
+    places.sort(key=lambda place: (standing[place].rank is None, standing[place].rank or 0, labels[place]))
+    headers = (
+        "system",
+        f"rank by {ranked_by.label}",
+        *beside,
+        *(f"{c.label} {ARROWS[c.direction]}".strip() for c in columns),
+    )
+    values, shown = [], []
+    for place in places:
+        entry = board.entries[place]
+        known = facts(entry) | {"bytes_a_response": None if lengths[place] != lengths[place] else lengths[place]}
+        cells = [entry.cells.get(column.signature) for column in columns]
+        values.append(
+            (
+                labels[place],
+                standing[place].rank,
+                *(known[name] for name in beside),
+                *(c.value if c else None for c in cells),
+            )
+        )
+        shown.append(
+            (
+                labels[place],
+                rank_text(standing[place]),
+                *(fact_text(name, known[name]) for name in beside),
+                *(texts[column.signature][place] for column in columns),
+            )
+        )
+    kinds = ("str", "number", *("number" if name in COST else "str" for name in beside), *("number" for _ in columns))
+    return ModelsTable(headers, tuple(values), tuple(shown), kinds, tuple(board.entries[place] for place in places))
+
+
+def rank_text(standing: Standing) -> str:
+    """A rank with its interval and tie group, such as `3 [2–5] C`: systems of one letter are not told apart."""
+    if standing.rank is None or standing.group is None:
+        return ""
+    interval = "" if standing.low is None else f" [{standing.low}–{standing.high}]"
+    return f"{standing.rank}{interval} {group_name(standing.group)}"
+
+
+def group_name(group: int) -> str:
+    """A, B, …, Z, AA, AB, … of 1, 2, …
+
+    >>> [group_name(n) for n in (1, 26, 27, 52, 53)]
+    ['A', 'Z', 'AA', 'AZ', 'BA']
+    """
+    name = ""
+    while group:
+        group, letter = divmod(group - 1, 26)
+        name = chr(ord("A") + letter) + name
+    return name
+
+
+def fact_text(name: str, value: Any) -> str:
+    """A fact for people; empty where it is not known."""
+    if value is None:
+        return ""
+    if name == "parameters":
+        scale, unit = (10**9, "B") if value >= 10**9 else (10**6, "M")
+        return f"{value / scale:.3g}{unit}"
+    if name == "bytes_a_response":
+        return f"{value:,.0f}"
+    return {True: "open", False: "closed"}[value] if isinstance(value, bool) else str(value)
+
+
+def facets(board: Board) -> dict[str, list[str]]:
+    """What can be chosen of each facet: the values that the board's manifests have."""
+    manifests = [entry.result.manifest for entry in board.entries]
+    return {
+        "types": sorted({m.system.type for m in manifests}),
+        "modes": sorted({m.generation.mode for m in manifests if m.generation.mode is not None}),
+        "licences": sorted({m.system.licence for m in manifests if m.system.licence is not None}),
+    }

@@ -1,0 +1,162 @@
+"""Results to show, a server that shows them, and a browser that looks."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from socket import socket
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from benchmark.instruments import Instruments
+from benchmark.profiles import find_profile
+from benchmark.scorer import score_submission
+from submissions.demo import write_demo_submissions
+from submissions.schema import Row
+from submissions.store import write_submission
+from submissions.validate import open_submission
+from tests.leaderboard.injections import INJECTIONS
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
+
+HOSTILE_NAME = "<img src=x onerror='window.hacked=1'>"
+ANSWERS = 10
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Real results of the demonstration at the profile lexical, one of hostile texts, and a damaged folder.
+
+    The submissions lie beside it in `submissions`; the hostile one answers the prompts with all injections in turn.
+    """
+    folder = tmp_path_factory.mktemp("board")
+    lexical = Instruments(find_profile("lexical"))
+    written = write_demo_submissions(folder / "submissions")
+    submission, _, _ = open_submission(written[0])
+    hostile = folder / "submissions" / "hostile"
+    hostile.mkdir()
+    rows = []
+    for place, row in enumerate(submission.rows()):
+        texts = tuple(INJECTIONS[(place * ANSWERS + i) % len(INJECTIONS)] for i in range(ANSWERS))
+        rows.append(Row(row.number, row.prompt_id, row.prompt, texts))
+    manifest = submission.manifest.model_copy(update={"name": HOSTILE_NAME, "notes": INJECTIONS[0]})
+    write_submission(hostile, manifest, rows)
+    for each in (*written, hostile):
+        opened, suite, _ = open_submission(each)
+        score_submission(opened, suite, lexical, folder / "results")
+    (folder / "results" / "damaged").mkdir()
+    (folder / "results" / "damaged" / "result.json").write_text("{", encoding="utf-8")
+    return folder / "results"
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[str]:
+    """The address of `divbench board serve` with these options, in a process of its own that ends with the context."""
+    with closing(socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-c", "from leaderboard.cli import main; main()", "board", "serve", *arguments]
+    with subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as server:
+        url = f"http://127.0.0.1:{port}"
+        try:
+            _wait_for(url, server)
+            yield url
+        finally:
+            server.terminate()
+            server.wait(timeout=30)
+
+
+def _wait_for(url: str, server: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + 180
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            assert server.stdout is not None
+            pytest.fail(f"the server ended: {server.stdout.read().decode()}")
+        try:
+            urllib.request.urlopen(url, timeout=5).close()  # noqa: S310 - our own address
+        except OSError:
+            time.sleep(0.3)
+        else:
+            return
+    pytest.fail("the server did not answer in three minutes")
+
+
+@pytest.fixture(scope="session")
+def site_address(results: Path) -> Iterator[str]:
+    """The address of the whole application over `results`."""
+    with serving("--results", str(results)) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator["Chrome"]:
+    """Headless Chromium."""
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not chromium or not driver:
+        pytest.skip("Chromium and chromedriver are not installed (Debian packages chromium, chromium-driver)")
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--window-size=1500,1100"):
+        options.add_argument(argument)
+    for argument in ("--disable-background-networking", "--disable-component-update", "--disable-sync"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    os.environ["SE_OFFLINE"] = "true"
+    made = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield made
+    made.quit()
+
+
+def open_page(browser: Any, url: str) -> None:
+    """Go to a page of the application and wait until it has been filled."""
+    browser.get("about:blank")
+    console_errors(browser)  # those of an earlier page are not this one's
+    browser.get(url)
+    until(lambda: _count(browser, "opened") > 0 and _count(browser, "shown") > 0, "the page was not filled")
+
+
+@contextmanager
+def shown_anew(browser: Any) -> Iterator[None]:
+    """Do something that changes what a page shows; at the end wait until it has."""
+    before = _count(browser, "shown")
+    yield
+    until(lambda: _count(browser, "shown") > before, "the page did not show anything new")
+
+
+def _count(browser: Any, name: str) -> int:
+    return int(browser.execute_script(f"return document.body.dataset.{name} || 0"))
+
+
+def until(holds: Callable[[], bool], why: str, seconds: float = 60.0) -> None:
+    """Wait for something to hold.
+
+    Args:
+        holds: Asked again and again; a page that changes under it is asked anew.
+        why: What is wrong where it never does.
+        seconds: How long.
+    """
+    from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
+
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if holds():
+                return
+        except (NoSuchElementException, StaleElementReferenceException):
+            pass
+        time.sleep(0.1)
+    pytest.fail(why)
+
+
+def console_errors(browser: Any) -> list[str]:
+    """What the browser's console has of errors since it was last asked."""
+    return [entry["message"] for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
