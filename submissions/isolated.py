@@ -2,11 +2,13 @@
 
 The limits of reading.py keep memory and time small; here are the walls behind them. The child takes limits on memory,
 time and written bytes before it reads anything, a library that ends its process ends that one alone, and what comes
-back is JSON, never an object.
+back is JSON, never an object. It gets no variable that is named like a secret. It is no sandbox: it runs as the same
+user, with the same files and network.
 """
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +24,8 @@ MAX_MEMORY = 4 * 2**30
 MAX_SECONDS = 600.0
 MAX_WRITTEN = 64 * 2**20
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # each thread takes addresses
+_NO_LOGIN = {"HF_HUB_DISABLE_IMPLICIT_TOKEN": "1"}  # the token that is kept in a file is not sent anywhere
+_SECRET_NAME = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
 _ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -47,8 +51,6 @@ def validate_in_child(
     """
     command = [sys.executable, "-P", "-m", "submissions.isolated", str(folder.absolute())]
     command += [str(memory), str(int(seconds) + 1), "" if mirror is None else str(mirror.absolute())]
-    environment = os.environ | _ONE_THREAD
-    environment["PYTHONPATH"] = os.pathsep.join([str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             ended = subprocess.run(  # noqa: S603 - this interpreter, with this module
@@ -56,7 +58,7 @@ def validate_in_child(
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
-                env=environment,
+                env=_environment(),
                 timeout=seconds,
                 check=False,
             )
@@ -68,6 +70,15 @@ def validate_in_child(
     if "error" in document:
         raise ConfigurationError(document["error"]["message"], document["error"]["mend"])
     return document
+
+
+def _environment() -> dict[str, str]:
+    """The variables of the child: it needs no secret, so it has none to give away."""
+    made = (
+        {name: value for name, value in os.environ.items() if not _SECRET_NAME.search(name)} | _ONE_THREAD | _NO_LOGIN
+    )
+    made["PYTHONPATH"] = os.pathsep.join([str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return made
 
 
 def _content(file: IO[bytes]) -> bytes:

@@ -27,6 +27,13 @@ _DICTIONARY_PAGE = 2
 _ABOUT = {0: (5, 2), _DICTIONARY_PAGE: (7, 2), 3: (8, 4)}
 _PLAIN = 0
 _IN_NUMBERS = frozenset({2, 8})  # two names of one encoding
+# A page of some bytes may say that it has a billion lengths of no bits each, and pyarrow makes room for all of them;
+# where strings share their beginnings, it may be longer than its bytes, too.
+_DELTA = {6: "DELTA_LENGTH_BYTE_ARRAY", 7: "DELTA_BYTE_ARRAY"}
+_NO_DELTA = (
+    "write its strings plain or in a dictionary: in pyarrow without column_encoding, in DuckDB with PARQUET_VERSION V1,"
+    " in Java and Spark with parquet.writer.version=v1, in Rust with WriterVersion::PARQUET_1_0"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +193,8 @@ def _page(kind: int, header: Struct, size: int, column: Column) -> Page | None:
     is_dictionary = kind == _DICTIONARY_PAGE
     if is_dictionary and values > size:
         raise Malformed(f"{column.path}: {values:,} entries of a dictionary in {size:,} bytes")
+    if encoding in _DELTA:
+        raise Malformed(f"{column.path}: in {_DELTA[encoding]}, of which the size cannot be told", _NO_DELTA)
     if column.is_bytes and encoding != _PLAIN and encoding not in _IN_NUMBERS:
         raise Malformed(f"{column.path}: its strings are neither plain nor in a dictionary")
     return Page(values, size, is_dictionary, not is_dictionary and encoding in _IN_NUMBERS)

@@ -170,6 +170,8 @@ def _is_list(column: Any) -> bool:
 
 def _ends(values: Any) -> NDArray[Any]:
     """How many bytes of text stand before each value, and before the end; shape (values + 1,)."""
+    if isinstance(values, pa.StringViewArray):
+        values = values.cast(pa.large_string())
     if isinstance(values, _TEXTS) and len(values):
         places: Any = values.buffers()[1]
         kind: Any = np.int32 if isinstance(values, pa.StringArray | pa.BinaryArray) else np.int64

@@ -18,7 +18,7 @@ from submissions.findings import Findings
 from submissions.parquet_layout import PageHeaders, read_layout
 from submissions.parquet_weights import BATCH_BYTES, Scales, streamed
 from submissions.schema import Manifest, Problem
-from submissions.thrift import Malformed, TooMuch
+from submissions.thrift import WRITE_AGAIN, Malformed, TooMuch
 
 MAX_FILE_BYTES = 512 * 2**20
 MAX_MANIFEST_BYTES = 64 * 2**10
@@ -63,7 +63,9 @@ def openable(path: Path, findings: Findings, limit: int = MAX_FILE_BYTES) -> boo
 
 
 def strict_json(text: str) -> Any:
-    """Parse JSON that means one thing: no NaN or infinity, no repeated key, no deep nesting.
+    """Parse JSON that means one thing: no NaN or Infinity, no repeated key, no deep nesting.
+
+    A number that no float holds, such as 1e999, is JSON, and infinite in Python: that is for the field's check.
 
     Raises:
         ValueError: It is not such JSON; the message says why.
@@ -168,7 +170,7 @@ def parquet_file(path: Path, findings: Findings) -> tuple[pq.ParquetFile, pa.Sch
         findings.add(_error("sizes", path.name, None, str(error), error.mend))
     except (Malformed, pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: a column's name
         message = f"not a whole Parquet file: {_first_line(error)}"
-        findings.add(_error("parquet", path.name, None, message, "it may be cut off: write it again"))
+        findings.add(_error("parquet", path.name, None, message, WRITE_AGAIN))
     return None
 
 
@@ -195,21 +197,39 @@ def open_parquet(path: Path, schema: pa.Schema, findings: Findings) -> pq.Parque
             )
             findings.add(Problem("schema", "error", path.name, None, field.name, message, mend))
             good = False
-        elif not _same_type(found.field(place).type, field.type):
-            message = f"type {found.field(place).type}, wanted {field.type}"
-            findings.add(Problem("schema", "error", path.name, None, field.name, message, "write that type"))
+        elif not _fits(found.field(place).type, field):
+            kind = found.field(place).type
+            message = f"type {kind}, wanted {field.type}"
+            findings.add(Problem("schema", "error", path.name, None, field.name, message, _retyped(kind)))
             good = False
     for name in sorted(set(found.names) - set(schema.names)):
-        findings.add(Problem("schema", "error", path.name, None, name, "unknown column", "remove it"))
+        mend = "write without pandas' index: index=False" if name.startswith("__index_level_") else "remove it"
+        findings.add(Problem("schema", "error", path.name, None, name, "unknown column", mend))
         good = False
     few = few_rows(file.metadata.num_rows, path.name, findings)
     return file if good and few else None
 
 
+def _fits(found: pa.DataType, wanted: "pa.Field[Any]") -> bool:
+    """Whether a column is of a field's type; one of nothing but nulls may be of their type, as pandas writes it."""
+    return _same_type(found, wanted.type) or (wanted.nullable and pa.types.is_null(found))
+
+
+def _retyped(found: pa.DataType) -> str:
+    """How to come from a type to that which is wanted."""
+    if pa.types.is_dictionary(found):
+        return "write that type: in pandas by astype(str), in polars by cast(pl.String)"
+    if pa.types.is_fixed_size_list(found):
+        return "write that type: in polars by arr.to_list(), in datasets without a length"
+    if isinstance(found, pa.JsonType):
+        return "write that type, not JSON: in pandas with engine='pyarrow', as fastparquet writes no lists"
+    return "write that type"
+
+
 def _same_type(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Equal, but for 32- or 64-bit offsets of strings and lists and the name of a list's items."""
+    """Equal, but for how strings and the offsets of lists are kept in memory, and the name of a list's items."""
     if pa.types.is_string(wanted):
-        return pa.types.is_string(found) or pa.types.is_large_string(found)
+        return pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found)
     if pa.types.is_list(wanted):
         lists = pa.types.is_list(found) or pa.types.is_large_list(found)
         return lists and _same_type(getattr(found, "value_type"), getattr(wanted, "value_type"))  # noqa: B009 - untyped in the stubs
@@ -256,7 +276,7 @@ def parquet_rows(
         findings.add(_error("sizes", path.name, number + 1, message, "write fewer rows in one group"))
     except (Malformed, pa.ArrowException, OSError) as error:
         message = f"cannot be read after row {number}: {_first_line(error)}"
-        mend = "it is damaged, or its strings are delta-encoded: write it again, with dictionary or plain encoding"
+        mend = error.mend if isinstance(error, Malformed) else WRITE_AGAIN
         findings.add(_error("parquet", path.name, number + 1, message, mend))
 
 

@@ -15,21 +15,30 @@ _MAX_DEPTH = 16
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 
 
+WRITE_AGAIN = "it may be cut off or damaged: write it again"
+
+
 class Malformed(ValueError):
-    """Bytes that are not what they should be; the message says why."""
+    """Bytes that are not what they should be; the message says why.
+
+    Attributes:
+        mend: What to do about it.
+    """
+
+    def __init__(self, message: str, mend: str = WRITE_AGAIN) -> None:
+        super().__init__(message)
+        self.mend = mend
 
 
 class TooMuch(Malformed):
     """More than is taken.
 
     Attributes:
-        mend: What to do about it.
         row: Which row has it, from 1, counted from where reading stood.
     """
 
     def __init__(self, message: str, mend: str = "hand in less, or in shorter responses", *, row: int = 1) -> None:
-        super().__init__(message)
-        self.mend = mend
+        super().__init__(message, mend)
         self.row = row
 
 

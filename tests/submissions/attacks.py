@@ -2,6 +2,7 @@
 
     python -m tests.submissions.attacks OUT             make them in a new folder
     python -m tests.submissions.attacks OUT --report    and check each: outcome, reason, seconds, peak memory
+    python -m tests.submissions.attacks OUT --markdown  the same table as docs/hostile.md has it
     python -m tests.submissions.attacks OUT --json      the same for machines
 
 They are small, but for what they claim: a file of a terabyte of zeros takes no room until it is copied. All answer
@@ -13,8 +14,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from datasets_build.console import out as stdout
-from datasets_build.console import print_json, table
+from datasets_build.console import out, print_json, table
 from submissions.printing import shown
 from tests.submissions.attack import Attack
 from tests.submissions.attack_runs import Outcome, make_apart, outcomes
@@ -24,11 +24,13 @@ from tests.submissions.attacks_on_footers import ATTACKS as ON_FOOTERS
 from tests.submissions.attacks_on_formats import ATTACKS as ON_FORMATS
 from tests.submissions.attacks_on_manifests import ATTACKS as ON_MANIFESTS
 from tests.submissions.attacks_on_memory import ATTACKS as ON_MEMORY
+from tests.submissions.attacks_on_pages import ATTACKS as ON_PAGES
 from tests.submissions.attacks_on_reported import ATTACKS as ON_REPORTED
 
 ATTACKS: tuple[Attack, ...] = (
     *ON_MEMORY,
     *ON_FOOTERS,
+    *ON_PAGES,
     *ON_FORMATS,
     *ON_MANIFESTS,
     *ON_FOLDERS,
@@ -42,18 +44,21 @@ def main() -> int:
     parser.add_argument("out", type=Path, metavar="OUT", help="a folder that does not exist")
     parser.add_argument("--seed", type=int, default=0, help="of what is random in them")
     parser.add_argument("--report", action="store_true", help="check each and print a table")
+    parser.add_argument("--markdown", action="store_true", help="check each and print a table in Markdown")
     parser.add_argument("--json", action="store_true", help="check each and print one JSON document")
     given = parser.parse_args()
     if given.out.exists():
         parser.error(f"{given.out} is already there")
     make_apart(ATTACKS, given.out, given.seed)
-    if not given.report and not given.json:
+    if not (given.report or given.markdown or given.json):
         return 0
     found = outcomes(ATTACKS, given.out)
     if given.json:
         print_json({name: asdict(outcome) for name, outcome in found.items()})
     if given.report:
         print_table(found)
+    if given.markdown:
+        out().print(as_markdown(found), markup=False, highlight=False, soft_wrap=True)
     return 0 if all(found[a.name].as_expected(a) for a in ATTACKS if a.name in found) else 1
 
 
@@ -62,14 +67,27 @@ def print_table(found: dict[str, Outcome]) -> None:
     heads = ("attack", "outcome", "reason", "s", "MB", "")
     made = table(f"{len(found)} attacks", *heads, numbers=("s", "MB"))
     for attack in ATTACKS:
-        outcome = found.get(attack.name)
-        if outcome is None:
-            made.add_row(attack.name, "not made: it takes root")
-            continue
-        numbers = f"{outcome.seconds:.3f}", f"{outcome.megabytes:.0f}"
-        right = "" if outcome.as_expected(attack) else "UNEXPECTED"
-        made.add_row(attack.name, _verdict(outcome), shown(_reason(outcome)), *numbers, right)
-    stdout().print(made)
+        name, verdict, reason, *rest = _cells(attack, found.get(attack.name))
+        made.add_row(name, verdict, shown(reason), *rest)
+    out().print(made)
+
+
+def as_markdown(found: dict[str, Outcome]) -> str:
+    """The same table in Markdown, in which no text is anything else than a text."""
+    lines = ["| attack | outcome | reason | s | MB |", "|---|---|---|---:|---:|"]
+    for attack in ATTACKS:
+        name, verdict, reason, *numbers, wrong = _cells(attack, found.get(attack.name))
+        quoted = "`" + shown(reason).plain.replace("`", "'").replace("|", "/") + "`" if reason else ""
+        lines.append(f"| {' | '.join([name, f'{verdict} {wrong}'.strip(), quoted, *numbers])} |")
+    return "\n".join(lines)
+
+
+def _cells(attack: Attack, outcome: Outcome | None) -> tuple[str, str, str, str, str, str]:
+    if outcome is None:
+        return attack.name, "not made: it takes root", "", "", "", ""
+    numbers = f"{outcome.seconds:.3f}", f"{outcome.megabytes:.0f}"
+    right = "" if outcome.as_expected(attack) else "UNEXPECTED"
+    return attack.name, _verdict(outcome), _reason(outcome), *numbers, right
 
 
 def _verdict(outcome: Outcome) -> str:

@@ -6,7 +6,6 @@ from submissions.thrift import BINARY, I32, I64, STRUCT
 from tests.conftest import TOY
 from tests.submissions.attack import DAMAGED, UNREADABLE, Attack, content
 from tests.submissions.crafted import (
-    DELTA_LENGTHS,
     IN_NUMBERS,
     MAGIC,
     STARTS,
@@ -152,12 +151,6 @@ PAGES = (
         "a-text-of-four-gigabytes",
         content(lambda: of_responses(STARTS + FULL + b"\xff\xff\xff\xff" + b"a" * 20)),
         UNREADABLE,
-    ),
-    Attack(
-        "delta-lengths",
-        content(lambda: of_responses(STARTS + FULL + bytes(20), DELTA_LENGTHS)),
-        UNREADABLE,
-        "neither plain nor in a dictionary",
     ),
     Attack(
         "an-unknown-encoding",

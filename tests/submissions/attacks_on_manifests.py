@@ -38,6 +38,8 @@ NO_JSON = (
     no_json("lists-in-lists", lambda: b"[" * 60_000, "nested more than 8 deep"),
     no_json("objects-in-objects", lambda: b'{"a":' * 12_000, "nested more than 8 deep"),
     no_json("a-name-twice", lambda: b'{"name": "a", "name": "b"}', "the key 'name' is repeated"),
+    no_json("a-name-twice-within", lambda: b'{"system": {"type": "model", "type": "human"}}', "'type' is repeated"),
+    no_json("a-name-twice-once-escaped", lambda: b'{"name": "a", "\\u006eame": "b"}', "the key 'name' is repeated"),
     no_json("an-escape-twice", lambda: b'{"\\u001b[31m": 1, "\\u001b[31m": 2}', r"the key '\x1b[31m' is repeated"),
     no_json("not-a-number", lambda: b'{"name": NaN}', "NaN is not a JSON value"),
     no_json("minus-infinity", lambda: b'{"name": -Infinity}', "-Infinity is not a JSON value"),
@@ -59,6 +61,12 @@ NO_JSON = (
     no_json("a-truth", lambda: b"true", "object", (("manifest", M, None, ""),)),
     no_json("half-a-surrogate", lambda: b'{"name": "\\ud800"}', "Invalid JSON", (("manifest", M, None, ""),)),
     with_number("sixty-thousand-digits", b"9" * 60_000, "", "Exceeds the limit"),
+    Attack(
+        "an-endless-temperature",
+        changed(lambda data: data.replace(b'"temperature": null', b'"temperature": 1e999'), M),
+        (("manifest", M, None, "generation.temperature"),),
+        "finite number",
+    ),
     with_number("a-number-over-all", b"1e999", "generation.seed", "valid integer"),
 )
 FIELDS = (
@@ -66,6 +74,8 @@ FIELDS = (
     wrong("a-field-named-by-escapes", "\x1b[2J\x1b]0;owned\a", "unknown field", **{"\x1b[2J\x1b]0;owned\a": 1}),
     wrong("a-field-named-as-markup", "[blink]x[/]", "unknown field", **{"[blink]x[/]": 1}),
     wrong("a-field-of-50000-letters", "n" * 500 + "…", "unknown field", **{"n" * 50_000: 1}),
+    wrong("a-token", "token", "unknown field", token="hf_" + "x" * 34),
+    wrong("a-header", "generation.headers", "unknown field", generation={"k": 3, "headers": {"Authorization": "x"}}),
     wrong("an-inner-field", "system.__proto__", "unknown field", system={"type": "model", "__proto__": {}}),
     wrong("a-list-for-the-system", "system", "object", system=["model"]),
     wrong("an-escape-for-a-type", "system.type", "Input should be", system__type="\x1b[31mmodel"),

@@ -56,13 +56,14 @@ def one_text(times: int, text: bytes) -> Chunk:
     )
 
 
-def one_text_a_row(rows: int, size: int) -> bytes:
-    """The same long response to as many prompts, as pyarrow writes it."""
+def one_text_a_row(rows: int, size: int, said: dict[bytes, bytes] | None = None) -> bytes:
+    """The same long response to as many prompts, as pyarrow writes it, with words of its own about the file."""
     texts = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array(["x" * size]))
     lists = pa.ListArray.from_arrays(pa.array(range(rows + 1), pa.int32()), texts)
     columns = [pa.array(["toy-0"] * rows), pa.nulls(rows, pa.string()), lists, pa.nulls(rows, pa.list_(pa.string()))]
     out = BytesIO()
-    pq.write_table(pa.table(columns, names=GENERATIONS.names), out, store_schema=False, compression="zstd")
+    table = pa.table(columns, names=GENERATIONS.names).replace_schema_metadata(said)
+    pq.write_table(table, out, store_schema=False, compression="zstd")
     return out.getvalue()
 
 

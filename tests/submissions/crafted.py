@@ -11,8 +11,8 @@ from submissions.thrift import BINARY, FALSE, I16, I32, I64, LIST, STRUCT, TRUE
 from tests.conftest import TOY, toy_rows
 
 Field = tuple[int, int, Any]  # the number of a field, its type and its value
-PLAIN, IN_NUMBERS, DELTA_LENGTHS = 0, 8, 6
-NO_CODEC, ZSTD = 0, 6
+PLAIN, IN_NUMBERS, DELTA_LENGTHS, DELTA_BEGINNINGS = 0, 8, 6, 7
+NO_CODEC, SNAPPY, GZIP, BROTLI, ZSTD, LZ4_RAW = 0, 1, 2, 4, 6, 7
 _BYTES = 6  # the type of strings
 _UTF8, _LIST = 0, 3
 _REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2
@@ -82,6 +82,19 @@ def data_page(
         struct([(1, I32, 0), (2, I32, len(body) if unpacked is None else unpacked), (3, I32, size), (5, STRUCT, about)])
         + body
     )
+
+
+def data_page_2(values: int, body: bytes, rows: int, **claims: int) -> bytes:
+    """A page of version 2 of values that cannot be null nor in lists, unless it claims so."""
+    says = {"nulls": 0, "ends": 0, "starts": 0} | claims
+    levels = (5, I32, says["ends"]), (6, I32, says["starts"])
+    about = struct([(1, I32, values), (2, I32, says["nulls"]), (3, I32, rows), (4, I32, PLAIN), *levels])
+    return struct([(1, I32, 3), (2, I32, len(body)), (3, I32, len(body)), (8, STRUCT, about)]) + body
+
+
+def delta(values: int, block: int, blocks: int = 1) -> bytes:
+    """Numbers that are all zero, in blocks of any size: some bytes whatever the count."""
+    return varint(block) + varint(1) + varint(values) + b"\0" + bytes(2) * blocks
 
 
 def dictionary_page(entries: int, body: bytes, *, unpacked: int | None = None) -> bytes:

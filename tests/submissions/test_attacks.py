@@ -26,7 +26,7 @@ from tests.submissions.conftest import jsonl, refused
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 
 ROOT = Path(__file__).parent.parent.parent
-SECONDS = 10  # on a busy machine; `--report` prints what it takes on this one
+SECONDS = 10  # of the processor, on a slow machine; `--report` prints what it takes on this one
 MEGABYTES = 300
 BY_NAME = {attack.name: attack for attack in ATTACKS}
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -134,6 +134,15 @@ def test_the_table_tells_outcome_reason_seconds_and_memory(
     assert re.search(r"│ accepted +│ ", line("a-name-as-a-path"))
     assert re.search(r"│ was ended by.*│ UNEXPECTED", line("a-pickle"))
     assert sum("UNEXPECTED" in line for line in lines) == 1
+
+
+def test_the_table_in_markdown_has_a_line_for_each(found: dict[str, Outcome]) -> None:
+    heads, _, *lines = attacks.as_markdown(found | {"a-pickle": Outcome(ended="was ended by SIGSEGV")}).splitlines()
+    assert len(lines) == len(ATTACKS)
+    assert {line.count(" | ") for line in (heads, *lines)} == {4}
+    (pickle,) = (line for line in lines if line.startswith("| a-pickle |"))
+    assert "was ended by SIGSEGV UNEXPECTED" in pickle
+    assert all(re.search(r" \| (`[^`]+`)? \|", line) for line in lines)
 
 
 def nothing(folder: Path, rng: Random) -> None:

@@ -129,3 +129,16 @@ def test_the_child_takes_its_limits_before_it_reads(
     at_start(tmp_path / "first", code, monkeypatch)
     message = stopped(validate_in_child(good, memory=3 * 2**30))
     assert message == f"ended its process with status 1: 'RuntimeError: [{3 * 2**30}, {isolated.MAX_WRITTEN}, 0]'"
+
+
+def test_the_child_gets_no_secret(good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "import os\nimport submissions.validate as v\n"
+        "def work(*a, **b):\n"
+        "    raise RuntimeError([name for name, value in os.environ.items() if 'hush' in value])\n"
+        "v.validate = work\n"
+    )
+    at_start(tmp_path / "first", code, monkeypatch)
+    for name in ("HF_TOKEN", "aws_secret_access_key", "OPENAI_API_KEY", "DB_PASSWORD", "HARMLESS"):
+        monkeypatch.setenv(name, "hush-0123456789")
+    assert stopped(validate_in_child(good)) == "ended its process with status 1: \"RuntimeError: ['HARMLESS']\""
