@@ -7,11 +7,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from datasets_build.files import canonical_json, readable_json, whole_file, write_text
+from datasets_build.files import canonical_json, no_formula, readable_json, whole_file, write_text
 from leaderboard.board import Board, frame
-
-# A spreadsheet would run a cell that begins so.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def export(board: Board, folder: Path) -> list[Path]:
@@ -36,14 +33,9 @@ def export(board: Board, folder: Path) -> list[Path]:
 
 def as_csv(table: pd.DataFrame) -> str:
     """A table as CSV in which no text is a formula."""
-    text: str = table.rename(columns=_inert_name).map(_inert).to_csv(index=False, lineterminator="\n")
+    text: str = (
+        table.rename(columns=lambda name: str(no_formula(name)))
+        .map(no_formula)
+        .to_csv(index=False, lineterminator="\n")
+    )
     return text
-
-
-def _inert_name(name: str) -> str:
-    return str(_inert(name))
-
-
-def _inert(value: object) -> object:
-    """Text that no spreadsheet takes for a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

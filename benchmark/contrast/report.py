@@ -12,9 +12,7 @@ from benchmark.contrast.printing import ABOUT, COLUMNS, cells, heading, pair
 from benchmark.contrast.study import Study
 from benchmark.printing import ARROWS
 from datasets_build.errors import ConfigurationError
-from datasets_build.files import readable_json, write_text
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # a spreadsheet would run a cell of text that begins so
+from datasets_build.files import no_formula, readable_json, write_text
 
 
 def writer_of(path: Path) -> Callable[[Study], str]:
@@ -89,7 +87,7 @@ def csv_text(heads: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
     rows = csv.DictWriter(file, heads, lineterminator="\n")
     rows.writeheader()
     for record in records:
-        rows.writerow({key: f"'{v}" if _runs(v) else v for key, v in record.items()})
+        rows.writerow({key: no_formula(value) for key, value in record.items()})
     return file.getvalue()
 
 
@@ -111,7 +109,3 @@ def inert(text: str) -> str:
     for letter in "\\|<[*_" if not text.startswith("`") else "|":
         text = text.replace(letter, f"\\{letter}")
     return text
-
-
-def _runs(value: object) -> bool:
-    return isinstance(value, str) and value.startswith(_FORMULA)

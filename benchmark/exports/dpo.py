@@ -25,7 +25,7 @@ from benchmark.preference import Candidates, PoolRule, PreferencePairs, Provenan
 from benchmark.schema import package_version
 from benchmark.sets import Missing
 from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.files import whole_file
+from datasets_build.files import no_formula, whole_file
 from datasets_build.schema import Suite
 from submissions.schema import Generation, Mode
 from submissions.store import Submission
@@ -51,7 +51,6 @@ _OTHER_PROMPTS: dict[Mode | None, str] = {
 _PROMPTS_AT_ONCE = 64
 _ROWS_A_GROUP = 1024
 _PLACE = "{prompt}"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # a spreadsheet would run a cell of text that begins so
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +264,7 @@ def write_table(path: Path, candidates: Iterable[Candidates], metric: str) -> No
                 return
             lines = csv.DictWriter(file, TABLE.names, lineterminator="\n")
             lines.writeheader()
-            lines.writerows({key: f"'{value}" if _runs(value) else value for key, value in row.items()} for row in rows)
+            lines.writerows({key: no_formula(value) for key, value in row.items()} for row in rows)
 
 
 def check_files(files: Files, inputs: Iterable[Path | None]) -> None:
@@ -293,7 +292,3 @@ def _text(path: Path) -> TextIO:
 def _write_lines(file: TextIO, rows: Iterator[dict[str, Any]]) -> None:
     for row in rows:
         file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
-
-
-def _runs(value: object) -> bool:
-    return isinstance(value, str) and value.startswith(_FORMULA)

@@ -1,5 +1,6 @@
 """The heat map of `divbench gss --figure`: metrics by splits, a panel a model, coloured by the distance from chance."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from benchmark.metaeval.estimate import Estimate
@@ -16,10 +17,15 @@ _COLUMNS = {**{split: SHORT.get(split, split) for split in SPLITS}, MEAN: "mean"
 
 
 def heat_map(report: Report) -> Any:
+    """The heat map of a report; see `heat_map_of`."""
+    return heat_map_of(report.blocks)
+
+
+def heat_map_of(given: Sequence[Block]) -> Any:
     """The accuracy of each metric on each split and their mean, a panel a model; blue is right, red the wrong way.
 
     Args:
-        report: Of which models that have no metric are left out.
+        given: Of which models that have no metric are left out.
 
     Returns:
         A `plotly.graph_objects.Figure` of a trace a panel.
@@ -28,7 +34,7 @@ def heat_map(report: Report) -> Any:
         MissingExtra: plotly is not installed.
     """
     graph, subplots = need("plotly.graph_objects", "board"), need("plotly.subplots", "board")
-    blocks = [block for block in report.blocks if block.rows]
+    blocks = [block for block in given if block.rows]
     sizes = [_ROW * len(block.rows) for block in blocks]
     inside = sum(sizes) + _BETWEEN * (len(blocks) - 1)
     figure = subplots.make_subplots(

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from benchmark.metaeval.prompt_pairs import SPLITS
 from datasets_build.console import table
+from datasets_build.files import no_formula
 from leaderboard.gss.report import BALANCED, HALF, MEAN, MISSING, TIES, Block, Report, Row
 from leaderboard.metaeval.pairs import SHORT, comparison_rows, csv_lines
 from leaderboard.metaeval.printing import cell, markdown_table
@@ -23,7 +24,6 @@ _PARTS |= {part: part for part in (HALF, TIES, MISSING, _N)}
 _WITH_INTERVALS = (*SPLITS, MEAN, BALANCED)
 # In a terminal too narrow for all: the parts of one table and of another below it, and whose intervals are shown.
 _NARROW = (((*SPLITS, MEAN), ()), ((MEAN, BALANCED, HALF, TIES, MISSING, _N), (MEAN,)))
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # a spreadsheet would run a cell of text that begins so
 
 
 def legend(report: Report) -> str:
@@ -131,13 +131,15 @@ def as_csv(report: Report) -> str:
     writer.writerow(["model", "submission", "result", "metric", "part", "number", "value", "low", "high"])
     for each in report.models:
         result = each.model.result
-        own = [_sheet(each.model.name), result.submission_id, result.result_id]
+        own = [no_formula(each.model.name), result.submission_id, result.result_id]
         for metric, found in each.evaluations.items():
             writer.writerows([*own, metric, *line] for line in csv_lines(found))
     for name, found in report.references.items():
         writer.writerows(["references", "", "", name, *line] for line in csv_lines(found))
     for block in report.published:
-        writer.writerows([block.title, "", "", row.metric, *line] for row in block.rows for line in _strict_lines(row))
+        writer.writerows(
+            [no_formula(block.title), "", "", row.metric, *line] for row in block.rows for line in _strict_lines(row)
+        )
     return file.getvalue()
 
 
@@ -159,7 +161,3 @@ def _inert(text: str) -> str:
     \<b\>\*bold\*\</b\> \[a\]\(b\)
     """
     return re.sub(r"([\\`*_{}\[\]()<>#+!|~&])", r"\\\1", text)
-
-
-def _sheet(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA) else text

@@ -23,6 +23,7 @@ from benchmark.metaeval.scores import file_scores
 from benchmark.metrics import METRICS
 from benchmark.sets import Missing
 from datasets_build.errors import ConfigurationError
+from datasets_build.files import no_formula
 from leaderboard.metaeval.printing import cell, markdown_table, print_table
 
 LEGEND = (
@@ -195,7 +196,7 @@ def as_csv(report: PairReport) -> str:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(["scorer", "part", "number", "value", "low", "high"])
     for name, found in report.evaluations.items():
-        writer.writerows([name, *line] for line in csv_lines(found))
+        writer.writerows([no_formula(name), *line] for line in csv_lines(found))
     return file.getvalue()
 
 

@@ -11,6 +11,7 @@ from benchmark.metaeval.estimate import Estimate
 from benchmark.metaeval.evaluate import Comparison, DecodingTest, Evaluation, TaskReport
 from benchmark.metaeval.heldout import HeldOut
 from benchmark.metaeval.overall import OVERALL, Overall
+from datasets_build.files import no_formula
 from submissions.printing import shown
 
 # name: (heading, whether the interval is shown beside it)
@@ -219,5 +220,7 @@ def as_csv(reports: Sequence[TaskReport]) -> str:
             for name, found in each.measures.items():
                 numbers = ["" if x is None else repr(x) for x in (found.value, found.low, found.high, found.p)]
                 counts = [each.sets, sum(each.missing.values()), each.left_out]
-                writer.writerow([report.task, each.metric, each.origin, name, *numbers, *counts])
+                writer.writerow(
+                    [no_formula(report.task), no_formula(each.metric), each.origin, name, *numbers, *counts]
+                )
     return file.getvalue()
