@@ -1,12 +1,12 @@
 """`divbench score` and `divbench metrics`."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from benchmark.scoring_options import ProfileName, ScoringOptions, with_scoring_options
 from datasets_build.console import JsonOption, err, out, print_json, progress, table
 from datasets_build.errors import ConfigurationError
 
@@ -14,86 +14,13 @@ if TYPE_CHECKING:
     from benchmark.metrics import Metric
     from benchmark.profiles import Profile
 
-# As in layout.py, orders.py and models/, which import numpy: this file is read for `--help`, too.
-Dtype = Literal["float32", "bfloat16", "float16"]
-Attention = Literal["sdpa", "eager"]
-Format = Literal["instruct", "completion"]
-Boundaries = Literal["exact", "paper"]
-OrderKind = Literal["balanced", "uniform", "exact", "endpoint"]
-Partition = Literal["greedy", "components", "complete"]
 
-
+@with_scoring_options
 def score(
     folder: Annotated[Path, typer.Argument(help="The submission folder.")],
-    profile: Annotated[
-        str,
-        typer.Option(
-            help="lexical (texts alone), offline (the models that come with the package) or paper (the papers')."
-        ),
-    ] = "offline",
+    scoring: ScoringOptions,
+    profile: ProfileName = "offline",
     results: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
-    k: Annotated[Optional[int], typer.Option(help="Use the first k responses of each prompt; else all.")] = None,  # noqa: UP045
-    resamples: Annotated[int, typer.Option(min=100, help="Of the bootstrap over prompts.")] = 10_000,
-    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
-    lm: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="The language model of D_Can: ORG/NAME@COMMIT on the Hub, or a folder; else the profile's."),
-    ] = None,
-    dtype: Annotated[
-        Dtype, typer.Option(help="Of the language model; all after its last layer is float32 or better.")
-    ] = "float32",
-    device: Annotated[str, typer.Option(help="Of the language model, as torch names it: cpu, cuda, cuda:1.")] = "cpu",
-    attention: Annotated[
-        Attention, typer.Option(help="Of the language model; eager for the few without sdpa.")
-    ] = "sdpa",
-    format: Annotated[
-        Optional[Format],  # noqa: UP045
-        typer.Option(help="Of the text that it reads; else the profile's (instruct)."),
-    ] = None,
-    boundaries: Annotated[
-        Optional[Boundaries],  # noqa: UP045
-        typer.Option(help="exact, or paper: to repeat published numbers; else the profile's."),
-    ] = None,
-    orders: Annotated[
-        Optional[OrderKind],  # noqa: UP045
-        typer.Option(
-            help="In which it reads the responses (endpoint: for a_n and C alone, much cheaper); else the profile's: "
-            "balanced, of paper 50 uniform ones."
-        ),
-    ] = None,
-    order_count: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(min=1, help="Squares, trees (n orders each), or uniform orders; else the profile's, or 1."),
-    ] = None,
-    embedder: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="A sentence-transformers model, ORG/NAME@COMMIT or a folder; else the profile's."),
-    ] = None,
-    bert_score: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="The roberta-large of BERTScore, likewise."),
-    ] = None,
-    sts: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="The cross-encoder of STS diversity, likewise."),
-    ] = None,
-    equivalence: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            help="Which answers say the same: rouge-1, embedding, deberta=MODEL, deberta-full=MODEL, nli=MODEL, "
-            "nli-lax=MODEL, judge=NAME@URL (MODEL: ORG/NAME@COMMIT or a folder); else the profile's."
-        ),
-    ] = None,
-    algorithm: Annotated[
-        Partition, typer.Option(help="Of --equivalence: greedy (as published), or free of the answers' order.")
-    ] = "greedy",
-    short_answers: Annotated[
-        bool, typer.Option("--short-answers", help="Of --equivalence: answers of up to five words by shared words.")
-    ] = False,
-    reward: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="A reward model, for utility: skywork-27b or skywork-1.7b; else the profile's."),
-    ] = None,
     internals: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option(help="What the model said of its answers; else internals.parquet in the folder, if it is there."),
@@ -121,22 +48,14 @@ def score(
     Systems with different numbers of responses are compared with --k set to the smallest. Perplexity, energy, entropies
     and EigenScores of hidden states need what divbench internals reads, or divbench generate --internals.
     """
-    from benchmark.classes.backends import with_judges
     from benchmark.instruments import Instruments
     from benchmark.internals.file import find_internals
-    from benchmark.models.hf_lm import find_spec_of
-    from benchmark.profiles import find_profile, with_models, with_reading
-    from benchmark.scorer import Options, score_submission
+    from benchmark.scorer import score_submission
     from benchmark.surprisal_cache import default_cache_path
     from datasets_build.load import load_suite
     from submissions.validate import open_submission
 
-    chosen = with_reading(find_profile(profile), format, boundaries, orders, order_count)
-    chosen = with_models(chosen, embedder=embedder, bert_score=bert_score, sts=sts)
-    chosen = with_judges(chosen, equivalence, algorithm, short_answers=short_answers, reward=reward, device=device)
-    spec = chosen.causal_lm if lm is None else find_spec_of(lm)
-    if spec is not None:
-        chosen = replace(chosen, causal_lm=replace(spec, dtype=dtype, device=device, attention=attention))
+    chosen = scoring.profile(profile)
     submission, suite, report = open_submission(folder, partial(load_suite, mirror=mirror))
     said = find_internals(submission, internals)
     with progress() as bar:
@@ -146,7 +65,7 @@ def score(
             suite,
             Instruments(chosen, cache or default_cache_path()),
             results,
-            Options(k=k, resamples=resamples, seed=seed),
+            scoring.numbers(),
             metrics=metrics_named(metric, chosen, internals=said is not None),
             internals=said,
             progress=lambda prompts: bar.update(task, completed=prompts),

@@ -3,15 +3,14 @@
 Several may work on one queue, on one machine or many. A submission is one worker's under a lease, which a thread
 renews; who lost it stops at the next shard and publishes nothing. What is published comes in one commit, and is the
 same bytes whichever worker made it. Whatever the store does, the worker waits it out; whatever a submission does, it
-goes on with the next one.
+goes on with the next one. What fails by the machine's fault uses up no submission's attempts, and ends the worker
+before long.
 """
 
 import secrets
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,16 +21,20 @@ from benchmark.scorer import Options, Scored, score_submission
 from benchmark.service.events import Tell
 from benchmark.service.hold import Hold, Stop, Stopped, patiently, said, wait
 from benchmark.service.log_tail import log_tail
-from benchmark.service.strangers import NotAcceptable, Suites, fetch_checked
-from datasets_build.errors import ConfigurationError, InputError
+from benchmark.service.machine import FAULTS, Machine
+from benchmark.service.strangers import NotAcceptable, Suites, fetch_checked, fetch_manifest, private_folder
+from datasets_build.errors import ConfigurationError, DivBenchError, InputError
 from datasets_build.schema import Suite
-from submissions.filestore import FileStore, StoreFault
+from submissions.filestore import FileStore, NoWriteAccess, OwnDiskFault, StoreFault
 from submissions.queue import claim, fail, finish, refuse
 from submissions.queue_errors import DamagedState, QueueBusy, QueueError, UnknownSubmission
 from submissions.queue_schema import MAX_ATTEMPTS, Claim, State, one_line
 from submissions.queue_upkeep import adopt, stateless
 from submissions.schema import Problem
 from submissions.store import Submission
+
+# A result, the problems that refuse a submission, or why it could not be scored.
+Made = Scored | list[Problem] | Exception
 
 
 def utc_now() -> datetime:
@@ -53,7 +56,8 @@ class Worker:
         options: See `Options`.
         results_store: Of results; None: the same.
         lease: For how long a claim holds where the worker is not heard of any more.
-        poll: Seconds between looks at a queue in which nothing waits.
+        poll: Seconds between looks at a queue in which nothing waits, and after a fault of this machine.
+        faults: In a row, after which it ends: of this machine, not of what is scored.
         clock: Tells the time.
     """
 
@@ -67,7 +71,25 @@ class Worker:
     results_store: FileStore | None = None
     lease: timedelta = timedelta(hours=1)
     poll: float = 30.0
+    faults: int = FAULTS
     clock: Callable[[], datetime] = utc_now
+    _responses: dict[str, int] = field(default_factory=dict)  # a prompt, by submission: it never changes
+
+    def lacks(self, state: State) -> str | None:
+        """What keeps it from scoring a submission, whatever is in that; None: nothing does.
+
+        Raises:
+            StoreFault: The store cannot be read.
+        """
+        name, wanted = state.submission_id, self.options.k
+        if not self.suites.at_hand(state.suite):
+            return f"the suite {state.suite} is not at hand"
+        if wanted is None:
+            return None
+        if name not in self._responses and (manifest := fetch_manifest(self.store, name)) is not None:
+            self._responses[name] = manifest.generation.k
+        has = self._responses.get(name, wanted)  # what has no manifest is for the checks to refuse
+        return f"it has {has} responses a prompt, and {wanted} are wanted" if has < wanted else None
 
     def score(self, submission: Submission, suite: Suite, go_on: Callable[[], None]) -> Scored:
         """Score a submission that passed its checks; `go_on` is called after each shard, and may raise to end it.
@@ -87,13 +109,6 @@ class Worker:
         )
 
 
-@contextmanager
-def private_folder() -> Iterator[Path]:
-    """A folder that nobody else may look into, for as long as the block runs."""
-    with tempfile.TemporaryDirectory(prefix="divbench-worker-", ignore_cleanup_errors=True) as name:
-        yield Path(name)
-
-
 @dataclass(slots=True)
 class Shift:
     """What a worker remembers from one submission to the next.
@@ -101,6 +116,7 @@ class Shift:
     Attributes:
         stop: Ends it.
         tell: Hears of all that happens.
+        machine: How it fares.
         ended: How many claims ended how.
         failed: Submissions that failed here: others come first.
         passed_over: Without a state, and not to be adopted; each is looked at once.
@@ -108,6 +124,7 @@ class Shift:
 
     stop: Stop
     tell: Tell
+    machine: Machine
     ended: Counter[str] = field(default_factory=Counter)
     failed: set[str] = field(default_factory=set)
     passed_over: set[str] = field(default_factory=set)
@@ -127,13 +144,24 @@ def work(worker: Worker, stop: Stop, tell: Tell, *, once: bool = False) -> Count
 
     Raises:
         ConfigurationError: The profile's models cannot be loaded.
+        MachineFault: This machine failed too often in a row.
+        NoWriteAccess: The store may not be written.
+        OwnDiskFault: A disk of this machine is full, or not writable, and a claim cannot be ended.
         StoreFault: With `once`: the store cannot be read at the beginning. Later faults are waited out.
     """
+    try:
+        return _work(worker, Shift(stop, tell, Machine(worker.faults)), once)
+    except DivBenchError as error:
+        tell("stopped", reason=said(error), mend=error.mend)
+        raise
+
+
+def _work(worker: Worker, shift: Shift, once: bool) -> Counter[str]:
     # Before anything is claimed: a worker that lacks a model would fail one submission after the other.
     worker.instruments.load(worker.instruments.profile.metrics(worker.metrics))
     if once:
         worker.store.head()
-    shift, idle = Shift(stop, tell), False
+    stop, tell, idle = shift.stop, shift.tell, False
     while not stop.asked:
         try:
             patiently(lambda: _adopt_all(worker, shift), stop, tell, grace=0)
@@ -158,7 +186,7 @@ def _next(worker: Worker, shift: Shift) -> Claim | None:
     """A claim on the oldest submission that can be scored here; those that failed here come after all others."""
 
     def can(state: State) -> bool:
-        return worker.suites.at_hand(state.suite)
+        return worker.lacks(state) is None
 
     def can_afresh(state: State) -> bool:
         return state.submission_id not in shift.failed and can(state)
@@ -179,7 +207,13 @@ def _next(worker: Worker, shift: Shift) -> Claim | None:
 
 
 def _work_on(worker: Worker, shift: Shift, claimed: Claim) -> None:
-    """Bring a claim to its end, whatever that is."""
+    """Bring a claim to its end, whatever that is.
+
+    Raises:
+        MachineFault: As in `work`.
+        NoWriteAccess: Likewise.
+        OwnDiskFault: Likewise.
+    """
     state, tell, name = claimed.state, shift.tell, claimed.submission_id
     tell("claimed", submission=name, system=state.name, suite=state.suite, attempt=state.current.attempt)
     began = time.monotonic()
@@ -196,12 +230,13 @@ def _work_on(worker: Worker, shift: Shift, claimed: Claim) -> None:
             shift.ended["lost"] += 1
 
 
-def _tried(worker: Worker, shift: Shift, hold: Hold) -> Scored | list[Problem] | str:
-    """What came of a submission: a result, the problems that refuse it, or the end of the log where that failed.
+def _tried(worker: Worker, shift: Shift, hold: Hold) -> Made:
+    """What came of a submission.
 
     Raises:
         Stopped: As `Hold.go_on`.
         QueueError: Likewise.
+        NoWriteAccess: The store is not for us.
     """
     name, attempt = hold.claim.submission_id, hold.claim.record.attempt
     try:
@@ -217,42 +252,60 @@ def _tried(worker: Worker, shift: Shift, hold: Hold) -> Scored | list[Problem] |
     except NotAcceptable as error:
         # A check that was ended from outside, or by want of memory, is no proof: only the last attempt says so.
         if error.unsure and attempt < MAX_ATTEMPTS:
-            return f"the check came to no end: {said(error)}"
+            return error
         return error.problems
-    except (Stopped, QueueError, DamagedState, UnknownSubmission):
+    except (Stopped, QueueError, DamagedState, UnknownSubmission, NoWriteAccess):
         raise
     except Exception as error:  # whatever it is, the queue goes on
-        return log_tail(error)
+        return error
 
 
-def _conclude(worker: Worker, shift: Shift, hold: Hold, made: Scored | list[Problem] | str, seconds: float) -> None:
+def _conclude(worker: Worker, shift: Shift, hold: Hold, made: Made, seconds: float) -> None:
     """Write what came of a submission."""
-    store, name, attempt = worker.store, hold.claim.submission_id, hold.claim.record.attempt
+    name, attempt = hold.claim.submission_id, hold.claim.record.attempt
     if isinstance(made, Scored):
         try:
             _publish(worker, shift, hold, made)
             facts = {"result": made.result.result_id, "seconds": round(seconds, 3), "prompts": made.result.prompts}
             shift.tell("scored", submission=name, attempt=attempt, **facts, resumed=made.resumed)
             shift.ended["scored"] += 1
+            shift.machine.went_well()
             return
-        except (OSError, InputError, ConfigurationError) as error:  # the result is gone, or too large for the store
-            if isinstance(error, DamagedState | UnknownSubmission):
-                raise
-            made = log_tail(error)
-    if isinstance(made, str):
-        log = made
-        state = patiently(lambda: fail(store, hold.claim, log, worker.clock()), shift.stop, shift.tell)
-        last = log.splitlines()[-1] if log else "it left no log"
-        final = state.current.state == "failed"
-        shift.tell("failed", submission=name, attempt=attempt, final=final, reason=one_line(last))
-        shift.failed.add(name)
-        shift.ended["failed"] += 1
-    else:
-        problems = made
-        state = patiently(lambda: refuse(store, hold.claim, problems, worker.clock()), shift.stop, shift.tell)
-        errors = sum(problem.severity == "error" for problem in problems)
-        shift.tell("refused", submission=name, attempt=attempt, problems=errors, reason=state.current.reason)
-        shift.ended["refused"] += 1
+        except (DamagedState, UnknownSubmission):
+            raise
+        except (OSError, InputError, ConfigurationError, OwnDiskFault) as error:  # the result is gone, or too large
+            made = error
+    if isinstance(made, Exception):
+        _failed(worker, shift, hold, made)
+        return
+    problems = made
+    state = patiently(lambda: refuse(worker.store, hold.claim, problems, worker.clock()), shift.stop, shift.tell)
+    errors = sum(problem.severity == "error" for problem in problems)
+    shift.tell("refused", submission=name, attempt=attempt, problems=errors, reason=state.current.reason)
+    shift.ended["refused"] += 1
+
+
+def _failed(worker: Worker, shift: Shift, hold: Hold, error: Exception) -> None:
+    """Write that an attempt failed; or, where this machine is to blame, give the submission back and wait a while.
+
+    Raises:
+        MachineFault: This machine has failed too often.
+    """
+    name, attempt, log = hold.claim.submission_id, hold.claim.record.attempt, log_tail(error)
+    shift.failed.add(name)
+    if shift.machine.to_blame(name, error):
+        fault = said(error)
+        shift.tell("machine_fault", submission=name, faults=shift.machine.faults, reason=fault, log=log.splitlines())
+        shift.ended["released" if hold.give_back(f"by no fault of its own: {fault}") else "lost"] += 1
+        shift.machine.check(error)
+        shift.tell("waiting", reason="after a fault of this machine", seconds=worker.poll)
+        wait(worker.poll, shift.stop)
+        return
+    state = patiently(lambda: fail(worker.store, hold.claim, log, worker.clock()), shift.stop, shift.tell)
+    last = log.splitlines()[-1] if log else "it left no log"
+    final = state.current.state == "failed"
+    shift.tell("failed", submission=name, attempt=attempt, final=final, reason=one_line(last))
+    shift.ended["failed"] += 1
 
 
 def _publish(worker: Worker, shift: Shift, hold: Hold, made: Scored) -> None:

@@ -6,13 +6,12 @@ from hashlib import sha1
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
-
 from datasets_build.build import MANIFEST, Manifest, read_manifest, verify
 from datasets_build.card import card, licences
 from datasets_build.croissant import croissant
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import readable_json, sha256_of, whole_folder
+from datasets_build.hub_retries import ATTEMPTS, connection_error, first_line, retrying
 from datasets_build.sources import Config, Source, find_config
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile
 
 Part = tuple[Source, Config, Manifest]
-ATTEMPTS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +88,7 @@ def publish(
     files = _files(out, parts, repo, tag, api.endpoint)
     first = ""  # the head before anything of ours
     try:
-        retrying = Retrying(
-            stop=stop_after_attempt(ATTEMPTS),
-            wait=wait_exponential(multiplier=0.5, max=20) + wait_random(0, 1),
-            retry=retry_if_exception(_may_pass),
-            reraise=True,
-        )
-        for attempt in retrying:
+        for attempt in retrying(_LostRace):
             with attempt:
                 api.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
                 head = str(api.dataset_info(repo).sha)
@@ -107,34 +99,15 @@ def publish(
     except _LostRace as error:
         raise ConfigurationError(f"{repo} changed {ATTEMPTS} times under our hands", "publish again later") from error
     except RepositoryNotFoundError as error:
-        raise ConfigurationError(f"{repo} cannot be seen with this token: {_first(error)}", "hf auth login") from error
+        raise ConfigurationError(
+            f"{repo} cannot be seen with this token: {first_line(error)}", "hf auth login"
+        ) from error
     except HfHubHTTPError as error:
         mend = "use a token with the right to write, or log in: hf auth login"
-        raise ConfigurationError(f"the Hub refused: {_first(error)}", mend) from error
-    except (OSError, _connection_error()) as error:
-        raise ConfigurationError(f"the Hub is out of reach: {_first(error)}", "look at the network") from error
+        raise ConfigurationError(f"the Hub refused: {first_line(error)}", mend) from error
+    except (OSError, connection_error()) as error:
+        raise ConfigurationError(f"the Hub is out of reach: {first_line(error)}", "look at the network") from error
     return Published(repo, commit, tag, changed=commit != first)
-
-
-def _connection_error() -> type[Exception]:
-    """What the client raises where a connection breaks: neither an `HfHubHTTPError` nor an `OSError`."""
-    from huggingface_hub.utils import httpx  # type: ignore[attr-defined] # httpx or httpx2, whichever it uses
-
-    found: type[Exception] = httpx.HTTPError
-    return found
-
-
-def _may_pass(error: BaseException) -> bool:
-    """Whether the same call may go well later: the client itself tries only some of its requests again."""
-    from huggingface_hub.errors import HfHubHTTPError
-
-    if isinstance(error, HfHubHTTPError):
-        return error.response.status_code == 429 or error.response.status_code >= 500
-    return isinstance(error, _LostRace | _connection_error())
-
-
-def _first(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
 def _files(out: Path, parts: Sequence[Part], repo: str, tag: str, endpoint: str) -> dict[str, Path | bytes]:
@@ -229,10 +202,10 @@ def pull(repo: str, out: Path, revision: str | None = None, *, token: str | None
         folder = Path(
             snapshot_download(repo, repo_type="dataset", revision=revision, allow_patterns=patterns, token=token)
         )
-    except (HfHubHTTPError, OSError, ValueError, _connection_error()) as error:
+    except (HfHubHTTPError, OSError, ValueError, connection_error()) as error:
         at = f" at {revision}" if revision else ""
         raise ConfigurationError(
-            f"{repo}{at} cannot be fetched: {_first(error)}", "look at its name and revision"
+            f"{repo}{at} cannot be fetched: {first_line(error)}", "look at its name and revision"
         ) from error
     found = sorted(path.parent for path in folder.glob(f"data/*/{MANIFEST}"))
     if not found:

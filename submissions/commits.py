@@ -24,6 +24,14 @@ class StoreFault(DivBenchError):
     """The store cannot be read or written now: a full disk, no rights, no network. Nothing was half-written."""
 
 
+class OwnDiskFault(StoreFault):
+    """A disk of this machine that is not the store's cannot be read or written: no other machine has that fault."""
+
+
+class NoWriteAccess(StoreFault):
+    """The store is there, and whoever asks may not write to it; strangers may propose."""
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
     """One state of the whole tree.
@@ -118,8 +126,8 @@ def too_large(path: str, size: int, limit: int) -> InputError:
 
 
 @contextmanager
-def disk_faults(path: Path) -> Iterator[None]:
-    """Give an error of the system as a StoreFault, with the path and what to do about it."""
+def disk_faults(path: Path, kind: type[StoreFault] = StoreFault) -> Iterator[None]:
+    """Give an error of the system as a fault of a kind, with the path and what to do about it."""
     try:
         yield
     except OSError as error:
@@ -128,4 +136,4 @@ def disk_faults(path: Path) -> Iterator[None]:
             **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "give this user the right to it, then try again"),
         }
         mend = mends.get(error.errno or 0, "look at the folder and its disk")
-        raise StoreFault(f"{error.filename or path}: {error.strerror or error}", mend) from error
+        raise kind(f"{error.filename or path}: {error.strerror or error}", mend) from error

@@ -22,6 +22,8 @@ from submissions.commits import (
     PIECE_BYTES,
     Commit,
     Conflict,
+    NoWriteAccess,
+    OwnDiskFault,
     StoreFault,
     checked_change,
     checked_commit,
@@ -36,7 +38,17 @@ from submissions.commits import (
     too_large,
 )
 
-__all__ = ["Commit", "Conflict", "FileStore", "FolderStore", "StoreFault", "checked_path", "open_store"]
+__all__ = [
+    "Commit",
+    "Conflict",
+    "FileStore",
+    "FolderStore",
+    "NoWriteAccess",
+    "OwnDiskFault",
+    "StoreFault",
+    "checked_path",
+    "open_store",
+]
 
 LOCK_SECONDS = 60  # for a step of milliseconds: whoever holds the lock longer is stopped, not busy
 COMMITS_KEPT = 8  # in memory
@@ -46,7 +58,7 @@ class FileStore(Protocol):
     """Files under paths such as `submissions/0123456789abcdef/manifest.json`.
 
     All methods raise StoreFault where the store is out of reach, full or not writable, or has no such commit; what may
-    help has been tried before.
+    help has been tried before. NoWriteAccess and OwnDiskFault are kinds of it.
 
     Attributes:
         address: Names it for people.
@@ -193,7 +205,7 @@ class FolderStore:
     def fetch(self, commit: str, path: str, target: Path, limit: int) -> None:
         """As `FileStore.fetch`."""
         entry = self._entry(commit, path, limit)
-        with disk_faults(target), whole_file(target) as temporary, temporary.open("wb") as file:
+        with disk_faults(target, OwnDiskFault), whole_file(target) as temporary, temporary.open("wb") as file:
             for piece in self._pieces(entry):
                 file.write(piece)
 

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from datasets_build.download import home
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import whole_file
+from datasets_build.hub_retries import may_pass, retrying
 from submissions.commits import (
     Commit,
     Conflict,
+    OwnDiskFault,
     checked_change,
     checked_commit,
     checked_path,
@@ -32,7 +34,7 @@ from submissions.commits import (
     not_there,
     too_large,
 )
-from submissions.hub_calls import hub_faults, may_pass, retrying
+from submissions.hub_calls import Damaged, hub_faults, limit_silence
 from submissions.hub_files import HubFile, download, hub_file
 
 if TYPE_CHECKING:
@@ -130,13 +132,13 @@ class HubStore:
     def read(self, commit: str, path: str, limit: int) -> bytes:
         """As `FileStore.read`."""
         content = self._content(commit, path, limit)
-        with disk_faults(content):
+        with disk_faults(content, OwnDiskFault):
             return content.read_bytes()
 
     def fetch(self, commit: str, path: str, target: Path, limit: int) -> None:
         """As `FileStore.fetch`."""
         content = self._content(commit, path, limit)
-        with disk_faults(target), whole_file(target) as temporary:
+        with disk_faults(target, OwnDiskFault), whole_file(target) as temporary:
             shutil.copyfile(content, temporary)
 
     def commit(self, parent: str, add: Mapping[str, bytes | Path], remove: Iterable[str], message: str) -> str:
@@ -223,8 +225,13 @@ class HubStore:
 
     def _asked(self, call: Callable[[], T]) -> T:
         """The answer to a question, which is put again where that may help."""
+
+        def attempt() -> T:
+            limit_silence()  # each time: where a connection cannot be made the client begins a new session
+            return call()
+
         with hub_faults(self.address):
-            return retrying()(call)
+            return retrying(Damaged)(attempt)
 
     def _sent(self, send: Callable[[], str | None], look: Callable[[], str | None]) -> str:
         """Send what must not be done twice: before each further attempt, look whether an earlier one came through.
@@ -237,6 +244,7 @@ class HubStore:
         def attempt() -> str:
             nonlocal attempts
             attempts += 1
+            limit_silence()
             made = (look() if attempts > 1 else None) or send()
             if made is None:
                 raise Conflict
@@ -296,7 +304,7 @@ class HubStore:
                 raise file_and_folder(path)
             if isinstance(content, Path) and not content.is_file():
                 raise InputError(f"{path}: there is no file {content}")
-            with disk_faults(self.cache):
+            with disk_faults(self.cache, OwnDiskFault):
                 entry = there.get(path)
                 if entry is None or not entry.fits(content):
                     given = content if isinstance(content, bytes) else str(content)
@@ -329,7 +337,7 @@ class HubStore:
         if entry.size > limit:
             raise too_large(path, entry.size, limit)
         kept = self.cache / entry.digest[:2] / entry.digest
-        with disk_faults(kept):
+        with disk_faults(kept, OwnDiskFault):
             kept.parent.mkdir(parents=True, exist_ok=True)
             if kept.is_file() and entry.fits(kept):
                 return kept

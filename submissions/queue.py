@@ -43,7 +43,6 @@ from submissions.queue_records import (
     said_again,
     still_held,
     time_after,
-    withdrawn,
 )
 from submissions.queue_schema import Claim, Identity, Listing, Quota, Receipt, Record, State
 from submissions.queue_schema import utc_seconds as utc
@@ -142,41 +141,6 @@ def _handing_in(
         return Step(Receipt(state, True, same, warnings), message, (state,), submission_files(submission.id, folder))
 
     return decide
-
-
-def withdraw(
-    store: FileStore,
-    submission_id: str,
-    by: Identity,
-    now: datetime,
-    *,
-    operator: bool = False,
-    reason: str | None = None,
-) -> State:
-    """Take a submission back, whatever its state. Its files stay: what happened is said, not undone.
-
-    Args:
-        store: Of submissions.
-        submission_id: Which.
-        by: Its submitter; what a login handed in, only that login takes back.
-        now: When.
-        operator: Who runs the service may withdraw any.
-        reason: Why; anybody may read it.
-
-    Raises:
-        NotAllowed: It is somebody else's.
-        IllegalTransition: It is withdrawn already.
-        UnknownSubmission: There is none of that id.
-        DamagedState: Its state cannot be read.
-        QueueBusy: The store changed again and again.
-        StoreFault: The store cannot be written.
-    """
-
-    def decide(commit: str) -> Step[State]:
-        after = withdrawn(read_state(store, commit, submission_id), by, now, operator, reason)
-        return Step(after, f"withdraw {submission_id} by {by.name}", (after,))
-
-    return change(store, decide)
 
 
 # What workers do. All of it raises QueueBusy where the store changed again and again, and StoreFault where it cannot be

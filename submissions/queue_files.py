@@ -39,13 +39,15 @@ class Step(Generic[T]):
         outcome: What it gives back when that is done.
         message: Of the commit to make.
         states: To write.
-        files: To add, by path. Where neither is given nothing changes, and there is no commit.
+        files: To add, by path.
+        gone: Paths to remove. Where nothing is to be written or removed there is no commit.
     """
 
     outcome: T
     message: str = ""
     states: tuple[State, ...] = ()
     files: Mapping[str, Path] = field(default_factory=dict)
+    gone: tuple[str, ...] = ()
 
     def additions(self) -> dict[str, bytes | Path]:
         """What to commit, by path."""
@@ -68,8 +70,9 @@ def change(store: FileStore, decide: Callable[[str], Step[T]]) -> T:
     def once() -> T:
         commit = store.head()
         step = decide(commit)
-        if add := step.additions():
-            store.commit(commit, add, (), step.message)
+        add = step.additions()
+        if add or step.gone:
+            store.commit(commit, add, step.gone, step.message)
         return step.outcome
 
     retrying = Retrying(
@@ -208,7 +211,12 @@ def _read(store: FileStore, commit: str, path: str) -> State | Damaged:
 
 
 def result_paths(state: State) -> list[str]:
-    """Where the results of a submission lie in the store of results."""
+    """Where the results of a submission lie in the store of results; those of a withdrawn one were taken out."""
+    return [] if state.current.state == "withdrawn" else all_result_paths(state)
+
+
+def all_result_paths(state: State) -> list[str]:
+    """Where the results of a submission lie, or lay before it was withdrawn."""
     return [f"results/{result_id}/{file}" for result_id in state.results for file in RESULT_FILES]
 
 

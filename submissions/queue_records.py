@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from importlib.metadata import version
 from typing import Any
 
-from submissions.queue_errors import ClaimLost, NotAllowed, QueueError, QuotaUsed
+from submissions.queue_errors import ClaimLost, IllegalTransition, NotAllowed, QueueError, QuotaUsed
 from submissions.queue_schema import (
     FULL_HISTORY,
     MAX_ATTEMPTS,
@@ -56,6 +56,22 @@ def withdrawn(state: State, by: Identity, now: datetime, operator: bool, reason:
     attempt = state.current.attempt
     return state.and_then(
         Record(state="withdrawn", at=time_after(state, now), by=by.name, reason=line, attempt=attempt)
+    )
+
+
+def retried(state: State, by: Identity, now: datetime, reason: str | None) -> State:
+    """The state of a submission that waits again, with all its attempts.
+
+    Raises:
+        IllegalTransition: It neither failed nor was refused.
+    """
+    if state.current.state not in ("failed", "refused"):
+        message = f"{state.submission_id} is {state.current.state}: what failed or was refused is tried again"
+        raise IllegalTransition(message, "look at its history: divbench status")
+    line = one_line(f"to be tried again: {reason or 'no reason given'}")
+    versions = own_versions()
+    return state.and_then(
+        Record(state="pending", at=time_after(state, now), by=by.name, reason=line, versions=versions, attempt=1)
     )
 
 

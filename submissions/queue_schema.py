@@ -38,6 +38,8 @@ TRANSITIONS: Mapping[tuple[Standing, Standing], str] = {
     ("claimed", "pending"): "release; fail, or a lease that is over, while attempts are left",
     ("claimed", "failed"): "fail, or a lease that is over, at the last attempt; release, where its history is full",
     ("scored", "scored"): "add results",
+    ("refused", "pending"): "retry",
+    ("failed", "pending"): "retry",
     ("pending", "withdrawn"): "withdraw",
     ("claimed", "withdrawn"): "withdraw",
     ("scored", "withdrawn"): "withdraw",
@@ -228,6 +230,10 @@ def _check_step(before: Record, after: Record) -> None:
         raise ValueError(f"{after.state} cannot follow on {before.state}")
     if after.at < before.at:
         raise ValueError("a record is older than the one before it")
+    if before.state in ("refused", "failed") and after.state == "pending":
+        if after.attempt != 1:
+            raise ValueError("what is tried again has all its attempts")
+        return
     again = int(after.state == "pending")
     if not before.attempt <= after.attempt <= before.attempt + again:
         raise ValueError("attempts are counted one by one, where a submission is pending again")

@@ -1,4 +1,7 @@
-"""The queue's upkeep: submissions that were proposed come to a state, and scored ones to more results."""
+"""The queue's upkeep: proposals come to a state, scored submissions to more results, what failed to another try.
+
+And what its submitter takes back leaves the store's head.
+"""
 
 import re
 import secrets
@@ -9,8 +12,20 @@ from pathlib import Path
 from submissions.filestore import FileStore
 from submissions.queue import rows_digest
 from submissions.queue_errors import IllegalTransition, QueueError
-from submissions.queue_files import Step, change, check_results, checked_id, new_results, read_state, state_path
-from submissions.queue_records import own_versions, time_after
+from submissions.queue_files import (
+    Step,
+    all_result_paths,
+    change,
+    check_results,
+    checked_id,
+    found_in,
+    new_results,
+    read_listing,
+    read_state,
+    result_paths,
+    state_path,
+)
+from submissions.queue_records import own_versions, retried, time_after, withdrawn
 from submissions.queue_schema import MAX_RESULTS, Identity, Record, State, utc_seconds
 from submissions.store import Submission
 
@@ -132,3 +147,89 @@ def add_results(
         message = f"results of {submission_id} by {by}"
         change(results_store, lambda commit: Step(None, message, files=new_results(results_store, results, commit)))
     return change(store, decide)
+
+
+def retry(store: FileStore, submission_id: str, by: Identity, now: datetime, *, reason: str | None = None) -> State:
+    """Let a submission that failed or was refused wait again, with all its attempts: for who runs the service.
+
+    Its history stays, and so does its place in the queue, which is by when it was received.
+
+    Args:
+        store: Of submissions.
+        submission_id: Which.
+        by: Who runs the service.
+        now: When.
+        reason: Why, such as what was mended; anybody may read it.
+
+    Raises:
+        IllegalTransition: It neither failed nor was refused.
+        QueueError: Its history is full.
+        UnknownSubmission: There is none of that id.
+        DamagedState: Its state cannot be read.
+        QueueBusy: The store changed again and again.
+        StoreFault: The store cannot be written.
+    """
+
+    def decide(commit: str) -> Step[State]:
+        after = retried(read_state(store, commit, submission_id), by, now, reason)
+        return Step(after, f"retry {submission_id} by {by.name}", (after,))
+
+    return change(store, decide)
+
+
+def withdraw(
+    store: FileStore,
+    submission_id: str,
+    by: Identity,
+    now: datetime,
+    *,
+    operator: bool = False,
+    reason: str | None = None,
+    results_store: FileStore | None = None,
+) -> State:
+    """Take a submission back, whatever its state. Its history stays; its files and results leave the store's head.
+
+    The commits before still have them, as those of any repository.
+
+    Args:
+        store: Of submissions.
+        submission_id: Which.
+        by: Its submitter; what a login handed in, only that login takes back.
+        now: When.
+        operator: Who runs the service may withdraw any.
+        reason: Why; anybody may read it.
+        results_store: Of results; None: the same. It is changed after the other; where that is broken off, withdraw
+            again.
+
+    Raises:
+        NotAllowed: It is somebody else's.
+        IllegalTransition: It is withdrawn already.
+        UnknownSubmission: There is none of that id.
+        DamagedState: Its state cannot be read.
+        QueueBusy: The store changed again and again.
+        StoreFault: The store cannot be written.
+    """
+    elsewhere = None if results_store is None or results_store.address == store.address else results_store
+    message = f"withdraw {submission_id} by {by.name}"
+
+    def decide(commit: str) -> Step[tuple[State, set[str]]]:
+        found = read_listing(store, commit)
+        state = found_in(found, submission_id, store.address)
+        others = (each for each in found.states if each.submission_id != submission_id)
+        results = {*all_result_paths(state)} - {path for each in others for path in result_paths(each)}
+        before = state.current.state == "withdrawn"
+        if elsewhere is not None and before and results & {*elsewhere.paths(elsewhere.head(), "results")}:
+            return Step((state, results))
+        after = withdrawn(state, by, now, operator, reason)
+        own = store.paths(commit, f"submissions/{submission_id}")
+        here = sorted(results & {*store.paths(commit, "results")})
+        return Step((after, results), message, (after,), gone=(*own, *here))
+
+    after, results = change(store, decide)
+    if elsewhere is not None:
+
+        def take_out(commit: str) -> Step[None]:
+            return Step(None, message, gone=tuple(sorted(results & {*elsewhere.paths(commit, "results")})))
+
+        change(elsewhere, take_out)
+    return after

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from benchmark.scoring_options import ProfileName, ScoringOptions, with_scoring_options
 from datasets_build.console import err
 
 if TYPE_CHECKING:
@@ -19,10 +20,6 @@ Store = Annotated[str, typer.Option(help="The service's store: a folder, or hf:/
 ResultsStore = Annotated[
     Optional[str],  # noqa: UP045 - typer reads it
     typer.Option(help="Where results are published; else in the same store, in one commit with the state."),
-]
-ProfileName = Annotated[
-    str,
-    typer.Option(help="lexical (texts alone), offline (the models that come with the package) or paper (the papers')."),
 ]
 MetricNames = Annotated[Optional[list[str]], typer.Option(help="Compute only this; may be repeated.")]  # noqa: UP045
 Name = Annotated[
@@ -40,27 +37,46 @@ Mirror = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
 ]
+Faults = Annotated[
+    int,
+    typer.Option(
+        min=1, help="End with status 2 after so many failures in a row of this machine: memory, disk, models."
+    ),
+]
+Cache = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(help="The file that keeps what the language model found; else one in the user's cache."),
+]
 
 
+@with_scoring_options
 def worker(
     store: Store,
     profile: ProfileName,
+    scoring: ScoringOptions,
     results_store: ResultsStore = None,
     once: Annotated[bool, typer.Option("--once", help="End when nothing waits: for cron and CI.")] = False,
     lease: Annotated[
         int, typer.Option(min=3, help="Seconds after which another takes over from a worker that is not heard of.")
     ] = 3600,
     poll: Annotated[float, typer.Option(min=0.1, help="Seconds between looks at a queue in which nothing waits.")] = 30,
+    stop_after: Faults = 3,
     name: Name = None,
     results: Results = None,
     metric: MetricNames = None,
+    cache: Cache = None,
     mirror: Mirror = None,
 ) -> None:
     """Score what was handed in to a service: the oldest submission first, one after the other, until it is ended.
 
     Several may work on one store. Each submission is fetched to a private folder, checked in a process of its own,
-    scored with every metric of the profile, and published in one commit. A submission of a suite that is not at hand is
-    left to other workers. What cannot be scored is tried again, three times in all; store faults are waited out.
+    scored with every metric of the profile, and published in one commit. A submission of a suite that is not at hand,
+    or of fewer responses than --k, is left to other workers. What cannot be scored is tried again, three times in all;
+    store faults are waited out.
+
+    What fails by the machine's fault (memory, disk, models) is given back and uses up no attempt; see --stop-after.
+
+    What is scored, and its result's id, are as of divbench score with the same options.
 
     SIGTERM or Ctrl-C gives a submission back and ends with status 0; a second one ends at once. Events are JSON lines
     on stdout; words for people go to stderr.
@@ -72,29 +88,37 @@ def worker(
 
     from benchmark.worker import work
 
-    made, stop, tell = _made(store, results_store, profile, metric, name, results, mirror)
-    work(replace(made, lease=timedelta(seconds=lease), poll=poll), stop, tell, once=once)
+    made, stop, tell = _made(store, results_store, profile, scoring, metric, name, results, cache, mirror)
+    made = replace(made, lease=timedelta(seconds=lease), poll=poll, faults=stop_after)
+    work(made, stop, tell, once=once)
 
 
+@with_scoring_options
 def rescore(
     store: Store,
     profile: ProfileName,
+    scoring: ScoringOptions,
     results_store: ResultsStore = None,
+    stop_after: Faults = 3,
     name: Name = None,
     results: Results = None,
     metric: MetricNames = None,
+    cache: Cache = None,
     mirror: Mirror = None,
 ) -> None:
-    """Score again what is scored, where a result is not there yet: of a new metric, version, profile or suite revision.
+    """Score again what is scored, where a result is not there yet: of a new metric, version, model or suite revision.
 
     New results are published beside the old ones. Interrupted, the same command goes on where it stopped. Events as of
     divbench worker. Exit 1 where a submission could not be scored.
 
     Example: divbench rescore --store hf://datasets/ORG/submissions --profile offline
     """
+    from dataclasses import replace
+
     from benchmark.service.rescore import rescore as run
 
-    ended = run(*_made(store, results_store, profile, metric, name, results, mirror))
+    made, stop, tell = _made(store, results_store, profile, scoring, metric, name, results, cache, mirror)
+    ended = run(replace(made, faults=stop_after), stop, tell)
     if ended["failed"]:
         raise typer.Exit(1)
 
@@ -103,9 +127,11 @@ def _made(
     store: str,
     results_store: str | None,
     profile: str,
+    scoring: ScoringOptions,
     metric: list[str] | None,
     name: str | None,
     results: Path | None,
+    cache: Path | None,
     mirror: Path | None,
 ) -> "tuple[Worker, Stop, Tell]":
     """A worker, what ends it, and what says how it goes."""
@@ -113,7 +139,6 @@ def _made(
 
     from benchmark.commands import metrics_named
     from benchmark.instruments import Instruments
-    from benchmark.profiles import find_profile
     from benchmark.service.events import teller
     from benchmark.service.strangers import Suites
     from benchmark.surprisal_cache import default_cache_path
@@ -122,14 +147,15 @@ def _made(
     from submissions.filestore import open_store
 
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # the Hub's client reads it when it is imported
-    chosen = find_profile(profile)
+    chosen = scoring.profile(profile)
     made = Worker(
         name=_checked_name(name or f"worker-{token_hex(3)}"),
         store=open_store(store),
-        instruments=Instruments(chosen, default_cache_path()),
+        instruments=Instruments(chosen, cache or default_cache_path()),
         results=results or home() / "worker",
         suites=Suites(mirror),
         metrics=metrics_named(metric, chosen),
+        options=scoring.numbers(),
         results_store=None if results_store is None else open_store(results_store),
     )
     console = err()

@@ -19,6 +19,8 @@ WORDS: Mapping[str, str] = {
     "failed": "failed {submission} at attempt {attempt}: {reason}",
     "released": "released {submission}: {reason}",
     "lost": "lost {submission}, nothing was published: {reason}",
+    "machine_fault": "fault {faults} in a row of this machine, at {submission}: {reason}",
+    "stopped": "stopped: {reason}",
     "waiting": "waiting {seconds} s: {reason}",
     "ended": "ended: {scored} scored, {refused} refused, {failed} failed",
 }

@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 from benchmark.service.events import Tell
 from benchmark.service.log_tail import public_text
 from datasets_build.errors import DivBenchError
-from submissions.filestore import FileStore, StoreFault
+from submissions.filestore import FileStore, NoWriteAccess, OwnDiskFault, StoreFault
 from submissions.queue import release, renew
 from submissions.queue_errors import ClaimLost, DamagedState, QueueBusy, QueueError, UnknownSubmission
 from submissions.queue_schema import Claim, one_line
@@ -54,11 +54,15 @@ def patiently(call: Callable[[], T], stop: Stop, tell: Tell, grace: float = GRAC
 
     Raises:
         Stopped: The end was asked for, and the store is out of reach.
+        NoWriteAccess: The store may not be written.
+        OwnDiskFault: A disk of this machine is full, or not writable.
     """
     pause, until = 1.0, float("inf")
     while True:
         try:
             return call()
+        except (NoWriteAccess, OwnDiskFault):  # no waiting helps
+            raise
         except (StoreFault, QueueBusy) as error:
             if stop.asked:
                 until = min(until, time.monotonic() + grace)
@@ -130,19 +134,22 @@ class Hold:
             self.go_on()
             self._ending = True
 
-    def give_back(self) -> bool:
+    def give_back(self, reason: str = "the worker was asked to end") -> bool:
         """Release the claim, if that has not been done; where the store cannot be reached it is left to its lease.
+
+        Args:
+            reason: Why; anybody may read it.
 
         Returns:
             Whether it was released.
         """
         with self._lock:
             if self._given_back is None:
-                self._given_back = self._released()
+                self._given_back = self._released(reason)
             return self._given_back
 
-    def _released(self) -> bool:
-        name, reason = self.claim.submission_id, "the worker was asked to end"
+    def _released(self, reason: str) -> bool:
+        name = self.claim.submission_id
         try:
             patiently(lambda: release(self._store, self.claim, reason, self._clock()), self._stop, self._tell)
         except LOST as error:

@@ -2,23 +2,24 @@
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 from benchmark.scorer import Scored, result_id
 from benchmark.service.events import Tell
 from benchmark.service.hold import Stop, Stopped, patiently, said
 from benchmark.service.log_tail import log_tail
-from benchmark.service.strangers import NotAcceptable, fetch_checked
-from benchmark.worker import Worker, private_folder
-from datasets_build.errors import InputError
+from benchmark.service.machine import Machine
+from benchmark.service.strangers import NotAcceptable, fetch_checked, fetch_manifest, private_folder
+from benchmark.worker import Worker
+from datasets_build.errors import DivBenchError
 from datasets_build.schema import Suite
-from submissions.findings import Findings
+from submissions.filestore import NoWriteAccess
 from submissions.prompts import OWN
-from submissions.queue import states
+from submissions.queue import state_of, states
 from submissions.queue_errors import DamagedState, IllegalTransition, UnknownSubmission
 from submissions.queue_schema import State
 from submissions.queue_upkeep import add_results
-from submissions.reading import MAX_MANIFEST_BYTES, read_manifest
-from submissions.store import MANIFEST_FILE, Submission
+from submissions.store import Submission
 
 
 def rescore(worker: Worker, stop: Stop, tell: Tell) -> Counter[str]:
@@ -32,31 +33,47 @@ def rescore(worker: Worker, stop: Stop, tell: Tell) -> Counter[str]:
         tell: Hears of all that happens.
 
     Returns:
-        How many were `scored`, were `there`, were `passed_over` as their suite is not at hand, or `failed`.
+        How many were `scored`, were `there`, were `passed_over` as they cannot be scored here, or `failed`.
 
     Raises:
         ConfigurationError: The profile's models cannot be loaded.
+        MachineFault: This machine failed too often in a row.
+        NoWriteAccess: The store may not be written.
         StoreFault: The store cannot be read at the beginning. Later faults are waited out.
     """
+    try:
+        return _rescore(worker, Machine(worker.faults), stop, tell)
+    except DivBenchError as error:
+        tell("stopped", reason=said(error), mend=error.mend)
+        raise
+
+
+def _rescore(worker: Worker, machine: Machine, stop: Stop, tell: Tell) -> Counter[str]:
     worker.instruments.load(worker.instruments.profile.metrics(worker.metrics))
     ended: Counter[str] = Counter()
     for state in states(worker.store):
         if state.current.state != "scored":
             continue
-        if not worker.suites.at_hand(state.suite):
-            tell("passed_over", submission=state.submission_id, reason=f"the suite {state.suite} is not at hand")
-            ended["passed_over"] += 1
-            continue
         try:
-            ended[_again(worker, state, stop, tell)] += 1
+            if lack := patiently(partial(worker.lacks, state), stop, tell, grace=0):
+                tell("passed_over", submission=state.submission_id, reason=lack)
+                ended["passed_over"] += 1
+                continue
+            ended[_again(worker, state, machine, stop, tell)] += 1
         except Stopped:
             break
     tell("ended", **{how: ended[how] for how in ("scored", "there", "passed_over", "refused", "failed")})
     return ended
 
 
-def _again(worker: Worker, state: State, stop: Stop, tell: Tell) -> str:
-    """Score a submission, unless its result is there; what came of it."""
+def _again(worker: Worker, state: State, machine: Machine, stop: Stop, tell: Tell) -> str:
+    """Score a submission, unless its result is there; what came of it.
+
+    Raises:
+        Stopped: The end was asked for.
+        MachineFault: As in `rescore`.
+        NoWriteAccess: Likewise.
+    """
     name, attempt = state.submission_id, state.current.attempt
 
     def go_on() -> None:
@@ -69,20 +86,31 @@ def _again(worker: Worker, state: State, stop: Stop, tell: Tell) -> str:
         if made is None:
             return "there"
         _publish(worker, name, made, stop, tell)
-    except Stopped:
+    except (Stopped, NoWriteAccess):
         raise
     except (IllegalTransition, UnknownSubmission, DamagedState) as error:  # it was withdrawn meanwhile
         tell("passed_over", submission=name, reason=said(error))
         return "passed_over"
     except Exception as error:  # whatever it is, the next one may go well
         go_on()  # a check that was ended with us says nothing
+        if isinstance(error, NotAcceptable) and _withdrawn(worker, name, stop, tell):
+            tell("passed_over", submission=name, reason="it was withdrawn")
+            return "passed_over"
         reason = said(error) if isinstance(error, NotAcceptable) else log_tail(error).splitlines()[-1]
         tell("failed", submission=name, attempt=attempt, final=True, reason=reason)
+        if machine.to_blame(name, error):
+            machine.check(error)
         return "failed"
+    machine.went_well()
     seconds = (worker.clock() - began).total_seconds()
     facts = {"result": made.result.result_id, "seconds": round(seconds, 3), "prompts": made.result.prompts}
     tell("scored", submission=name, attempt=attempt, **facts, resumed=made.resumed)
     return "scored"
+
+
+def _withdrawn(worker: Worker, name: str, stop: Stop, tell: Tell) -> bool:
+    """Whether a submission was taken back meanwhile, and its files with it."""
+    return patiently(lambda: state_of(worker.store, name), stop, tell, grace=0).current.state == "withdrawn"
 
 
 def _made(worker: Worker, state: State, stop: Stop, tell: Tell, go_on: Callable[[], None]) -> Scored | None:
@@ -94,12 +122,7 @@ def _made(worker: Worker, state: State, stop: Stop, tell: Tell, go_on: Callable[
             return made in state.results
 
         def known_by_manifest() -> bool:
-            commit, path = worker.store.head(), f"submissions/{state.submission_id}/{MANIFEST_FILE}"
-            try:
-                worker.store.fetch(commit, path, folder / MANIFEST_FILE, MAX_MANIFEST_BYTES)
-            except (FileNotFoundError, InputError):
-                return False
-            manifest = read_manifest(folder / MANIFEST_FILE, Findings())
+            manifest = fetch_manifest(worker.store, state.submission_id)
             if manifest is None or manifest.suite == OWN:  # a suite of own prompts is known by its rows
                 return False
             return there(Submission(folder, manifest, state.submission_id, 0), worker.suites.find(manifest.suite))

@@ -1,6 +1,8 @@
 """A stranger's submission from the store to the scorer: fetched, checked in a process of its own, then opened."""
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,13 +11,14 @@ from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.load import load_suite
 from datasets_build.schema import Suite
 from submissions.filestore import FileStore
-from submissions.findings import Refused
+from submissions.findings import Findings, Refused
 from submissions.isolated import validate_in_child
 from submissions.prompts import OWN
 from submissions.queue_errors import UnknownSubmission
 from submissions.queue_files import fetch
-from submissions.schema import Problem
-from submissions.store import Submission
+from submissions.reading import MAX_MANIFEST_BYTES, read_manifest
+from submissions.schema import Manifest, Problem
+from submissions.store import MANIFEST_FILE, Submission
 from submissions.validate import open_submission
 
 
@@ -62,6 +65,28 @@ class Suites:
             return name == OWN or bool(self.find(name).prompts)
         except (ConfigurationError, InputError, OSError):
             return False
+
+
+@contextmanager
+def private_folder() -> Iterator[Path]:
+    """A folder that nobody else may look into, for as long as the block runs."""
+    with tempfile.TemporaryDirectory(prefix="divbench-worker-", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+def fetch_manifest(store: FileStore, submission_id: str) -> Manifest | None:
+    """A submission's manifest, before the rest of it is fetched or checked; None where it has none that can be read.
+
+    Raises:
+        StoreFault: The store cannot be read.
+    """
+    path = f"submissions/{submission_id}/{MANIFEST_FILE}"
+    with private_folder() as folder:
+        try:
+            store.fetch(store.head(), path, folder / MANIFEST_FILE, MAX_MANIFEST_BYTES)
+        except (FileNotFoundError, InputError):
+            return None
+        return read_manifest(folder / MANIFEST_FILE, Findings())
 
 
 def fetch_checked(store: FileStore, submission_id: str, folder: Path, suites: Suites) -> tuple[Submission, Suite]:

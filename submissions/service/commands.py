@@ -1,4 +1,4 @@
-"""`divbench submit`, `divbench status` and `divbench submissions`: hand in, follow, list, take back."""
+"""`divbench submit`, `divbench status` and `divbench submissions`: hand in, follow, list, try again, take back."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="See what was handed in to a service, and take it back.",
+    help="See what was handed in to a service, have it tried again, take it back.",
 )
 Store = Annotated[str, typer.Option(help="A folder, or hf://datasets/ORG/NAME.")]
+Reason = Annotated[Optional[str], typer.Option(help="Why, in one line; anybody may read it.")]  # noqa: UP045
 Id = Annotated[str, typer.Argument(help="The submission's id: 16 hex digits.", metavar="ID")]
 
 
@@ -47,7 +48,7 @@ def submit(
 
     from datasets_build.errors import ConfigurationError
     from datasets_build.load import load_suite
-    from submissions.filestore import StoreFault, open_store
+    from submissions.filestore import NoWriteAccess, StoreFault, open_store
     from submissions.queue import TakesProposals, listing, propose
     from submissions.queue import submit as run
     from submissions.service.printing import print_receipt, receipt_json
@@ -63,10 +64,10 @@ def submit(
             receipt = propose(store, folder, by, now, find_suite=find)
         else:
             receipt = run(store, folder, by, now, find_suite=find)
-    except StoreFault as error:
-        if as_pull_request or "pull request" not in error.mend:
+    except NoWriteAccess as error:
+        if as_pull_request:
             raise
-        raise StoreFault(error.message, "propose it with --as-pull-request, or log in: hf auth login") from error
+        raise NoWriteAccess(error.message, "propose it with --as-pull-request, or log in: hf auth login") from error
     place = None
     if receipt.address is None:
         with suppress(StoreFault):  # it is handed in, whether or not its place can be seen now
@@ -153,28 +154,68 @@ def show(
 
 
 @app.command()
+def retry(
+    submission_id: Id,
+    store: Store,
+    by: Annotated[str, typer.Option(help="Who runs the service; stands in the history.")],
+    reason: Reason = None,
+    json: JsonOption = False,
+) -> None:
+    """Let what failed or was refused wait again, with all its attempts: for who runs the service, and mended it.
+
+    Example: divbench submissions retry 0123456789abcdef --store hf://datasets/ORG/submissions --by ann
+    """
+    from submissions.filestore import open_store
+    from submissions.queue_upkeep import retry as run
+    from submissions.service.printing import state_json
+
+    now = datetime.now(UTC)
+    state = run(open_store(store), submission_id, _identity(by, "--by"), now, reason=reason)
+    if json:
+        print_json(state_json(state, now))
+    else:
+        out().print(f"{submission_id} is pending again")
+
+
+@app.command()
 def withdraw(
     submission_id: Id,
     store: Store,
     submitter: Annotated[str, typer.Option(help="Who takes it back: the name that handed it in, or the operator's.")],
     operator: Annotated[bool, typer.Option("--operator", help="You run the service: take back anybody's.")] = False,
-    reason: Annotated[Optional[str], typer.Option(help="Why, in one line; anybody may read it.")] = None,  # noqa: UP045
+    reason: Reason = None,
+    results_store: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Where results are published, if not in the same store."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Take a submission back. It stays on record as withdrawn, and is not scored, or not shown, any more."""
+    """Take a submission back: it stays on record as withdrawn; its texts and results leave the store.
+
+    The commits before still have them: to be rid of those, too, whoever owns a Hub repository squashes its history.
+    """
     from submissions.filestore import open_store
-    from submissions.queue import withdraw as run
+    from submissions.queue_upkeep import withdraw as run
     from submissions.service.printing import state_json
 
     now = datetime.now(UTC)
-    state = run(open_store(store), submission_id, _identity(submitter), now, operator=operator, reason=reason)
+    of_results = None if results_store is None else open_store(results_store)
+    state = run(
+        open_store(store),
+        submission_id,
+        _identity(submitter),
+        now,
+        operator=operator,
+        reason=reason,
+        results_store=of_results,
+    )
     if json:
         print_json(state_json(state, now))
     else:
         out().print(f"{submission_id} is withdrawn")
 
 
-def _identity(name: str) -> "Identity":
+def _identity(name: str, option: str = "--submitter") -> "Identity":
     """Who somebody says they are; only a login at the service makes that more than a word."""
     from pydantic import ValidationError
 
@@ -185,7 +226,7 @@ def _identity(name: str) -> "Identity":
         return Identity(name=name)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]["msg"]
-        raise ConfigurationError(f"no submitter has that name: {first}", "give another by --submitter") from error
+        raise ConfigurationError(f"nobody has that name: {first}", f"give another by {option}") from error
 
 
 def _submitter_of(folder: Path) -> str:

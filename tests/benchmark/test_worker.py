@@ -15,8 +15,9 @@ from benchmark.service.events import teller
 from benchmark.service.hold import Stop
 from benchmark.worker import work
 from submissions.filestore import FolderStore
-from submissions.queue import state_of, states, withdraw
+from submissions.queue import state_of, states
 from submissions.queue_schema import MAX_ATTEMPTS, State
+from submissions.queue_upkeep import withdraw
 from tests.benchmark.run_worker import POISON, SHARD, worker
 from tests.conftest import divbench
 from tests.hub import HubServer
@@ -128,12 +129,12 @@ def test_a_killed_worker_is_taken_over_from(folder: Place, tmp_path: Path) -> No
     assert state_of(store, name).current.state == "claimed"
     second = Process(folder, results, "--lease", 3, "--name", "second")
     scored = second.wait_for("scored")
+    assert second.wait_for("waiting")["reason"] == "nothing is pending"
     assert second.end(signal.SIGTERM) == 0
     assert (scored["submission"], scored["attempt"]) == (name, 2)
     assert scored["resumed"] in {SHARD, 2 * SHARD}
     steps = [key for key, _ in groupby(record.state for record in state_of(store, name).history)]
     assert steps == ["pending", "claimed", "pending", "claimed", "scored"]
-    assert second.told("waiting")[0]["reason"] == "nothing is pending"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -15,9 +15,10 @@ from benchmark.service.strangers import NotAcceptable, Suites
 from benchmark.worker import Worker, work
 from datasets_build.errors import ConfigurationError
 from submissions.filestore import FolderStore, StoreFault
-from submissions.queue import renew, state_of, states, withdraw
+from submissions.queue import renew, state_of, states
 from submissions.queue_files import state_path, submission_files
 from submissions.queue_schema import MAX_ATTEMPTS, Claim, State
+from submissions.queue_upkeep import withdraw
 from submissions.schema import Problem
 from submissions.validate import open_submission
 from tests.benchmark.run_worker import SHARD, metrics, worker

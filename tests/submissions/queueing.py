@@ -8,8 +8,9 @@ from typing import Any
 
 from datasets_build.errors import InputError
 from submissions.filestore import Commit, Conflict, FileStore, checked_path
-from submissions.queue import claim, fail, finish, refuse, release, renew, submit, withdraw
+from submissions.queue import claim, fail, finish, refuse, release, renew, submit
 from submissions.queue_schema import Claim, Identity, State
+from submissions.queue_upkeep import retry, withdraw
 from submissions.schema import Problem
 from tests.conftest import write_toy
 from tests.submissions.conftest import find_toy
@@ -54,8 +55,9 @@ class MemoryStore:
             raise Conflict
         assert message.isprintable()
         contents = {checked_path(path): c if isinstance(c, bytes) else c.read_bytes() for path, c in add.items()}
-        assert not list(remove)
-        self.trees.append(self.trees[-1] | contents)
+        gone = {checked_path(path) for path in remove}
+        assert gone <= self.trees[-1].keys()
+        self.trees.append({path: c for path, c in self.trees[-1].items() if path not in gone} | contents)
         self.messages.append(message)
         return self.head()
 
@@ -118,11 +120,17 @@ def taken(store: MemoryStore, worker: str = "w", now: datetime = T0 + HOUR, leas
     return made
 
 
+# What may be done without a claim, and in which states.
+CLAIMLESS = {
+    "withdraw": {"pending", "claimed", "scored", "refused", "failed"},
+    "retry": {"refused", "failed"},
+}
 OPERATIONS: dict[str, Callable[[MemoryStore, Claim, Path], object]] = {
     "renew": lambda store, held, folder: renew(store, held, T0 + 2 * HOUR),
     "release": lambda store, held, folder: release(store, held, "other words", T0 + 2 * HOUR),
     "finish": lambda store, held, folder: finish(store, held, result(folder, "f" * 16), T0 + 2 * HOUR),
     "refuse": lambda store, held, folder: refuse(store, held, [WARNING], T0 + 2 * HOUR),
     "fail": lambda store, held, folder: fail(store, held, "other log", T0 + 2 * HOUR),
+    "retry": lambda store, held, folder: retry(store, held.submission_id, ME, T0 + 2 * HOUR),
     "withdraw": lambda store, held, folder: withdraw(store, held.submission_id, ME, T0 + 2 * HOUR),
 }

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from datasets_build.errors import InputError
-from submissions.filestore import Conflict, StoreFault
-from submissions.hub_calls import ATTEMPTS, LONGEST_WAIT
+from datasets_build.hub_retries import ATTEMPTS, LONGEST_WAIT
+from submissions import hub_calls
+from submissions.filestore import Conflict, NoWriteAccess, StoreFault
 from submissions.hubstore import HubStore
 from tests.hub import HubServer
 from tests.hub.faults import Fault
@@ -208,7 +209,7 @@ def test_without_the_right_to_write_it_is_refused_with_the_mend(
 ) -> None:
     head, other = store.head(), hub_store(server, tmp_path / "other", user)
     assert other.read(head, "a", 10) == b"1"
-    with pytest.raises(StoreFault, match=REPO) as caught:
+    with pytest.raises(NoWriteAccess, match=REPO) as caught:
         other.commit(head, {"b": b"2"}, [], "second")
     assert "hf auth login" in caught.value.mend
     assert repo.head == head
@@ -370,6 +371,23 @@ def test_no_network_is_a_fault(store: HubStore, monkeypatch: pytest.MonkeyPatch,
         with pytest.raises(StoreFault, match="offline"):
             call()
     assert len(waits) == ATTEMPTS - 1  # who is offline by choice is not kept waiting
+
+
+def test_a_connection_that_stands_still_is_given_up(
+    server: HubServer, store: HubStore, repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from huggingface_hub import close_session, get_session
+
+    head = store.head()
+    monkeypatch.setattr(hub_calls, "SILENCE", 0.5)
+    close_session()
+    held = server.faults.hold(on="commit")
+    made = store.commit(head, {"b": b"2"}, [], "second")
+    assert (held.met, made, titles(repo)) == (1, repo.head, ["second"])
+    held.release()
+    get_session().timeout = 7.0
+    assert store.head() == made
+    assert get_session().timeout.read == 7.0  # whoever has set a limit keeps it
 
 
 def test_the_client_is_imported_when_it_is_used() -> None:

@@ -19,7 +19,6 @@ from submissions.queue import (
     state_of,
     states,
     submit,
-    withdraw,
 )
 from submissions.queue_errors import (
     ClaimLost,
@@ -32,10 +31,12 @@ from submissions.queue_schema import (
     MAX_ATTEMPTS,
     Claim,
 )
+from submissions.queue_upkeep import withdraw
 from submissions.schema import Problem
 from tests.conftest import write_toy
 from tests.submissions.conftest import find_toy
 from tests.submissions.queueing import (
+    CLAIMLESS,
     ERROR,
     HOUR,
     ME,
@@ -144,7 +145,7 @@ def test_a_renewed_claim_is_kept(tmp_path: Path, store: MemoryStore) -> None:
     assert finish(store, late, result(tmp_path), T0 + 5 * HOUR).current.state == "scored"
 
 
-@pytest.mark.parametrize("operation", sorted(set(OPERATIONS) - {"withdraw"}))
+@pytest.mark.parametrize("operation", sorted(OPERATIONS.keys() - CLAIMLESS))
 def test_who_lost_a_claim_publishes_nothing(tmp_path: Path, store: MemoryStore, operation: str) -> None:
     handed_in(store, tmp_path, 1)
     held = taken(store, now=T0)

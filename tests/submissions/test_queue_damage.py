@@ -7,9 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from submissions.queue import claim, listing, state_of, states, submit, withdraw
+from submissions.queue import claim, listing, state_of, states, submit
 from submissions.queue_errors import DamagedState, QueueError
 from submissions.queue_schema import MAX_RECORDS, MAX_STATE_BYTES, Record, State
+from submissions.queue_upkeep import withdraw
 from tests.conftest import write_toy
 from tests.submissions.conftest import find_toy
 from tests.submissions.queueing import HOUR, ME, T0, MemoryStore, as_file, handed_in, state_file

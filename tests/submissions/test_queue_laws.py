@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from submissions.filestore import FolderStore
-from submissions.queue import claim, fail, finish, listing, refuse, release, renew, states, submit, withdraw
+from submissions.queue import claim, fail, finish, listing, refuse, release, renew, states, submit
 from submissions.queue_errors import ClaimLost, IllegalTransition, NotAllowed, QuotaUsed, UnknownSubmission
 from submissions.queue_files import result_paths
 from submissions.queue_schema import MAX_ATTEMPTS, TRANSITIONS, Claim, Identity, Quota, State
+from submissions.queue_upkeep import retry, withdraw
 from tests.submissions.conftest import find_toy
 from tests.submissions.queueing import ERROR, HOUR, T0, MemoryStore, handed_in, result, toys
 from tests.submissions.stores import REPO, Place, running_hub
@@ -96,13 +97,21 @@ class Queue(RuleBasedStateMachine):
             name = names[which % len(names)]
             self.attempt(lambda: withdraw(self.store, name, by, self.now, operator=operator))
 
-    @rule(which=WHICH, how=st.sampled_from(["claim", "release", "fail", "finish", "withdraw"]))
+    @rule(which=WHICH)
+    def retry(self, which: int) -> None:
+        if names := sorted(self.before):
+            name = names[which % len(names)]
+            self.attempt(lambda: retry(self.store, name, PEOPLE[2], self.now))
+
+    @rule(which=WHICH, how=st.sampled_from(["claim", "release", "fail", "finish", "withdraw", "retry"]))
     def somebody_is_faster_in_the_next_operation(self, which: int, how: str) -> None:
         def meanwhile() -> None:
             if how == "claim":
                 self.claim("faster", 1)
             elif how == "withdraw":
                 self.withdraw(which, PEOPLE[0], True)
+            elif how == "retry":
+                self.retry(which)
             else:
                 self.end(which, how, RESULTS[0])
 
@@ -134,8 +143,12 @@ class Queue(RuleBasedStateMachine):
         for name, state in self.before.items():
             assert after[name].history[: len(state.history)] == state.history
             assert after[name].model_copy(update={"history": state.history}) == state
-            if state.current.state in ("scored", "refused", "failed") and after[name] != state:
-                assert [record.state for record in after[name].history[len(state.history) :]] == ["withdrawn"]
+            added = [record.state for record in after[name].history[len(state.history) :]]
+            if state.current.state == "scored" and added:
+                assert added == ["withdrawn"]
+            if state.current.state in ("refused", "failed") and added:
+                assert added[0] in ("withdrawn", "pending")
+            assert state.current.state != "withdrawn" or not added
         self.before = after
 
     def every_step_is_of_the_table(self) -> None:
@@ -146,9 +159,11 @@ class Queue(RuleBasedStateMachine):
 
     def attempts_are_bounded(self) -> None:
         for state in self.before.values():
-            released = sum(record.reason == "shutting down" for record in state.history)
+            reasons = [record.reason or "" for record in state.history]
+            released = reasons.count("shutting down")
+            tries = 1 + sum(reason.startswith("to be tried again") for reason in reasons)
             claims = {record.token for record in state.history if record.state == "claimed"}
-            assert len(claims) <= MAX_ATTEMPTS + released
+            assert len(claims) <= tries * MAX_ATTEMPTS + released
             assert max(record.attempt for record in state.history) <= MAX_ATTEMPTS
 
     def every_claim_was_given_to_one_worker(self) -> None:
@@ -165,6 +180,8 @@ class Queue(RuleBasedStateMachine):
     def what_is_published_is_what_states_name(self) -> None:
         named = {path for state in self.before.values() for path in result_paths(state)}
         assert set(self.store.paths(self.store.head(), "results")) == named
+        there = {path.split("/")[1] for path in self.store.paths(self.store.head(), "submissions")}
+        assert there == {name for name, state in self.before.items() if state.current.state != "withdrawn"}
 
     def nobody_has_more_than_their_quota(self) -> None:
         for by in PEOPLE:

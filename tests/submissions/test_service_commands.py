@@ -126,7 +126,7 @@ def test_a_refused_folder_is_not_sent(tmp_path: Path, store: Path, demos: list[P
         (["submissions", "withdraw", UNKNOWN, "--store", "STORE", "--submitter", "me"], f"has no submission {UNKNOWN}"),
         (["submissions", "withdraw", UNKNOWN, "--store", "STORE"], "Missing option '--submitter'"),
         (["submit", "DEMO", "--to", "STORE", "--as-pull-request"], "takes no pull requests"),
-        (["submit", "DEMO", "--to", "STORE", "--submitter", "a\nb"], "no submitter has that name"),
+        (["submit", "DEMO", "--to", "STORE", "--submitter", "a\nb"], "nobody has that name"),
         (["submit", "nowhere", "--to", "STORE"], "there is no folder nowhere"),
     ],
 )
@@ -189,6 +189,38 @@ def test_only_its_submitter_or_an_operator_withdraws(store: Path, demos: list[Pa
     made = document(divbench(*other))
     assert (made["state"], made["history"][-1]["reason"]) == ("withdrawn", "by who runs the service: no reason given")
     assert "wrong file" in divbench("submissions", "show", first, "--store", store).stdout
+
+
+def test_what_is_withdrawn_is_no_more_shown_and_its_results_leave_their_own_store(
+    tmp_path: Path, store: Path, demos: list[Path]
+) -> None:
+    (name,) = handed_in(store, demos[0])
+    opened, made, now = claimed(store)
+    apart = FolderStore(tmp_path / "results")
+    finish(opened, made, result(tmp_path / "made", "a" * 16), now, results_store=apart)
+    words = ("--store", store, "--submitter", "DivBench", "--results-store", apart.folder)
+    assert divbench("submissions", "withdraw", name, *words).returncode == 0
+    assert apart.paths(apart.head()) == []
+    found = document(divbench("submissions", "show", name, "--store", store, "--json"))
+    assert (found["state"], found["files"], found["results"]) == ("withdrawn", [], [])
+
+
+def test_who_runs_the_service_has_it_tried_again(store: Path, demos: list[Path]) -> None:
+    (name,) = handed_in(store, demos[0])
+    words = ("submissions", "retry", name, "--store", store)
+    ended = divbench(*words)
+    assert (ended.returncode, "Missing option '--by'" in ended.stderr) == (2, True)
+    ended = divbench(*words, "--by", "ann", "--json")
+    assert (ended.returncode, document(ended)["error"]["kind"]) == (2, "IllegalTransition")
+    opened, made, now = claimed(store)
+    refuse(opened, made, [ERROR], now)
+    ended = divbench(*words, "--by", "ann", "--reason", "the check was [red]wrong")
+    assert (ended.returncode, ended.stdout) == (0, f"{name} is pending again\n")
+    shown = divbench("status", name, "--store", store).stdout
+    assert "pending: number 1 of 1 that wait" in shown
+    assert "to be tried again: the check was [red]wrong" in shown
+    assert "1 problem, the first: wrong" in shown
+    assert divbench(*words, "--by", "two\nlines").returncode == 2
 
 
 def test_a_damaged_state_exits_1_and_the_others_are_shown(store: Path, demos: list[Path]) -> None:

@@ -1,0 +1,151 @@
+"""What may be chosen of scoring: the options of every command that scores with a profile, and what they make of it.
+
+All of them are part of a result's identity: by the signatures of its numbers, or by its key.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
+
+import typer
+
+if TYPE_CHECKING:
+    from benchmark.profiles import Profile
+    from benchmark.scorer import Options
+
+# As in layout.py, orders.py and models/, which import numpy: this file is read for `--help`, too.
+Dtype = Literal["float32", "bfloat16", "float16"]
+Attention = Literal["sdpa", "eager"]
+Format = Literal["instruct", "completion"]
+Boundaries = Literal["exact", "paper"]
+OrderKind = Literal["balanced", "uniform", "exact", "endpoint"]
+Partition = Literal["greedy", "components", "complete"]
+
+ProfileName = Annotated[
+    str,
+    typer.Option(help="lexical (texts alone), offline (the models that come with the package) or paper (the papers')."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringOptions:
+    """What was chosen; a field is an option of the same name, with what it means."""
+
+    k: Annotated[Optional[int], typer.Option(min=1, help="Use the first k responses of each prompt; else all.")] = None  # noqa: UP045 - typer reads it
+    resamples: Annotated[int, typer.Option(min=100, help="Of the bootstrap over prompts.")] = 10_000
+    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0
+    lm: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="The language model of D_Can: ORG/NAME@COMMIT on the Hub, or a folder; else the profile's."),
+    ] = None
+    dtype: Annotated[
+        Dtype, typer.Option(help="Of the language model; all after its last layer is float32 or better.")
+    ] = "float32"
+    device: Annotated[str, typer.Option(help="Of the language model, as torch names it: cpu, cuda, cuda:1.")] = "cpu"
+    attention: Annotated[Attention, typer.Option(help="Of the language model; eager for the few without sdpa.")] = (
+        "sdpa"
+    )
+    format: Annotated[
+        Optional[Format],  # noqa: UP045
+        typer.Option(help="Of the text that it reads; else the profile's (instruct)."),
+    ] = None
+    boundaries: Annotated[
+        Optional[Boundaries],  # noqa: UP045
+        typer.Option(help="exact, or paper: to repeat published numbers; else the profile's."),
+    ] = None
+    orders: Annotated[
+        Optional[OrderKind],  # noqa: UP045
+        typer.Option(
+            help="In which it reads the responses (endpoint: for a_n and C alone, much cheaper); else the profile's: "
+            "balanced, of paper 50 uniform ones."
+        ),
+    ] = None
+    order_count: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(min=1, help="Squares, trees (n orders each), or uniform orders; else the profile's, or 1."),
+    ] = None
+    embedder: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="A sentence-transformers model, ORG/NAME@COMMIT or a folder; else the profile's."),
+    ] = None
+    bert_score: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="The roberta-large of BERTScore, likewise."),
+    ] = None
+    sts: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="The cross-encoder of STS diversity, likewise."),
+    ] = None
+    equivalence: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            help="Which answers say the same: rouge-1, embedding, deberta=MODEL, deberta-full=MODEL, nli=MODEL, "
+            "nli-lax=MODEL, judge=NAME@URL (MODEL: ORG/NAME@COMMIT or a folder); else the profile's."
+        ),
+    ] = None
+    algorithm: Annotated[
+        Partition, typer.Option(help="Of --equivalence: greedy (as published), or free of the answers' order.")
+    ] = "greedy"
+    short_answers: Annotated[
+        bool, typer.Option("--short-answers", help="Of --equivalence: answers of up to five words by shared words.")
+    ] = False
+    reward: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="A reward model, for utility: skywork-27b or skywork-1.7b; else the profile's."),
+    ] = None
+
+    def profile(self, name: str) -> "Profile":
+        """The profile of a name, with the models and the way of reading that were chosen.
+
+        Raises:
+            ConfigurationError: There is no such profile, backend or reward model, or a model's name cannot be one.
+            ServerFault: A judge's server cannot be asked for the name of its model.
+        """
+        from benchmark.classes.backends import with_judges
+        from benchmark.models.hf_lm import find_spec_of
+        from benchmark.profiles import find_profile, with_models, with_reading
+
+        chosen = with_reading(find_profile(name), self.format, self.boundaries, self.orders, self.order_count)
+        chosen = with_models(chosen, embedder=self.embedder, bert_score=self.bert_score, sts=self.sts)
+        chosen = with_judges(
+            chosen,
+            self.equivalence,
+            self.algorithm,
+            short_answers=self.short_answers,
+            reward=self.reward,
+            device=self.device,
+        )
+        spec = chosen.causal_lm if self.lm is None else find_spec_of(self.lm)
+        if spec is None:
+            return chosen
+        spec = replace(spec, dtype=self.dtype, device=self.device, attention=self.attention)
+        return replace(chosen, causal_lm=spec)
+
+    def numbers(self) -> "Options":
+        """What was chosen beside models."""
+        from benchmark.scorer import Options
+
+        return Options(k=self.k, resamples=self.resamples, seed=self.seed)
+
+
+def with_scoring_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of `ScoringOptions` where it has a parameter `scoring`; Typer reads signatures."""
+
+    def run(**values: Any) -> None:
+        chosen = {field.name: values.pop(field.name) for field in fields(ScoringOptions)}
+        command(**values, scoring=ScoringOptions(**chosen))
+
+    own = signature(command)
+    shown: list[Parameter] = []
+    for each in own.parameters.values():
+        if each.name != "scoring":
+            shown.append(each.replace(kind=Parameter.KEYWORD_ONLY))
+            continue
+        for field in fields(ScoringOptions):
+            kind = Parameter.KEYWORD_ONLY
+            shown.append(Parameter(field.name, kind, default=field.default, annotation=field.type))
+    run.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined] # `signature` looks for it
+    run.__annotations__ = {each.name: each.annotation for each in shown}
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    return run

@@ -1,0 +1,68 @@
+"""Calls to the Hub that are made again: after which errors, when, and how often."""
+
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
+
+ATTEMPTS = 6
+LONGEST_WAIT = 60.0  # seconds before the next attempt, even where the Hub names a later time
+PASSING = frozenset({408, 409, 425, 429})  # statuses under 500 after which the same request may go well
+
+
+def retrying(*also: type[Exception]) -> Retrying:
+    """Calls a function, and again while that may help; the last error is raised as it is.
+
+    Args:
+        also: Errors of the caller's own, after which it is called again, too.
+    """
+
+    def again(error: BaseException) -> bool:
+        return isinstance(error, also) or may_pass(error)
+
+    return Retrying(stop=stop_after_attempt(ATTEMPTS), wait=_wait, retry=retry_if_exception(again), reraise=True)
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether the same call may go well later: the client itself tries only some of its requests again."""
+    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
+
+    error = cause_of(error)
+    if isinstance(error, HfHubHTTPError):
+        return error.response.status_code in PASSING or error.response.status_code >= 500
+    broken = isinstance(error, ConnectionError | TimeoutError | connection_error())
+    return broken and not isinstance(error, OfflineModeIsEnabled)
+
+
+def connection_error() -> type[Exception]:
+    """What the client raises where a connection breaks: neither an `HfHubHTTPError` nor an `OSError`."""
+    from huggingface_hub.utils import httpx  # type: ignore[attr-defined] # httpx or httpx2, whichever it uses
+
+    found: type[Exception] = httpx.HTTPError
+    return found
+
+
+def cause_of(error: BaseException) -> BaseException:
+    """The error itself: an upload's comes wrapped."""
+    return error.__cause__ if type(error) is RuntimeError and error.__cause__ else error
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, in one line; its kind where it says nothing."""
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+
+
+def _wait(state: RetryCallState) -> float:
+    """Seconds before the next attempt: longer each time, and as long as the Hub asks for."""
+    usual = wait_exponential(multiplier=0.5, max=20)(state) + wait_random(0, 1)(state)
+    error = state.outcome.exception() if state.outcome else None
+    return min(max(usual, _asked_for(error)), LONGEST_WAIT)
+
+
+def _asked_for(error: BaseException | None) -> float:
+    """The seconds for which the Hub wants to be left alone."""
+    from huggingface_hub.errors import HfHubHTTPError
+    from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined] # not in its __all__
+
+    if not isinstance(error, HfHubHTTPError) or error.response.status_code != 429:
+        return 0.0
+    named = error.response.headers.get("Retry-After", "")
+    limit = parse_ratelimit_headers(error.response.headers)
+    return float(named) if named.isdigit() else float(limit.reset_in_seconds) if limit else 0.0
