@@ -20,6 +20,8 @@ from submissions.texts import is_blank, is_placeholder
 MAX_RESPONSE_BYTES = 256 * 2**10
 MAX_REASON_LETTERS = 200
 REPLACEMENT = "\ufffd"  # what a decoder puts where it lost a letter
+# What services give out as tokens, by their beginnings: a manifest is published as it is.
+_TOKEN = re.compile(r"\b(?:hf_|sk-|gh[oprsu]_|github_pat_|xox[a-z]-|AKIA)[A-Za-z0-9_-]{16,}")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")  # but for white space
 
 
@@ -286,6 +288,28 @@ def is_canonical(partition: tuple[int, ...]) -> bool:
     return True
 
 
+def no_tokens(context: Context, tally: Tally) -> Iterator[Problem]:
+    """No text of the manifest holds what looks like an access token. The problem does not repeat it."""
+    if context.manifest is None:
+        return
+    for name, text in _texts(context.manifest.model_dump(mode="json"), ""):
+        if _TOKEN.search(text):
+            mend = "take it out, and revoke it: a manifest is published as it is"
+            yield _problem("secrets", MANIFEST_FILE, None, name, "holds what looks like an access token", mend)
+
+
+def _texts(value: Any, name: str) -> Iterator[tuple[str, str]]:
+    """All texts below a value of JSON, with the fields in which they stand."""
+    if isinstance(value, str):
+        yield name, value
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from _texts(each, f"{name}.{key}" if name else key)
+    elif isinstance(value, list):
+        for place, each in enumerate(value):
+            yield from _texts(each, f"{name}[{place}]")
+
+
 CHECKS: tuple[Check, ...] = (
     Check(
         "prompt_ids",
@@ -301,5 +325,6 @@ CHECKS: tuple[Check, ...] = (
     Check("placeholders", "[Blocked], [refused], [empty] and the like (warning)", placeholders),
     Check("encoding", "lost letters and control characters (warning)", encoding),
     Check("sizes", "no response or finish reason over the limit", sizes),
+    Check("secrets", "no access token in the manifest", whole=no_tokens),
     Check("duplicates", "the same responses under two prompts (warning)", duplicates),
 )

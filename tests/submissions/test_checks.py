@@ -10,6 +10,8 @@ from submissions.validate import validate
 from tests.conftest import write_toy
 from tests.submissions.conftest import Json, Place, add_reported, change_manifest, check, find_toy, places, rewrite
 
+TOKEN = "hf_" + "aB3" * 8
+
 
 def one(number: int, **changes: object) -> Callable[[Json], Json]:
     """Changes one prompt's row."""
@@ -151,11 +153,37 @@ def test_every_check_is_named_once_documented_and_finds_something_here(tmp_path:
     examples = [
         rewrite(write_toy(tmp_path / f"{i}"), case[0]) for i, case in enumerate([*ERRORS.values(), *WARNINGS.values()])
     ]
+    examples.append(change_manifest(write_toy(tmp_path / "secret"), notes=f"made with {TOKEN}"))
     alone = [Check(c.name, c.about, row=c.row) for c in CHECKS if c.row]
     alone += [Check(c.name, c.about, whole=c.whole) for c in CHECKS if c.whole]
     for c in alone:
         found = [p for folder in examples for p in validate(folder, find_toy, checks=(c,)).findings.problems]
         assert c.name in {p.check for p in found}, f"no bad example for {c}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"notes": f"made with {TOKEN}"}, "notes"),
+        (
+            {"submitter": {"name": "me", "date": "2026-01-02", "links": [f"https://x.org/?t={TOKEN}"]}},
+            "submitter.links[0]",
+        ),
+    ],
+    ids=["notes", "a link"],
+)
+def test_a_token_in_a_manifest_refuses_it_and_is_not_repeated(tmp_path: Path, changes: Json, field: str) -> None:
+    report = check(change_manifest(write_toy(tmp_path / "secret"), **changes))
+    assert report.submission is None
+    assert places(report.findings.problems) == [("secrets", None, field)]
+    assert TOKEN not in str(report.findings.problems)
+
+
+def test_words_that_begin_like_tokens_are_none(tmp_path: Path) -> None:
+    report = check(
+        change_manifest(write_toy(tmp_path / "fine"), notes="hf_hub and sk-learn, gho_, a task-oriented-dialogue-model")
+    )
+    assert report.submission is not None
 
 
 def test_problems_of_several_kinds_are_listed_at_once(tmp_path: Path) -> None:
