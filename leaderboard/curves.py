@@ -1,26 +1,167 @@
-"""How many different answers to expect of m: the mean curve of each system of a board."""
+"""Mean curves of a board's systems, from their classes: what to expect of m answers, and of a reader's patience."""
 
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 import pyarrow.parquet as pq
 
+from benchmark.metrics.equivalence import Partition, utility_curve
+from benchmark.metrics.metric import Unscorable
 from benchmark.parted import COLUMN
 from benchmark.results import PER_PROMPT_FILE
-from leaderboard.board import Board, entry_labels
+from benchmark.statistics import Floats, bootstrap_means
+from leaderboard.board import Board, Entry, entry_labels
+from leaderboard.score_index import table_faults
+from leaderboard.sheets import Sheet, ranged_text
+from leaderboard.systems import system_labels
+
+PATIENCES = tuple(place / 10 for place in range(11))
+_RESAMPLES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A system's mean curve over prompts.
+
+    Attributes:
+        label: Of the system; no other of its board has it.
+        at: Where it was taken: numbers of answers, or patiences.
+        mean: There, over the prompts that reach so far.
+        low: Of the 95% interval over prompts; None where fewer than two reach so far.
+        high: Likewise.
+        prompts: How many reach so far.
+    """
+
+    label: str
+    at: tuple[float, ...]
+    mean: tuple[float, ...]
+    low: tuple[float | None, ...]
+    high: tuple[float | None, ...]
+    prompts: tuple[int, ...]
 
 
 def class_curves(board: Board) -> dict[str, tuple[float, ...]]:
     """Mean classes expected of 1, 2, … answers (rarefaction), over prompts that have as many; by the entry's label.
 
     Systems whose answers were not parted have none.
+
+    Raises:
+        InputError: The files of a result are not there any more.
     """
     made = {}
     for label, entry in zip(entry_labels(board), board.entries, strict=True):
-        path = entry.folder / PER_PROMPT_FILE
-        if COLUMN not in pq.read_schema(path).names:
-            continue
-        rows = pq.read_table(path, columns=[COLUMN])[COLUMN].to_pylist()
-        curves = [row["curve"] for row in rows if row is not None and row["curve"]]
-        longest = max(map(len, curves), default=0)
-        reached = [[curve[size] for curve in curves if len(curve) > size] for size in range(longest)]
-        if longest:
-            made[label] = tuple(sum(values) / len(values) for values in reached)
+        values = _expected_classes(entry)
+        if values.size:
+            made[label] = tuple(np.nanmean(values, axis=0).tolist())
     return made
+
+
+def distinct_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
+    """Classes expected of 1, 2, … answers (rarefaction), with intervals over prompts.
+
+    Args:
+        board: Whose systems.
+        places: On the board, of those that are wanted; those whose answers were not parted have no curve.
+
+    Raises:
+        InputError: The files of a result are not there any more.
+    """
+    return _curves(board, places, _expected_classes, lambda width: tuple(float(m) for m in range(1, width + 1)))
+
+
+def patience_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
+    """NoveltyBench's utility by the reader's patience (`PATIENCES`), with intervals over prompts.
+
+    Args:
+        board: Whose systems.
+        places: On the board, of those that are wanted; those whose answers no reward model judged have no curve.
+
+    Raises:
+        InputError: The files of a result are not there any more.
+    """
+    return _curves(board, places, _utilities, lambda _: PATIENCES)
+
+
+def curves_sheet(curves: Sequence[Curve], of: str) -> Sheet:
+    """Curves as a table, a row a system.
+
+    Args:
+        curves: To show.
+        of: What they are taken at, such as `m` or `p`.
+    """
+    longest = max((curve.at for curve in curves), key=len, default=())
+    headers = ("system", *(f"{of} = {at:g}" for at in longest), "prompts")
+    values, shown = [], []
+    for curve in curves:
+        gap = len(longest) - len(curve.at)
+        texts = [ranged_text(*each, places=2) for each in zip(curve.mean, curve.low, curve.high, strict=True)]
+        values.append((curve.label, *curve.mean, *[None] * gap, max(curve.prompts)))
+        shown.append((curve.label, *texts, *[""] * gap, _counts(curve.prompts)))
+    return Sheet(headers, tuple(values), tuple(shown), ("str", *["number"] * (len(longest) + 1)))
+
+
+def _counts(prompts: Sequence[int]) -> str:
+    most, least = max(prompts), min(prompts)
+    return f"{most}" if most == least else f"{most}, at the end {least}"
+
+
+def _curves(
+    board: Board,
+    places: Iterable[int],
+    values_of: Callable[[Entry], Floats],
+    at: Callable[[int], tuple[float, ...]],
+) -> tuple[Curve, ...]:
+    labels = system_labels(board)
+    made = []
+    for place in places:
+        values = values_of(board.entries[place])
+        if not values.size:
+            continue
+        intervals = bootstrap_means(values, resamples=_RESAMPLES)
+        made.append(
+            Curve(
+                labels[place],
+                at(values.shape[1]),
+                tuple(np.nanmean(values, axis=0).tolist()),
+                tuple(None if each is None else each.low for each in intervals),
+                tuple(None if each is None else each.high for each in intervals),
+                tuple(np.isfinite(values).sum(axis=0).tolist()),
+            )
+        )
+    return tuple(made)
+
+
+def _expected_classes(entry: Entry) -> Floats:
+    """[prompts, answers], NaN where a prompt has not as many; no columns where answers were not parted."""
+    curves = [row["curve"] for row in _classes(entry) if row["curve"]]
+    made = np.full((len(curves), max(map(len, curves), default=0)), np.nan)
+    for values, curve in zip(made, curves, strict=True):
+        values[: len(curve)] = curve
+    return made
+
+
+def _utilities(entry: Entry) -> Floats:
+    """[prompts, patiences] of the prompts whose classes have qualities; no rows where none has."""
+    made = []
+    for row in _classes(entry):
+        part = Partition(tuple(row["labels"] or ()))
+        if row["qualities"] is None:
+            continue
+        judged = dict(zip(part.heads, row["qualities"], strict=False))
+        qualities = tuple(judged.get(place) for place in range(len(part.labels)))
+        try:
+            made.append(utility_curve(Partition(part.labels, qualities), PATIENCES))
+        except Unscorable:
+            continue
+    return np.array(made).reshape(len(made), len(PATIENCES))
+
+
+def _classes(entry: Entry) -> list[dict[str, Any]]:
+    """The classes of each prompt that has some."""
+    with table_faults(entry), pq.ParquetFile(entry.folder / PER_PROMPT_FILE) as file:
+        if COLUMN not in file.schema_arrow.names:
+            return []
+        rows = file.read(columns=[COLUMN])[COLUMN].to_pylist()
+    return [row for row in rows if row is not None]

@@ -65,15 +65,29 @@ def wire(
     script = remember(list(controls))
     for name in cascade:
 
-        def again(*values: Any) -> Any:
-            return list(restore({name: _text(value) for name, value in zip(controls, values, strict=True)}))
+        def again(*values: Any, changing: str = name) -> Any:
+            made = list(restore({name: _text(value) for name, value in zip(controls, values, strict=True)}))
+            if isinstance(controls[changing], gr.Textbox):
+                made[list(controls).index(changing)] = gr.skip()  # its visitor is typing
+            return made
 
-        changed = controls[name].input(again, inputs, inputs, api_visibility="private", show_progress="hidden")
+        changed = controls[name].input(
+            again, inputs, inputs, trigger_mode="always_last", api_visibility="private", show_progress="hidden"
+        )
         then = changed.then(show, inputs, list(outputs), js=script, api_visibility="private", show_progress="minimal")
         then.then(None, js=count_on("shown"))
     events = [control.input for name, control in controls.items() if name not in cascade]
     if events:
-        done = gr.on(events, show, inputs, list(outputs), js=script, show_progress="minimal", **public)
+        done = gr.on(
+            events,
+            show,
+            inputs,
+            list(outputs),
+            trigger_mode="always_last",
+            js=script,
+            show_progress="minimal",
+            **public,
+        )
         done.then(None, js=count_on("shown"))
 
 

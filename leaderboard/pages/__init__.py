@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import gradio as gr
 
-from leaderboard.pages import models
+from leaderboard.pages import about, compare, datasets, explore, metrics, models, stages, submit, tradeoff
 from leaderboard.site import Site
 
 
@@ -24,4 +24,14 @@ class Page:
     build: Callable[[gr.Blocks, Site], None]
 
 
-PAGES: tuple[Page, ...] = (Page("Models", "", models.build),)
+PAGES: tuple[Page, ...] = (
+    Page("Models", "", models.build),
+    Page("Diversity × quality", "tradeoff", tradeoff.build),
+    Page("Compare", "compare", compare.build),
+    Page("Explore", "explore", explore.build),
+    Page("Metrics", "metrics", metrics.build),
+    Page("Post-training", "post-training", stages.build),
+    Page("Datasets", "datasets", datasets.build),
+    Page("Submit", "submit", submit.build),
+    Page("About", "about", about.build),
+)

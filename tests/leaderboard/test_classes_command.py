@@ -10,7 +10,7 @@ from benchmark.profiles import find_profile
 from benchmark.scorer import score_submission
 from leaderboard.board import load_boards
 from leaderboard.curves import class_curves
-from leaderboard.pages.published import published
+from leaderboard.about import published
 from submissions.demo import write_demo_submissions
 from submissions.validate import open_submission
 from tests.conftest import divbench, document
@@ -117,7 +117,7 @@ def test_a_board_has_the_curves_of_its_results(tmp_path: Path) -> None:
 
 
 def test_published_rows_have_the_number_of_classes_and_their_source() -> None:
-    frame = published()
+    frame = published().frame()
     paper = frame[frame["source"].str.contains("Table 1")]
     assert len(paper) == 20
     assert (paper["distinct_as_printed"] - paper["distinct"]).to_list() == pytest.approx([1.0] * 20)

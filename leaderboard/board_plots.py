@@ -1,0 +1,253 @@
+"""Figures of a board's systems: metrics against each other, curves, differences. Pure: tables to plotly figures.
+
+As in plots.py, every stranger's text is cut and escaped. Figures have no background of their own, so that they stand
+on light and on dark pages; what colours say, shapes or dashes say, too.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from benchmark.printing import ARROWS
+from datasets_build.errors import need
+from leaderboard.board import Column
+from leaderboard.compare import Gap
+from leaderboard.curves import Curve
+from leaderboard.plots import BLUE, FONT, LINES, VERMILION, inert
+from leaderboard.tradeoff import Point, Tradeoff, end_of
+
+# Of a system's type: colour and shape.
+MARKS = {
+    "model": (BLUE, "circle", "models"),
+    "inference-time method": ("#009E73", "diamond", "inference-time methods"),
+    "trained method": ("#CC79A7", "triangle-up", "trained methods"),
+    "human": ("#E69F00", "star", "people"),
+    "baseline": (VERMILION, "x", "known-bad baselines"),
+}
+_SYMBOLS = ("circle", "diamond", "square", "x", "triangle-up", "star", "cross", "hexagon")
+_DASHES = ("solid", "dash", "dot", "dashdot")
+_COLOURS = 6  # of LINES: yellow cannot be seen on a light page, nor black on a dark one
+_NAMED = 14  # systems that are named in the figure if there are no more; else only those on the front
+_GREY = "rgba(128, 128, 128, 0.55)"
+_CLEAR = "rgba(0, 0, 0, 0)"
+_NO_BUTTONS = ("select2d", "lasso2d", "autoScale2d")
+_LABEL, _NAME = 22, 40  # letters of a name in the figure, and in a legend
+
+
+def tradeoff_figure(made: Tradeoff) -> Any:
+    """Systems on two metrics with 95% intervals, a shape a type, and the Pareto front as a line.
+
+    Args:
+        made: By `leaderboard.tradeoff.tradeoff`.
+
+    Returns:
+        A `plotly.graph_objects.Figure`: the front if there is one, then a trace a type of system.
+
+    Raises:
+        MissingExtra: plotly is not installed.
+    """
+    graph = need("plotly.graph_objects", "board")
+    traces = []
+    front = sorted((point for point in made.points if point.on_front), key=lambda point: (point.x, point.y))
+    if front:
+        # Stairs: what a system dominates ends at the worse corner between it and the next.
+        line = {"color": _GREY, "width": 2, "dash": "dash", "shape": "vh" if end_of(made.x) > 0 else "hv"}
+        ends = {"x": [point.x for point in front], "y": [point.y for point in front]}
+        traces.append(graph.Scatter(**ends, mode="lines", line=line, name="Pareto front", hoverinfo="skip"))
+    few = len(made.points) <= _NAMED
+    across = [point.x for point in made.points]
+    middle = (min(across) + max(across)) / 2 if across else 0.0
+    for kind, mark in MARKS.items():
+        points = [point for point in made.points if point.type == kind]
+        if points:
+            traces.append(_points(points, mark, few, middle))
+    figure = _figure(traces, 560)
+    figure.update_xaxes(title_text=_axis(made.x), zeroline=False)
+    figure.update_yaxes(title_text=_axis(made.y), zeroline=False)
+    return figure
+
+
+def _room(x: float, middle: float) -> str:
+    """Where a name has room; names from both sides that meet in the middle stand above and below."""
+    return "bottom left" if x > middle else "top right"
+
+
+def _points(points: Sequence[Point], mark: tuple[str, str, str], few: bool, middle: float) -> Any:
+    """The systems of one type; names stand towards the middle of the figure."""
+    colour, symbol, title = mark
+    graph = need("plotly.graph_objects", "board")
+    return graph.Scatter(
+        x=[point.x for point in points],
+        y=[point.y for point in points],
+        error_x=_errors([(point.x, point.x_range) for point in points], colour),
+        error_y=_errors([(point.y, point.y_range) for point in points], colour),
+        mode="markers+text",
+        text=[inert(point.label, _LABEL) if few or point.on_front else "" for point in points],
+        textposition=[_room(point.x, middle) for point in points],
+        textfont={"size": 12},
+        marker={
+            "color": colour,
+            "symbol": symbol,
+            "size": [14 if point.on_front else 10 for point in points],
+            "line": {"width": [2 if point.on_front else 0 for point in points], "color": _GREY},
+        },
+        customdata=[[inert(point.label, _NAME), _front_text(point)] for point in points],
+        hovertemplate="%{customdata[0]}<br>%{x:.4g}, %{y:.4g}<br>%{customdata[1]}<extra></extra>",
+        name=title,
+    )
+
+
+def _front_text(point: Point) -> str:
+    if point.on_front is None:
+        return "not in the front's field"
+    said = "on the front" if point.on_front else "not on the front"
+    return said if point.share is None else f"{said}; in {point.share:.0%} of resamples"
+
+
+def _errors(points: Sequence[tuple[float, tuple[float, float] | None]], colour: str) -> dict[str, Any]:
+    """Whiskers from values to the ends of their intervals."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [0.0 if ends is None else max(0.0, ends[1] - value) for value, ends in points],
+        "arrayminus": [0.0 if ends is None else max(0.0, value - ends[0]) for value, ends in points],
+        "color": colour,
+        "thickness": 1.2,
+        "width": 3,
+    }
+
+
+def _axis(column: Column) -> str:
+    """The title of an axis, with the way to its better end; beside a vertical axis the whole title is turned."""
+    better = {1: "→ better", -1: "← better", 0: ""}[end_of(column)]
+    words = [inert(column.label, _NAME), f"[{inert(column.unit, _NAME)}]" if column.unit else "", better]
+    return " ".join(filter(None, words))
+
+
+def system_curves_figure(curves: Sequence[Curve], at: str, of: str, *, diagonal: bool = False) -> Any:
+    """A line a system, told apart by colour, dash and shape; intervals are under the pointer.
+
+    Args:
+        curves: To draw; the highest at the end is first in the legend.
+        at: What they are taken at: the horizontal axis.
+        of: What they are of: the vertical axis.
+        diagonal: Whether to draw the line of all different.
+
+    Raises:
+        MissingExtra: plotly is not installed.
+    """
+    graph = need("plotly.graph_objects", "board")
+    traces = []
+    longest = max((curve.at for curve in curves), key=len, default=())
+    if diagonal and longest:
+        line = {"color": _GREY, "width": 1}
+        traces.append(
+            graph.Scatter(
+                x=list(longest), y=list(longest), mode="lines", line=line, name="all different", hoverinfo="skip"
+            )
+        )
+    ordered = sorted(enumerate(curves), key=lambda item: -item[1].mean[-1])
+    for place, curve in ordered:
+        style = {"color": LINES[place % _COLOURS], "dash": _DASHES[place % len(_DASHES)], "width": 2}
+        traces.append(
+            graph.Scatter(
+                x=list(curve.at),
+                y=list(curve.mean),
+                customdata=[_ends(low, high) for low, high in zip(curve.low, curve.high, strict=True)],
+                mode="lines+markers",
+                line=style,
+                marker={"symbol": _SYMBOLS[place % len(_SYMBOLS)], "size": 8},
+                name=inert(curve.label, _NAME),
+                hovertemplate="%{x:g}: %{y:.3f} %{customdata}<extra></extra>",
+            )
+        )
+    figure = _figure(traces, 480)
+    figure.update_xaxes(title_text=at, zeroline=False)
+    figure.update_yaxes(title_text=of, rangemode="tozero", zeroline=False)
+    return figure
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
+
+
+def forest_figure(gaps: Sequence[Gap]) -> Any:
+    """Standardised paired differences with 95% intervals: a row a metric, a shape a pair.
+
+    Differences point to the better end: right of 0 the first system of the pair is ahead, by metrics of which less is
+    better, too. Open shapes are of metrics that have no better end: right of 0 the first is higher.
+
+    Args:
+        gaps: By `leaderboard.compare.compare`; those that do not vary have no place.
+
+    Raises:
+        MissingExtra: plotly is not installed.
+    """
+    graph = need("plotly.graph_objects", "board")
+    labels = list(dict.fromkeys(gap.column.label for gap in gaps))
+    pairs = list(dict.fromkeys(gap.pair for gap in gaps))
+    traces = []
+    for place, pair in enumerate(pairs):
+        own = [gap for gap in gaps if gap.pair == pair and gap.d_z is not None]
+        at = [_turned(gap) for gap in own]
+        colour = LINES[place % _COLOURS]
+        shift = (place - (len(pairs) - 1) / 2) * 0.8 / len(pairs)
+        traces.append(
+            graph.Scatter(
+                x=[value for value, _ in at],
+                y=[labels.index(gap.column.label) + shift for gap in own],
+                error_x=_errors(at, colour),
+                mode="markers",
+                marker={"color": colour, "symbol": [_shape(place, gap) for gap in own], "size": 9},
+                customdata=[[inert(gap.column.label, _NAME), gap.finding] for gap in own],
+                hovertemplate="%{customdata[0]}: %{x:.2f}<br>%{customdata[1]}<extra></extra>",
+                name=pair,
+            )
+        )
+    figure = _figure(traces, 170 + len(labels) * max(28, 16 * len(pairs)))
+    figure.add_vline(x=0, line={"color": _GREY, "width": 1})
+    ends = {gap.column.label: ARROWS[end_of(gap.column)] for gap in gaps}
+    figure.update_yaxes(
+        tickmode="array",
+        tickvals=list(range(len(labels))),
+        ticktext=[f"{inert(label, 28)} {ends[label]}".strip() for label in labels],
+        range=[len(labels) - 0.4, -0.6],
+        automargin=True,
+        zeroline=False,
+    )
+    figure.update_xaxes(title_text="← second ahead · first ahead →", title_font_size=14, zeroline=False)
+    figure.update_layout(showlegend=True)
+    return figure
+
+
+def _shape(place: int, gap: Gap) -> str:
+    """A pair's shape; open where the metric has no better end, so that no side of it is ahead."""
+    return _SYMBOLS[place] + ("" if end_of(gap.column) else "-open")
+
+
+def _turned(gap: Gap) -> tuple[float, tuple[float, float] | None]:
+    """The standardised difference and its interval, towards the better end."""
+    value = gap.d_z or 0.0
+    if end_of(gap.column) >= 0 or gap.d_z_interval is None:
+        return value, gap.d_z_interval
+    low, high = gap.d_z_interval
+    return -value, (-high, -low)
+
+
+def _figure(traces: Sequence[Any], height: int) -> Any:
+    graph = need("plotly.graph_objects", "board")
+    figure = graph.Figure(list(traces))
+    figure.update_layout(
+        template="plotly_white",
+        font=FONT,
+        height=height,
+        margin={"t": 20, "l": 60, "r": 40, "b": 60},
+        paper_bgcolor=_CLEAR,
+        plot_bgcolor=_CLEAR,
+        hoverlabel={"align": "left"},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        dragmode=False,  # a finger that scrolls must not zoom
+        modebar={"bgcolor": _CLEAR, "color": "#888", "activecolor": "#888", "orientation": "v", "remove": _NO_BUTTONS},
+    )
+    figure.update_xaxes(gridcolor="rgba(128, 128, 128, 0.25)")
+    figure.update_yaxes(gridcolor="rgba(128, 128, 128, 0.25)")
+    return figure

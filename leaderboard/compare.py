@@ -1,0 +1,365 @@
+"""Two to four systems of a board, prompt by prompt: who is ahead by each metric, how sure that is, and where. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+
+from benchmark.parted import COLUMN as CLASSES
+from benchmark.printing import ARROWS
+from benchmark.ranking import prompt_wins
+from benchmark.statistics import bootstrap_means, cohens_dz, holm, wilcoxon
+from leaderboard.board import Board, Column, Entry
+from leaderboard.prompts import prompts_of
+from leaderboard.scores import BoardScores, prompt_row
+from leaderboard.sheets import Sheet, number_text, p_text, places_for, ranged_text
+from leaderboard.systems import system_ids
+from leaderboard.tables import QUALITY
+from leaderboard.tradeoff import end_of
+
+FEWEST, MOST = 2, 4
+LETTERS = "ABCD"
+LEVEL = 0.05  # of the tests
+RESAMPLES = 10_000
+SHOWN_PROMPTS = 50
+_EXCERPT = 120  # letters of a prompt in a table
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """One metric, two of the systems compared.
+
+    Attributes:
+        column: The metric.
+        first: Which of the systems compared, 0 for A.
+        second: Likewise.
+        n: Prompts on which both have a value; all that follows is over those.
+        mean_first: None where n is 0.
+        mean_second: Likewise.
+        difference: The mean of first − second; likewise.
+        interval: Its 95% percentile bootstrap interval over prompts; None where there is none.
+        d_z: The difference in standard deviations of the prompts' differences; None where they do not vary.
+        d_z_interval: The interval in the same standard deviations.
+        wins: Prompts on which the first is better; for a metric that has no better end, higher.
+        ties: Prompts on which they are equal.
+        losses: Prompts on which the second is.
+        p: Of Wilcoxon's signed-rank test, two-sided; None where untested.
+        p_holm: Adjusted over all that are shown together.
+        untested: Why there is no p.
+    """
+
+    column: Column
+    first: int
+    second: int
+    n: int
+    mean_first: float | None
+    mean_second: float | None
+    difference: float | None
+    interval: tuple[float, float] | None
+    d_z: float | None
+    d_z_interval: tuple[float, float] | None
+    wins: int
+    ties: int
+    losses: int
+    p: float | None
+    p_holm: float | None
+    untested: str | None
+
+    @property
+    def pair(self) -> str:
+        """Such as `A − B`."""
+        return f"{LETTERS[self.first]} − {LETTERS[self.second]}"
+
+    @property
+    def finding(self) -> str:
+        """Who is ahead, where the adjusted test says that somebody is."""
+        if self.p_holm is None or self.difference is None:
+            return "not tested"
+        if self.p_holm >= LEVEL or self.difference == 0:
+            return "not told apart"
+        ahead = (self.difference > 0) == (end_of(self.column) >= 0)
+        return f"{LETTERS[self.first if ahead else self.second]} {_word(self.column)}"
+
+
+def _word(column: Column) -> str:
+    return "more diverse" if column.direction else "better" if column.metric in QUALITY else "higher"
+
+
+def compare(
+    scores: BoardScores,
+    places: Sequence[int],
+    columns: Sequence[Column],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> tuple[Gap, ...]:
+    """Paired differences of each two systems by each metric.
+
+    The numbers of a metric are those of `benchmark.contrast.paired.paired_contrast`, two-sided and over prompts; only
+    Holm's correction is wider: over everything returned here.
+
+    Args:
+        scores: Of the board.
+        places: Of the systems on the board, A first.
+        columns: The metrics.
+        resamples: Of the bootstrap; all differences are from the same ones.
+        seed: Of the bootstrap.
+
+    Returns:
+        By metric, then by pair; metrics that fewer than two of the systems have are left out.
+
+    Raises:
+        InputError: The files of a result are not there any more.
+    """
+    pairs = [
+        (column, first, second)
+        for column in columns
+        for first, second in combinations(range(len(places)), 2)
+        if _have(scores, column, places[first]) and _have(scores, column, places[second])
+    ]
+    if not pairs:
+        return ()
+    of = {column.signature: scores.matrix(column)[:, list(places)] for column in columns}
+    gaps = np.stack([of[column.signature][:, a] - of[column.signature][:, b] for column, a, b in pairs], axis=1)
+    intervals = bootstrap_means(gaps, resamples=resamples, seed=seed)
+    tests = [wilcoxon(of[column.signature][:, a], of[column.signature][:, b]) for column, a, b in pairs]
+    adjusted = holm([np.nan if test.p is None else test.p for test in tests])
+    made = []
+    for i, (column, first, second) in enumerate(pairs):
+        values, interval, test = of[column.signature][:, [first, second]], intervals[i], tests[i]
+        both = values[np.isfinite(gaps[:, i])]
+        won = prompt_wins(both, end_of(column) or 1)[:, 0, 1]
+        d_z, spread = cohens_dz(gaps[:, i]), float(np.std(both[:, 0] - both[:, 1], ddof=1)) if len(both) > 1 else 0.0
+        varies = interval is not None and bool(np.isfinite(d_z))
+        made.append(
+            Gap(
+                column=column,
+                first=first,
+                second=second,
+                n=len(both),
+                mean_first=float(both[:, 0].mean()) if len(both) else None,
+                mean_second=float(both[:, 1].mean()) if len(both) else None,
+                difference=float((both[:, 0] - both[:, 1]).mean()) if len(both) else None,
+                interval=None if interval is None else (interval.low, interval.high),
+                d_z=d_z if varies else None,
+                d_z_interval=(interval.low / spread, interval.high / spread) if interval and varies else None,
+                wins=int((won == 1).sum()),
+                ties=int((won == 0.5).sum()),
+                losses=int((won == 0).sum()),
+                p=test.p,
+                p_holm=None if test.p is None else float(adjusted[i]),
+                untested=test.untested,
+            )
+        )
+    return tuple(made)
+
+
+def _have(scores: BoardScores, column: Column, place: int) -> bool:
+    cell = scores.board.entries[place].cells.get(column.signature)
+    return cell is not None and cell.value is not None
+
+
+def compare_sheet(gaps: Sequence[Gap]) -> Sheet:
+    """Differences as a table, a row a metric and pair."""
+    headers = (
+        "metric",
+        "pair",
+        "finding",
+        "mean of the first",
+        "of the second",
+        "difference [95%]",
+        "standardised [95%]",
+        "prompts won",
+        "tied",
+        "lost",
+        "p (Holm)",
+        "p",
+        "prompts",
+    )
+    values, shown = [], []
+    for gap in gaps:
+        name = f"{gap.column.label} {ARROWS[end_of(gap.column)]}".strip()
+        counts = (gap.wins, gap.ties, gap.losses)
+        means = (gap.mean_first, gap.mean_second)
+        values.append((name, gap.pair, gap.finding, *means, gap.difference, gap.d_z, *counts, gap.p_holm, gap.p, gap.n))
+        low, high = gap.interval or (None, None)
+        small, great = gap.d_z_interval or (None, None)
+        places = places_for(high - low) if low is not None and high is not None else 3
+        shown.append(
+            (
+                name,
+                gap.pair,
+                gap.finding,
+                *(number_text(mean, places) for mean in means),
+                ranged_text(gap.difference, low, high),
+                ranged_text(gap.d_z, small, great, 2),
+                *map(str, counts),
+                p_text(gap.p_holm),
+                p_text(gap.p) or gap.untested or "",
+                str(gap.n),
+            )
+        )
+    return Sheet(headers, tuple(values), tuple(shown), ("str", "str", "str", *["number"] * 10))
+
+
+def about_compare(gaps: Sequence[Gap], labels: Sequence[str]) -> str:
+    """Who is A, B, …, and what the numbers are."""
+    who = "; ".join(f"{letter} is {label}" for letter, label in zip(LETTERS, labels, strict=False))
+    if not gaps:
+        return f"{who}. They share no metric that is shown here."
+    tested = sum(gap.p is not None for gap in gaps)
+    told = sum(gap.finding not in ("not told apart", "not tested") for gap in gaps)
+    return (
+        f"{who}. {told} of {tested} tests tell two systems apart at {LEVEL:g} after Holm's correction over all "
+        f"{tested} that are shown. Differences are first − second, over the prompts that both have a value for, with "
+        "95% percentile bootstrap intervals over prompts; p is of Wilcoxon's signed-rank test, two-sided. An interval "
+        "is of the mean and is not corrected, so the two can differ in what they say. A prompt is won by the more "
+        "diverse or better one; where a metric has no better end, by the higher one. The figure has differences in "
+        "standard deviations of the prompts' differences, turned towards the better end; open shapes are of metrics "
+        "that have none."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """A prompt on which systems differ.
+
+    Attributes:
+        prompt_id: Its id.
+        category: Its category.
+        prompt: Its text.
+        values: Of each system compared; None where it has none.
+        spread: The greatest less the smallest.
+    """
+
+    prompt_id: str
+    category: str
+    prompt: str
+    values: tuple[float | None, ...]
+    spread: float
+
+
+def differing(
+    scores: BoardScores, places: Sequence[int], column: Column, most: int = SHOWN_PROMPTS
+) -> tuple[Differing, ...]:
+    """The prompts on which the systems differ most by a metric; among equals, in the suite's order.
+
+    Prompts on which fewer than two have a value are never among them.
+
+    Args:
+        scores: Of the board.
+        places: Of the systems on the board.
+        column: The metric.
+        most: How many prompts at most.
+
+    Raises:
+        InputError: The files of a result are not there any more.
+    """
+    values = scores.matrix(column)[:, list(places)]
+    rows = np.flatnonzero(np.isfinite(values).sum(axis=1) > 1)
+    spread = np.nanmax(values[rows], axis=1) - np.nanmin(values[rows], axis=1)
+    order = np.argsort(-spread, kind="stable")[:most].tolist()
+    chosen = [scores.prompts[rows[i]] for i in order]
+    texts = _texts([scores.board.entries[place] for place in places], chosen)
+    return tuple(
+        Differing(
+            name,
+            *texts.get(name, ("", "")),
+            tuple(float(value) if np.isfinite(value) else None for value in values[rows[i]]),
+            float(spread[i]),
+        )
+        for name, i in zip(chosen, order, strict=True)
+    )
+
+
+def _texts(entries: Sequence[Entry], prompts: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """The category and the text of prompts by their ids."""
+    found: dict[str, tuple[str, str]] = {}
+    for entry in entries:
+        if any(name not in found for name in prompts):
+            found |= {each.prompt_id: (each.category, each.text) for each in prompts_of(entry)}
+    return found
+
+
+def differing_sheet(rows: Sequence[Differing], systems: int) -> Sheet:
+    """Prompts as a table, a row a prompt.
+
+    Args:
+        rows: To show.
+        systems: How many are compared.
+    """
+    headers = ("prompt", "difference", *LETTERS[:systems], "text", "category")
+    places = places_for(float(np.median([row.spread for row in rows])) / 10) if rows else 0
+    values = [(row.prompt_id, row.spread, *row.values, _excerpt(row.prompt), row.category) for row in rows]
+    shown = [
+        (
+            row.prompt_id,
+            number_text(row.spread, places),
+            *(number_text(value, places) for value in row.values),
+            _excerpt(row.prompt),
+            row.category,
+        )
+        for row in rows
+    ]
+    return Sheet(headers, tuple(values), tuple(shown), ("str", *["number"] * (systems + 1), "str", "str"))
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _EXCERPT else f"{line[: _EXCERPT - 1]}…"
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """What several systems answered to one prompt.
+
+    Attributes:
+        prompt: Its text; empty where no system has the prompt.
+        headers: Of the rows: the number of the answer, and for each system its answer and, where the system's
+            answers were parted, its class.
+        rows: A row an answer, all text; systems with fewer answers have empty cells.
+    """
+
+    prompt: str
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def side_by_side(entries: Sequence[Entry], prompt_id: str) -> SideBySide:
+    """The answers of systems to a prompt beside each other.
+
+    Args:
+        entries: Of the systems, A first.
+        prompt_id: The prompt.
+
+    Raises:
+        InputError: The files of a result are not there any more.
+    """
+    found = [prompt_row(entry, prompt_id) for entry in entries]
+    prompt = next((row["prompt"] for row in found if row is not None), "")
+    headers, columns = ["#"], []
+    for letter, row in zip(LETTERS, found, strict=False):
+        answers = [] if row is None else list(row["responses"])
+        headers.append(letter)
+        columns.append(answers)
+        labels = _class_labels(row)
+        if labels:
+            headers.append(f"{letter}'s class")
+            columns.append(["" if label is None else str(label + 1) for label in labels])
+    longest = max(map(len, columns), default=0)
+    rows = [(str(i + 1), *(column[i] if i < len(column) else "" for column in columns)) for i in range(longest)]
+    return SideBySide(prompt, tuple(headers), tuple(rows))
+
+
+def _class_labels(row: dict[str, Any] | None) -> list[int | None]:
+    classes = None if row is None else row.get(CLASSES)
+    return list(classes["labels"] or ()) if classes else []
+
+
+def explore_link(board: Board, place: int, prompt_id: str) -> str:
+    """The address of a prompt's answers on the page Explore, relative to this site's pages."""
+    query = {"table": board.name, "system": system_ids(board)[place], "prompt": prompt_id}
+    return f"explore?{urlencode(query)}"

@@ -1,0 +1,109 @@
+"""What Explore offers to choose from: a system's prompts, found by category and words, and a board's systems."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmark.results import PER_PROMPT_FILE
+from datasets_build.errors import InputError
+from leaderboard.board import Board, Entry
+from leaderboard.plots import shortened
+from leaderboard.systems import system_ids, system_labels
+
+ANY = "any"
+LABEL = 70  # letters of a prompt in a list
+BLOCK = 500  # prompts in a list
+FEWEST_DIGITS = 6  # of an id, in an address
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A prompt that a system answered."""
+
+    prompt_id: str
+    category: str
+    text: str
+
+
+def prompts_of(entry: Entry) -> tuple[Asked, ...]:
+    """The prompts that a system answered, in the suite's order.
+
+    Raises:
+        InputError: The file is not there any more, or is another one.
+    """
+    return _prompts(entry.folder / PER_PROMPT_FILE, entry.result.per_prompt_sha256)
+
+
+@lru_cache(maxsize=8)
+def _prompts(path: Path, sha256: str) -> tuple[Asked, ...]:
+    """`sha256` is what tells another file at the same place from this one."""
+    try:
+        rows = pq.read_table(path, columns=["prompt_id", "category", "prompt"]).to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path.parent.name}: its prompts cannot be read", "the result is gone: reload") from error
+    return tuple(Asked(*(str(row[name] or "") for name in ("prompt_id", "category", "prompt"))) for row in rows)
+
+
+def categories_of(prompts: Sequence[Asked]) -> list[str]:
+    """The categories, in the order of first use."""
+    return list(dict.fromkeys(each.category for each in prompts))
+
+
+def matching(prompts: Sequence[Asked], category: str = ANY, words: str = "") -> list[Asked]:
+    """The prompts of a category whose id, category or text hold all words; letters' case does not count."""
+    wanted = words.casefold().split()
+    return [
+        each
+        for each in prompts
+        if category in (ANY, each.category)
+        and (not wanted or _holds(f"{each.prompt_id} {each.category} {each.text}".casefold(), wanted))
+    ]
+
+
+def _holds(text: str, words: Sequence[str]) -> bool:
+    return all(word in text for word in words)
+
+
+def block_of(prompts: Sequence[Asked], prompt_id: str | None, size: int = BLOCK) -> tuple[int, list[Asked]]:
+    """The block of prompts that a list shows, the one with the prompt in it: its first place, and the prompts."""
+    place = place_of(prompts, prompt_id) or 0
+    start = place // size * size
+    return start, list(prompts[start : start + size])
+
+
+def place_of(prompts: Sequence[Asked], prompt_id: str | None) -> int | None:
+    """Where a prompt stands; None where it does not."""
+    return next((place for place, each in enumerate(prompts) if each.prompt_id == prompt_id), None)
+
+
+def stepped(prompts: Sequence[Asked], prompt_id: str | None, by: int) -> str | None:
+    """The prompt so many places on, round the end; the first where the prompt is not among them."""
+    place = place_of(prompts, prompt_id)
+    if not prompts:
+        return None
+    return prompts[0 if place is None else (place + by) % len(prompts)].prompt_id
+
+
+def prompt_choices(prompts: Sequence[Asked]) -> list[tuple[str, str]]:
+    """What a list shows of each prompt, and its id."""
+    return [(f"{shortened(p.prompt_id, 40)} · {shortened(p.text, LABEL)}", p.prompt_id) for p in prompts]
+
+
+def system_choices(board: Board) -> list[tuple[str, str]]:
+    """What a list shows of each system, and what it is called in addresses."""
+    return [(shortened(label, 80), own) for label, own in zip(system_labels(board), system_ids(board), strict=True)]
+
+
+def find_entry(board: Board, start: str | None) -> Entry | None:
+    """The system whose submission or result id starts so; names can be anybody's and are no address."""
+    if start is None or len(start) < FEWEST_DIGITS:
+        return None
+    for ids in ([e.result.submission_id for e in board.entries], [e.result.result_id for e in board.entries]):
+        for place, own in enumerate(ids):
+            if own.startswith(start):
+                return board.entries[place]
+    return None

@@ -1,0 +1,192 @@
+"""Figures of one prompt's responses, and of the stages of a model's training. Pure: numbers to plotly figures.
+
+As in plots.py, strangers' texts are cut and escaped, and stand only where plotly fills in what it is given.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from datasets_build.errors import need
+from leaderboard.plots import BAND, BLUE, FONT, LINES, VERMILION, WITHIN, inert
+
+# Okabe and Ito's colours, thin enough to read dark letters on a light page and light ones on a dark page.
+TINTS = (
+    "rgba(0, 114, 178, 0.20)",
+    "rgba(230, 159, 0, 0.22)",
+    "rgba(0, 158, 115, 0.20)",
+    "rgba(204, 121, 167, 0.24)",
+    "rgba(86, 180, 233, 0.22)",
+    "rgba(213, 94, 0, 0.20)",
+    "rgba(240, 228, 66, 0.24)",
+    "rgba(146, 156, 165, 0.22)",
+)
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross")
+
+
+def slot_curve_figure(rate: Sequence[float], error: Sequence[float], alone: Sequence[float]) -> Any:
+    """One prompt's a_k curve with 1.96 standard errors, and what each response costs alone, as points at place 1.
+
+    Args:
+        rate: a_k for k = 1 … n, bits/byte.
+        error: Their standard errors; NaN where unknown: then there is no band at that place.
+        alone: Of each response, bits/byte, with only the prompt before it.
+
+    Returns:
+        A `plotly.graph_objects.Figure` of four traces: the band's upper and lower end, the curve, the points.
+
+    Raises:
+        MissingExtra: plotly is not installed.
+    """
+    graph = need("plotly.graph_objects", "board")
+    places = list(range(1, len(rate) + 1))
+    line = graph.Scatter(
+        x=places,
+        y=list(rate),
+        customdata=[None if math.isnan(x) else x for x in error],
+        mode="lines+markers",
+        line={"color": BLUE, "width": 2},
+        name="a<sub>k</sub>",
+        hovertemplate="place %{x}: %{y:.3f} bits/byte, standard error %{customdata:.2g}<extra></extra>",
+    )
+    points = graph.Scatter(
+        x=[1] * len(alone),
+        y=list(alone),
+        customdata=list(range(1, len(alone) + 1)),
+        mode="markers",
+        marker={"color": VERMILION, "symbol": "line-ew-open", "size": 14, "line": {"width": 2}},
+        name="each response alone",
+        hovertemplate="%{y:.3f} bits/byte alone<extra></extra>",
+    )
+    band = _band(places, rate, error, BAND, "± 1.96 standard errors (choice of orders)")
+    figure = _figure([*band, line, points], 360)
+    figure.update_xaxes(title_text="place k", dtick=max(1, len(places) // 10))
+    figure.update_yaxes(title_text="bits/byte", rangemode="tozero")
+    return figure
+
+
+def stage_curves_figure(means: Mapping[str, Sequence[float]], errors: Mapping[str, Sequence[float]]) -> Any:
+    """Mean a_k curves with 1.96 standard errors over prompts; a line, a dash and a symbol a stage.
+
+    Args:
+        means: By the stage's name, for k = 1 … n, bits/byte.
+        errors: Likewise, standard errors of those means.
+
+    Returns:
+        A `plotly.graph_objects.Figure` of three traces a stage: the band's two ends, the curve.
+
+    Raises:
+        MissingExtra: plotly is not installed.
+    """
+    graph = need("plotly.graph_objects", "board")
+    traces: list[Any] = []
+    longest = max((len(mean) for mean in means.values()), default=1)
+    for place, (name, mean) in enumerate(means.items()):
+        places = list(range(1, len(mean) + 1))
+        traces += _band(places, mean, errors[name], _tint(LINES[place % len(LINES)]), None)
+        traces.append(
+            graph.Scatter(
+                x=places,
+                y=list(mean),
+                customdata=[None if math.isnan(x) else x for x in errors[name]],
+                mode="lines+markers",
+                line={"color": LINES[place % len(LINES)], "width": 2, "dash": DASHES[place % len(DASHES)]},
+                marker={"symbol": SYMBOLS[place % len(SYMBOLS)], "size": 7},
+                name=inert(name, 40),
+                hovertemplate="place %{x}: %{y:.3f} bits/byte, standard error %{customdata:.2g}<extra></extra>",
+            )
+        )
+    figure = _figure(traces, 420)
+    figure.update_xaxes(title_text="place k", dtick=max(1, longest // 10))
+    figure.update_yaxes(title_text="bits/byte", rangemode="tozero")
+    return figure
+
+
+def distributions_figure(values: Mapping[str, Sequence[float]], prompts: Sequence[str], title: str, unit: str) -> Any:
+    """Every prompt's value as a point, a box a stage.
+
+    Args:
+        values: By the stage's name, one a prompt; NaN where missing.
+        prompts: Their ids, in the same order; shown under the pointer.
+        title: Of the metric; of our own making.
+        unit: Likewise.
+
+    Returns:
+        A `plotly.graph_objects.Figure` of one trace a stage.
+
+    Raises:
+        MissingExtra: plotly is not installed.
+    """
+    graph = need("plotly.graph_objects", "board")
+    traces = []
+    for place, (name, own) in enumerate(values.items()):
+        there = [(x, prompt) for x, prompt in zip(own, prompts, strict=True) if not math.isnan(x)]
+        traces.append(
+            graph.Box(
+                y=[x for x, _ in there],
+                customdata=[inert(prompt, 40) for _, prompt in there],
+                name=inert(name, 40),
+                boxpoints="all",
+                jitter=0.6,
+                pointpos=0,
+                boxmean=True,
+                fillcolor="rgba(0, 0, 0, 0)",
+                line={"color": LINES[place % len(LINES)], "width": 2},
+                marker={
+                    "color": LINES[place % len(LINES)],
+                    "symbol": SYMBOLS[place % len(SYMBOLS)],
+                    "size": 4,
+                    "opacity": 0.45,
+                },
+                hovertemplate="%{customdata}: %{y:.4g}<extra></extra>",
+                hoveron="points",
+                showlegend=False,
+            )
+        )
+    figure = _figure(traces, 420)
+    figure.update_yaxes(title_text=inert(f"{title}, {unit}" if unit else title, 60))
+    return figure
+
+
+def _band(
+    places: Sequence[int], mean: Sequence[float], error: Sequence[float], fill: str, name: str | None
+) -> list[Any]:
+    """The two ends of a band; where the error is not known, the band has a gap."""
+    graph = need("plotly.graph_objects", "board")
+    ends = [
+        [None if math.isnan(e) else m + side * WITHIN * e for m, e in zip(mean, error, strict=True)] for side in (1, -1)
+    ]
+    made = [
+        graph.Scatter(x=list(places), y=y, mode="lines", line={"width": 0}, showlegend=False, hoverinfo="skip")
+        for y in ends
+    ]
+    made[1].update(fill="tonexty", fillcolor=fill, showlegend=name is not None, name=name)
+    return made
+
+
+def _tint(colour: str) -> str:
+    """A colour of a line, thin enough for a band.
+
+    >>> _tint("#0072B2")
+    'rgba(0, 114, 178, 0.15)'
+    """
+    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, 0.15)"
+
+
+def _figure(traces: Sequence[Any], height: int) -> Any:
+    """Without a title: whoever shows it has a caption, which wraps where the screen is narrow."""
+    graph = need("plotly.graph_objects", "board")
+    figure = graph.Figure(list(traces))
+    figure.update_layout(
+        template="plotly_white",
+        font=FONT,
+        height=height,
+        margin={"t": 40, "l": 60, "r": 20},
+        legend={"orientation": "h", "y": -0.3, "traceorder": "normal"},
+        hoverlabel={"align": "left"},
+        paper_bgcolor="rgba(0, 0, 0, 0)",
+        plot_bgcolor="rgba(0, 0, 0, 0)",
+    )
+    return figure

@@ -1,0 +1,358 @@
+"""One system's responses to one prompt, with all that its result keeps of them. Pure.
+
+Texts are strangers': they go on as they are, cut to what a page can bear, and whoever shows them must not let them be
+more than text. Files can be strangers', too: a value of another shape than it should have is one that is not there.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmark.parted import COLUMN as CLASSES
+from benchmark.readings import COLUMN as SURPRISALS
+from benchmark.results import PER_PROMPT_FILE
+from datasets_build.errors import InputError
+from leaderboard.board import Board, Column, Entry
+from leaderboard.prompts import Asked
+from leaderboard.sheets import Sheet, number_text
+from submissions.texts import is_answer, is_blank, is_placeholder, is_refusal
+
+MOST_LETTERS = 20_000  # of one response on a page
+ANSWERS: Mapping[str, str] = {
+    "#": "number",
+    "response": "str",
+    "class": "str",
+    "note": "str",
+    "bits/byte alone": "number",
+    "quality of class": "number",
+    "reward of class": "number",
+    "bytes": "number",
+}
+_ALWAYS = frozenset({"#", "response", "bytes"})
+# Letters that show nothing and belong to no word: they hide or turn what stands around them.
+_HIDING = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2060\u202a-\u202e\u2066-\u2069\ufeff]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A response.
+
+    Attributes:
+        number: 1, 2, … in the order in which they were drawn.
+        text: As it was handed in.
+        notes: What is to be said of it: blank, refused, cut off, …
+        group: Its class of those that say the same, 0, 1, …; None where it is in none that counts.
+        quality: Of the first response of its class, 1 to 10; None where nothing judged it.
+        reward: Likewise, as the reward model gave it.
+        bits: Its surprisal with only the prompt before it, in bits; None where it was not read.
+        size: Its length, UTF-8 bytes.
+    """
+
+    number: int
+    text: str
+    notes: tuple[str, ...]
+    group: int | None
+    quality: float | None
+    reward: float | None
+    bits: float | None
+    size: int
+
+    @property
+    def rate(self) -> float | None:
+        """Surprisal alone, bits/byte."""
+        return None if self.bits is None or self.size == 0 else self.bits / self.size
+
+
+@dataclass(frozen=True, slots=True)
+class SlotCurve:
+    """The a_k curve of one prompt.
+
+    Attributes:
+        rate: a_k for k = 1 … n, bits/byte: what the response in place k costs, the k − 1 before it known.
+        error: The standard errors that the choice of orders leaves; NaN where they are not known.
+        estimator: Of the errors, as in benchmark/orders.py.
+    """
+
+    rate: tuple[float, ...]
+    error: tuple[float, ...]
+    estimator: str
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A metric's value for one prompt.
+
+    Attributes:
+        column: Which.
+        value: None where it is missing.
+        reason: Why.
+        system_mean: Over all prompts of the system.
+        board_mean: The mean of the systems' means.
+        systems: How many of those there are.
+    """
+
+    column: Column
+    value: float | None
+    reason: str
+    system_mean: float | None
+    board_mean: float | None
+    systems: int
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that a result keeps of one prompt.
+
+    Attributes:
+        asked: The prompt.
+        answers: In the order in which they were drawn.
+        sizes: Responses in each class.
+        parted: Whether there are classes.
+        curve: None where it was not estimated.
+        scores: By the board's columns.
+    """
+
+    asked: Asked
+    answers: tuple[Answer, ...]
+    sizes: tuple[int, ...]
+    parted: bool
+    curve: SlotCurve | None
+    scores: tuple[Score, ...]
+
+
+def make_view(board: Board, entry: Entry, row: Mapping[str, Any]) -> View:
+    """What there is to see of a row of a result's per-prompt table.
+
+    Args:
+        board: With the system and those that it is held against.
+        entry: The system.
+        row: Of `scores.prompt_row`.
+
+    Raises:
+        InputError: The row has no prompt and responses.
+    """
+    asked = Asked(*(_text(row.get(name)) for name in ("prompt_id", "category", "prompt")))
+    texts = row.get("responses")
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise InputError(
+            f"{entry.folder.name}: {PER_PROMPT_FILE}, {asked.prompt_id!r}: responses is no list of texts",
+            "score the submission again",
+        )
+    labels = _labels(row, len(texts))
+    groups = max((label for label in labels if label is not None), default=-1) + 1
+    sizes = tuple(labels.count(group) for group in range(groups))
+    return View(
+        asked=asked,
+        answers=_answers(row, texts, labels, groups),
+        sizes=sizes,
+        parted=any(label is not None for label in labels),
+        curve=_curve(row),
+        scores=_scores(board, entry, row),
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _part(row: Mapping[str, Any], column: str, field: str) -> list[Any] | None:
+    part = row.get(column)
+    found = part.get(field) if isinstance(part, dict) else None
+    return found if isinstance(found, list) else None
+
+
+def _number(value: object) -> float | None:
+    there = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if there and isinstance(value, (int, float)) else None
+
+
+def _numbers(values: list[Any] | None, length: int) -> list[float | None]:
+    """So many numbers; None for each where they are not that many."""
+    return [None] * length if values is None or len(values) != length else [_number(value) for value in values]
+
+
+def _labels(row: Mapping[str, Any], k: int) -> list[int | None]:
+    found = _part(row, CLASSES, "labels")
+    if found is None or len(found) != k:
+        return [None] * k
+    return [label if isinstance(label, int) and 0 <= label < k else None for label in found]
+
+
+def _answers(
+    row: Mapping[str, Any], texts: Sequence[str], labels: Sequence[int | None], groups: int
+) -> tuple[Answer, ...]:
+    reasons = row.get("finish_reasons")
+    ended = reasons if isinstance(reasons, list) and len(reasons) == len(texts) else [None] * len(texts)
+    # A class's quality and reward are those of its first response: no other was judged.
+    qualities = _numbers(_part(row, CLASSES, "qualities"), groups)
+    rewards = _numbers(_part(row, CLASSES, "rewards"), groups)
+    places = [place for place, text in enumerate(texts) if is_answer(text)]  # what the language model read
+    bits = dict(zip(places, _numbers(_part(row, SURPRISALS, "unconditional_bits"), len(places)), strict=True))
+    first: dict[str, int] = {}
+    made = []
+    for place, (text, group) in enumerate(zip(texts, labels, strict=True)):
+        made.append(
+            Answer(
+                number=place + 1,
+                text=text,
+                notes=tuple(notes_of(text, ended[place], first.setdefault(text, place + 1), place + 1)),
+                group=group,
+                quality=None if group is None else qualities[group],
+                reward=None if group is None else rewards[group],
+                bits=bits.get(place),
+                size=len(text.encode("utf-8", errors="replace")),
+            )
+        )
+    return tuple(made)
+
+
+def notes_of(text: str, reason: str | None, first: int, number: int) -> list[str]:
+    """What is to be said of a response beside its words.
+
+    Args:
+        text: The response.
+        reason: Why sampling ended, as far as it is known.
+        first: The number of the first response of the same words.
+        number: Its own.
+    """
+    found = []
+    if is_blank(text):
+        found.append("blank, not scored")
+    elif is_placeholder(text):
+        found.append("no answer, not scored")
+    elif is_refusal(text):
+        found.append("refused, never counted as different")
+    if reason == "length":
+        found.append("cut off")
+    if first < number:
+        found.append(f"repeats {first}")
+    if hidden := len(_HIDING.findall(text)):
+        found.append(f"{hidden} letters that do not show")
+    if len(text) > MOST_LETTERS:
+        found.append(f"the first {MOST_LETTERS:,} of {len(text):,} letters")
+    return found
+
+
+def _curve(row: Mapping[str, Any]) -> SlotCurve | None:
+    given = _part(row, SURPRISALS, "curve_rate")
+    rate = [] if given is None else [x for x in map(_number, given) if x is not None]
+    if given is None or not rate or len(rate) < len(given):
+        return None
+    errors = _numbers(_part(row, SURPRISALS, "curve_rate_se"), len(rate))
+    return SlotCurve(
+        tuple(rate),
+        tuple(math.nan if x is None else x for x in errors),
+        _text(row[SURPRISALS].get("estimator")) or "unknown",
+    )
+
+
+def _scores(board: Board, entry: Entry, row: Mapping[str, Any]) -> tuple[Score, ...]:
+    missing = row.get("missing")
+    why = {
+        _text(item.get("metric")): _text(item.get("reason"))
+        for item in (missing if isinstance(missing, list) else ())
+        if isinstance(item, dict)
+    }
+    made = []
+    for column in board.columns:
+        own = entry.cells.get(column.signature)
+        if own is None:  # of another signature, so the file's column of that name is not this one
+            continue
+        value = _number(row.get(column.metric))
+        cells = [other.cells.get(column.signature) for other in board.entries]
+        means = [cell.value for cell in cells if cell is not None and cell.value is not None]
+        reason = "" if value is not None else why.get(column.metric) or "not computed"
+        made.append(Score(column, value, reason, own.value, sum(means) / len(means) if means else None, len(means)))
+    return tuple(made)
+
+
+def shared_classes(view: View) -> dict[int, int]:
+    """The classes of more than one response, numbered from 0: those that a colour shows."""
+    return {group: place for place, group in enumerate(g for g, size in enumerate(view.sizes) if size > 1)}
+
+
+def class_words(answer: Answer, view: View) -> str:
+    """The class in words, such as `2 of 3, with 4 responses`."""
+    if answer.group is None:
+        return "in none" if view.parted else ""
+    count = view.sizes[answer.group]
+    return f"{answer.group + 1} of {len(view.sizes)}: {f'{count} alike' if count > 1 else 'alone'}"
+
+
+def answers_table(view: View) -> Sheet:
+    """The responses, a row each: number, text, class, what is to be said of it, surprisal alone, quality, size.
+
+    Of notes, surprisals, rewards and qualities those that no response has are left out.
+    """
+    rows = [
+        (
+            answer.number,
+            answer.text[:MOST_LETTERS],
+            class_words(answer, view),
+            "; ".join(answer.notes),
+            answer.rate,
+            answer.quality,
+            answer.reward,
+            answer.size,
+        )
+        for answer in view.answers
+    ]
+    kept = [
+        place
+        for place, name in enumerate(ANSWERS)
+        if name in _ALWAYS or any(row[place] not in {"", None} for row in rows)
+    ]
+    kinds = {name: kind for place, (name, kind) in enumerate(ANSWERS.items()) if place in kept}
+    return sheet(kinds, [[row[place] for place in kept] for row in rows])
+
+
+def scores_table(view: View) -> Sheet:
+    """The scores, a row a metric: this prompt, the system's mean, the mean of all systems, why it is missing."""
+    rows = [(s.column.label, s.value, s.system_mean, s.board_mean, s.column.unit, s.reason) for s in view.scores]
+    kinds = {"metric": "str", "this prompt": "number", "system's mean": "number", "board's mean": "number"}
+    return sheet(kinds | {"unit": "str", "why missing": "str"}, rows)
+
+
+def curve_table(view: View) -> Sheet:
+    """The a_k curve, a row a place; none where there is no curve."""
+    curve = view.curve or SlotCurve((), (), "")
+    rows = [
+        (place, rate, None if math.isnan(error) else error)
+        for place, (rate, error) in enumerate(zip(curve.rate, curve.error, strict=True), 1)
+    ]
+    return sheet({"place k": "number", "a_k (bits/byte)": "number", "standard error": "number"}, rows)
+
+
+def sheet(kinds: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Sheet:
+    """Rows as a table: numbers with three places after the point, wholes without.
+
+    Args:
+        kinds: Of each column by its name, *str* or *number*.
+        rows: Their values; None where there is none.
+    """
+    shown = [tuple(_shown(value) for value in row) for row in rows]
+    return Sheet(tuple(kinds), tuple(map(tuple, rows)), tuple(shown), tuple(kinds.values()))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return number_text(value, 3 if abs(value) < 100 else 1)
+    return "" if value is None else str(value)
+
+
+def remarks(view: View, profile: str) -> list[str]:
+    """What is not there, and why; in our own words."""
+    said = []
+    if not view.parted:
+        said.append("No classes: this profile does not part responses, or none of these is an answer.")
+    elif all(answer.quality is None for answer in view.answers):
+        said.append(f"No quality: the profile {profile} has no reward model.")
+    if view.curve is None:
+        why = {score.reason for score in view.scores if score.column.metric in {"a_n", "d_can"} and score.reason}
+        unread = f"the profile {profile} has no language model that reads the whole curve"
+        said.append(f"No curve: {', '.join(sorted(why)) or unread}.")
+    return said

@@ -1,0 +1,302 @@
+"""Diversity against quality: where systems stand on two metrics, and which of them no other one beats on both. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.printing import ARROWS
+from benchmark.ranking import TIE
+from benchmark.statistics import Floats, resample_weights
+from leaderboard.board import Board, Column, cell_texts
+from leaderboard.scores import BoardScores
+from leaderboard.sheets import Sheet
+from leaderboard.systems import system_labels
+from leaderboard.tables import QUALITY
+
+# The first that a board has is an axis to begin with. utility_k mixes quality with diversity, so it is not the first.
+DIVERSITY_AXES = ("distinct_k", "embedding_diversity", "distinct_k_reported", "distinct_n")
+QUALITY_AXES = ("mean_head_quality", "utility_k", "coherence", "first_quality", "utility_k_reported")
+RESAMPLES = 1000
+_AT_ONCE = 2_000_000  # cells of systems by resamples
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A system on both axes.
+
+    Attributes:
+        place: On the board.
+        label: No other system of the board has it.
+        type: Of the system.
+        x: Mean over prompts.
+        x_range: Its 95% interval; None where there is none.
+        y: Likewise.
+        y_range: Likewise.
+        on_front: Whether no system of the front's field is at least as good on both axes and better on one. None for
+            what is not in the field, and where an axis has no better end.
+        share: Of the resamples of prompts, those in which it is on the front; None likewise.
+    """
+
+    place: int
+    label: str
+    type: str
+    x: float
+    x_range: tuple[float, float] | None
+    y: float
+    y_range: tuple[float, float] | None
+    on_front: bool | None
+    share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tradeoff:
+    """Systems on two axes.
+
+    Attributes:
+        x: The one axis.
+        y: The other.
+        points: Of the systems that have a value on both, in the board's order.
+        absent: Labels of the systems that have not.
+        front: Whether there is a front: both axes have a better end.
+        baselines: Whether known-bad baselines are in the front's field.
+        resamples: That the shares are of.
+    """
+
+    x: Column
+    y: Column
+    points: tuple[Point, ...]
+    absent: tuple[str, ...]
+    front: bool
+    baselines: bool
+    resamples: int
+
+
+def end_of(column: Column) -> int:
+    """The better end: +1 where more is better, −1 where less is, 0 where nothing says so; of quality, more is."""
+    return column.direction or (1 if column.metric in QUALITY else 0)
+
+
+def default_axes(board: Board) -> tuple[Column, Column] | None:
+    """A metric of diversity and one of quality; any others where the board has none; None where it has no metric."""
+    if not board.columns:
+        return None
+    x = _first(board, DIVERSITY_AXES) or board.columns[0]
+    others = [column for column in board.columns if column is not x]
+    return x, _first(board, QUALITY_AXES) or (others[0] if others else x)
+
+
+def has_quality(board: Board) -> bool:
+    """Whether the board has any metric of quality."""
+    return _first(board, QUALITY_AXES) is not None
+
+
+def _first(board: Board, metrics: Sequence[str]) -> Column | None:
+    found = [column for column in board.columns if column.metric in metrics]
+    return min(found, key=lambda column: metrics.index(column.metric), default=None)
+
+
+def tradeoff(
+    scores: BoardScores,
+    x: Column,
+    y: Column,
+    *,
+    baselines: bool = False,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Tradeoff:
+    """Where the systems of a board stand on two metrics, and the Pareto front with how sure it is.
+
+    A resample draws prompts, the same ones for all systems and both axes; each system's means are over the prompts
+    drawn that it has values for.
+
+    Args:
+        scores: Of the board.
+        x: One axis.
+        y: The other.
+        baselines: Whether known-bad baselines can be on the front, and keep others from it. Noise is diverse.
+        resamples: How many.
+        seed: Of the resamples.
+
+    Raises:
+        InputError: The files of a result are not there any more.
+    """
+    board = scores.board
+    types = [entry.result.manifest.system.type for entry in board.entries]
+    labels = system_labels(board)
+    of_x, of_y = scores.matrix(x), scores.matrix(y)
+    there = _any(of_x) & _any(of_y)
+    ends = end_of(x), end_of(y)
+    front = 0 not in ends and bool(there.any())
+    field = there & np.array([baselines or kind != "baseline" for kind in types], np.bool_)
+    on_front, shares = np.zeros(len(types), bool), np.full(len(types), np.nan)
+    if front and field.any():
+        good = ends[0] * of_x[:, field], ends[1] * of_y[:, field]
+        on_front[field] = _fronts(*good, np.ones((1, len(scores.prompts)), np.int64))[0][0]
+        shares[field] = front_shares(*good, resamples=resamples, seed=seed)
+    points = []
+    for place in np.flatnonzero(there).tolist():
+        entry, judged = board.entries[place], front and bool(field[place])
+        one, other = entry.cells[x.signature], entry.cells[y.signature]
+        points.append(
+            Point(
+                place=place,
+                label=labels[place],
+                type=types[place],
+                x=float(np.nanmean(of_x[:, place])),
+                x_range=_range(one.low, one.high),
+                y=float(np.nanmean(of_y[:, place])),
+                y_range=_range(other.low, other.high),
+                on_front=bool(on_front[place]) if judged else None,
+                share=float(shares[place]) if judged and np.isfinite(shares[place]) else None,
+            )
+        )
+    absent = tuple(label for label, here in zip(labels, there.tolist(), strict=True) if not here)
+    return Tradeoff(x, y, tuple(points), absent, front, baselines, resamples)
+
+
+def _any(values: Floats) -> NDArray[np.bool_]:
+    """Which columns have any value."""
+    return np.asarray(np.isfinite(values).any(axis=0), np.bool_)
+
+
+def _range(low: float | None, high: float | None) -> tuple[float, float] | None:
+    return None if low is None or high is None else (low, high)
+
+
+def front_shares(x: Floats, y: Floats, *, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
+    """In which share of bootstrap resamples over prompts each system is on the Pareto front.
+
+    Args:
+        x: [prompts, systems], more is better; NaN where missing.
+        y: Likewise, of the same prompts and systems.
+        resamples: How many.
+        seed: Of the resamples.
+
+    Returns:
+        [systems], over the resamples in which the system has a value on both; NaN where there are none.
+    """
+    prompts, systems = x.shape
+    weights = resample_weights(prompts, resamples=resamples, seed=seed)
+    step = max(1, _AT_ONCE // max(1, systems))
+    on, there = np.zeros(systems), np.zeros(systems)
+    for start in range(0, resamples, step):
+        fronts, valid = _fronts(x, y, weights[start : start + step])
+        on += fronts.sum(axis=0)
+        there += valid.sum(axis=0)
+    shares: Floats = np.divide(on, there, out=np.full(systems, np.nan), where=there > 0)
+    return shares
+
+
+def _fronts(x: Floats, y: Floats, weights: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """[resamples, systems] each: who is on the front of the weighted means, and who has both means."""
+    of_x, of_y = _means(x, weights), _means(y, weights)
+    valid = np.isfinite(of_x) & np.isfinite(of_y)
+    return pareto(of_x, of_y), valid
+
+
+def _means(values: Floats, weights: NDArray[np.int64]) -> Floats:
+    """[resamples, systems], NaN where a resample drew no prompt that the system has a value for."""
+    there = np.isfinite(values)
+    drawn = weights.astype(np.float64)
+    counts = drawn.sum(axis=1, keepdims=True) if there.all() else drawn @ there.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        found: Floats = (drawn @ np.where(there, values, 0.0)) / counts
+    return found
+
+
+def pareto(x: Floats, y: Floats) -> NDArray[np.bool_]:
+    """Which systems no other one dominates: none is at least as good on both axes and better on one.
+
+    Sorting, not comparing pairs: boards have a thousand systems, and this is asked a thousand times.
+
+    Args:
+        x: [..., systems], more is better; NaN is on no front, and dominates nobody.
+        y: Likewise.
+
+    Returns:
+        [..., systems].
+
+    >>> pareto(np.array([1.0, 2.0, 3.0, 2.0]), np.array([3.0, 2.0, 1.0, 1.0])).tolist()
+    [True, True, True, False]
+    """
+    valid = np.isfinite(x) & np.isfinite(y)
+    one, other = (_comparable(np.where(valid, axis, -np.inf)) for axis in (x, y))
+    order = np.lexsort((-other, -one), axis=-1)  # by x, the best first; among equals by y
+    sorted_x, sorted_y = np.take_along_axis(one, order, -1), np.take_along_axis(other, order, -1)
+    highest = np.maximum.accumulate(sorted_y, axis=-1)
+    places = np.broadcast_to(np.arange(one.shape[-1]), one.shape)
+    rises = np.ones(one.shape, bool)
+    rises[..., 1:] = sorted_y[..., 1:] > highest[..., :-1]
+    first = np.maximum.accumulate(np.where(rises, places, 0), axis=-1)  # who first was as high as any so far
+    # Who rises is beaten by none before it; who only equals the highest so far is not either, if x is equal, too.
+    equals = (sorted_y == highest) & (sorted_x == np.take_along_axis(sorted_x, first, -1))
+    made = np.zeros(one.shape, bool)
+    np.put_along_axis(made, order, rises | equals, -1)
+    return np.asarray(made & valid, np.bool_)
+
+
+def _comparable(values: Floats) -> Floats:
+    """Values rounded so that those which differ by rounding alone are equal."""
+    finite = np.abs(values[np.isfinite(values)])
+    scale = float(finite.max()) if finite.size else 0.0
+    if scale == 0.0:
+        return values
+    step = scale * TIE
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.round(values / step), np.float64)
+
+
+def tradeoff_sheet(board: Board, made: Tradeoff) -> Sheet:
+    """The systems as a table: those on the front first, the surest of them before the others.
+
+    Args:
+        board: Whose.
+        made: By `tradeoff`.
+    """
+    texts = {column.signature: cell_texts(board, column) for column in (made.x, made.y)}
+    heads = tuple(f"{column.label} {ARROWS[end_of(column)]}".strip() for column in (made.x, made.y))
+    headers = ("system", "type", *heads, "on the front", "share of resamples")
+    ordered = sorted(made.points, key=lambda point: (not point.on_front, -(point.share or 0.0), point.place))
+    values, shown = [], []
+    for point in ordered:
+        said = {True: "yes", False: "no", None: "left out"}[point.on_front]
+        values.append((point.label, point.type, point.x, point.y, said, point.share))
+        cells = (texts[made.x.signature][point.place], texts[made.y.signature][point.place])
+        shown.append((point.label, point.type, *cells, said, "" if point.share is None else f"{point.share:.1%}"))
+    return Sheet(headers, tuple(values), tuple(shown), ("str", "str", "number", "number", "str", "number"))
+
+
+def about_tradeoff(board: Board, made: Tradeoff) -> str:
+    """What the table and the figure say, and what they do not, in words."""
+    lines = []
+    if not has_quality(board):
+        lines.append(
+            "This table has no metric of quality: its profile has neither a reward model nor a language model. "
+            "Two metrics of diversity are shown."
+        )
+    unclear = [column.label for column in (made.x, made.y) if end_of(column) == 0]
+    if unclear:
+        lines.append(
+            f"Neither end of {' and of '.join(dict.fromkeys(unclear))} is the better one, so there is no front."
+        )
+    elif made.front:
+        on = [point.label for point in made.points if point.on_front]
+        lines.append(
+            f"On the front, where no other system is at least as good on both axes and better on one: {', '.join(on)}."
+            if on
+            else "No system is on the front: all that are here are known-bad baselines."
+        )
+        lines.append(
+            f"The share says how sure that is: of {made.resamples:,} resamples of the prompts, in how many the system "
+            "is on the front."
+        )
+        lines.append(
+            "Known-bad baselines count like all others."
+            if made.baselines
+            else "Known-bad baselines are shown, and left out of the front: noise is diverse, too."
+        )
+    if made.absent:
+        lines.append(f"Without a value on both axes: {len(made.absent)} of {len(board.entries)} systems.")
+    return " ".join(lines)

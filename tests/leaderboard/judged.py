@@ -1,0 +1,20 @@
+"""Results whose answers have qualities: the demonstration, scored at the profile lexical with a fake reward model."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from benchmark.instruments import Instruments
+from benchmark.models.reward import HashReward
+from benchmark.profiles import find_profile
+from benchmark.scorer import score_submission
+from submissions.demo import write_demo_submissions
+from submissions.validate import open_submission
+
+
+def judged_results(folder: Path) -> Path:
+    """Six systems on the demonstration's prompts, with classes by ROUGE-1 and qualities."""
+    instruments = Instruments(replace(find_profile("lexical"), reward=HashReward()))
+    for each in write_demo_submissions(folder / "submissions"):
+        submission, suite, _ = open_submission(each)
+        score_submission(submission, suite, instruments, folder / "results")
+    return folder / "results"
