@@ -48,8 +48,10 @@ def _fault_of(error: BaseException, address: str) -> StoreFault | None:
     elif isinstance(error, RevisionNotFoundError):
         what, mend = "has no such commit", "begin again at the head"
     elif isinstance(error, HfHubHTTPError) and error.response.status_code in {401, 403}:
-        kind = NoWriteAccess
-        what, mend = "may not be changed", "use a token with the right to write: hf auth login"
+        reading = error.response.request.method in {"GET", "HEAD"}
+        kind = StoreFault if reading else NoWriteAccess
+        what, right = ("may not be read", "read") if reading else ("may not be changed", "write")
+        mend = f"use a token with the right to {right}: hf auth login"
     elif isinstance(error, HfHubHTTPError):
         what = "is refused by the Hub"
         mend = "try again in some minutes" if may_pass(error) else "look at the repository's page"

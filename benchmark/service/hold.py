@@ -19,6 +19,7 @@ from submissions.queue_schema import Claim, one_line
 
 TICK = 0.1  # seconds: how soon a wish to end is seen
 LONGEST_PAUSE = 60.0
+DENIALS = 3  # in a row, after which a store that may not be written is taken to mean it
 GRACE = 30.0  # seconds: for how long one who ends goes on trying to give a claim back
 
 LOST = (ClaimLost, DamagedState, UnknownSubmission)  # what says that a claim is no more ours, or its state is broken
@@ -54,16 +55,19 @@ def patiently(call: Callable[[], T], stop: Stop, tell: Tell, grace: float = GRAC
 
     Raises:
         Stopped: The end was asked for, and the store is out of reach.
-        NoWriteAccess: The store may not be written.
+        NoWriteAccess: The store may not be written: it said so `DENIALS` times in a row. (One refusal may be a fault.)
         OwnDiskFault: A disk of this machine is full, or not writable.
     """
-    pause, until = 1.0, float("inf")
+    pause, until, denied = 1.0, float("inf"), 0
     while True:
         try:
             return call()
-        except (NoWriteAccess, OwnDiskFault):  # no waiting helps
+        except OwnDiskFault:  # no waiting helps
             raise
         except (StoreFault, QueueBusy) as error:
+            denied = denied + 1 if isinstance(error, NoWriteAccess) else 0
+            if denied == DENIALS:
+                raise
             if stop.asked:
                 until = min(until, time.monotonic() + grace)
                 if time.monotonic() >= until:
