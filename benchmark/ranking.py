@@ -11,12 +11,12 @@ from benchmark.statistics import (
     Interval,
     percentile_interval,
     resample_weights,
-    weighted_mean,
 )
 
 TIE = 1e-12  # relative: what differs by less differs by rounding alone
 _CLOSE = 1e-12  # the last step of the iteration, in the logarithm of a strength
 _MOST_STEPS = 100_000
+_MOST_AT_ONCE = 128  # systems whose differences from another are resampled together
 
 
 class Unrankable(ValueError):
@@ -69,24 +69,21 @@ def standings(
         For each system, in the order of the columns.
     """
     good = direction * values
-    prompts, systems = good.shape
-    weights = resample_weights(prompts, clusters=clusters, resamples=resamples, seed=seed)
-    means = _means(good, np.ones((1, prompts), np.int64))[0]
+    prompts = len(good)
+    weights = resample_weights(prompts, clusters=clusters, resamples=resamples, seed=seed).astype(np.float64)
+    means = _plain_means(good)
     ranks = _positions(means[None, :])[0]
-    drawn = _positions(_means(good, weights))
-    groups = _tie_groups(good, means, weights, level)
-    tail = (1 - level) / 2
+    drawn = _Drawn(good, np.isfinite(good), weights, _means(good, weights), level)
+    lows, highs = _rank_intervals(_positions(drawn.means), level)
+    groups = _tie_groups(ranks, drawn)
+    several = drawn.there.sum(axis=0) > 1
     made = []
-    for i in range(systems):
-        if groups[i] is None:
+    for i, group in enumerate(groups):
+        if group is None:
             made.append(Standing(float("nan"), None, None, None, None))
             continue
-        low = high = None
-        if np.isfinite(good[:, i]).sum() > 1:
-            there = drawn[np.isfinite(drawn[:, i]), i]
-            low = int(np.quantile(there, tail, method="lower"))
-            high = int(np.quantile(there, 1 - tail, method="higher"))
-        made.append(Standing(float(direction * means[i]), int(ranks[i]), low, high, groups[i]))
+        low, high = (int(lows[i]), int(highs[i])) if several[i] else (None, None)
+        made.append(Standing(float(direction * means[i]), int(ranks[i]), low, high, group))
     return made
 
 
@@ -207,33 +204,121 @@ def _linked(wins: Floats) -> NDArray[np.bool_]:
     return np.asarray(reach.all(axis=(1, 2)))
 
 
-def _means(values: Floats, weights: NDArray[np.int64]) -> Floats:
+def _plain_means(values: Floats) -> Floats:
+    """The mean of each column's values that are there: equal columns have equal means, to the last digit."""
+    there = np.isfinite(values)
+    sums = np.ascontiguousarray(np.where(there, values, 0.0).T).sum(axis=1)  # each column by itself, in one order
+    with np.errstate(invalid="ignore"):
+        means: Floats = sums / there.sum(axis=0)
+    return means
+
+
+def _means(values: Floats, weights: Floats) -> Floats:
     """The weighted mean of each column: [resamples, columns]."""
-    return np.column_stack([weighted_mean(column)(weights) for column in values.T])
+    there = np.isfinite(values)
+    if there.all():
+        counts = weights.sum(axis=1, keepdims=True)
+    else:
+        values, counts = np.where(there, values, 0.0), weights @ there.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        found: Floats = (weights @ values) / counts
+    return found
 
 
 def _positions(means: Floats) -> Floats:
     """Ranks along rows of [resamples, systems], 1 the greatest, what differs by rounding equal; NaN of NaN."""
-    one, other = means[:, :, None], means[:, None, :]
-    better = other - one > TIE * np.maximum(np.abs(one), np.abs(other))
-    return np.where(np.isnan(means), np.nan, 1.0 + better.sum(axis=2))
+    # Better than v is what exceeds it by more than TIE times the greater of the two absolute values.
+    limits = np.where(means >= 0, means / (1 - TIE), means * (1 - TIE))
+    ascending = np.sort(means, axis=1)  # NaN last
+    there = np.isfinite(means).sum(axis=1)
+    made = np.full(means.shape, np.nan)
+    for row, (limit, ordered, count) in enumerate(zip(limits, ascending, there, strict=True)):
+        made[row] = 1.0 + count - np.searchsorted(ordered[:count], limit, side="right")
+    made[np.isnan(means)] = np.nan
+    return made
 
 
-def _tie_groups(good: Floats, means: Floats, weights: NDArray[np.int64], level: float) -> list[int | None]:
-    """The tie group of each system; None where it has no value."""
-    groups: list[int | None] = [None] * len(means)
-    best, group = -1, 0
-    for i in np.argsort(-means, kind="stable").tolist():
-        if np.isnan(means[i]):
-            continue
-        if best < 0 or not _ties(good[:, best] - good[:, i], weights, level):
-            best, group = i, group + 1
-        groups[i] = group
+def _rank_intervals(drawn: Floats, level: float) -> tuple[Floats, Floats]:
+    """The ranks [systems] between which the middle `level` of resampled ranks lie; NaN of a system without any.
+
+    Args:
+        drawn: [resamples, systems], NaN where a resample has no value of a system.
+        level: Such as 0.95. The ends are ranks that were drawn, the outer ones.
+    """
+    tail = (1 - level) / 2
+    ordered = np.sort(drawn, axis=0)  # NaN last
+    last = np.maximum(np.isfinite(drawn).sum(axis=0) - 1, 0)
+    columns = np.arange(drawn.shape[1])
+    lows = ordered[np.floor(last * tail).astype(np.int64), columns]
+    highs = ordered[np.ceil(last * (1 - tail)).astype(np.int64), columns]
+    return lows, highs
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """Values and what the resamples make of them.
+
+    Attributes:
+        values: [prompts, systems], the greater the better.
+        there: [prompts, systems], whether there is a value.
+        weights: [resamples, prompts].
+        means: [resamples, systems].
+        level: Of the intervals.
+    """
+
+    values: Floats
+    there: NDArray[np.bool_]
+    weights: Floats
+    means: Floats
+    level: float
+
+    def ties(self, best: int, others: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether the interval of the mean gap of one system to each of others holds 0, or there is none."""
+        both = self.there[:, [best]] & self.there[:, others]
+        gaps = self._gaps(best, others)
+        tail = (1 - self.level) / 2
+        if np.isfinite(gaps).all():
+            low, high = np.quantile(gaps, [tail, 1 - tail], axis=0)
+            holds = (low <= 0) & (high >= 0)
+        else:
+            intervals = [percentile_interval(column, self.level) for column in gaps.T]
+            holds = np.array([each is None or each.low <= 0 <= each.high for each in intervals])
+        return np.asarray(holds | (both.sum(axis=0) < 2))
+
+    def _gaps(self, best: int, others: NDArray[np.int64]) -> Floats:
+        """The mean differences over prompts that have both: [resamples, others]."""
+        if (self.there[:, [best]] != self.there[:, others]).any():
+            return _means(self.values[:, [best]] - self.values[:, others], self.weights)
+        # On the same prompts it is the difference of the means that are known; equal ones may differ by rounding.
+        one, other = self.means[:, [best]], self.means[:, others]
+        gaps: Floats = one - other
+        gaps[np.abs(gaps) <= TIE * np.maximum(np.abs(one), np.abs(other))] = 0.0
+        return gaps
+
+
+def _tie_groups(ranks: Floats, drawn: _Drawn) -> list[int | None]:
+    """The tie group of each system; None where it has no rank."""
+    groups: list[int | None] = [None] * len(ranks)
+    order = np.argsort(ranks, kind="stable")  # not by the means: rounding must not say who is the best of a group
+    left = order[np.isfinite(ranks[order])]
+    group = 0
+    while len(left):
+        group += 1
+        tied = 1 + _tied(int(left[0]), left[1:], drawn)
+        for i in left[:tied].tolist():
+            groups[i] = group
+        left = left[tied:]
     return groups
 
 
-def _ties(gaps: Floats, weights: NDArray[np.int64], level: float) -> bool:
-    if np.isfinite(gaps).sum() < 2:
-        return True
-    interval = percentile_interval(weighted_mean(gaps)(weights), level)
-    return interval is None or interval.low <= 0 <= interval.high
+def _tied(best: int, others: NDArray[np.int64], drawn: _Drawn) -> int:
+    """How many of others, in their order, tie with the best before the first that does not."""
+    tied, size = 0, 1
+    while tied < len(others):
+        block = others[tied : tied + size]
+        each = drawn.ties(best, block)
+        if not each.all():
+            return tied + int(np.argmin(each))
+        tied += len(block)
+        size = min(2 * size, _MOST_AT_ONCE)  # most groups are small, and some hold all
+    return tied

@@ -5,12 +5,16 @@ from datetime import UTC
 import gradio as gr
 from gradio.components import Navbar
 
+from leaderboard.api import register
+from leaderboard.handing_in import MAX_UPLOAD_BYTES
 from leaderboard.links import count_on
 from leaderboard.look import CSS, HEAD, THEME
 from leaderboard.pages import PAGES, Page
 from leaderboard.site import Site
 
 TITLE = "DivBench"
+_UPLOADS = (600, 3600)  # seconds: how often uploads are looked through, and how old they get
+_WAITING = 64  # events; who comes later is told to come again
 
 
 def build_app(site: Site, pages: tuple[Page, ...] = PAGES) -> gr.Blocks:
@@ -21,9 +25,10 @@ def build_app(site: Site, pages: tuple[Page, ...] = PAGES) -> gr.Blocks:
         pages: The first one is at the root.
     """
     first, *others = pages
-    with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True) as app:
+    with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True, delete_cache=_UPLOADS) as app:
         Navbar(main_page_name=first.title)
         _frame(app, site, first)
+        register(site)
     for page in others:
         with app.route(page.title, page.path) as blocks:
             Navbar(main_page_name=first.title)
@@ -63,6 +68,7 @@ def _trouble(site: Site) -> object:
 
 def launch(app: gr.Blocks, host: str, port: int | None, *, wait: bool = True) -> str:
     """Serve the application and give its address; with `wait` only when it has ended."""
+    app.queue(api_open=False, max_size=_WAITING, default_concurrency_limit=4)
     _, local, _ = app.launch(
         server_name=host,
         server_port=port,
@@ -70,7 +76,7 @@ def launch(app: gr.Blocks, host: str, port: int | None, *, wait: bool = True) ->
         prevent_thread_lock=not wait,
         show_error=False,
         quiet=not wait,
-        max_file_size="64mb",
+        max_file_size=MAX_UPLOAD_BYTES,
         enable_monitoring=False,
         ssr_mode=False,
         footer_links=["api"],

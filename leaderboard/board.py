@@ -17,6 +17,7 @@ from benchmark.results import Unreadable, read_results
 from benchmark.schema import Aggregate, Result
 
 MAIN_METRIC = "embedding_diversity"  # sorts a board at first, where it has it
+RANKED_BY = ("distinct_k", "distinct_k_reported", "embedding_diversity")  # the first that a board has ranks its systems
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,9 @@ class Column:
         paper: Its source.
         origin: *computed* or *reported*.
         signature: Of every number in the column.
+        version: Of the metric.
+        known: Whether this package has the metric in that version. Of one that it has not, it knows no title and no
+            unit, and the label says the version where it has another one.
     """
 
     label: str
@@ -42,6 +46,8 @@ class Column:
     paper: str
     origin: str
     signature: str
+    version: int = 1
+    known: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +108,12 @@ def make_boards(results: Sequence[tuple[Path, Result]], metrics: tuple[Metric, .
     return sorted(boards, key=lambda board: (-len(board.entries), board.name, board.revision))
 
 
+def ranking_column(board: Board) -> Column | None:
+    """What a board is ranked by where nothing else is asked for; None where no metric has a value."""
+    main = next((column for metric in RANKED_BY for column in board.columns if column.metric == metric), None)
+    return main or next(iter(board.columns), None)
+
+
 def _order(entry: Entry) -> tuple[float, str, str]:
     """By the main metric, best first; those without it last."""
     for cell in entry.cells.values():
@@ -111,43 +123,59 @@ def _order(entry: Entry) -> tuple[float, str, str]:
 
 
 def _columns(entries: Sequence[Entry], metrics: tuple[Metric, ...]) -> tuple[Column, ...]:
-    """The columns in the order of `METRICS`; unknown metrics (of another version of this package) come last.
+    """The columns in the order of `METRICS`, other versions behind the one that this package has; unknown metrics last.
 
     A metric's column is left out where it has no value for any entry.
     """
     cells = {signature: cell for entry in entries for signature, cell in sorted(entry.cells.items())}
     with_value = {s for entry in entries for s, cell in entry.cells.items() if cell.value is not None}
-    known = {metric.id: (place, metric) for place, metric in enumerate(metrics)}
-    ordered = sorted(with_value, key=lambda s: (known.get(cells[s].metric, (len(metrics), None))[0], s))
+    places = {metric.id: place for place, metric in enumerate(metrics)}
+    ours = {(metric.id, metric.version): metric for metric in metrics}
+
+    def order(signature: str) -> tuple[int, bool, str]:
+        cell = cells[signature]
+        return places.get(cell.metric, len(metrics)), (cell.metric, cell.version) not in ours, signature
+
+    ordered = sorted(with_value, key=order)
     by_metric: dict[str, list[str]] = {}
     for signature in ordered:
         by_metric.setdefault(cells[signature].metric, []).append(signature)
     made = []
     for signature in ordered:
         cell = cells[signature]
-        _, metric = known.get(cell.metric, (0, None))
+        metric = ours.get((cell.metric, cell.version))
+        other = cell.metric in places and metric is None  # this package has it in another version
+        what = f"version {cell.version}, which" if other else "a metric that"
         made.append(
             Column(
-                label=_label(signature, by_metric[cell.metric]),
+                label=_label(signature, by_metric[cell.metric], f"v:{cell.version}" if other else None),
                 metric=cell.metric,
-                title=metric.title if metric else cell.metric,
+                title=metric.title if metric else f"{what} this package does not have",
                 direction=cell.direction,
                 unit=metric.unit if metric else "",
                 paper=metric.paper if metric else "",
                 origin=cell.origin,
                 signature=signature,
+                version=cell.version,
+                known=metric is not None,
             )
         )
     return tuple(made)
 
 
-def _label(signature: str, alike: Sequence[str]) -> str:
-    """The metric's id, and in brackets the parts of the signature that the others of that metric have not."""
+def _label(signature: str, alike: Sequence[str], version: str | None) -> str:
+    """The metric's id, and in brackets the parts of the signature that the others of that metric have not.
+
+    Args:
+        signature: Of the column.
+        alike: Those of all columns of the metric.
+        version: To name in any case.
+    """
     metric, *parts = signature.split("|")
-    if len(alike) == 1:
-        return metric
-    shared = set.intersection(*(set(other.split("|")) for other in alike))
-    return f"{metric} [{', '.join(part for part in parts if part not in shared)}]"
+    shared = set.intersection(*(set(other.split("|")) for other in alike)) if len(alike) > 1 else set(parts)
+    told = [part for part in parts if part not in shared and part != version]
+    told = [version, *told] if version else told
+    return f"{metric} [{', '.join(told)}]" if told else metric
 
 
 def facts(entry: Entry) -> dict[str, Any]:
@@ -208,12 +236,3 @@ def _cell_text(cell: Aggregate | None, places: int) -> str:
     numbers = [cell.value] if cell.low is None or cell.high is None else [cell.value, cell.low, cell.high]
     texts = [f"{round(number, places) + 0.0:.{places}f}" for number in numbers]  # + 0.0: no "-0.00"
     return texts[0] if len(texts) == 1 else f"{texts[0]} [{texts[1]}, {texts[2]}]"
-
-
-def entry_labels(board: Board) -> list[str]:
-    """A label for each entry, its name; with the start of its submission id where two have the same."""
-    names = [entry.result.manifest.name for entry in board.entries]
-    return [
-        name if names.count(name) == 1 else f"{name} ({entry.result.submission_id[:6]})"
-        for name, entry in zip(names, board.entries, strict=True)
-    ]

@@ -1,61 +1,109 @@
 """`divbench board` and `divbench demo`."""
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from datasets_build.console import JsonOption, err, out, print_json, progress
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, need
+from leaderboard.metrics.commands import metrics_study
+from leaderboard.space_command import space
+
+if TYPE_CHECKING:
+    from leaderboard.site import Site
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode="markdown", help="Look at results: in a browser, in the terminal, as files."
 )
 Results = Annotated[Path, typer.Option(help="The folder of results that `divbench score --out` writes.")]
 
+Store = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="Instead, the store of a submission service: a folder, or hub:ORG/NAME.", show_default=False),
+]
+Study = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(
+        help="A study of metrics by divbench board metrics; else the one that ships here.", show_default=False
+    ),
+]
+app.command("metrics")(metrics_study)
+app.command()(space)
+
 
 @app.command()
 def serve(
     results: Results = Path("results"),
+    store: Store = None,
+    study: Study = None,
     host: Annotated[str, typer.Option(help="0.0.0.0 to let other machines look.")] = "127.0.0.1",
     port: Annotated[Optional[int], typer.Option(help="Else the first free one from 7860.")] = None,  # noqa: UP045
+    refresh: Annotated[float, typer.Option(min=1, help="Seconds after which a visit reads the results again.")] = 60.0,
 ) -> None:
-    """Open the board in a browser: systems by metrics with intervals, and each prompt's responses.
+    """Open the board in a browser: models, comparisons, every answer, the board of metrics, and a page to submit.
 
-    Results are read at the start. Stop it with Ctrl-C.
+    Of one's own results:
+
+      divbench board serve --results results
+
+    Of a submission service, with its queue:
+
+      divbench board serve --store hub:ORG/NAME
+
+    Stop it with Ctrl-C.
     """
-    from datasets_build.errors import need
-
-    need("gradio", "board")
     from leaderboard.app import build_app, launch
-    from leaderboard.site import Site
-    from leaderboard.source import FolderSource
 
-    site = Site(FolderSource(results))
-    boards = site.now().boards
-    err().print(f"{sum(len(b.entries) for b in boards)} results in {len(boards)} tables", markup=False)
+    site = _site(results, store, study, refresh)
+    now = site.now()
+    err().print(f"{sum(len(b.entries) for b in now.boards)} results in {len(now.boards)} tables", markup=False)
     launch(build_app(site), host, port)
 
 
 @app.command()
 def export(
     results: Results = Path("results"),
+    store: Store = None,
+    study: Study = None,
     destination: Annotated[Path, typer.Option("--out", help="The folder to write to.")] = Path("board"),
+    html: Annotated[bool, typer.Option("--html", help="Pages that open without a server, with the tables.")] = False,
+    texts: Annotated[
+        Optional[bool],  # noqa: UP045
+        typer.Option(help="With --html, whether to write all responses; else if they are at most 50 MB."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Write every table as CSV and Parquet, and what its columns mean as JSON."""
-    from leaderboard.board import load_boards
-    from leaderboard.export import export as write
+    """Write every table as CSV and Parquet, and what its columns mean as JSON; with --html the whole board as pages.
 
-    boards, unreadable = load_boards(_there(results))
-    written = [str(path) for board in boards for path in write(board, destination)]
-    skipped = [{"folder": str(item.folder), "reason": item.reason} for item in unreadable]
-    for item in unreadable:
+    Exit status 1 where results were left out since they could not be read.
+    """
+    site = _site(results, store, study, None)
+    now = site.now()
+    skipped = [{"folder": str(item.folder), "reason": item.reason} for item in now.unreadable]
+    for item in now.unreadable:
         err().print(f"left out {item.folder}: {item.reason}", style="yellow", markup=False)
+    if html:
+        from leaderboard.static.write import write_static
+
+        with progress() as bar:
+            task = bar.add_task("pages")
+            made = write_static(
+                site,
+                destination,
+                texts=texts,
+                progress=lambda what, done, total: bar.update(task, description=what, completed=done, total=total),
+            )
+        written = [str(made.folder / "index.html")]
+        skipped = [{"folder": "", "reason": reason} for reason in made.left_out]
+    else:
+        from leaderboard.export import export as write
+
+        written = [str(path) for board in now.boards for path in write(board, destination)]
     if json:
         print_json({"written": written, "left_out": skipped})
     else:
-        out().print("\n".join(written) or "there are no results", markup=False)
+        out().print("\n".join(written) or "there are no results", markup=False, soft_wrap=True)
     if skipped:
         raise typer.Exit(1)
 
@@ -130,3 +178,14 @@ def _there(results: Path) -> Path:
     if not results.is_dir():
         raise ConfigurationError(f"there is no folder {results}", "name the one that divbench score --out wrote")
     return results
+
+
+def _site(results: Path, store: str | None, study: Path | None, refresh: float | None) -> "Site":
+    """What there is to show, read once."""
+    need("gradio", "board")
+    from leaderboard.site import Site
+    from leaderboard.source import FolderSource, StoreSource
+    from submissions.filestore import open_store
+
+    source = FolderSource(_there(results)) if store is None else StoreSource(open_store(store))
+    return Site(source, study=study, refresh=refresh)

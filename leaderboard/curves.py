@@ -12,7 +12,7 @@ from benchmark.metrics.metric import Unscorable
 from benchmark.parted import COLUMN
 from benchmark.results import PER_PROMPT_FILE
 from benchmark.statistics import Floats, bootstrap_means
-from leaderboard.board import Board, Entry, entry_labels
+from leaderboard.board import Board, Entry
 from leaderboard.score_index import table_faults
 from leaderboard.sheets import Sheet, ranged_text
 from leaderboard.systems import system_labels
@@ -51,7 +51,7 @@ def class_curves(board: Board) -> dict[str, tuple[float, ...]]:
         InputError: The files of a result are not there any more.
     """
     made = {}
-    for label, entry in zip(entry_labels(board), board.entries, strict=True):
+    for label, entry in zip(system_labels(board), board.entries, strict=True):
         values = _expected_classes(entry)
         if values.size:
             made[label] = tuple(np.nanmean(values, axis=0).tolist())

@@ -57,7 +57,7 @@ def wire(
     def restored(request: gr.Request) -> Any:
         given = dict(request.query_params)
         values = restore({name: given[name][:MAX_VALUE] for name in controls if name in given})
-        return values[0] if len(inputs) == 1 else list(values)
+        return (values[0] if len(inputs) == 1 else list(values)) if inputs else None
 
     opened = page.load(restored, None, inputs, api_visibility="private", show_progress="hidden")
     filled = opened.then(show, inputs, list(outputs), api_visibility="private", show_progress="minimal")

@@ -8,8 +8,9 @@ from rich.text import Text
 
 from benchmark.printing import ARROWS
 from datasets_build.console import table
-from leaderboard.board import Board, cell_texts, entry_labels, facts
+from leaderboard.board import Board, cell_texts, facts
 from leaderboard.curves import class_curves
+from leaderboard.systems import system_labels
 from submissions.printing import shown
 
 
@@ -17,7 +18,7 @@ def print_board(board: Board, console: Console) -> None:
     """A board with metrics down and systems across: names of metrics are long, and there are more of them."""
     made = table("", "metric")
     made.title = Text(f"{board.suite}, k = {board.k}, profile {board.profile}; ↑ higher is more diverse")
-    for name in entry_labels(board):
+    for name in system_labels(board):
         made.add_column(shown(name), justify="right", overflow="fold")
     for column in board.columns:
         cells = [_two_lines(cell) for cell in cell_texts(board, column)]

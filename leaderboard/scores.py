@@ -5,15 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmark.ranking import Standing, standings
 from benchmark.results import PER_PROMPT_FILE
 from benchmark.statistics import Floats
+from datasets_build.errors import InputError
 from leaderboard.board import Board, Column, Entry
 from leaderboard.score_index import open_index, table_faults
 
+_SYSTEMS = 64  # whose prompts are kept in memory
 _MATRICES = 4  # of columns whose metric stands on the board under other signatures, too: those are copies
 
 
@@ -69,14 +70,26 @@ def prompt_row(entry: Entry, prompt_id: str) -> dict[str, Any] | None:
     """All that a result keeps of one prompt: texts, scores, classes, readings; None where it has no such prompt.
 
     Raises:
-        InputError: The file is not there any more.
+        InputError: The file is not there any more, or is another one.
     """
-    with table_faults(entry), pq.ParquetFile(entry.folder / PER_PROMPT_FILE) as file:
-        row = pc.index(file.read(["prompt_id"], use_threads=False)["prompt_id"], prompt_id).as_py()
-        if row < 0:
+    path = entry.folder / PER_PROMPT_FILE
+    with table_faults(entry):
+        row = _rows(path, entry.result.per_prompt_sha256).get(prompt_id)
+        if row is None:
             return None
-        group = 0
-        while row >= (rows := file.metadata.row_group(group).num_rows):
-            row, group = row - rows, group + 1
-        found: dict[str, Any] = file.read_row_group(group, use_threads=False).slice(row, 1).to_pylist()[0]
-        return found
+        with pq.ParquetFile(path) as file:
+            group = 0
+            while row >= (rows := file.metadata.row_group(group).num_rows):
+                row, group = row - rows, group + 1
+            found: dict[str, Any] = file.read_row_group(group, use_threads=False).slice(row, 1).to_pylist()[0]
+    if found["prompt_id"] != prompt_id:
+        raise InputError(f"{entry.folder.name}: its prompts are not those that it had", "look again in a minute")
+    return found
+
+
+@lru_cache(_SYSTEMS)
+def _rows(path: Path, sha256: str) -> dict[str, int]:
+    """The row of each prompt; `sha256` is what tells another file at the same place from this one."""
+    with pq.ParquetFile(path) as file:
+        ids = file.read(["prompt_id"], use_threads=False)["prompt_id"].to_pylist()
+    return {str(name): row for row, name in enumerate(ids)}

@@ -3,19 +3,20 @@
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmark.results import Unreadable
-from datasets_build.errors import DivBenchError
-from leaderboard.board import Board
+from datasets_build.errors import DivBenchError, InputError
+from leaderboard.board import Board, ranking_column
 from leaderboard.scores import BoardScores, open_scores
 from leaderboard.source import Source
 from submissions.queue_schema import Listing
 
 REFRESH_SECONDS = 60.0
-_KEPT = 4  # boards whose per-prompt scores stay open
+_KEPT = 12  # boards whose per-prompt scores stay open
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,9 @@ class Site:
         self.study = study
         self._refresh, self._clock = refresh, clock
         self._lock, self._opening = threading.Lock(), threading.Lock()
+        self._scores: dict[tuple[str, ...], BoardScores] = {}
         self._snapshot = self._read()
         self._read_at = clock()
-        self._scores: dict[tuple[str, ...], BoardScores] = {}
 
     def now(self) -> Snapshot:
         """What to show; never waits for the source."""
@@ -92,9 +93,9 @@ class Site:
         Raises:
             InputError: The files of a result are not there any more.
         """
-        key = (board.name, *(entry.result.result_id for entry in board.entries))
+        key = (board.name, *(entry.result.per_prompt_sha256 for entry in board.entries))
         with self._opening:
-            found = self._scores.pop(key, None) or open_scores(board)
+            found = self._scores.pop(key, None) or open_scores(board, self.source.cache)
             self._scores[key] = found  # the last used is the last to go
             while len(self._scores) > _KEPT:
                 del self._scores[next(iter(self._scores))]
@@ -113,6 +114,15 @@ class Site:
             self._snapshot = replace(self._snapshot, fault=" ".join(str(error).split()))
         self._read_at = self._clock()
 
+    def _prepare(self, board: Board) -> None:
+        """Do what takes a while of many results before they are shown: the index, and the ranks asked for first."""
+        scores, column = self.scores(board), ranking_column(board)
+        if column is not None:
+            scores.standings(column)
+
     def _read(self) -> Snapshot:
         look = self.source.look()
-        return Snapshot(look.boards, look.unreadable, look.queue, datetime.now(UTC))
+        for board in look.boards[:_KEPT]:
+            with suppress(InputError):  # the page that shows it says so
+                self._prepare(board)
+        return Snapshot(look.boards, look.unreadable, look.queue, look.as_of or datetime.now(UTC), look.fault)

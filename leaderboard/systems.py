@@ -3,19 +3,18 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from leaderboard.board import Board, entry_labels
+from leaderboard.board import Board
 
 DEFAULT_LINES = 8  # that can still be told apart in one figure
 
 
 def system_labels(board: Board) -> tuple[str, ...]:
-    """A label for each entry; no two have the same, whatever the systems call themselves."""
-    labels = entry_labels(board)
-    counted = Counter(labels)
-    return tuple(
-        label if counted[label] == 1 else f"{label} ({entry.result.result_id[:12]})"
-        for label, entry in zip(labels, board.entries, strict=True)
-    )
+    """A label for each entry: its name, with as much of its ids as tells it from others of that name."""
+    labels = [entry.result.manifest.name for entry in board.entries]
+    for ids in ([e.result.submission_id[:6] for e in board.entries], [e.result.result_id[:12] for e in board.entries]):
+        counted = Counter(labels)
+        labels = [f"{label} ({each})" if counted[label] > 1 else label for label, each in zip(labels, ids, strict=True)]
+    return tuple(labels)
 
 
 def system_ids(board: Board) -> tuple[str, ...]:

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
 from benchmark.printing import ARROWS
 from benchmark.ranking import Standing
-from leaderboard.board import Board, Column, Entry, cell_texts, entry_labels, facts
+from leaderboard.board import Board, Column, Entry, cell_texts, facts
+from leaderboard.sheets import Sheet
+from leaderboard.systems import system_labels
 
 ANY = "any"
 QUALITY = ("utility_k", "utility_k_reported", "mean_head_quality", "first_quality", "coherence")
@@ -79,30 +79,14 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelsTable:
-    """A table as it is shown: values, and how they are written.
+class ModelsTable(Sheet):
+    """A sheet of systems.
 
     Attributes:
-        headers: Of the columns.
-        values: By row: numbers are numbers, so that they sort as such.
-        shown: The same cells as text, numbers with their intervals.
-        kinds: *str* or *number*, by column.
         entries: Of the rows.
     """
 
-    headers: tuple[str, ...]
-    values: tuple[tuple[Any, ...], ...]
-    shown: tuple[tuple[str, ...], ...]
-    kinds: tuple[str, ...]
     entries: tuple[Entry, ...]
-
-    def frame(self) -> pd.DataFrame:
-        """As a frame; facts as they are, scores as floats."""
-        made = pd.DataFrame(list(self.values), columns=list(self.headers))
-        for name, kind in zip(self.headers, self.kinds, strict=True):
-            if kind == "number":
-                made[name] = made[name].astype("float64")
-        return made
 
 
 def columns_of(board: Board, preset: str, own: Sequence[str]) -> tuple[tuple[Column, ...], tuple[str, ...]]:
@@ -139,7 +123,7 @@ def models_table(
         keep: Which systems.
         bytes_a_response: The mean length of each entry's responses; asked only where it is shown.
     """
-    labels = entry_labels(board)
+    labels = system_labels(board)
     lengths = bytes_a_response() if "bytes_a_response" in beside else [float("nan")] * len(board.entries)
     texts = {column.signature: cell_texts(board, column) for column in columns}
     places = [place for place, entry in enumerate(board.entries) if keep.takes(entry)]

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -49,13 +50,33 @@ def validate_in_child(
     Raises:
         ConfigurationError: As `validate`.
     """
-    command = [sys.executable, "-P", "-m", "submissions.isolated", str(folder.absolute())]
-    command += [str(memory), str(int(seconds) + 1), "" if mirror is None else str(mirror.absolute())]
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+    asked = {"folder": str(folder.absolute()), "mirror": None if mirror is None else str(mirror.absolute())}
+    return in_child("submissions.isolated", asked, memory=memory, seconds=seconds)
+
+
+def in_child(module: str, asked: Mapping[str, Any], *, memory: int, seconds: float) -> dict[str, Any]:
+    """Ask a module something in a process of its own, which calls `answer`.
+
+    Args:
+        module: Run as by `python -m`.
+        asked: JSON for it.
+        memory: As in `validate_in_child`.
+        seconds: Likewise.
+
+    Returns:
+        What it answers; where it does not, the document of a submission whose check did not come to an end.
+
+    Raises:
+        ConfigurationError: It answers so.
+    """
+    command = [sys.executable, "-P", "-m", module, str(memory), str(int(seconds) + 1)]
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        given.write(json.dumps(asked).encode())
+        given.seek(0)
         try:
-            ended = subprocess.run(  # noqa: S603 - this interpreter, with this module
+            ended = subprocess.run(  # noqa: S603 - this interpreter, with a module of ours
                 command,
-                stdin=subprocess.DEVNULL,
+                stdin=given,
                 stdout=out,
                 stderr=err,
                 env=_environment(),
@@ -63,10 +84,10 @@ def validate_in_child(
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return _stopped(f"took more than {seconds:g} s")
+            return stopped(f"took more than {seconds:g} s")
         document = _document(_content(out)) if ended.returncode == 0 else None
         if document is None:
-            return _stopped(_reason(ended.returncode, _content(err)))
+            return stopped(_reason(ended.returncode, _content(err)))
     if "error" in document:
         raise ConfigurationError(document["error"]["message"], document["error"]["mend"])
     return document
@@ -103,7 +124,7 @@ def _reason(status: int, said: bytes) -> str:
     return f"ended its process with status {status}: {last}"
 
 
-def _stopped(message: str) -> dict[str, Any]:
+def stopped(message: str) -> dict[str, Any]:
     """The document of a submission whose check did not come to an end."""
     findings = Findings()
     mend = "it is too large or damaged: write it again, in smaller row groups, with fewer or shorter responses"
@@ -138,7 +159,7 @@ def _checked(folder: Path, mirror: Path | None) -> dict[str, Any]:
     try:
         report = validate(folder, partial(load_suite, mirror=mirror))
     except MemoryError:
-        return _stopped("took more memory than it may")
+        return stopped("took more memory than it may")
     except DivBenchError as error:
         return error.as_json()
     name = report.submission.id if report.submission else None
@@ -146,11 +167,12 @@ def _checked(folder: Path, mirror: Path | None) -> dict[str, Any]:
     return found | problems_json(report.findings)
 
 
-def main(folder: str, memory: str, seconds: str, mirror: str) -> None:
-    """The child: take the limits, check, write one JSON document to stdout."""
+def answer(reply: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """The child: take the limits that the arguments name, and write to stdout what is replied to stdin."""
+    memory, seconds = sys.argv[1:]
     _limit(int(memory), int(seconds))
-    json.dump(_checked(Path(folder), Path(mirror) if mirror else None), sys.stdout)
+    json.dump(reply(json.load(sys.stdin)), sys.stdout)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    answer(lambda asked: _checked(Path(asked["folder"]), Path(asked["mirror"]) if asked["mirror"] else None))

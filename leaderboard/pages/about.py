@@ -13,6 +13,7 @@ from leaderboard.about import (
     published,
     versions,
 )
+from leaderboard.links import wire
 from leaderboard.sheets import Sheet
 from leaderboard.site import Site
 
@@ -30,6 +31,7 @@ def build(page: gr.Blocks, site: Site) -> None:
     _table(versions(), "Each metric's version, and since when", "versions")
     gr.Markdown(f"## Published elsewhere\n\n{PUBLISHED_NOTE}")
     _table(published(), "NoveltyBench as published", "published")
+    wire(page, {}, lambda query: [], lambda: None, [])
 
 
 def _table(made: Sheet, label: str, name: str) -> None:

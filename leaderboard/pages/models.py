@@ -5,7 +5,8 @@ from typing import Any
 
 import gradio as gr
 
-from leaderboard.board import Board, Column
+from datasets_build.errors import DivBenchError
+from leaderboard.board import Board, Column, ranking_column
 from leaderboard.downloads import Downloads
 from leaderboard.links import chosen, chosen_several, wire
 from leaderboard.site import Site, Snapshot
@@ -21,10 +22,10 @@ from leaderboard.tables import (
     models_table,
 )
 
-LETTER = 8  # width of a letter in pixels
 LEAD = """How diverse are the answers of a language model? Means over the prompts of a suite, with 95% intervals.
 **Systems that share a letter behind their rank are not told apart.** Noise is diverse, too: known-bad baselines and
 people stand among the systems, for calibration."""
+NO_VALUES = "No metric has a value for any system of this table."
 NONE_YET = "There are no results yet. `divbench score SUBMISSION --out RESULTS` makes one; the page Submit takes one."
 CHOICES = ("suite", "table", "rank", "show", "columns", "q", "types", "modes", "weights", "size", "licence", "since")
 
@@ -80,20 +81,37 @@ def build(page: gr.Blocks, site: Site) -> None:
         given = dict(zip(CHOICES, values, strict=True))
         board = snapshot.board(given["table"])
         if board is None:
-            return [gr.Dataframe(value=None, visible=False), gr.DownloadButton(), gr.DownloadButton(), NONE_YET]
-        made = table_of(site, board, given)
+            return _nothing(NONE_YET)
+        try:
+            made = table_of(site, board, given)
+        except DivBenchError as error:
+            return _nothing(" ".join(str(error).split()))
+        if made is None:
+            return _nothing(NO_VALUES)
         files = downloads.write(made.frame(), f"{board.name}-{given['show']}")
-        return [_component(made), *(gr.DownloadButton(value=str(file)) for file in files), about(board, made)]
+        buttons = (gr.DownloadButton(value=str(file), visible=True) for file in files)
+        return [_component(made), *buttons, about(board, made)]
 
     outputs = [shown, csv, parquet, note]
     # Another suite or table has other systems, metrics and facets: the choices that it does not offer are dropped.
     wire(page, controls, restore, show, outputs, cascade=("suite", "table", "show"))
 
 
-def table_of(site: Site, board: Board, given: Mapping[str, Any]) -> ModelsTable:
-    """The table for some choices."""
-    scores = site.scores(board)
+def _nothing(why: str) -> list[Any]:
+    hidden = [gr.DownloadButton(visible=False)] * 2
+    return [gr.Dataframe(value=None, visible=False), *hidden, why]
+
+
+def table_of(site: Site, board: Board, given: Mapping[str, Any]) -> ModelsTable | None:
+    """The table for some choices; None where no metric has a value.
+
+    Raises:
+        InputError: The files of a result are gone.
+    """
     ranked_by = _column(board, given["rank"])
+    if ranked_by is None:
+        return None
+    scores = site.scores(board)
     columns, beside = columns_of(board, given["show"], given["columns"] or ())
     keep = Filter(
         text=given["q"] or "",
@@ -107,11 +125,9 @@ def table_of(site: Site, board: Board, given: Mapping[str, Any]) -> ModelsTable:
     return models_table(board, ranked_by, scores.standings(ranked_by), columns, beside, keep, scores.bytes_a_response)
 
 
-def _column(board: Board, label: str | None) -> Column:
-    """The column of a label; the first of the board's main metrics where it has none of it."""
-    mains = ("distinct_k", "distinct_k_reported", "embedding_diversity")
-    first = next((c for main in mains for c in board.columns if c.metric == main), board.columns[0])
-    return next((column for column in board.columns if column.label == label), first)
+def _column(board: Board, label: str | None) -> Column | None:
+    """The column of a label; the one that ranks where the board has none of it."""
+    return next((column for column in board.columns if column.label == label), ranking_column(board))
 
 
 def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
@@ -128,11 +144,11 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     names = [label for _, label in labels]
     known = facets(board) if board else {"types": [], "modes": [], "licences": []}
     preset = chosen(asked, "show", [*PRESETS, OWN], "overview")
-    main = _column(board, None).label if board and board.columns else None
+    main = ranking_column(board) if board else None
     return [
         gr.Radio(suites, value=suite),
         gr.Dropdown(offered, value=table),
-        gr.Dropdown(labels, value=chosen(asked, "rank", names, main)),
+        gr.Dropdown(labels, value=chosen(asked, "rank", names, main.label if main else None)),
         preset,
         gr.Dropdown(labels, value=chosen_several(asked, "columns", names, names[:5]), visible=preset == OWN),
         asked.get("q", "")[:200],
@@ -146,26 +162,16 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
 
 
 def _component(made: ModelsTable) -> Any:
-    value = {
-        "headers": list(made.headers),
-        "data": [list(row) for row in made.values],
-        "metadata": {"display_value": [list(row) for row in made.shown], "styling": _styling(made)},
-    }
+    value = made.value()
+    value["metadata"]["styling"] = _styling(made)
     kinds: Any = list(made.kinds)
-    return gr.Dataframe(value=value, datatype=kinds, column_widths=_widths(made), visible=True)
+    return gr.Dataframe(value=value, datatype=kinds, column_widths=made.widths(), visible=True)
 
 
 def _styling(made: ModelsTable) -> list[list[str]]:
     """People and known-bad systems stand out, by colour and by their type in words."""
     marks = {"human": "background: rgba(0, 158, 115, 0.13)", "baseline": "background: rgba(230, 159, 0, 0.15)"}
     return [[marks.get(entry.result.manifest.system.type, "")] * len(made.headers) for entry in made.entries]
-
-
-def _widths(made: ModelsTable) -> list[int | str]:
-    """Room for each column's longest text on one line."""
-    columns = zip(*made.shown, strict=True) if made.shown else ([] for _ in made.headers)
-    longest = [max([len(head) + 3, *map(len, texts)]) for head, texts in zip(made.headers, columns, strict=True)]
-    return [LETTER * min(length, 42) + 30 for length in longest]
 
 
 def about(board: Board, made: ModelsTable) -> str:

@@ -1,6 +1,8 @@
 """Ranks against loops, scipy and a direct maximisation of the likelihood."""
 
 import math
+import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -61,6 +63,84 @@ def test_rank_intervals_equal_a_plain_resampling() -> None:
     # Of 301 the 95% are between places 300 · 0.025 = 7.5 and 292.5: outwards, 7 and 293.
     expected = [(int(ordered[7, i]), int(ordered[293, i])) for i in range(5)]
     assert [(s.low, s.high) for s in standings(values, resamples=301, seed=9)] == expected
+
+
+def plainly(values: Floats, seed: int, resamples: int) -> list[tuple[int | None, int | None, int | None, int | None]]:
+    """Rank, its interval and the tie group of each system, by loops."""
+    prompts, systems = values.shape
+    draws = np.random.default_rng(seed).integers(prompts, size=(resamples, prompts))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of means of nothing
+        means = np.nanmean(values, axis=0)
+        drawn = np.array([np.nanmean(values[rows], axis=0) for rows in draws])
+
+        def better(one: float, other: float) -> bool:
+            return one - other > 1e-12 * max(abs(one), abs(other))
+
+        def ranks(row: Floats) -> list[float]:
+            return [math.nan if math.isnan(own) else 1 + sum(better(other, own) for other in row) for own in row]
+
+        def ties(one: int, other: int) -> bool:
+            gaps = values[:, one] - values[:, other]
+            found = np.array([np.nanmean(gaps[rows]) for rows in draws])
+            found = found[np.isfinite(found)]
+            if np.isfinite(gaps).sum() < 2 or len(found) < 2:
+                return True
+            low, high = np.quantile(found, [0.025, 0.975])
+            return bool(low <= 0 <= high)
+
+        resampled = np.array([ranks(row) for row in drawn])
+        made: list[tuple[int | None, int | None, int | None, int | None]] = [(None, None, None, None)] * systems
+        best, group = -1, 0
+        own = ranks(means)
+        for i in sorted((i for i in range(systems) if not math.isnan(means[i])), key=lambda i: own[i]):
+            if best < 0 or not ties(best, i):
+                best, group = i, group + 1
+            there = resampled[np.isfinite(resampled[:, i]), i]
+            low = int(np.quantile(there, 0.025, method="lower"))
+            high = int(np.quantile(there, 0.975, method="higher"))
+            several = np.isfinite(values[:, i]).sum() > 1
+            made[i] = (int(own[i]), low, high, group) if several else (int(own[i]), None, None, group)
+    return made
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_standings_equal_those_by_loops_with_ties_and_missing_values(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    prompts, systems = int(rng.integers(1, 30)), int(rng.integers(1, 12))
+    # Eighths are exact, and so are their sums: equal means are equal, whoever adds them up.
+    values = np.round(8 * (rng.normal(size=(prompts, systems)) + rng.normal(scale=0.7, size=systems))) / 8
+    if seed % 2:
+        values[rng.random(values.shape) < rng.choice([0.05, 0.4, 0.9])] = np.nan
+    values[:, rng.integers(systems)] = values[:, rng.integers(systems)]
+    if seed % 5 == 0:
+        values[:, rng.integers(systems)] = np.nan
+    found = standings(values, seed=seed, resamples=99)
+    assert [(each.rank, each.low, each.high, each.group) for each in found] == plainly(values, seed, 99)
+
+
+def test_what_differs_by_rounding_has_one_rank() -> None:
+    values = np.random.default_rng(0).normal(size=(25, 1)) + np.zeros((1, 6))
+    values[:, 3] *= 1 + 1e-14
+    values[:, 4] += 1e-6
+    values = np.column_stack([values, -values])
+    found = standings(values, resamples=200)
+    means = values.mean(axis=0)
+    top = {i for i in range(12) if math.isclose(means[i], means.max(), rel_tol=1e-12)}
+    assert {i for i, each in enumerate(found) if each.rank == 1} == top
+    assert len({(found[i].rank, found[i].low, found[i].high, found[i].group) for i in (0, 1, 2, 3, 5)}) == 1
+    assert len({(found[i].rank, found[i].low, found[i].high, found[i].group) for i in (6, 7, 8, 9, 11)}) == 1
+    assert found[4].rank != found[0].rank
+
+
+def test_standings_of_many_systems_take_little_memory() -> None:
+    values = np.random.default_rng(0).normal(size=(200, 1000))
+    tracemalloc.start()
+    found = standings(values, resamples=500)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sorted(each.rank for each in found if each.rank) == list(range(1, 1001))
+    assert peak < 200 * 2**20  # of each resample, systems by systems would be 4 GB
 
 
 def test_clusters_widen_rank_intervals() -> None:

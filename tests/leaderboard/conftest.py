@@ -66,14 +66,14 @@ def serving(*arguments: str) -> Iterator[str]:
     with subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as server:
         url = f"http://127.0.0.1:{port}"
         try:
-            _wait_for(url, server)
+            wait_for(url, server)
             yield url
         finally:
             server.terminate()
             server.wait(timeout=30)
 
 
-def _wait_for(url: str, server: "subprocess.Popen[bytes]") -> None:
+def wait_for(url: str, server: "subprocess.Popen[bytes]") -> None:
     deadline = time.monotonic() + 180
     while time.monotonic() < deadline:
         if server.poll() is not None:

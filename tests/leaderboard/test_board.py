@@ -9,8 +9,9 @@ from pydantic import ValidationError
 
 from benchmark.schema import Aggregate, Counts, IntervalMethod, Result
 from datasets_build.files import content_id
-from leaderboard.board import Board, cell_texts, entry_labels, frame, make_boards
+from leaderboard.board import Board, cell_texts, frame, make_boards
 from leaderboard.export import export
+from leaderboard.systems import system_labels
 from submissions.schema import Generation, Manifest, Submitter, System
 
 
@@ -124,7 +125,7 @@ def test_cells_show_the_places_that_their_intervals_make_meaningful() -> None:
 def test_equal_names_are_told_apart() -> None:
     one, other = result("same", aggregate("distinct_n", 0.5)), result("same", aggregate("distinct_n", 0.4))
     (board,) = make_boards([(Path("x"), one), (Path("y"), other.model_copy(update={"submission_id": "fedcba987654"}))])
-    assert sorted(entry_labels(board)) == sorted(["same (fedcba)", f"same ({content_id('same')[:6]})"])
+    assert sorted(system_labels(board)) == sorted(["same (fedcba)", f"same ({content_id('same')[:6]})"])
 
 
 def test_the_frame_has_value_interval_and_count_of_every_column() -> None:

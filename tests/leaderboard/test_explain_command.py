@@ -30,7 +30,7 @@ from submissions.store import write_submission
 from submissions.validate import open_submission
 from tests.benchmark.lms import model_of, tokeniser
 from tests.conftest import divbench, document
-from tests.leaderboard.test_app import _until, browser  # noqa: F401 - a fixture
+from tests.leaderboard.conftest import until
 from tests.leaderboard.test_plots import HOSTILE, RESPONSES
 
 PROMPT = "<img src=x onerror='window.hacked=1'> [red]Say[/red] one."
@@ -374,7 +374,7 @@ def test_sources_raise_what_the_front_door_knows(tmp_path: Path) -> None:
 @pytest.mark.browser
 def test_the_page_draws_three_figures_and_runs_no_strangers_script(
     tmp_path: Path,
-    browser: Any,  # noqa: F811
+    browser: Any,
 ) -> None:
     from selenium.webdriver import ActionChains
     from selenium.webdriver.common.by import By
@@ -383,7 +383,10 @@ def test_the_page_draws_three_figures_and_runs_no_strangers_script(
     (tmp_path / "page.html").write_text(page(found, HOSTILE[0]), encoding="utf-8")
     browser.get_log("browser")
     browser.get((tmp_path / "page.html").as_uri())
-    _until(lambda: len(browser.find_elements(By.CSS_SELECTOR, ".js-plotly-plot .xtick, .js-plotly-plot .ytick")) > 9)
+    until(
+        lambda: len(browser.find_elements(By.CSS_SELECTOR, ".js-plotly-plot .xtick, .js-plotly-plot .ytick")) > 9,
+        "the figures are not drawn",
+    )
     assert len(browser.find_elements(By.CSS_SELECTOR, ".js-plotly-plot")) == 3
     assert len(browser.find_elements(By.CSS_SELECTOR, "#pairs .hm image, #tokens .hm image")) == 2
     assert HOSTILE[0] in browser.find_element(By.TAG_NAME, "h1").text
@@ -398,13 +401,14 @@ def test_the_page_draws_three_figures_and_runs_no_strangers_script(
     across, down = ((place + 0.5) / len(RESPONSES) - 0.5 for place in (0, 2))  # of response 3 after response 1
     offset = int(across * plot.rect["width"]), int(down * plot.rect["height"])
     ActionChains(browser).move_to_element_with_offset(plot, *offset).perform()
-    _until(lambda: browser.find_elements(By.CSS_SELECTOR, "#pairs .hovertext"))
+    until(lambda: bool(browser.find_elements(By.CSS_SELECTOR, "#pairs .hovertext")), "nothing shows under the pointer")
     hover = browser.find_element(By.CSS_SELECTOR, "#pairs .hovertext").get_attribute("textContent")
     assert "3: [bold]rich[/bold] </s> %{z} %{customdata[0]} &lt;i&gt;" in hover
     assert "after 1: <script>window.hacked=1</script>" in hover
 
     browser.find_elements(By.CSS_SELECTOR, "#curve .updatemenu-button")[1].click()
-    _until(lambda: "bits of a response" in browser.find_element(By.CSS_SELECTOR, "#curve .ytitle").text)
+    title = "#curve .ytitle"
+    until(lambda: "bits of a response" in browser.find_element(By.CSS_SELECTOR, title).text, "the unit does not change")
     errors = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
     assert errors == []
     assert browser.execute_script("return window.hacked") is None

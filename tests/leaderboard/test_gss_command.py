@@ -19,8 +19,8 @@ from leaderboard.cli import main
 from leaderboard.gss.report import TABLE_2, USUAL
 from submissions.validate import open_submission
 from tests.conftest import divbench, document
+from tests.leaderboard.conftest import until
 from tests.leaderboard.gss_submissions import PAIRS, SUITE, add_internals, drawn_in, submitted, texts_of, unusable
-from tests.leaderboard.test_app import _until, browser  # noqa: F401 - a fixture
 from tests.leaderboard.test_plots import strings
 
 HOSTILE = "=<img src=x onerror='window.hacked=1'> [/red] *b*"
@@ -326,7 +326,7 @@ def test_the_heat_map_has_the_numbers_and_strangers_texts_only_as_text(root: Pat
 def test_the_heat_map_is_drawn_in_a_browser(
     root: Path,
     found: Found,
-    browser: Any,  # noqa: F811
+    browser: Any,
     width: int,
 ) -> None:
     from selenium.webdriver import ActionChains
@@ -337,7 +337,10 @@ def test_the_heat_map_is_drawn_in_a_browser(
     try:
         browser.get_log("browser")
         browser.get((root / "map.html").as_uri())
-        _until(lambda: len(browser.find_elements(By.CSS_SELECTOR, ".js-plotly-plot .hm image")) == 10)
+        until(
+            lambda: len(browser.find_elements(By.CSS_SELECTOR, ".js-plotly-plot .hm image")) == 10,
+            "the figure is not drawn",
+        )
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
         cells = [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".heatmap-label")]
         assert len(cells) == (10 + 2 + 4 + 7 * 8) * 7
@@ -349,7 +352,7 @@ def test_the_heat_map_is_drawn_in_a_browser(
         plot = browser.find_element(By.CSS_SELECTOR, ".nsewdrag")
         browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
         ActionChains(browser).move_to_element(plot).perform()
-        _until(lambda: browser.find_elements(By.CSS_SELECTOR, ".hovertext"))
+        until(lambda: bool(browser.find_elements(By.CSS_SELECTOR, ".hovertext")), "nothing shows under the pointer")
         hover = browser.find_element(By.CSS_SELECTOR, ".hovertext").get_attribute("textContent")
         assert "=<img src=x onerror='window.hacked=1'>" in hover
         assert re.search(r", subset\d\.\d{3} \[", hover)

@@ -1,0 +1,265 @@
+"""Cards of the datasets and suites: what each is, where it comes from, how to load it, its first rows. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from datasets_build.build import read_manifest
+from datasets_build.errors import DivBenchError, InputError
+from datasets_build.load import SUITES, SuiteSource, data_folder, find_split, load_table
+from datasets_build.sources import DATASETS, Config, Source, find_config
+from leaderboard.plots import shortened
+from leaderboard.sheets import Sheet
+
+REPO = "ORG/divbench"  # whoever publishes the datasets chooses where
+SAMPLES = 5
+_LONGEST = 300  # letters of a sample's text that are shown
+_LISTED = 3  # items of a list that are shown
+
+
+@dataclass(frozen=True, slots=True)
+class SplitFacts:
+    """A split.
+
+    Attributes:
+        name: Such as `story_gen`.
+        rows: How many.
+        bytes: Of its Parquet file; None where it is not built here.
+    """
+
+    name: str
+    rows: int
+    bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What there is to say of a dataset.
+
+    Attributes:
+        name: Of the config, as in `load_dataset(repo, name)`.
+        about: One line.
+        made: How it was made.
+        source: Where it comes from, for people.
+        paper: Its identifier; empty for our own.
+        version: Of what is made of the source.
+        revision: Of the build that lies here; None where none does.
+        files: How many released files are read, each by its SHA-256; 0 where the dataset is generated.
+        origins: Where those are published, at their fixed revisions.
+        licence: As far as it is stated.
+        citation: BibTeX, or a line.
+        flaws: Known ones.
+        splits: In order.
+        fields: Name, type and meaning of each.
+        suites: That ask its prompts.
+    """
+
+    name: str
+    about: str
+    made: str
+    source: str
+    paper: str
+    version: str
+    revision: str | None
+    files: int
+    origins: tuple[str, ...]
+    licence: str
+    citation: str
+    flaws: tuple[str, ...]
+    splits: tuple[SplitFacts, ...]
+    fields: tuple[tuple[str, str, str], ...]
+    suites: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        """Of all splits."""
+        return sum(split.rows for split in self.splits)
+
+
+def cards(
+    data: Path | None = None, datasets: Sequence[Source] = DATASETS, suites: Sequence[SuiteSource] = SUITES
+) -> tuple[Card, ...]:
+    """The cards of all datasets, in the order of `DATASETS`.
+
+    Args:
+        data: The folder of built datasets; else the package's own.
+        datasets: The sources.
+        suites: That may ask their prompts.
+    """
+    return tuple(_card(source, config, data, suites) for source in datasets for config in source.configs)
+
+
+def find_card(found: Sequence[Card], name: str | None) -> Card:
+    """The card of a name; the first where there is none of it."""
+    return next((card for card in found if card.name == name), found[0])
+
+
+def _card(source: Source, config: Config, data: Path | None, suites: Sequence[SuiteSource]) -> Card:
+    revision, sizes = _built(source, config, data)
+    read = {path for split in config.splits for path in split.reads}
+    return Card(
+        name=config.name,
+        about=f"{config.about[0].upper()}{config.about[1:]}.",
+        made=config.made,
+        source=source.title,
+        paper=source.paper,
+        version=source.version,
+        revision=revision,
+        files=len(read),
+        origins=_origins(source, read),
+        licence=source.licence,
+        citation=source.citation,
+        flaws=source.flaws,
+        splits=tuple(SplitFacts(split.name, split.count, sizes.get(split.name)) for split in config.splits),
+        fields=tuple(
+            (f.name, f"{f.type}{', may be null' if f.nullable else ''}", config.fields[f.name]) for f in config.schema
+        ),
+        suites=tuple(suite.name for suite in suites if suite.config == config.name),
+    )
+
+
+def _built(source: Source, config: Config, data: Path | None) -> tuple[str | None, Mapping[str, int]]:
+    """The revision and the splits' bytes of the build that lies here, if it is one of this version."""
+    folder = data_folder(data) / "data" / config.name
+    if not folder.is_dir():
+        return None, {}
+    try:
+        manifest = read_manifest(folder)
+    except DivBenchError:
+        return None, {}  # a damaged build: its rows say so where they are asked for
+    if manifest.version != source.version:
+        return None, {}
+    return manifest.revision, {name: split.bytes for name, split in manifest.splits.items()}
+
+
+def _origins(source: Source, read: set[str]) -> tuple[str, ...]:
+    """Where the files that are read are published: the folder they share, and the archives that hold others."""
+    files = [file for file in source.files if file.path in read]
+    folders = sorted({file.urls[0].rpartition("/")[0] for file in files if file.urls})
+    archives = sorted({file.found_in for file in files if file.found_in and not file.urls})
+    return (*folders, *archives)
+
+
+def overview(found: Sequence[Card]) -> Sheet:
+    """A row a dataset."""
+    headers = ("dataset", "rows", "splits", "what it is", "paper", "licence", "version")
+    rows = [(c.name, c.rows, len(c.splits), c.about, c.paper or "our own", c.licence, c.version) for c in found]
+    return plain_sheet(headers, rows)
+
+
+def suites_table(suites: Sequence[SuiteSource] = SUITES) -> Sheet:
+    """A row a suite: prompts that submissions answer."""
+    rows = []
+    for suite in suites:
+        _, config = find_config(suite.config)
+        count = find_split(config, suite.split).count
+        rows.append((suite.name, suite.title, count, f"{suite.config}/{suite.split}", sample_command(suite.name)))
+    return plain_sheet(("suite", "what it is", "prompts", "rows of", "how to answer it"), rows)
+
+
+def splits_table(card: Card) -> Sheet:
+    """A row a split."""
+    return plain_sheet(("split", "rows", "bytes, as built here"), [(s.name, s.rows, s.bytes) for s in card.splits])
+
+
+def fields_table(card: Card) -> Sheet:
+    """A row a field."""
+    return plain_sheet(("field", "type", "what it is"), card.fields)
+
+
+def facts(card: Card) -> tuple[tuple[str, str], ...]:
+    """What there is to say beside splits and fields, each with its name."""
+    if card.files:
+        made_of = f"{card.files} released files, each held to its SHA-256: {'; '.join(card.origins)}"
+    else:
+        made_of = "generated by this package, the same bytes everywhere"
+    return (
+        ("what it is", card.about),
+        ("how it was made", card.made),
+        ("source", f"{card.source} ({card.paper or 'our own'})"),
+        ("made of", made_of),
+        ("licence", card.licence),
+        ("version", card.version),
+        ("revision", card.revision or "not built here; divbench data build says it"),
+        ("suites on it", ", ".join(card.suites) or "none"),
+        *(("known flaw", flaw) for flaw in card.flaws),
+    )
+
+
+def sample_command(suite: str) -> str:
+    """How a model's answers to a suite are drawn."""
+    return f"divbench generate ORG/NAME@COMMIT --suite {suite} --out DIR"
+
+
+def in_python(card: Card, split: str, repo: str = REPO) -> str:
+    """How the split is loaded in Python: from the Hub, and by this package."""
+    return (
+        "from datasets import load_dataset\n"
+        f'rows = load_dataset("{repo}", "{card.name}", split="{split}", revision="v{card.version}")\n'
+        "\n"
+        "# or, from a local build or a mirror, by this package:\n"
+        "from datasets_build.load import load_split\n"
+        f'rows = load_split("{card.name}", "{split}")'
+    )
+
+
+def in_the_shell(card: Card, repo: str = REPO) -> str:
+    """How it is built, looked at and fetched by command."""
+    lines = [f"divbench data build {card.name}", f"divbench data info {card.name}"]
+    lines += [f"divbench data pull {repo}@v{card.version}", *map(sample_command, card.suites)]
+    return "\n".join(lines)
+
+
+def samples(name: str, split: str, data: Path | None = None, mirror: Path | None = None) -> Sheet | str:
+    """The first rows of a split, as text; where they are not at hand, how to get them. Downloads nothing.
+
+    Args:
+        name: Of the config.
+        split: Of it.
+        data: The folder of built datasets; else the package's own.
+        mirror: A folder with released files; else the one that DIVBENCH_MIRROR names.
+
+    Returns:
+        A table of texts, long ones cut; or a line that names no path of this machine.
+
+    Raises:
+        ConfigurationError: There is no such dataset or split.
+    """
+    _, config = find_config(name)
+    find_split(config, split)
+    try:
+        rows = load_table(name, split, data=data, mirror=mirror).slice(0, SAMPLES).to_pylist()
+    except InputError:
+        return f"What lies here of {name}/{split} is not as it was released: divbench data verify {name}"
+    except DivBenchError:
+        return f"The rows of {name}/{split} are not at hand here. To get them: divbench data build {name}"
+    texts = [[_text(row[field]) for field in config.schema.names] for row in rows]
+    return plain_sheet(config.schema.names, texts)
+
+
+def plain_sheet(headers: Sequence[str], rows: Sequence[Sequence[str | int | None]]) -> Sheet:
+    """A table of texts and whole numbers; a column that holds a number is one of numbers, with nothing for None."""
+    columns = list(zip(*rows, strict=True)) or [() for _ in headers]
+    kinds = tuple("number" if any(isinstance(value, int) for value in column) else "str" for column in columns)
+    values = tuple(
+        tuple(value if value is not None or kind == "number" else "" for value, kind in zip(row, kinds, strict=True))
+        for row in rows
+    )
+    shown = tuple(
+        tuple("" if value is None else f"{value:,}" if isinstance(value, int) else value for value in row)
+        for row in rows
+    )
+    return Sheet(tuple(headers), values, shown, kinds)
+
+
+def _text(value: Any) -> str:
+    """A value as a sample shows it: on one line, cut, the items of a list numbered."""
+    if isinstance(value, list):
+        shown = (shortened(_text(item), _LONGEST // _LISTED) for item in value[:_LISTED])
+        items = [f"{place}: {text}" for place, text in enumerate(shown, 1)]
+        more = [f"and {len(value) - _LISTED} more"] if len(value) > _LISTED else []
+        return " | ".join([*items, *more])
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "" if value is None else shortened(str(value), _LONGEST)

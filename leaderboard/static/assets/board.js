@@ -1,0 +1,199 @@
+// The exported board: sorting, searching, choosing columns, drawing figures, showing responses. Strangers' texts are
+// only ever set as text. Data files that are loaded after this one put what they hold into `divbench`.
+"use strict";
+const divbench = {figures: {}, texts: null};
+globalThis.divbench = divbench;
+
+// The page's policy refuses styles that are set as attributes, which is how plotly sets some; as properties they pass.
+const setAttribute = Element.prototype.setAttribute;
+Element.prototype.setAttribute = function (name, value) {
+  if (name === "style") this.style.cssText = value; else setAttribute.call(this, name, value);
+};
+
+document.addEventListener("DOMContentLoaded", () => {
+  for (const controls of document.querySelectorAll(".controls")) controls.hidden = false;
+  for (const table of document.querySelectorAll("table.sortable")) sortable(table);
+  for (const select of document.querySelectorAll("select[data-columns-of]")) columns(select);
+  for (const search of document.querySelectorAll("input[data-rows-of]")) rows(search);
+  for (const place of document.querySelectorAll(".figure")) draw(place);
+  if (divbench.texts) explore(divbench.texts);
+});
+
+// What the visitor chose stands behind the address's #, so that a link to the page holds it.
+function chosen() {
+  return new URLSearchParams(location.hash.slice(1));
+}
+
+function remember(name, value) {
+  const all = chosen();
+  if (value) all.set(name, value); else all.delete(name);
+  history.replaceState(null, "", "#" + all);
+}
+
+// Tables: a click on a head sorts, another one turns the order; rows without a value stay last.
+function sortable(table) {
+  const body = table.tBodies[0];
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, place) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = head.textContent;
+    head.replaceChildren(button);
+    button.addEventListener("click", () => {
+      const down = head.getAttribute("aria-sort") === "ascending" ||
+        (!head.hasAttribute("aria-sort") && head.classList.contains("number"));
+      sort(table, body, heads, place, down);
+      remember("sort-" + table.id, (down ? "-" : "") + place);
+    });
+  });
+  const wanted = /^(-?)(\d{1,4})$/.exec(chosen().get("sort-" + table.id) ?? "");
+  if (wanted && heads[Number(wanted[2])]) sort(table, body, heads, Number(wanted[2]), wanted[1] === "-");
+}
+
+function sort(table, body, heads, place, down) {
+  const numbers = heads[place].classList.contains("number");
+  const key = (row) => {
+    const cell = row.cells[place];
+    if (!numbers) return cell.textContent;
+    return cell.dataset.value === undefined ? null : Number(cell.dataset.value);
+  };
+  const keyed = [...body.rows].map((row) => ({row, key: key(row)}));
+  keyed.sort((one, other) => {
+    const gone = (one.key === null || one.key === "") - (other.key === null || other.key === "");
+    if (gone) return gone;
+    const order = numbers ? one.key - other.key : one.key < other.key ? -1 : one.key > other.key ? 1 : 0;
+    return down ? -order : order;
+  });
+  body.append(...keyed.map((each) => each.row));
+  heads.forEach((head) => head.removeAttribute("aria-sort"));
+  heads[place].setAttribute("aria-sort", down ? "descending" : "ascending");
+}
+
+// Presets of columns: numbers of the columns that each one shows.
+function columns(select) {
+  const table = document.getElementById(select.dataset.columnsOf);
+  const presets = JSON.parse(document.getElementById(table.id + "-presets").textContent);
+  const show = () => {
+    const shown = new Set(presets[select.value]);
+    for (const row of table.rows) [...row.cells].forEach((cell, place) => { cell.hidden = !shown.has(place); });
+  };
+  const wanted = chosen().get("show");
+  if (Object.hasOwn(presets, wanted ?? "")) select.value = wanted;
+  show();
+  select.addEventListener("change", () => { show(); remember("show", select.value); });
+}
+
+// Search: rows that hold all words stay.
+function rows(search) {
+  const body = document.getElementById(search.dataset.rowsOf).tBodies[0];
+  const found = document.getElementById("found");
+  const texts = new Map([...body.rows].map((row) => [row, row.textContent.toLowerCase()]));
+  const show = () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let count = 0;
+    for (const [row, text] of texts) {
+      row.hidden = !words.every((word) => text.includes(word));
+      count += !row.hidden;
+    }
+    found.textContent = words.length ? `${count} of ${texts.size} shown` : "";
+  };
+  search.value = (chosen().get("q") ?? "").slice(0, 200);
+  show();
+  search.addEventListener("input", () => { show(); remember("q", search.value); });
+}
+
+function draw(place) {
+  const figure = divbench.figures[place.id];
+  if (!figure || !globalThis.Plotly) return;
+  place.style.minHeight = place.dataset.height + "px";
+  Plotly.newPlot(place, figure.data, figure.layout, {displayModeBar: false, responsive: true});
+}
+
+// Explore: one system's prompts, one at a time.
+function explore(texts) {
+  const [find, select] = ["find", "prompt"].map((id) => document.getElementById(id));
+  const place = document.getElementById("explored");
+  const labels = texts.prompts.map((each) => `${each.id} · ${each.text.replace(/\s+/g, " ").slice(0, 80)}`);
+  const offer = (keep) => {
+    const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const held = texts.prompts.map((each) => `${each.id} ${each.category} ${each.text}`.toLowerCase());
+    const kept = held.flatMap((text, index) => words.every((word) => text.includes(word)) ? [index] : []);
+    select.replaceChildren(...kept.map((index) => new Option(labels[index], String(index))));
+    if (kept.includes(keep)) select.value = String(keep);
+  };
+  const show = () => {
+    const each = texts.prompts[Number(select.value)];
+    if (select.value === "" || !each) {
+      place.replaceChildren(made("p", "No prompt holds these words."));
+      return;
+    }
+    place.replaceChildren(...explored(each, texts));
+    remember("prompt", each.id);
+  };
+  const step = (by) => {
+    if (!select.options.length) return;
+    select.selectedIndex = (select.selectedIndex + by + select.options.length) % select.options.length;
+    show();
+  };
+  const wanted = () => texts.prompts.findIndex((each) => each.id === chosen().get("prompt"));
+  offer(Math.max(0, wanted()));
+  show();
+  find.addEventListener("input", () => { offer(Number(select.value)); show(); });
+  select.addEventListener("change", show);
+  document.getElementById("previous").addEventListener("click", () => step(-1));
+  document.getElementById("next").addEventListener("click", () => step(1));
+  addEventListener("hashchange", () => { find.value = ""; offer(Math.max(0, wanted())); show(); });
+}
+
+function explored(each, texts) {
+  const prompt = made("pre", each.text, "prompt");
+  const heads = ["#", "class", "response", "note", "bits/byte alone", "quality of class"];
+  const answers = grid("answers", "Responses, coloured and named by class", heads, each.answers.map((answer) => [
+    String(answer.number), answer.class, answer.text, answer.note, answer.rate, answer.quality,
+  ]));
+  [...answers.querySelectorAll("tbody tr")].forEach((row, place) => {
+    const group = each.answers[place].group;
+    row.className = group === null ? "" : `class-${group % 8}`;
+    row.cells[2].className = "response";
+  });
+  const scores = grid("scores", "Scores of this prompt", ["metric", "this prompt", "system's mean"],
+    each.scores.map(([label, value, mean]) => [label, value, mean]));
+  return [made("p", `${each.id} · ${each.category}`, "id"), prompt, answers, scores];
+}
+
+function made(name, text, kind) {
+  const element = document.createElement(name);
+  const own = document.createElement("bdi");
+  own.textContent = text;
+  element.append(own);
+  if (kind) element.className = kind;
+  return element;
+}
+
+function grid(id, caption, heads, cells) {
+  const table = document.createElement("table");
+  table.id = id;
+  table.createCaption().textContent = caption;
+  const row = table.createTHead().insertRow();
+  for (const head of heads) {
+    const cell = made("th", head);
+    cell.scope = "col";
+    row.append(cell);
+  }
+  const body = table.createTBody();
+  for (const each of cells) {
+    const line = body.insertRow();
+    each.forEach((text, place) => {
+      const cell = made(place ? "td" : "th", text);
+      if (!place) cell.scope = "row";
+      line.append(cell);
+    });
+  }
+  const scroll = document.createElement("div");
+  scroll.className = "scroll";
+  scroll.tabIndex = 0;
+  scroll.setAttribute("role", "region");
+  scroll.setAttribute("aria-label", caption);
+  scroll.append(table);
+  return scroll;
+}

@@ -1,0 +1,192 @@
+"""The pages of one board: its models, diversity against quality with the curves, and its systems two by two."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from leaderboard.board import Board, Column, ranking_column
+from leaderboard.board_plots import system_curves_figure, tradeoff_figure
+from leaderboard.compare import LEVEL, Gap, compare
+from leaderboard.curves import Curve, curves_sheet, distinct_curves, patience_curves
+from leaderboard.scores import BoardScores
+from leaderboard.sheets import Sheet, number_text, places_for
+from leaderboard.static.render import Figure, Page, Table, figure_script, table_of
+from leaderboard.systems import first_systems, system_labels
+from leaderboard.tables import PRESETS, Filter, ModelsTable, columns_of, models_table
+from leaderboard.tradeoff import about_tradeoff, default_axes, end_of, tradeoff, tradeoff_sheet
+
+MODELS, TRADEOFF, COMPARE, EXPLORE = "Models", "Diversity × quality", "Compare", "Explore"
+# The first of these that a board has ranks it, as in the application.
+MOST_PAIRED = 12  # systems that are compared two by two
+LEAD = (
+    "How diverse are the answers of a language model? Every number is a mean over the prompts of a suite; the range "
+    "behind it is its 95% interval over prompts. Systems that share a letter behind their rank are not told apart by "
+    "the metric that ranks them. Diversity is not quality: noise is diverse, too, which is why known-bad baselines and "
+    "people stand among the systems."
+)
+MARKS = {"human": "human", "baseline": "baseline"}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A section of a page without a template of its own; every text of strangers is in `said`, tables and links."""
+
+    title: str = ""
+    text: tuple[str, ...] = ()
+    figure: Figure | None = None
+    said: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    codes: tuple[tuple[str, str], ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Pages, and the scripts of their figures by file."""
+
+    pages: tuple[Page, ...]
+    scripts: Mapping[str, str]
+
+
+def models_page(board: Board, scores: BoardScores, file: str) -> Page:
+    """Systems by metrics: all columns, of which a preset shows some."""
+    columns, beside = columns_of(board, "everything", ())
+    ranks = ranking_column(board) or board.columns[0]  # boards without columns are not shown
+    made = models_table(board, ranks, scores.standings(ranks), columns, beside, Filter(), scores.bytes_a_response)
+    presets = {name: _shown(board, name, made, columns, beside) for name in PRESETS}
+    marks = [MARKS.get(entry.result.manifest.system.type, "") for entry in made.entries]
+    sheet = Sheet(made.headers, made.values, made.shown, made.kinds)
+    first = frozenset(presets["overview"])
+    values = {
+        "lead": (LEAD,),
+        "presets": presets,
+        "systems": table_of(sheet, "systems", "Mean over prompts [95% interval]", marks, first),
+        "notes": (_about(board),),
+        "files": {
+            "csv": f"data/{board.name}.csv",
+            "parquet": f"data/{board.name}.parquet",
+            "columns": f"data/{board.name}.columns.json",
+        },
+    }
+    return Page(file, MODELS, "models.html", values, MODELS, board.name)
+
+
+def _shown(board: Board, preset: str, made: ModelsTable, columns: Sequence[Column], beside: Sequence[str]) -> list[int]:
+    """The numbers of the columns that a preset shows; the first two are the system and its rank."""
+    wanted, facts = columns_of(board, preset, ())
+    start = len(made.headers) - len(columns)
+    signatures = {column.signature for column in wanted}
+    shown = [0, 1, *(2 + place for place, name in enumerate(beside) if name in facts)]
+    return shown + [start + place for place, column in enumerate(columns) if column.signature in signatures]
+
+
+def _about(board: Board) -> str:
+    result = board.entries[0].result
+    return (
+        f"{len(board.entries)} systems on {board.suite} ({result.prompts} prompts, revision {board.revision}). "
+        "↑ higher is more diverse, ↓ lower is; no arrow: neither. Ranks are those on the whole table, with the 95% "
+        "interval of the rank. Columns ending in `_reported` hold values that came with the submission; all others are "
+        "computed from the texts. People stand on green, known-bad baselines on yellow; the type says it, too."
+    )
+
+
+def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Made:
+    """Diversity against quality with the Pareto front, and the curves of classes and of patience."""
+    axes = default_axes(board)
+    parts, scripts = [], {}
+    if axes is not None:
+        found = tradeoff(scores, *axes)
+        name = f"{axes[0].label} and {axes[1].label}"
+        figure = Figure("tradeoff", f"Each system by {name}, with 95% intervals; the table has the same numbers.", 560)
+        scripts[f"figures/{board.name}-tradeoff.js"] = figure_script("tradeoff", tradeoff_figure(found))
+        table = table_of(tradeoff_sheet(board, found), "points", f"Systems by {name}")
+        parts.append(Part(figure=figure, said=(about_tradeoff(board, found),), tables=(table,)))
+    kinds: tuple[tuple[str, str, str, str, Callable[..., tuple[Curve, ...]]], ...] = (
+        ("distinct", "Different answers to expect of m", "m", "expected classes", distinct_curves),
+        ("patience", "Utility by the reader's patience", "p", "utility", patience_curves),
+    )
+    places = first_systems(board)
+    for own, title, at, of, make in kinds:
+        curves = make(board, places)
+        if curves:
+            figure = Figure(own, f"{title}: a line a system; the table has the same numbers.", 480)
+            drawn = system_curves_figure(curves, at, of, diagonal=own == "distinct")
+            scripts[f"figures/{board.name}-{own}.js"] = figure_script(own, drawn)
+            table = table_of(curves_sheet(curves, at), f"{own}-table", f"{title} [95% interval]")
+            text = (
+                (f"The first {len(places)} of {len(board.entries)} systems.",)
+                if len(places) < len(board.entries)
+                else ()
+            )
+            parts.append(Part(title=title, text=text, figure=figure, tables=(table,)))
+    values = {"lead": ("Diversity beside quality: which systems no other one beats on both, and how sure that is.",)}
+    page = Page(
+        file, TRADEOFF, "plain.html", values | {"parts": parts}, TRADEOFF, board.name, tuple(scripts), bool(scripts)
+    )
+    return Made((page,), scripts)
+
+
+def compare_page(board: Board, scores: BoardScores, file: str) -> Page:
+    """Each two systems of a board by its main metrics: paired differences, and whether they are told apart."""
+    columns = columns_of(board, "overview", ())[0] or board.columns[:1]
+    places = first_systems(board, MOST_PAIRED)
+    labels = system_labels(board)
+    gaps = compare(scores, places, columns)
+    tested = sum(gap.p is not None for gap in gaps)
+    names = [labels[place] for place in places]
+    parts = [
+        _pairs(f"pairs-{number}", column, [gap for gap in gaps if gap.column is column], names)
+        for number, column in enumerate(columns, 1)
+    ]
+    lead = [
+        "Mean difference of the row's system less the column's, over the prompts that both have a value for, with its "
+        "95% percentile bootstrap interval. ▲: the row's system is ahead, ▽: the column's is, by Wilcoxon's "
+        f"signed-rank test, two-sided, at {LEVEL:g} after Holm's correction over all {tested} tests of this page. "
+        "No sign: not told apart.",
+    ]
+    if len(places) < len(board.entries):
+        lead.append(f"{len(places)} of the {len(board.entries)} systems: those that the table has first.")
+    if len(places) < 2:
+        lead.append("It takes two systems to compare; this table has one.")
+    values: dict[str, Any] = {"lead": lead, "parts": [part for part in parts if part.tables]}
+    return Page(file, COMPARE, "plain.html", values, COMPARE, board.name)
+
+
+def _pairs(name: str, column: Column, gaps: Sequence[Gap], names: Sequence[str]) -> Part:
+    """A metric's differences as a table of systems by systems."""
+    if not gaps:
+        return Part()
+    widths = [gap.interval[1] - gap.interval[0] for gap in gaps if gap.interval is not None]
+    digits = places_for(float(np.median([width for width in widths if width > 0] or [1.0])))
+    count = len(names)
+    values: list[list[Any]] = [[name, *[None] * count] for name in names]
+    shown = [[name, *["" for _ in names]] for name in names]
+    for place in range(count):
+        shown[place][place + 1] = "·"
+    for gap in gaps:
+        for row, other, sign in ((gap.first, gap.second, 1), (gap.second, gap.first, -1)):
+            values[row][other + 1] = None if gap.difference is None else sign * gap.difference
+            shown[row][other + 1] = _difference(gap, sign, digits)
+    headers = ("row − column", *names)
+    kinds = ("str", *["number"] * count)
+    sheet = Sheet(headers, tuple(map(tuple, values)), tuple(map(tuple, shown)), kinds)
+    caption = f"{column.label}: {column.title}{f' [{column.unit}]' if column.unit else ''}"
+    return Part(title=column.label, tables=(table_of(sheet, name, caption),))
+
+
+def _difference(gap: Gap, sign: int, digits: int) -> str:
+    """A difference with its interval and who is ahead, as the row's system sees it."""
+    if gap.difference is None:
+        return ""
+    value = sign * gap.difference
+    text = f"{'+' if value > 0 else ''}{number_text(value, digits)}"
+    if gap.interval is not None:
+        low, high = sorted((sign * gap.interval[0], sign * gap.interval[1]))
+        text += f" [{number_text(low, digits)}, {number_text(high, digits)}]"
+    if gap.p_holm is None or gap.p_holm >= LEVEL or gap.difference == 0:
+        return text
+    ahead = (value > 0) == (end_of(gap.column) >= 0)
+    return f"{text} {'▲' if ahead else '▽'}"

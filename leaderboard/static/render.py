@@ -1,0 +1,186 @@
+"""Tables, figures and texts to HTML and data files. Everything that is not a template goes through its escaping.
+
+Pages have a strict Content-Security-Policy: no inline script or style runs, nothing is fetched from elsewhere. Data for
+scripts lies in files of its own, since pages that open from a folder may not fetch.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from datasets_build.errors import need
+from leaderboard.sheets import Sheet
+
+HERE = Path(__file__).parent
+# `file:` is what a page from a folder is, and where 'self' means nothing in some browsers. Plotly draws a picture of
+# its own making into the page as `data:`.
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self' file:",
+        "style-src 'self' file:",
+        "img-src 'self' file: data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+    )
+)
+_CODE = re.compile(r"`([^`]+)`")
+_STYLES = re.compile(r'if\(!document\.getElementById\("([0-9a-f]{64})"\)\)')
+_BROAD = 26  # letters of a cell from which its lines may break
+# What would end a script or a line of it, and what would be markup if the file were read as such.
+_UNSAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell: how it is shown, and by what it sorts where it is a number."""
+
+    text: str
+    value: str = ""
+    wraps: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of a page.
+
+    Attributes:
+        id: In the page.
+        caption: Over it.
+        heads: Of the columns.
+        kinds: *str* or *number*, by column.
+        rows: Of cells; the first one names its row.
+        marks: A class of our own for each row; empty for most.
+        shown: Columns that are shown at first; None: all.
+    """
+
+    id: str
+    caption: str
+    heads: tuple[str, ...]
+    kinds: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    marks: tuple[str, ...]
+    shown: frozenset[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of a page: its script's name for it, and what it says in words."""
+
+    id: str
+    alt: str
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page to write.
+
+    Attributes:
+        file: Its name; of our own making.
+        title: Over it.
+        template: In `templates`.
+        values: For the template.
+        scripts: Data files that it loads, after the board's own script and before that begins.
+        section: Which entry of the navigation it belongs to.
+        board: The name of the board that it is of; empty where it is of none.
+        figures: Whether it has any.
+    """
+
+    file: str
+    title: str
+    template: str
+    values: Mapping[str, Any]
+    section: str
+    board: str = ""
+    scripts: tuple[str, ...] = ()
+    figures: bool = False
+
+
+def table_of(
+    made: Sheet, name: str, caption: str, marks: Sequence[str] = (), shown: frozenset[int] | None = None
+) -> Table:
+    """A sheet as a page shows it."""
+    rows = tuple(
+        tuple(_cell(*each) for each in zip(values, texts, made.kinds, strict=True))
+        for values, texts in zip(made.values, made.shown, strict=True)
+    )
+    return Table(name, caption, made.headers, made.kinds, rows, tuple(marks) or ("",) * len(rows), shown)
+
+
+def _cell(value: Any, text: str, kind: str) -> Cell:
+    number = kind == "number" and isinstance(value, (int, float)) and isfinite(value)
+    return Cell(text, repr(value) if number else "", wraps=len(text) > _BROAD)
+
+
+def figure_script(name: str, figure: Any) -> str:
+    """The file that gives a plotly figure to the board's script under a name of our own."""
+    return f"divbench.figures[{json.dumps(name)}] = {_safe(figure.to_json(engine='json'))};\n"
+
+
+def data_script(name: str, value: Any) -> str:
+    """The file that gives a value to the board's script under a name of our own."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return f"divbench.{name} = {_safe(text)};\n"
+
+
+def _safe(text: str) -> str:
+    return text.translate(_UNSAFE)
+
+
+def coded(text: str) -> Markup:
+    """A text of our own in which what stands between backticks is code; all of it is escaped."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped before
+
+
+@cache
+def environment() -> Any:
+    """The templates: every value is escaped, and a name that is not given is an error.
+
+    Raises:
+        MissingExtra: jinja2 is not installed.
+    """
+    jinja = need("jinja2", "board")
+    made = jinja.Environment(
+        loader=jinja.FileSystemLoader(HERE / "templates", encoding="utf-8"),
+        autoescape=True,
+        undefined=jinja.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters["coded"] = coded
+    return made
+
+
+def style_marks(plotly: str) -> list[str]:
+    """The ids of styles that plotly's script writes into a page unless something of that id is there.
+
+    The page's policy would not let it, and these are for maps, which the board has not.
+    """
+    return _STYLES.findall(plotly)
+
+
+def render(page: Page, frame: Mapping[str, Any]) -> str:
+    """The page's HTML.
+
+    Args:
+        page: To render.
+        frame: What every page has: navigation, boards, what is wrong, `style_marks`.
+    """
+    scripts = ["assets/board.js", *page.scripts]
+    if page.figures:
+        scripts.insert(0, "assets/plotly.min.js")
+    text: str = (
+        environment()
+        .get_template(page.template)
+        .render(**frame, **page.values, page=page, policy=POLICY, scripts=scripts)
+    )
+    return text

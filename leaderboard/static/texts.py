@@ -1,0 +1,118 @@
+"""The responses of a board's systems as data files, and the pages that show them."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from math import isfinite
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from benchmark.results import PER_PROMPT_FILE
+from leaderboard.board import Board, Column, Entry
+from leaderboard.responses import MOST_LETTERS, View, class_words, make_view
+from leaderboard.score_index import table_faults
+from leaderboard.scores import BoardScores
+from leaderboard.sheets import number_text
+from leaderboard.static.board_pages import EXPLORE, Part
+from leaderboard.static.render import Page, data_script
+from leaderboard.systems import system_labels
+from leaderboard.tables import columns_of
+
+LEAD = (
+    "All responses to a prompt. Those of one class say the same, for what parts them; quality is that of the first one "
+    "of a class. The prompt stands in the address, so that a link leads to it."
+)
+_AT_ONCE = 100  # rows that are read at a time
+
+
+def keys_of(boards: Sequence[Board]) -> dict[str, tuple[str, ...]]:
+    """What the files of each board's systems are called: by the result's id, numbered where two share it."""
+    seen: Counter[str] = Counter()
+    made = {}
+    for board in boards:
+        keys = []
+        for entry in board.entries:
+            own = entry.result.result_id
+            seen[own] += 1
+            keys.append(own if seen[own] == 1 else f"{own}-{seen[own]}")
+        made[board.name] = tuple(keys)
+    return made
+
+
+def explore_file(key: str) -> str:
+    """The page of a system."""
+    return f"explore-{key}.html"
+
+
+def texts_file(key: str) -> str:
+    """The file of a system's responses."""
+    return f"texts/{key}.js"
+
+
+def texts_bytes(scores: BoardScores) -> float:
+    """How long all responses of a board are, in bytes of UTF-8."""
+    means, entries = scores.bytes_a_response(), scores.board.entries
+    sizes = (mean * entry.result.counts.responses for mean, entry in zip(means, entries, strict=True))
+    return sum(size for size in sizes if isfinite(size))
+
+
+def texts_script(board: Board, entry: Entry) -> str:
+    """A system's prompts, responses and main scores, as the explore page takes them.
+
+    Raises:
+        InputError: The files of the result are not there any more, or are damaged.
+    """
+    columns = columns_of(board, "overview", ())[0]
+    return data_script("texts", {"prompts": [_prompt(view, columns) for view in _views(board, entry)]})
+
+
+def _views(board: Board, entry: Entry) -> Iterator[View]:
+    with table_faults(entry), pq.ParquetFile(entry.folder / PER_PROMPT_FILE) as file:
+        for batch in file.iter_batches(batch_size=_AT_ONCE):
+            for row in batch.to_pylist():
+                yield make_view(board, entry, row)
+
+
+def _prompt(view: View, columns: Sequence[Column]) -> dict[str, Any]:
+    wanted = {column.signature for column in columns}
+    return {
+        "id": view.asked.prompt_id,
+        "category": view.asked.category,
+        "text": view.asked.text[:MOST_LETTERS],
+        "answers": [
+            {
+                "number": answer.number,
+                "text": answer.text[:MOST_LETTERS],
+                "class": class_words(answer, view),
+                "group": answer.group,
+                "note": "; ".join(answer.notes),
+                "rate": number_text(answer.rate, 3),
+                "quality": number_text(answer.quality, 1),
+            }
+            for answer in view.answers
+        ],
+        "scores": [
+            [
+                score.column.label,
+                score.reason if score.value is None else number_text(score.value, 4),
+                number_text(score.system_mean, 4),
+            ]
+            for score in view.scores
+            if score.column.signature in wanted
+        ],
+    }
+
+
+def explore_page(board: Board, key: str, label: str, back: str) -> Page:
+    """The page of one system's responses."""
+    values = {"system": label, "lead": (LEAD,), "back": back}
+    return Page(explore_file(key), EXPLORE, "explore.html", values, EXPLORE, board.name, (texts_file(key),))
+
+
+def systems_page(board: Board, keys: Sequence[str], file: str, absent: str | None) -> Page:
+    """The list of a board's systems, each a link to its responses; or why there are none."""
+    labels = system_labels(board)
+    links = [] if absent else [(label, explore_file(key)) for label, key in zip(labels, keys, strict=True)]
+    parts = [Part(links=tuple(links))]
+    values = {"lead": (absent or "Choose a system to read its responses.",), "parts": parts}
+    return Page(file, EXPLORE, "plain.html", values, EXPLORE, board.name)

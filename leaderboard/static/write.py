@@ -1,0 +1,228 @@
+"""Writes the folder of the exported board: all of it under another name first, then in one rename.
+
+The same results give the same bytes. A folder that is there is replaced only if it is an export, too.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from shutil import copyfile
+from typing import Any
+
+from datasets_build.errors import ConfigurationError, InputError, need
+from datasets_build.files import whole_folder, write_text
+from leaderboard.board import Board
+from leaderboard.export import export
+from leaderboard.plots import shortened
+from leaderboard.scores import BoardScores
+from leaderboard.site import Site, Snapshot
+from leaderboard.static.board_pages import (
+    COMPARE,
+    EXPLORE,
+    MODELS,
+    TRADEOFF,
+    Made,
+    Part,
+    compare_page,
+    models_page,
+    tradeoff_page,
+)
+from leaderboard.static.metrics_page import METRICS_TITLE, metrics_page
+from leaderboard.static.other_pages import (
+    ABOUT_TITLE,
+    DATASETS_TITLE,
+    about_page,
+    datasets_page,
+)
+from leaderboard.static.render import HERE, Page, render, style_marks
+from leaderboard.static.stage_page import STAGES_TITLE, stages_page
+from leaderboard.static.texts import explore_page, keys_of, systems_page, texts_bytes, texts_file, texts_script
+from leaderboard.systems import system_labels
+
+TEXTS_LIMIT = 50_000_000  # bytes of responses that are written unless they are asked for
+MARK = "divbench-board.txt"  # what tells an export from a folder of somebody's own
+INDEX = "index.html"
+_MARK_TEXT = "Written by divbench board export --html; the next one to this folder replaces all of it.\n"
+_OF_BOARDS = (MODELS, TRADEOFF, COMPARE, EXPLORE)
+_OTHERS = (
+    (METRICS_TITLE, "metrics.html"),
+    (STAGES_TITLE, "post-training.html"),
+    (DATASETS_TITLE, "datasets.html"),
+    (ABOUT_TITLE, "about.html"),
+)
+_STEMS = {MODELS: "models", TRADEOFF: "tradeoff", COMPARE: "compare", EXPLORE: "explore"}
+_ASK = "`divbench board export --html --texts` exports them, however many."
+_LETTERS = 300  # of a reason why something is not shown
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written.
+
+    Attributes:
+        folder: Where.
+        pages: How many.
+        texts: Whether responses are among it.
+        texts_bytes: How long all responses are.
+        left_out: What is not shown, and why; the pages say it, too.
+    """
+
+    folder: Path
+    pages: int
+    texts: bool
+    texts_bytes: int
+    left_out: tuple[str, ...]
+
+
+def write_static(
+    site: Site,
+    folder: Path,
+    *,
+    texts: bool | None = None,
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+) -> Written:
+    """Write the board as files that open without a server.
+
+    Args:
+        site: What to show.
+        folder: To write; what is there goes only if it is an earlier export.
+        texts: Whether to write the responses; None: if all of them are at most `TEXTS_LIMIT` bytes.
+        progress: Told what is being done.
+
+    Raises:
+        ConfigurationError: The folder is there and is no export.
+        MissingExtra: A library of the extra *board* is not there.
+    """
+    plotly = Path(str(files(need("plotly", "board")))) / "package_data" / "plotly.min.js"
+    _replaceable(folder)
+    snapshot = site.now()
+    scores, faults = _open(site, snapshot.boards)
+    length = int(sum(texts_bytes(each) for each in scores.values()))
+    wanted = length <= TEXTS_LIMIT if texts is None else texts
+    absent = None if wanted else f"The responses are {length / 1e6:,.1f} MB and were not exported. {_ASK}"
+    keys = keys_of(snapshot.boards)
+    trouble = [*_trouble(snapshot), *faults]
+    with whole_folder(folder, replace=True) as made:
+        for name in ("assets", "data", "figures", "texts"):
+            (made / name).mkdir()
+        _assets(made / "assets", plotly)
+        pages: list[Page] = []
+        boards: list[Board] = []
+        for done, board in enumerate(each for each in snapshot.boards if each.name in scores):
+            progress(board.name, done, len(scores))
+            first = boards[0].name if boards else board.name
+            try:
+                pages += _board_pages(board, scores[board.name], keys[board.name], absent, first, made)
+                export(board, made / "data")
+                boards.append(board)
+            except InputError as error:  # its files went while it was read
+                trouble.append(_fault(board, error))
+        progress("pages of no table", len(scores), len(scores))
+        pages += _kept(stages_page(boards, scores, "post-training.html"), made)
+        pages += _kept(metrics_page(boards, site.study, "metrics.html"), made)
+        pages += [datasets_page("datasets.html"), about_page("about.html")]
+        if not boards:
+            pages.append(_empty())
+        _write(made, pages, boards, {"trouble": trouble, "styled": style_marks(plotly.read_text(encoding="utf-8"))})
+        write_text(made / MARK, _MARK_TEXT)
+    return Written(folder, len(pages), wanted and bool(boards), length, tuple(trouble))
+
+
+def _replaceable(folder: Path) -> None:
+    there = folder.exists() or folder.is_symlink()
+    if there and (folder.is_symlink() or not folder.is_dir()):
+        raise ConfigurationError(f"{folder} is no folder", "name one that is not there yet")
+    if there and any(folder.iterdir()) and not (folder / MARK).is_file():
+        raise ConfigurationError(f"{folder} is there and is no exported board", "name a folder that is not there yet")
+
+
+def _open(site: Site, boards: Sequence[Board]) -> tuple[dict[str, BoardScores], list[str]]:
+    """The scores of the boards that can be read, and why others cannot."""
+    found, faults = {}, []
+    for board in boards:
+        try:
+            if not board.columns:
+                faults.append(f"{board.name}: not shown, it has no value of any metric")
+                continue
+            found[board.name] = site.scores(board)
+        except InputError as error:
+            faults.append(_fault(board, error))
+    return found, faults
+
+
+def _fault(board: Board, error: InputError) -> str:
+    return f"{board.name}: not shown, {shortened(str(error), _LETTERS)}"
+
+
+def _trouble(snapshot: Snapshot) -> list[str]:
+    """What readers must know of the state of what they see."""
+    lines = [f"{item.folder.name}: not shown, {item.reason}" for item in snapshot.unreadable]
+    return [shortened(line, _LETTERS) for line in [*([snapshot.fault] if snapshot.fault else []), *lines]]
+
+
+def _assets(folder: Path, plotly: Path) -> None:
+    """Our style sheets in one, our script, and plotly's, once for all pages."""
+    own = HERE / "assets"
+    sheets = (own / "variables.css", own / "static.css", HERE.parent / "assets" / "board.css")
+    write_text(folder / "board.css", "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets))
+    for name in ("board.js", "figures.css"):
+        copyfile(own / name, folder / name)
+    copyfile(plotly, folder / "plotly.min.js")
+
+
+def address(section: str, board: str, first: str) -> str:
+    """The file of a board's page; the first board's models are the index."""
+    return INDEX if (section, board) == (MODELS, first) else f"{_STEMS[section]}-{board}.html"
+
+
+def _board_pages(
+    board: Board, scores: BoardScores, keys: Sequence[str], absent: str | None, first: str, made: Path
+) -> list[Page]:
+    """All pages of a board; what they load is written at once, responses a system at a time."""
+    names = {section: address(section, board.name, first) for section in _OF_BOARDS}
+    pages = [
+        models_page(board, scores, names[MODELS]),
+        *_kept(tradeoff_page(board, scores, names[TRADEOFF]), made),
+        compare_page(board, scores, names[COMPARE]),
+        systems_page(board, keys, names[EXPLORE], absent),
+    ]
+    if absent is None:
+        for label, entry, key in zip(system_labels(board), board.entries, keys, strict=True):
+            write_text(made / texts_file(key), texts_script(board, entry))
+            pages.append(explore_page(board, key, label, names[EXPLORE]))
+    return pages
+
+
+def _kept(found: Made, made: Path) -> tuple[Page, ...]:
+    """The pages, the scripts of their figures written."""
+    for name, text in found.scripts.items():
+        write_text(made / name, text)
+    return found.pages
+
+
+def _empty() -> Page:
+    text = ("There are no results yet. `divbench score SUBMISSION --out RESULTS` makes one.",)
+    return Page(INDEX, MODELS, "plain.html", {"lead": text, "parts": [Part()]}, MODELS)
+
+
+def _write(made: Path, pages: Sequence[Page], boards: Sequence[Board], given: Mapping[str, Any]) -> None:
+    """All pages, the index last."""
+    first = boards[0].name if boards else ""
+
+    def pages_of(board: str) -> list[tuple[str, str, str]]:
+        own = _OF_BOARDS if boards else (MODELS,)
+        return [
+            *((section, address(section, board or first, first), section) for section in own),
+            *((title, file, title) for title, file in _OTHERS),
+        ]
+
+    def boards_of(section: str) -> list[tuple[str, str, str]]:
+        return [
+            (f"{b.suite}, k = {b.k}, {b.profile}, {b.revision[:6]}", address(section, b.name, first), b.name)
+            for b in boards
+        ]
+
+    frame = {**given, "pages_of": pages_of, "boards_of": boards_of}
+    for page in sorted(pages, key=lambda page: (page.file == INDEX, page.file)):
+        write_text(made / page.file, render(page, frame))

@@ -1,0 +1,42 @@
+"""A server with the page Submit and the endpoints of the API, over a folder of results and a store.
+
+python -m tests.leaderboard.run_board RESULTS STORE PORT
+"""
+
+import sys
+from pathlib import Path
+
+from leaderboard import api
+from leaderboard.app import build_app, launch
+from leaderboard.pages import Page, submit
+from leaderboard.site import Site
+from leaderboard.source import FolderSource, Look
+from submissions.filestore import FolderStore
+from submissions.queue import listing
+
+
+class TakingSource(FolderSource):
+    """A folder of results beside a store: nobody need score what is handed in for it to be seen waiting."""
+
+    def __init__(self, results: Path, store: FolderStore) -> None:
+        super().__init__(results)
+        self.store = store
+        self._takes = store
+
+    def look(self) -> Look:
+        look = super().look()
+        return Look(look.boards, look.unreadable, listing(self._takes))
+
+
+def main(results: str, store: str, port: str) -> None:
+    folder = Path(results)
+    site = Site(TakingSource(folder, FolderStore(Path(store))) if store else FolderSource(folder))
+    app = build_app(site, (Page("Submit", "", submit.build),))
+    if not any(each.api_name == api.NAMES[0] for each in app.fns.values()):
+        with app:
+            api.register(site)
+    launch(app, "127.0.0.1", int(port))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
