@@ -18,7 +18,7 @@ from datasets_build.files import canonical_json
 from leaderboard.board import Board, Column, Entry, facts, ranking_column
 from leaderboard.scores import prompt_row
 from leaderboard.site import Site, Snapshot
-from leaderboard.systems import system_labels
+from leaderboard.tables.systems import system_labels
 from submissions.queue_schema import State
 from submissions.service.printing import state_json
 

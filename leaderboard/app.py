@@ -6,11 +6,11 @@ import gradio as gr
 from gradio.components import Navbar
 
 from leaderboard.api import register
-from leaderboard.handing_in import MAX_UPLOAD_BYTES
 from leaderboard.links import count_on
 from leaderboard.look import CSS, HEAD, THEME
 from leaderboard.pages import PAGES, Page
 from leaderboard.site import Site
+from leaderboard.submitting.handing_in import MAX_UPLOAD_BYTES
 
 TITLE = "DivBench"
 _UPLOADS = (600, 3600)  # seconds: how often uploads are looked through, and how old they get

@@ -22,9 +22,9 @@ from benchmark.models.hf_lm import load_causal_lm
 from benchmark.profiles import OFFLINE_LM, PROFILES, Profile
 from benchmark.tokens import TokenCost, token_surprisals
 from datasets_build.errors import InputError
-from leaderboard.plots import shortened
-from leaderboard.responses import sheet
-from leaderboard.sheets import Sheet
+from leaderboard.figures.plots import shortened
+from leaderboard.tables.responses import sheet
+from leaderboard.tables.sheets import Sheet
 from submissions.texts import is_answer
 
 MOST_BYTES = 12_000  # of a prompt and its answers: about what the context of the model that ships here holds

@@ -9,8 +9,8 @@ from rich.text import Text
 from benchmark.printing import ARROWS
 from datasets_build.console import table
 from leaderboard.board import Board, cell_texts, facts
-from leaderboard.curves import class_curves
-from leaderboard.systems import system_labels
+from leaderboard.tables.curves import class_curves
+from leaderboard.tables.systems import system_labels
 from submissions.printing import shown
 
 

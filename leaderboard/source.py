@@ -18,12 +18,15 @@ from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import canonical_json, content_id, whole_file
 from leaderboard.board import Board, make_boards
 from leaderboard.kept_results import checked_result, fetch_result
+from submissions.commits import disk_faults
 from submissions.filestore import FileStore, OwnDiskFault, StoreFault, open_store
 from submissions.queue_files import read_listing, result_paths
 from submissions.queue_schema import MAX_STATE_BYTES, Damaged, Listing, State
 
 THREADS = 8  # a Hub answers slowly, and to many at once
 STATE_FILE = "state.json"
+
+Found = dict[str, Result | Unreadable]  # results by id
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,7 @@ class FolderSource:
         self.cache = cache or cache_of(str(folder.absolute()))
         self._folder = folder
         self._known: dict[Path, tuple[object, Result | Unreadable]] = {}
+        self._last: tuple[dict[Path, Result | Unreadable], Look] | None = None
 
     def look(self) -> Look:
         """The results as boards."""
@@ -118,7 +122,9 @@ class FolderSource:
             if path.is_dir() and not path.name.startswith(".")
         }
         self._known = {path: self._known[path] for path in found}
-        return _looked(found, None)
+        if self._last is None or self._last[0] != found:
+            self._last = found, _looked(found, None)
+        return self._last[1]
 
     def _result(self, path: Path) -> Result | Unreadable:
         stamp = tuple(
@@ -153,29 +159,35 @@ class StoreSource:
         self.cache = cache or cache_of(store.address)
         self._queue, self._results = store, results or store
         self._known: dict[str, tuple[bytes, Result]] = {}  # by id, with the text that it was read from
-        self._last: tuple[tuple[str, str], Look] | None = None  # of two commits; where nothing is to be tried again
+        self._commits = ("", "")  # of the queue and the results, as they were last read
+        self._last: Look | None = None  # at those commits; None where something is to be tried again
+        self._former: Look | None = None  # of an earlier process
 
     def look(self) -> Look:
         """The queue and its results as boards; at the start what is kept of them, where the store is out of reach."""
+        if self._last is None and self._former is None and not self._known:
+            self._former = self._kept()
         try:
-            return self._look()
+            look = self._look()
         except StoreFault as fault:
-            kept = None if self._known or self._last else self._kept()
-            if kept is None or isinstance(fault, OwnDiskFault):
+            if self._former is None:
                 raise
-            return replace(kept, fault=" ".join(str(fault).split()))
+            return replace(self._former, fault=" ".join(str(fault).split()))
+        self._former = None
+        return look
 
     def _look(self) -> Look:
-        commit = self._queue.head()
-        commits = commit, commit if self._results is self._queue else self._results.head()
-        if self._last is not None and self._last[0] == commits:
-            return self._last[1]
+        commit = _head(self._queue, self._commits[0])
+        commits = commit, commit if self._results is self._queue else _head(self._results, self._commits[1])
+        if self._last is not None and self._commits == commits:
+            return self._last
         self._fetch_states(commit)
         listing = read_listing(self._queue, commit)
-        found, settled = self._synchronise(commits[1], _wanted(listing))
+        with disk_faults(self.cache, OwnDiskFault):
+            found, settled = self._synchronise(commits[1], _wanted(listing))
         look = _looked({self._folder(name): each for name, each in found.items()}, listing)
+        self._commits, self._last = commits, look if settled else None
         self._keep(listing, look.unreadable)
-        self._last = (commits, look) if settled else None
         return look
 
     def _folder(self, result_id: str) -> Path:
@@ -192,39 +204,39 @@ class StoreSource:
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(fetch, paths))
 
-    def _synchronise(self, commit: str, wanted: Mapping[str, str]) -> tuple[dict[str, Result | Unreadable], bool]:
+    def _synchronise(
+        self, commit: str, wanted: Mapping[str, frozenset[str]]
+    ) -> tuple[dict[str, Result | Unreadable], bool]:
         """Bring the cache to a commit.
 
         Args:
             commit: Of the results.
-            wanted: The submission of each result to have.
+            wanted: Of each result to have, the submissions that name it.
 
         Returns:
             What each result is, and whether that is so until there is another commit.
         """
         there = set(self._results.paths(commit, "results"))
-        found: dict[str, Result | Unreadable] = {}
-        faults: list[StoreFault] = []
+        settled = True
 
-        def bring(item: tuple[str, str]) -> tuple[str, Result | Unreadable]:
+        def bring(item: tuple[str, frozenset[str]]) -> tuple[str, Result | Unreadable]:
+            nonlocal settled
             try:
                 return item[0], self._bring(commit, *item, there)
             except OwnDiskFault:
                 raise
             except StoreFault as fault:
-                faults.append(fault)
+                self._results.head()  # raises where it is not this result but all of the store that cannot be read
+                settled = False
                 return item[0], Unreadable(self._folder(item[0]), " ".join(str(fault).split()))
 
+        (self.cache / "results").mkdir(parents=True, exist_ok=True)
         with progress() as bar, ThreadPoolExecutor(THREADS) as pool:
-            (self.cache / "results").mkdir(parents=True, exist_ok=True)
-            for name, each in bar.track(pool.map(bring, wanted.items()), len(wanted), description="results"):
-                found[name] = each
-        if faults:
-            self._results.head()  # raises where it is not one result but all of the store that cannot be read
+            found = dict(bar.track(pool.map(bring, wanted.items()), len(wanted), description="results"))
         self._forget(wanted)
-        return found, not faults
+        return found, settled
 
-    def _bring(self, commit: str, result_id: str, submission_id: str, there: set[str]) -> Result | Unreadable:
+    def _bring(self, commit: str, result_id: str, of: frozenset[str], there: set[str]) -> Result | Unreadable:
         """A result: the one that is known, the one in the cache, or the one that is fetched."""
         folder = self._folder(result_id)
         for file in (RESULT_FILE, PER_PROMPT_FILE):
@@ -235,15 +247,15 @@ class StoreSource:
         except InputError as error:
             return Unreadable(folder, str(error))
         known = self._known.get(result_id)
-        if known is not None and known[0] == text and known[1].submission_id == submission_id and folder.is_dir():
+        if known is not None and known[0] == text and known[1].submission_id in of and folder.is_dir():
             return known[1]
         found: Result | Unreadable = Unreadable(folder, "")
         with suppress(OSError):
             if (folder / RESULT_FILE).read_bytes() == text:
-                found = checked_result(folder, submission_id)
+                found = checked_result(folder, of)
         if isinstance(found, Unreadable):
             try:
-                found = fetch_result(self._results, commit, result_id, text, folder, submission_id)
+                found = fetch_result(self._results, commit, result_id, text, folder, of)
             except InputError as error:
                 return Unreadable(folder, str(error))
         if isinstance(found, Result):
@@ -262,7 +274,7 @@ class StoreSource:
         """Write down what is in the queue and what is damaged, for a start without the store."""
         known = {
             "as_of": datetime.now(UTC).isoformat(),
-            "commit": listing.commit,
+            "commits": self._commits,
             "states": [state.model_dump(mode="json") for state in listing.states],
             "damaged": [[each.path, each.reason] for each in listing.damaged],
             "unreadable": {each.folder.name: each.reason for each in unreadable},
@@ -276,27 +288,34 @@ class StoreSource:
             known = json.loads((self.cache / STATE_FILE).read_bytes())
             states = tuple(State.model_validate_json(json.dumps(state)) for state in known["states"])
             damaged = tuple(Damaged(str(path), str(reason)) for path, reason in known["damaged"])
-            listing = Listing(str(known["commit"]), states, damaged)
+            self._commits = str(known["commits"][0]), str(known["commits"][1])
+            listing = Listing(self._commits[0], states, damaged)
             reasons = {str(name): str(reason) for name, reason in known["unreadable"].items()}
             as_of = datetime.fromisoformat(known["as_of"])
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return None
         found: dict[Path, Result | Unreadable] = {}
-        for name, submission_id in _wanted(listing).items():
+        for name, of in _wanted(listing).items():
             folder = self._folder(name)
-            found[folder] = (
-                Unreadable(folder, reasons[name]) if name in reasons else checked_result(folder, submission_id)
-            )
+            found[folder] = Unreadable(folder, reasons[name]) if name in reasons else checked_result(folder, of)
         return replace(_looked(found, listing), as_of=as_of)
 
 
-def _wanted(listing: Listing) -> dict[str, str]:
-    """The results to show, each with its submission; of two submissions that name one, the older."""
-    found: dict[str, str] = {}
+def _head(store: FileStore, before: str) -> str:
+    """The head of a store; one that was there before is never gone again, whatever a missing folder looks like."""
+    commit = store.head()
+    if before and not commit:
+        raise StoreFault(f"{store.address} is gone, or empty", "look at the folder and its disk")
+    return commit
+
+
+def _wanted(listing: Listing) -> dict[str, frozenset[str]]:
+    """The results to show, each with the submissions that name it; it is of one of them alone."""
+    found: dict[str, set[str]] = {}
     for state in listing.states:
         for path in result_paths(state):
-            found.setdefault(path.split("/")[1], state.submission_id)
-    return dict(sorted(found.items()))
+            found.setdefault(path.split("/")[1], set()).add(state.submission_id)
+    return {name: frozenset(found[name]) for name in sorted(found)}
 
 
 def _looked(found: Mapping[Path, Result | Unreadable], queue: Listing | None) -> Look:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from benchmark.classes.study import BackendClasses
+from leaderboard.figures.plots import curves_figure
 from leaderboard.metaeval.figure import page
-from leaderboard.plots import curves_figure
 
 
 def curves_page(found: Sequence[BackendClasses]) -> str:

@@ -21,7 +21,7 @@ from leaderboard.explain.rows import (
     response_rows,
     scalar_rows,
 )
-from leaderboard.plots import curve_figure, pair_figure, token_figure
+from leaderboard.figures.plots import curve_figure, pair_figure, token_figure
 
 # Plotly has a button that hands a chart to its makers' server: not with strangers' texts, nor unasked.
 _DRAW = """

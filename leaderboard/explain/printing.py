@@ -16,7 +16,7 @@ from leaderboard.explain.rows import (
     response_rows,
     scalar_rows,
 )
-from leaderboard.plots import shortened
+from leaderboard.figures.plots import shortened
 from submissions.printing import shown
 
 SHOWN = 50  # rows of a table

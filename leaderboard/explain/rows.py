@@ -10,7 +10,7 @@ from benchmark.explain import SCALARS, Explanation
 from benchmark.metrics.surprise import Fit
 from benchmark.printing import number
 from benchmark.sets import Missing
-from leaderboard.plots import shortened
+from leaderboard.figures.plots import shortened
 
 MOST_TOKENS = 6  # of a pair, in a sentence
 SCALAR_COLUMNS = ("number", "value", "unit", "what it says")

@@ -6,10 +6,10 @@ from typing import Any
 from benchmark.metaeval.estimate import Estimate
 from benchmark.metaeval.prompt_pairs import SPLITS
 from datasets_build.errors import need
+from leaderboard.figures.plots import DIVERGING, FONT, inert
 from leaderboard.gss.report import HALF, MEAN, MISSING, TIES, Block, Report, Row
 from leaderboard.metaeval.figure import page
 from leaderboard.metaeval.pairs import SHORT
-from leaderboard.plots import DIVERGING, FONT, inert
 
 _ROW, _TOP, _BETWEEN, _BOTTOM, _LABELS = 30, 150, 120, 150, 124  # pixels: a row; above, between, below, left of panels
 _TITLE, _LINE = 40, 12  # letters of a name; letters of a label that is not broken

@@ -9,7 +9,7 @@ import numpy as np
 from benchmark.metaeval.labelled import Labelled
 from benchmark.metaeval.scores import Scores
 from datasets_build.errors import need
-from leaderboard.plots import BLUE, FONT, VERMILION, inert
+from leaderboard.figures.plots import BLUE, FONT, VERMILION, inert
 
 _ROW, _FRAME = 230, 140  # pixels: of a row of panels, of what stands around them
 _ACROSS = 3

@@ -3,9 +3,9 @@
 from typing import Any
 
 from datasets_build.errors import need
+from leaderboard.figures.plots import DIVERGING, FONT, inert
 from leaderboard.metrics.record import Agreement
-from leaderboard.plots import DIVERGING, FONT, inert
-from leaderboard.sheets import Sheet
+from leaderboard.tables.sheets import Sheet
 
 _ROW, _TOP, _BOTTOM = 22, 90, 150  # pixels
 _NAME = 40  # letters

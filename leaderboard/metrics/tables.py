@@ -8,7 +8,7 @@ from leaderboard.metrics.explained import FAMILIES
 from leaderboard.metrics.files import SetTexts
 from leaderboard.metrics.pairs import COLUMNS, PairStudy
 from leaderboard.metrics.record import MEASURES, Agreement, Measure, MetricStudy, Number, signature_on
-from leaderboard.sheets import Sheet, number_text, ranged_text
+from leaderboard.tables.sheets import Sheet, number_text, ranged_text
 
 _DIRECTIONS = {1: "higher is more diverse", -1: "lower is more diverse", 0: "says neither"}
 _KNOWN = {metric.id: metric for metric in METRICS}

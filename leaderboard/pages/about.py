@@ -4,7 +4,9 @@ from typing import Any
 
 import gradio as gr
 
-from leaderboard.about import (
+from leaderboard.links import wire
+from leaderboard.site import Site
+from leaderboard.tables.about import (
     HOW_IT_WORKS,
     PUBLISHED_NOTE,
     VERSIONS_NOTE,
@@ -13,9 +15,7 @@ from leaderboard.about import (
     published,
     versions,
 )
-from leaderboard.links import wire
-from leaderboard.sheets import Sheet
-from leaderboard.site import Site
+from leaderboard.tables.sheets import Sheet
 
 
 def build(page: gr.Blocks, site: Site) -> None:

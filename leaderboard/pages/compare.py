@@ -8,8 +8,12 @@ import gradio as gr
 
 from datasets_build.errors import DivBenchError
 from leaderboard.board import Board, Column
-from leaderboard.board_plots import forest_figure
-from leaderboard.compare import (
+from leaderboard.downloads import Downloads
+from leaderboard.figures.board_plots import forest_figure
+from leaderboard.links import chosen, chosen_several, count_on, remember, wire
+from leaderboard.pages.tradeoff import board_label, frame_of
+from leaderboard.site import Site, Snapshot
+from leaderboard.tables.compare import (
     FEWEST,
     LETTERS,
     MOST,
@@ -21,13 +25,9 @@ from leaderboard.compare import (
     explore_link,
     side_by_side,
 )
-from leaderboard.downloads import Downloads
-from leaderboard.links import chosen, chosen_several, count_on, remember, wire
-from leaderboard.pages.tradeoff import board_label, frame_of
-from leaderboard.site import Site, Snapshot
-from leaderboard.systems import first_systems, places_of, system_ids, system_labels
-from leaderboard.tables import PRESETS, columns_of
-from leaderboard.tradeoff import default_axes
+from leaderboard.tables.models import PRESETS, columns_of
+from leaderboard.tables.systems import first_systems, places_of, system_ids, system_labels
+from leaderboard.tables.tradeoff import default_axes
 
 LEAD = """Systems that answered the same prompts can be compared **prompt by prompt**, which tells more than two means
 beside each other. Choose two to four; choose a row of a prompt to read what they answered."""

@@ -7,7 +7,9 @@ import gradio as gr
 
 from datasets_build.load import SUITES
 from datasets_build.sources import DATASETS
-from leaderboard.dataset_cards import (
+from leaderboard.links import chosen, wire
+from leaderboard.site import Site
+from leaderboard.tables.dataset_cards import (
     SAMPLES,
     Card,
     cards,
@@ -21,9 +23,7 @@ from leaderboard.dataset_cards import (
     splits_table,
     suites_table,
 )
-from leaderboard.links import chosen, wire
-from leaderboard.sheets import Sheet
-from leaderboard.site import Site
+from leaderboard.tables.sheets import Sheet
 
 LEAD = """What is measured on, and what metrics are tested with. Every dataset is made from released files that are held
 to their hashes, or is generated here; the same version gives the same rows everywhere. Each keeps the licence of its

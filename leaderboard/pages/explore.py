@@ -9,9 +9,12 @@ import gradio as gr
 from datasets_build.errors import DivBenchError
 from leaderboard import on_demand
 from leaderboard.board import Board, Entry
+from leaderboard.figures.plots import token_figure
+from leaderboard.figures.response_plots import TINTS, slot_curve_figure
 from leaderboard.links import chosen, count_on, remember, wire
-from leaderboard.plots import token_figure
-from leaderboard.prompts import (
+from leaderboard.scores import prompt_row
+from leaderboard.site import Site, Snapshot
+from leaderboard.tables.prompts import (
     ANY,
     BLOCK,
     Asked,
@@ -25,12 +28,17 @@ from leaderboard.prompts import (
     stepped,
     system_choices,
 )
-from leaderboard.response_plots import TINTS, slot_curve_figure
-from leaderboard.responses import View, answers_table, curve_table, make_view, remarks, scores_table, shared_classes
-from leaderboard.scores import prompt_row
-from leaderboard.sheets import Sheet
-from leaderboard.site import Site, Snapshot
-from leaderboard.systems import system_ids
+from leaderboard.tables.responses import (
+    View,
+    answers_table,
+    curve_table,
+    make_view,
+    remarks,
+    scores_table,
+    shared_classes,
+)
+from leaderboard.tables.sheets import Sheet
+from leaderboard.tables.systems import system_ids
 
 LEAD = """The words behind the numbers: what one system answered to one prompt. Responses of one colour say the same:
 they are one class; those without a colour are alone. *Bits/byte alone* is how surprising a language model finds a

@@ -10,7 +10,7 @@ from leaderboard.board import Board, Column, ranking_column
 from leaderboard.downloads import Downloads
 from leaderboard.links import chosen, chosen_several, wire
 from leaderboard.site import Site, Snapshot
-from leaderboard.tables import (
+from leaderboard.tables.models import (
     ANY,
     OWN,
     PRESETS,

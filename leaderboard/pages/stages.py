@@ -9,12 +9,12 @@ from benchmark.contrast.paired import Expected, Pairing
 from benchmark.sets import Missing
 from datasets_build.errors import DivBenchError
 from leaderboard.board import Board, Column
+from leaderboard.figures.plots import shortened
+from leaderboard.figures.response_plots import distributions_figure, stage_curves_figure
 from leaderboard.links import chosen, wire
-from leaderboard.plots import shortened
-from leaderboard.response_plots import distributions_figure, stage_curves_figure
-from leaderboard.sheets import Sheet
 from leaderboard.site import Site, Snapshot
-from leaderboard.stages import (
+from leaderboard.tables.sheets import Sheet
+from leaderboard.tables.stages import (
     RULE,
     Series,
     contrasts,

@@ -10,10 +10,11 @@ import gradio as gr
 
 from datasets_build.errors import ConfigurationError, DivBenchError
 from datasets_build.load import SUITES
-from leaderboard.handing_in import ENDINGS, PROBLEM_HEADERS, Checked, Desk, form, in_words
 from leaderboard.links import chosen, chosen_several, count_on, remember, wire
-from leaderboard.logins import login_is_real, submitter, takes_names
-from leaderboard.queue_tables import (
+from leaderboard.site import Site
+from leaderboard.submitting.handing_in import ENDINGS, PROBLEM_HEADERS, Checked, Desk, form, in_words
+from leaderboard.submitting.logins import login_is_real, submitter, takes_names
+from leaderboard.submitting.queue_tables import (
     HISTORY_HEADERS,
     QUEUE_HEADERS,
     STATES,
@@ -24,8 +25,7 @@ from leaderboard.queue_tables import (
     queue_rows,
     queue_text,
 )
-from leaderboard.site import Site
-from leaderboard.verdicts import accepted_text, receipt_text, refused_text
+from leaderboard.submitting.verdicts import accepted_text, receipt_text, refused_text
 from submissions.prompts import OWN
 from submissions.schema import Mode, SystemType
 

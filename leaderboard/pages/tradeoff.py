@@ -8,14 +8,14 @@ import gradio as gr
 
 from datasets_build.errors import DivBenchError
 from leaderboard.board import Board, Column
-from leaderboard.board_plots import system_curves_figure, tradeoff_figure
-from leaderboard.curves import Curve, curves_sheet, distinct_curves, patience_curves
 from leaderboard.downloads import Downloads
+from leaderboard.figures.board_plots import system_curves_figure, tradeoff_figure
 from leaderboard.links import chosen, chosen_several, wire
-from leaderboard.sheets import Sheet
 from leaderboard.site import Site, Snapshot
-from leaderboard.systems import first_systems, places_of, system_ids, system_labels
-from leaderboard.tradeoff import about_tradeoff, default_axes, tradeoff, tradeoff_sheet
+from leaderboard.tables.curves import Curve, curves_sheet, distinct_curves, patience_curves
+from leaderboard.tables.sheets import Sheet
+from leaderboard.tables.systems import first_systems, places_of, system_ids, system_labels
+from leaderboard.tables.tradeoff import about_tradeoff, default_axes, tradeoff, tradeoff_sheet
 
 LEAD = """Diversity is easy to have alone: noise is diverse. What is hard is **different answers that are good**. Each
 system stands here with both; whiskers are 95% intervals over prompts. The dashed line is the Pareto front: systems

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from leaderboard.board import Board, Column, ranking_column
-from leaderboard.board_plots import system_curves_figure, tradeoff_figure
-from leaderboard.compare import LEVEL, Gap, compare
-from leaderboard.curves import Curve, curves_sheet, distinct_curves, patience_curves
+from leaderboard.figures.board_plots import system_curves_figure, tradeoff_figure
 from leaderboard.scores import BoardScores
-from leaderboard.sheets import Sheet, number_text, places_for
 from leaderboard.static.render import Figure, Page, Table, figure_script, table_of
-from leaderboard.systems import first_systems, system_labels
-from leaderboard.tables import PRESETS, Filter, ModelsTable, columns_of, models_table
-from leaderboard.tradeoff import about_tradeoff, default_axes, end_of, tradeoff, tradeoff_sheet
+from leaderboard.tables.compare import LEVEL, Gap, compare
+from leaderboard.tables.curves import Curve, curves_sheet, distinct_curves, patience_curves
+from leaderboard.tables.models import PRESETS, Filter, ModelsTable, columns_of, models_table
+from leaderboard.tables.sheets import Sheet, number_text, places_for
+from leaderboard.tables.systems import first_systems, system_labels
+from leaderboard.tables.tradeoff import about_tradeoff, default_axes, end_of, tradeoff, tradeoff_sheet
 
 MODELS, TRADEOFF, COMPARE, EXPLORE = "Models", "Diversity × quality", "Compare", "Explore"
 # The first of these that a board has ranks it, as in the application.

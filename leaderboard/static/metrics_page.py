@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from benchmark.metrics import METRICS
 from datasets_build.errors import DivBenchError
 from leaderboard.board import Board
+from leaderboard.figures.plots import shortened
 from leaderboard.gss.figure import heat_map_of
 from leaderboard.metrics.about import BY_FAMILY, FAMILIES
 from leaderboard.metrics.figures import agreement_map, correlation_map
@@ -22,7 +23,6 @@ from leaderboard.metrics.tables import (
     disagreements,
     pair_accuracies,
 )
-from leaderboard.plots import shortened
 from leaderboard.static.board_pages import Made, Part
 from leaderboard.static.render import Figure, Page, figure_script, table_of
 

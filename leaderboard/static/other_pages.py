@@ -1,6 +1,8 @@
 """The pages that depend on no result: datasets, about."""
 
-from leaderboard.about import (
+from leaderboard.static.board_pages import Part
+from leaderboard.static.render import Page, table_of
+from leaderboard.tables.about import (
     HOW_IT_WORKS,
     PUBLISHED_NOTE,
     VERSIONS_NOTE,
@@ -9,7 +11,7 @@ from leaderboard.about import (
     published,
     versions,
 )
-from leaderboard.dataset_cards import (
+from leaderboard.tables.dataset_cards import (
     Card,
     cards,
     facts,
@@ -21,9 +23,7 @@ from leaderboard.dataset_cards import (
     splits_table,
     suites_table,
 )
-from leaderboard.sheets import Sheet
-from leaderboard.static.board_pages import Part
-from leaderboard.static.render import Page, table_of
+from leaderboard.tables.sheets import Sheet
 
 DATASETS_TITLE, ABOUT_TITLE = "Datasets", "About"
 

@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 
 from benchmark.sets import Missing
 from leaderboard.board import Board, Column
-from leaderboard.plots import shortened
-from leaderboard.response_plots import distributions_figure, stage_curves_figure
+from leaderboard.figures.plots import shortened
+from leaderboard.figures.response_plots import distributions_figure, stage_curves_figure
 from leaderboard.scores import BoardScores
-from leaderboard.sheets import Sheet
-from leaderboard.stages import (
+from leaderboard.static.board_pages import Made, Part
+from leaderboard.static.render import Figure, Page, Table, figure_script, table_of
+from leaderboard.tables.sheets import Sheet
+from leaderboard.tables.stages import (
     RULE,
     Series,
     contrasts,
@@ -20,8 +22,6 @@ from leaderboard.stages import (
     stage_curves,
     values_of,
 )
-from leaderboard.static.board_pages import Made, Part
-from leaderboard.static.render import Figure, Page, Table, figure_script, table_of
 
 STAGES_TITLE = "Post-training"
 METRICS = ("d_can", "embedding_diversity", "distinct_k")  # those that a board has are contrasted

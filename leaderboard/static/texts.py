@@ -9,14 +9,14 @@ import pyarrow.parquet as pq
 
 from benchmark.results import PER_PROMPT_FILE
 from leaderboard.board import Board, Column, Entry
-from leaderboard.responses import MOST_LETTERS, View, class_words, make_view
 from leaderboard.score_index import table_faults
 from leaderboard.scores import BoardScores
-from leaderboard.sheets import number_text
 from leaderboard.static.board_pages import EXPLORE, Part
 from leaderboard.static.render import Page, data_script
-from leaderboard.systems import system_labels
-from leaderboard.tables import columns_of
+from leaderboard.tables.models import columns_of
+from leaderboard.tables.responses import MOST_LETTERS, View, class_words, make_view
+from leaderboard.tables.sheets import number_text
+from leaderboard.tables.systems import system_labels
 
 LEAD = (
     "All responses to a prompt. Those of one class say the same, for what parts them; quality is that of the first one "

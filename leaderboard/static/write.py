@@ -14,7 +14,7 @@ from datasets_build.errors import ConfigurationError, InputError, need
 from datasets_build.files import whole_folder, write_text
 from leaderboard.board import Board
 from leaderboard.export import export
-from leaderboard.plots import shortened
+from leaderboard.figures.plots import shortened
 from leaderboard.scores import BoardScores
 from leaderboard.site import Site, Snapshot
 from leaderboard.static.board_pages import (
@@ -38,7 +38,7 @@ from leaderboard.static.other_pages import (
 from leaderboard.static.render import HERE, Page, render, style_marks
 from leaderboard.static.stage_page import STAGES_TITLE, stages_page
 from leaderboard.static.texts import explore_page, keys_of, systems_page, texts_bytes, texts_file, texts_script
-from leaderboard.systems import system_labels
+from leaderboard.tables.systems import system_labels
 
 TEXTS_LIMIT = 50_000_000  # bytes of responses that are written unless they are asked for
 MARK = "divbench-board.txt"  # what tells an export from a folder of somebody's own

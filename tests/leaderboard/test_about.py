@@ -6,7 +6,7 @@ from datetime import date
 from importlib.metadata import version
 
 from benchmark.metrics import METRICS
-from leaderboard.about import (
+from leaderboard.tables.about import (
     CHANGES,
     HOW_IT_WORKS,
     PUBLISHED,

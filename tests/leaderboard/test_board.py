@@ -11,7 +11,7 @@ from benchmark.schema import Aggregate, Counts, IntervalMethod, Result
 from datasets_build.files import content_id
 from leaderboard.board import Board, cell_texts, frame, make_boards
 from leaderboard.export import export
-from leaderboard.systems import system_labels
+from leaderboard.tables.systems import system_labels
 from submissions.schema import Generation, Manifest, Submitter, System
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from leaderboard.board import Board, Column, load_boards
-from leaderboard.board_plots import MARKS, forest_figure, system_curves_figure, tradeoff_figure
-from leaderboard.compare import compare
-from leaderboard.curves import Curve, distinct_curves
-from leaderboard.plots import inert
+from leaderboard.figures.board_plots import MARKS, forest_figure, system_curves_figure, tradeoff_figure
+from leaderboard.figures.plots import inert
 from leaderboard.scores import BoardScores
-from leaderboard.tradeoff import Tradeoff, tradeoff
+from leaderboard.tables.compare import compare
+from leaderboard.tables.curves import Curve, distinct_curves
+from leaderboard.tables.tradeoff import Tradeoff, tradeoff
 from tests.leaderboard.conftest import HOSTILE_NAME
 from tests.leaderboard.injections import INJECTIONS
 

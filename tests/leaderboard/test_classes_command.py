@@ -8,9 +8,9 @@ import pytest
 from benchmark.instruments import Instruments
 from benchmark.profiles import find_profile
 from benchmark.scorer import score_submission
-from leaderboard.about import published
 from leaderboard.board import load_boards
-from leaderboard.curves import class_curves
+from leaderboard.tables.about import published
+from leaderboard.tables.curves import class_curves
 from submissions.demo import write_demo_submissions
 from submissions.validate import open_submission
 from tests.conftest import divbench, document

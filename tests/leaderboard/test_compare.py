@@ -13,7 +13,8 @@ from benchmark.contrast.paired import paired_contrast
 from benchmark.statistics import holm, paired_difference
 from datasets_build.errors import InputError
 from leaderboard.board import Board, Column, load_boards
-from leaderboard.compare import (
+from leaderboard.scores import BoardScores
+from leaderboard.tables.compare import (
     Gap,
     about_compare,
     compare,
@@ -23,9 +24,8 @@ from leaderboard.compare import (
     explore_link,
     side_by_side,
 )
-from leaderboard.prompts import find_entry
-from leaderboard.scores import BoardScores
-from leaderboard.systems import system_ids, system_labels
+from leaderboard.tables.prompts import find_entry
+from leaderboard.tables.systems import system_ids, system_labels
 from submissions.validate import open_submission
 from tests.leaderboard.conftest import HOSTILE_NAME
 

@@ -13,9 +13,9 @@ from benchmark.results import PER_PROMPT_FILE
 from benchmark.statistics import bootstrap_means
 from datasets_build.errors import InputError
 from leaderboard.board import Board, Entry, load_boards
-from leaderboard.curves import PATIENCES, class_curves, curves_sheet, distinct_curves, patience_curves
-from leaderboard.sheets import p_text, places_for, ranged_text
-from leaderboard.systems import first_systems, places_of, system_ids, system_labels
+from leaderboard.tables.curves import PATIENCES, class_curves, curves_sheet, distinct_curves, patience_curves
+from leaderboard.tables.sheets import p_text, places_for, ranged_text
+from leaderboard.tables.systems import first_systems, places_of, system_ids, system_labels
 from tests.leaderboard.judged import judged_results
 
 

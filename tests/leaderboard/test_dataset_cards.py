@@ -11,7 +11,7 @@ from datasets_build.download import Fetcher
 from datasets_build.errors import ConfigurationError
 from datasets_build.load import SUITES, load_suite, load_table
 from datasets_build.sources import DATASETS, find_config
-from leaderboard.dataset_cards import (
+from leaderboard.tables.dataset_cards import (
     SAMPLES,
     cards,
     facts,
@@ -25,7 +25,7 @@ from leaderboard.dataset_cards import (
     splits_table,
     suites_table,
 )
-from leaderboard.sheets import Sheet
+from leaderboard.tables.sheets import Sheet
 from tests.conftest import divbench
 
 NAMES = [config.name for source in DATASETS for config in source.configs]

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from datasets_build.errors import ConfigurationError
-from leaderboard import handing_in
-from leaderboard.handing_in import Busy, Checked, Desk, form, in_words, take
-from leaderboard.verdicts import accepted_text, receipt_text, refused_text
+from leaderboard.submitting import handing_in
+from leaderboard.submitting.handing_in import Busy, Checked, Desk, form, in_words, take
+from leaderboard.submitting.verdicts import accepted_text, receipt_text, refused_text
 from submissions.demo import write_demo_submissions
 from submissions.filestore import FolderStore, StoreFault
 from submissions.queue import listing

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from datasets_build.errors import ConfigurationError
-from leaderboard.logins import login_is_real, submitter, takes_names
+from leaderboard.submitting.logins import login_is_real, submitter, takes_names
 from submissions.filestore import FolderStore
 from submissions.queue import listing
 from submissions.queue_schema import Identity

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leaderboard.about import HOW_IT_WORKS, divbench_citation, paper_citations, published, versions
+from leaderboard.tables.about import HOW_IT_WORKS, divbench_citation, paper_citations, published, versions
 from tests.leaderboard.conftest import console_errors, until
 
 if TYPE_CHECKING:

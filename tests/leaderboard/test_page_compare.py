@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from leaderboard.board import Board, load_boards
-from leaderboard.compare import (
+from leaderboard.scores import BoardScores
+from leaderboard.tables.compare import (
     about_compare,
     compare,
     compare_sheet,
@@ -18,9 +19,8 @@ from leaderboard.compare import (
     explore_link,
     side_by_side,
 )
-from leaderboard.scores import BoardScores
-from leaderboard.systems import places_of, system_ids, system_labels
-from leaderboard.tables import columns_of
+from leaderboard.tables.models import columns_of
+from leaderboard.tables.systems import places_of, system_ids, system_labels
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, shown_anew, until
 from tests.leaderboard.injections import assert_inert
 from tests.leaderboard.test_page_tradeoff import any_file, drawn, rows, shows, value

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from datasets_build.load import SUITES, load_table
-from leaderboard.dataset_cards import cards, find_card, in_python
+from leaderboard.tables.dataset_cards import cards, find_card, in_python
 from tests.leaderboard.conftest import console_errors, open_page, shown_anew
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from leaderboard.board import Board, Entry, load_boards
-from leaderboard.prompts import prompts_of
-from leaderboard.response_plots import TINTS
-from leaderboard.responses import answers_table, curve_table, make_view, scores_table
+from leaderboard.figures.response_plots import TINTS
 from leaderboard.scores import prompt_row
-from leaderboard.sheets import Sheet
+from leaderboard.tables.prompts import prompts_of
+from leaderboard.tables.responses import answers_table, curve_table, make_view, scores_table
+from leaderboard.tables.sheets import Sheet
 from submissions.validate import open_submission
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, serving, shown_anew, until
 from tests.leaderboard.injections import INJECTIONS, assert_inert, not_shown

@@ -11,7 +11,7 @@ import pytest
 
 from leaderboard.board import Board, cell_texts, load_boards
 from leaderboard.scores import BoardScores
-from leaderboard.tables import rank_text
+from leaderboard.tables.models import rank_text
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, shown_anew, until
 
 pytestmark = pytest.mark.browser

@@ -11,7 +11,7 @@ import pytest
 from benchmark.sets import Missing
 from leaderboard.board import Board, load_boards
 from leaderboard.scores import BoardScores
-from leaderboard.stages import (
+from leaderboard.tables.stages import (
     contrasts,
     contrasts_table,
     curves_table,

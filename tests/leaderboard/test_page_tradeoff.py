@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from leaderboard.board import Board, load_boards
-from leaderboard.curves import curves_sheet, distinct_curves, patience_curves
 from leaderboard.scores import BoardScores
-from leaderboard.sheets import Sheet
-from leaderboard.systems import places_of, system_ids
-from leaderboard.tradeoff import default_axes, tradeoff, tradeoff_sheet
+from leaderboard.tables.curves import curves_sheet, distinct_curves, patience_curves
+from leaderboard.tables.sheets import Sheet
+from leaderboard.tables.systems import places_of, system_ids
+from leaderboard.tables.tradeoff import default_axes, tradeoff, tradeoff_sheet
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, serving, shown_anew, until
 from tests.leaderboard.injections import assert_inert
 from tests.leaderboard.judged import judged_results

@@ -13,7 +13,7 @@ from benchmark.models.causal_lm import HashLM
 from benchmark.pairs import Pairs
 from benchmark.sets import Missing
 from benchmark.tokens import TokenCost
-from leaderboard.plots import HOVER, LABEL, curve_figure, inert, pair_figure, shortened, token_figure
+from leaderboard.figures.plots import HOVER, LABEL, curve_figure, inert, pair_figure, shortened, token_figure
 
 HOSTILE = (
     "<script>window.hacked=1</script>",

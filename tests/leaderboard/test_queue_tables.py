@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from leaderboard.queue_tables import choices, details, find, history_rows, queue_rows, queue_text
+from leaderboard.submitting.queue_tables import choices, details, find, history_rows, queue_rows, queue_text
 from submissions.demo import write_demo_submissions
 from submissions.filestore import FolderStore
 from submissions.queue import claim, listing, refuse, release, submit

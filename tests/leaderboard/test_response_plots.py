@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from leaderboard.plots import WITHIN
-from leaderboard.response_plots import TINTS, distributions_figure, slot_curve_figure, stage_curves_figure
+from leaderboard.figures.plots import WITHIN
+from leaderboard.figures.response_plots import TINTS, distributions_figure, slot_curve_figure, stage_curves_figure
 from tests.leaderboard.injections import INJECTIONS
 from tests.leaderboard.test_plots import drawn, strings
 

@@ -16,7 +16,8 @@ from benchmark.profiles import find_profile
 from benchmark.results import PER_PROMPT_FILE
 from datasets_build.errors import InputError
 from leaderboard.board import Board, Entry, frame, load_boards
-from leaderboard.prompts import (
+from leaderboard.scores import prompt_row
+from leaderboard.tables.prompts import (
     ANY,
     Asked,
     block_of,
@@ -29,7 +30,7 @@ from leaderboard.prompts import (
     stepped,
     system_choices,
 )
-from leaderboard.responses import (
+from leaderboard.tables.responses import (
     MOST_LETTERS,
     View,
     answers_table,
@@ -40,7 +41,6 @@ from leaderboard.responses import (
     scores_table,
     shared_classes,
 )
-from leaderboard.scores import prompt_row
 from submissions.validate import open_submission
 from tests.leaderboard.read_results import ODD, odd_results
 

@@ -15,7 +15,7 @@ from benchmark.statistics import Alternative, holm
 from datasets_build.errors import InputError
 from leaderboard.board import Board, Entry, load_boards, make_boards
 from leaderboard.scores import BoardScores
-from leaderboard.stages import (
+from leaderboard.tables.stages import (
     QUANTILES,
     Series,
     contrasts,

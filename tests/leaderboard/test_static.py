@@ -13,15 +13,15 @@ import leaderboard.static.write as writing
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import sha256_of
 from leaderboard.board import load_boards, ranking_column
-from leaderboard.compare import compare
 from leaderboard.look import INK, SEA
 from leaderboard.scores import open_scores
 from leaderboard.site import Site
 from leaderboard.source import FolderSource
 from leaderboard.static import Written, write_static
 from leaderboard.static.render import POLICY, coded, data_script
-from leaderboard.systems import first_systems
-from leaderboard.tables import PRESETS, Filter, columns_of, models_table
+from leaderboard.tables.compare import compare
+from leaderboard.tables.models import PRESETS, Filter, columns_of, models_table
+from leaderboard.tables.systems import first_systems
 from tests.leaderboard.injections import INJECTIONS
 
 WHOLE = ("area", "base", "br", "col", "hr", "img", "input", "link", "meta")

@@ -10,8 +10,8 @@ from leaderboard.board import load_boards
 from leaderboard.scores import open_scores
 from leaderboard.site import Site
 from leaderboard.source import FolderSource
-from leaderboard.stages import contrasts, contrasts_table, find_series, values_of
 from leaderboard.static import write_static
+from leaderboard.tables.stages import contrasts, contrasts_table, find_series, values_of
 from tests.leaderboard.test_static import Page
 
 NAMED = {"varied": "toy base", "paraphrased": "toy SFT", "collapsed": "toy DPO"}

@@ -9,7 +9,7 @@ import pytest
 from benchmark.ranking import Standing, standings
 from leaderboard.board import Board, load_boards
 from leaderboard.scores import BoardScores
-from leaderboard.tables import (
+from leaderboard.tables.models import (
     OWN,
     PRESETS,
     Filter,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from benchmark.statistics import Floats, resample_weights
 from leaderboard.board import Board, Column, cell_texts, load_boards
 from leaderboard.scores import BoardScores
-from leaderboard.tradeoff import (
+from leaderboard.tables.tradeoff import (
     about_tradeoff,
     default_axes,
     end_of,

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from benchmark.metrics import METRICS, Metric
 from datasets_build.sources import DATASETS, Source
-from leaderboard.dataset_cards import plain_sheet
-from leaderboard.sheets import Sheet, number_text
+from leaderboard.tables.dataset_cards import plain_sheet
+from leaderboard.tables.sheets import Sheet, number_text
 from submissions.baselines import BASELINES
 
-PUBLISHED = Path(__file__).parent / "published"
+PUBLISHED = Path(__file__).parents[1] / "published"
 _COLUMNS = (
     "system",
     "mode",

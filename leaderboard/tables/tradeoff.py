@@ -11,9 +11,9 @@ from benchmark.ranking import TIE
 from benchmark.statistics import Floats, resample_weights
 from leaderboard.board import Board, Column, cell_texts
 from leaderboard.scores import BoardScores
-from leaderboard.sheets import Sheet
-from leaderboard.systems import system_labels
-from leaderboard.tables import QUALITY
+from leaderboard.tables.models import QUALITY
+from leaderboard.tables.sheets import Sheet
+from leaderboard.tables.systems import system_labels
 
 # The first that a board has is an axis to begin with. utility_k mixes quality with diversity, so it is not the first.
 DIVERSITY_AXES = ("distinct_k", "embedding_diversity", "distinct_k_reported", "distinct_n")

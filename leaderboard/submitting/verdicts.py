@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from leaderboard.handing_in import Checked
+from leaderboard.submitting.handing_in import Checked
 from submissions.queue_schema import Listing, Receipt, one_line
 from submissions.service.printing import person, when
 

@@ -13,12 +13,12 @@ from benchmark.printing import ARROWS
 from benchmark.ranking import prompt_wins
 from benchmark.statistics import bootstrap_means, cohens_dz, holm, wilcoxon
 from leaderboard.board import Board, Column, Entry
-from leaderboard.prompts import prompts_of
 from leaderboard.scores import BoardScores, prompt_row
-from leaderboard.sheets import Sheet, number_text, p_text, places_for, ranged_text
-from leaderboard.systems import system_ids
-from leaderboard.tables import QUALITY
-from leaderboard.tradeoff import end_of
+from leaderboard.tables.models import QUALITY
+from leaderboard.tables.prompts import prompts_of
+from leaderboard.tables.sheets import Sheet, number_text, p_text, places_for, ranged_text
+from leaderboard.tables.systems import system_ids
+from leaderboard.tables.tradeoff import end_of
 
 FEWEST, MOST = 2, 4
 LETTERS = "ABCD"

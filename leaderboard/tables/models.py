@@ -7,8 +7,8 @@ from typing import Any
 from benchmark.printing import ARROWS
 from benchmark.ranking import Standing
 from leaderboard.board import Board, Column, Entry, cell_texts, facts
-from leaderboard.sheets import Sheet
-from leaderboard.systems import system_labels
+from leaderboard.tables.sheets import Sheet
+from leaderboard.tables.systems import system_labels
 
 ANY = "any"
 QUALITY = ("utility_k", "utility_k_reported", "mean_head_quality", "first_quality", "coherence")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from datasets_build.errors import need
-from leaderboard.plots import BAND, BLUE, FONT, LINES, VERMILION, WITHIN, inert
+from leaderboard.figures.plots import BAND, BLUE, FONT, LINES, VERMILION, WITHIN, inert
 
 # Okabe and Ito's colours, thin enough to read dark letters on a light page and light ones on a dark page.
 TINTS = (

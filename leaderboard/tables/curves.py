@@ -14,8 +14,8 @@ from benchmark.results import PER_PROMPT_FILE
 from benchmark.statistics import Floats, bootstrap_means
 from leaderboard.board import Board, Entry
 from leaderboard.score_index import table_faults
-from leaderboard.sheets import Sheet, ranged_text
-from leaderboard.systems import system_labels
+from leaderboard.tables.sheets import Sheet, ranged_text
+from leaderboard.tables.systems import system_labels
 
 PATIENCES = tuple(place / 10 for place in range(11))
 _RESAMPLES = 1000

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 from benchmark.results import PER_PROMPT_FILE
 from datasets_build.errors import InputError
 from leaderboard.board import Board, Entry
-from leaderboard.plots import shortened
-from leaderboard.systems import system_ids, system_labels
+from leaderboard.figures.plots import shortened
+from leaderboard.tables.systems import system_ids, system_labels
 
 ANY = "any"
 LABEL = 70  # letters of a prompt in a list

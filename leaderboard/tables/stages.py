@@ -20,7 +20,7 @@ from benchmark.results import PER_PROMPT_FILE
 from benchmark.sets import Missing, Value
 from datasets_build.errors import InputError
 from leaderboard.board import Board, Column, Entry
-from leaderboard.sheets import Sheet, number_text, p_text, ranged_text
+from leaderboard.tables.sheets import Sheet, number_text, p_text, ranged_text
 
 Floats = NDArray[np.float64]
 # What a name says of the stage, in the order of training; after reinforcement learning many are called instruct.

@@ -42,7 +42,7 @@ def import_in_child(
         ConfigurationError: The suite's file is not at hand.
     """
     asked = {"file": str(file.absolute()), "kind": kind, "out": str(out.absolute()), "known": dict(known)}
-    return isolated.in_child("leaderboard.importing", asked, memory=memory, seconds=seconds)
+    return isolated.in_child("leaderboard.submitting.importing", asked, memory=memory, seconds=seconds)
 
 
 def csv_as_jsonl(path: Path, target: Path, findings: Findings) -> set[str]:

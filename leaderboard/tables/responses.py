@@ -15,8 +15,8 @@ from benchmark.readings import COLUMN as SURPRISALS
 from benchmark.results import PER_PROMPT_FILE
 from datasets_build.errors import InputError
 from leaderboard.board import Board, Column, Entry
-from leaderboard.prompts import Asked
-from leaderboard.sheets import Sheet, number_text
+from leaderboard.tables.prompts import Asked
+from leaderboard.tables.sheets import Sheet, number_text
 from submissions.texts import is_answer, is_blank, is_placeholder, is_refusal
 
 MOST_LETTERS = 20_000  # of one response on a page

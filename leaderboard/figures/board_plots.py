@@ -10,10 +10,10 @@ from typing import Any
 from benchmark.printing import ARROWS
 from datasets_build.errors import need
 from leaderboard.board import Column
-from leaderboard.compare import Gap
-from leaderboard.curves import Curve
-from leaderboard.plots import BLUE, FONT, LINES, VERMILION, inert
-from leaderboard.tradeoff import Point, Tradeoff, end_of
+from leaderboard.figures.plots import BLUE, FONT, LINES, VERMILION, inert
+from leaderboard.tables.compare import Gap
+from leaderboard.tables.curves import Curve
+from leaderboard.tables.tradeoff import Point, Tradeoff, end_of
 
 # Of a system's type: colour and shape.
 MARKS = {
@@ -37,7 +37,7 @@ def tradeoff_figure(made: Tradeoff) -> Any:
     """Systems on two metrics with 95% intervals, a shape a type, and the Pareto front as a line.
 
     Args:
-        made: By `leaderboard.tradeoff.tradeoff`.
+        made: By `leaderboard.tables.tradeoff.tradeoff`.
 
     Returns:
         A `plotly.graph_objects.Figure`: the front if there is one, then a trace a type of system.
@@ -177,7 +177,7 @@ def forest_figure(gaps: Sequence[Gap]) -> Any:
     better, too. Open shapes are of metrics that have no better end: right of 0 the first is higher.
 
     Args:
-        gaps: By `leaderboard.compare.compare`; those that do not vary have no place.
+        gaps: By `leaderboard.tables.compare.compare`; those that do not vary have no place.
 
     Raises:
         MissingExtra: plotly is not installed.

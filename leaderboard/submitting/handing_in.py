@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmark.service.log_tail import public_text
 from datasets_build.errors import ConfigurationError, DivBenchError
-from leaderboard.importing import import_in_child
+from leaderboard.submitting.importing import import_in_child
 from submissions.filestore import FileStore
 from submissions.findings import Findings, problems_json
 from submissions.isolated import validate_in_child
