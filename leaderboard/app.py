@@ -1,6 +1,8 @@
 """The Gradio application: the frame around the pages."""
 
+from contextlib import suppress
 from datetime import UTC
+from importlib import import_module
 
 import gradio as gr
 from gradio.components import Navbar
@@ -68,6 +70,8 @@ def _trouble(site: Site) -> object:
 
 def launch(app: gr.Blocks, host: str, port: int | None, *, wait: bool = True) -> str:
     """Serve the application and give its address; with `wait` only when it has ended."""
+    with suppress(ImportError):
+        import_module("matplotlib.pyplot")  # Gradio would at the first event, and let its visitor wait
     app.queue(api_open=False, max_size=_WAITING, default_concurrency_limit=4)
     _, local, _ = app.launch(
         server_name=host,

@@ -7,6 +7,7 @@ through the page's own `restore`, which takes only what it offers: an address is
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote, unquote
 
 import gradio as gr
 
@@ -15,7 +16,7 @@ _REMEMBER = """(...values) => {
   const address = new URL(window.location);
   NAMES.forEach((name, place) => {
     const value = values[place];
-    const text = Array.isArray(value) ? value.join(",") : String(value ?? "");
+    const text = Array.isArray(value) ? value.map(encodeURIComponent).join(",") : String(value ?? "");
     if (text === "") address.searchParams.delete(name); else address.searchParams.set(name, text);
   });
   window.history.replaceState(null, "", address);
@@ -39,7 +40,8 @@ def wire(
 
     Args:
         page: The page's blocks.
-        controls: By their names in the address. Lists are written with commas, so their values must hold none.
+        controls: By their names in the address. The values of lists stand between commas, their own
+            escaped.
         restore: From the query to a value or an update for each control, in their order. It sees no more than the
             names of the controls, each cut to `MAX_VALUE` letters.
         show: From the controls' values to the outputs.
@@ -98,7 +100,10 @@ def count_on(name: str) -> str:
 
 def _text(value: Any) -> str:
     """A control's value as an address has it."""
-    text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else "" if value is None else str(value)
+    if isinstance(value, list | tuple):
+        text = ",".join(quote(str(each), safe="") for each in value)
+    else:
+        text = "" if value is None else str(value)
     return text[:MAX_VALUE]
 
 
@@ -121,5 +126,5 @@ def chosen_several(query: Mapping[str, str], name: str, offered: Sequence[str], 
     """The values of the query that are offered, in the order of the query; the default where it names none."""
     if name not in query:
         return list(default)
-    wanted = query[name].split(",")
+    wanted = [unquote(value) for value in query[name].split(",")]
     return [value for value in dict.fromkeys(wanted) if value in offered]

@@ -106,11 +106,11 @@ class Task(_Part):
         label_name: What it is.
         k: Responses of a set; 0 where they differ.
         sets: Of the split.
-        evaluated: Those that every metric has a score for: all measures are of these.
+        evaluated: Those that every metric with a result has a score for: all measures are of these.
         contexts: Different ones among those.
         human: Whether people scored its sets.
         noise_ceiling: What correlation with people the raters' own disagreement allows.
-        results: One a metric.
+        results: One a metric that was tried on the task.
         disagreements: By metric, the sets that it ranks farthest from people, farthest first; only where `human`.
     """
 

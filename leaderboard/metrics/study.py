@@ -70,6 +70,8 @@ def make_study(
 ) -> MetricStudy:
     """The record of some metrics on some tasks.
 
+    A metric without any score on a task was not tried there: it has no result there, and costs no other its sets.
+
     Args:
         tasks: With different names, each `config/split`.
         columns: The scores of each metric, larger for more diverse.
@@ -89,7 +91,8 @@ def make_study(
     made = []
     for done, task in enumerate(tasks):
         progress(f"evaluating {task.name}", done, len(tasks))
-        made.append(_task(task, columns, evaluate_task(task, columns, resampling=how), worst))
+        tried = scored_on(task, columns)
+        made.append(_task(task, tried, evaluate_task(task, tried, resampling=how), worst))
     progress("evaluating all tasks together", len(tasks), len(tasks))
     whole = [task for task in tasks if not task.name.endswith(_PART)]
     return MetricStudy(
@@ -171,6 +174,11 @@ def _line(text: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in text)[:_LETTERS] or "?"
 
 
+def scored_on(task: Labelled, columns: Sequence[Scores]) -> list[Scores]:
+    """The metrics that have a score of any of the task's sets; all where none has."""
+    return [each for each in columns if np.isfinite(each.column(task.set_ids)).any()] or list(columns)
+
+
 def evaluated_sets(task: Labelled, columns: Sequence[Scores]) -> tuple[Labelled, Floats]:
     """The sets that every metric has a score for, and those scores, [metrics, sets]."""
     values = np.array([each.column(task.set_ids) for each in columns])
@@ -242,7 +250,12 @@ def agreements(tasks: Sequence[Labelled], columns: Sequence[Scores]) -> list[Agr
     A group's value is the mean over its tasks of the rank correlation within the task, where it is defined: sets of
     different tasks differ by what was asked, which is no agreement between metrics.
     """
-    found = {task.name: rank_agreement(evaluated_sets(task, columns)[1]) for task in tasks}
+    found = {}
+    for task in tasks:
+        tried = scored_on(task, columns)
+        places = [place for place, each in enumerate(columns) if each in tried]
+        found[task.name] = np.full((len(columns), len(columns)), np.nan)
+        found[task.name][np.ix_(places, places)] = rank_agreement(evaluated_sets(task, tried)[1])
     groups: dict[str, list[str]] = {OVERALL: [task.name for task in tasks if task.label == "binary"]}
     for task in tasks:
         groups.setdefault(task.name.partition("/")[0], []).append(task.name)

@@ -114,13 +114,12 @@ def build(page: gr.Blocks, site: Site) -> None:
         moved = button.click(
             _stepper(site, by),
             given,
-            prompt,
+            [prompt, *outputs],  # in one go: a second one would be most of the time that a visitor waits
             api_visibility="private",
             trigger_mode="always_last",
             show_progress="hidden",
         )
-        shown = moved.then(show, given, outputs, js=script, api_visibility="private", show_progress="minimal")
-        shown.then(None, js=count_on("shown"))
+        moved.then(None, given, None, js=script).then(None, js=count_on("shown"))
     link.change(None, link, link, js=_ABSOLUTE, api_visibility="private")
     _wire_deeper(site, given, deeper)
 
@@ -176,7 +175,10 @@ def _wire_deeper(site: Site, given: Sequence[Any], deeper: Mapping[str, Any]) ->
 
 
 def _stepper(site: Site, by: int) -> Callable[..., Any]:
-    """To the prompt so many places on, among those that the filter leaves; the list follows where it must."""
+    """To the prompt so many places on, among those that the filter leaves; the list follows where it must.
+
+    Gives what the list becomes, and all that is then shown.
+    """
 
     def step(*values: Any) -> Any:
         given = dict(zip(CHOICES, values, strict=True))
@@ -184,9 +186,10 @@ def _stepper(site: Site, by: int) -> Callable[..., Any]:
             _, entry = _found(site.now(), given)
             prompts = matching(prompts_of(entry), given["category"] or ANY, given["q"] or "")
         except DivBenchError:
-            return gr.skip()  # `show` says what is wrong
+            return [gr.skip(), *_shown(site.now(), given)]  # which says what is wrong
         old, new = given["prompt"], stepped(prompts, given["prompt"], by)
-        return _prompt_list(prompts, new, same_block=block_of(prompts, old)[0] == block_of(prompts, new)[0])
+        moved = _prompt_list(prompts, new, same_block=block_of(prompts, old)[0] == block_of(prompts, new)[0])
+        return [moved, *_shown(site.now(), given | {"prompt": new})]
 
     return step
 

@@ -1,6 +1,7 @@
 """Page: systems by metrics, with intervals, ranks and tie groups."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
@@ -27,7 +28,23 @@ LEAD = """How diverse are the answers of a language model? Means over the prompt
 people stand among the systems, for calibration."""
 NO_VALUES = "No metric has a value for any system of this table."
 NONE_YET = "There are no results yet. `divbench score SUBMISSION --out RESULTS` makes one; the page Submit takes one."
-CHOICES = ("suite", "table", "rank", "show", "columns", "q", "types", "modes", "weights", "size", "licence", "since")
+FEW, ALL = "the first 250", "all"
+MOST = 250  # rows that a browser shows at once without effort
+CHOICES = (
+    "suite",
+    "table",
+    "rank",
+    "show",
+    "columns",
+    "rows",
+    "q",
+    "types",
+    "modes",
+    "weights",
+    "size",
+    "licence",
+    "since",
+)
 
 
 def build(page: gr.Blocks, site: Site) -> None:
@@ -45,6 +62,7 @@ def build(page: gr.Blocks, site: Site) -> None:
             label="Search", placeholder="name, model, submitter", elem_id="q", min_width=130, scale=2, max_length=200
         )
     own = gr.Dropdown([], multiselect=True, label="Columns of your own choice", visible=False, elem_id="columns")
+    many = gr.Radio([FEW, ALL], value=FEW, label="Rows", visible=False, elem_id="rows")
     with gr.Accordion("Filter systems", open=False, elem_id="filters"), gr.Row(equal_height=False):
         types = gr.Dropdown([], multiselect=True, label="Type", elem_id="types")
         modes = gr.Dropdown([], multiselect=True, label="Sampling mode", elem_id="modes")
@@ -68,7 +86,7 @@ def build(page: gr.Blocks, site: Site) -> None:
     controls = dict(
         zip(
             CHOICES,
-            (suite, table, rank, preset, own, query, types, modes, weights, size, licence, since),
+            (suite, table, rank, preset, own, many, query, types, modes, weights, size, licence, since),
             strict=True,
         )
     )
@@ -90,7 +108,8 @@ def build(page: gr.Blocks, site: Site) -> None:
             return _nothing(NO_VALUES)
         files = downloads.write(made.frame(), f"{board.name}-{given['show']}")
         buttons = (gr.DownloadButton(value=str(file), visible=True) for file in files)
-        return [_component(made), *buttons, about(board, made)]
+        most = None if given["rows"] == ALL else MOST
+        return [_component(made, most), *buttons, about(board, made, most)]
 
     outputs = [shown, csv, parquet, note]
     # Another suite or table has other systems, metrics and facets: the choices that it does not offer are dropped.
@@ -151,6 +170,9 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
         gr.Dropdown(labels, value=chosen(asked, "rank", names, main.label if main else None)),
         preset,
         gr.Dropdown(labels, value=chosen_several(asked, "columns", names, names[:5]), visible=preset == OWN),
+        gr.Radio(
+            [FEW, ALL], value=chosen(asked, "rows", [ALL], FEW), visible=bool(board) and len(board.entries) > MOST
+        ),
         asked.get("q", "")[:200],
         gr.Dropdown(known["types"], value=chosen_several(asked, "types", known["types"], [])),
         gr.Dropdown(known["modes"], value=chosen_several(asked, "modes", known["modes"], [])),
@@ -161,7 +183,9 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     ]
 
 
-def _component(made: ModelsTable) -> Any:
+def _component(made: ModelsTable, most: int | None) -> Any:
+    """The table with its first rows; all of them stand in the downloads."""
+    made = replace(made, values=made.values[:most], shown=made.shown[:most], entries=made.entries[:most])
     value = made.value()
     value["metadata"]["styling"] = _styling(made)
     kinds: Any = list(made.kinds)
@@ -174,7 +198,7 @@ def _styling(made: ModelsTable) -> list[list[str]]:
     return [[marks.get(entry.result.manifest.system.type, "")] * len(made.headers) for entry in made.entries]
 
 
-def about(board: Board, made: ModelsTable) -> str:
+def about(board: Board, made: ModelsTable, most: int | None) -> str:
     """What stands under the table."""
     entries = board.entries
     kinds = {
@@ -187,6 +211,8 @@ def about(board: Board, made: ModelsTable) -> str:
         "whole table, with the 95% interval of the rank. Columns ending in _reported hold values that came with the "
         "submission; all others are computed here from the texts."
     ]
+    if most is not None and len(made.entries) > most:
+        lines.append(f"Here are the first {most} by rank; the downloads have all.")
     if kinds["baseline"]:
         lines.append(f"Known-bad systems, for calibration: {_some(kinds['baseline'])}.")
     if kinds["human"]:

@@ -3,7 +3,7 @@
 import json
 import re
 
-from leaderboard.links import chosen, chosen_several, remember
+from leaderboard.links import _text, chosen, chosen_several, remember
 
 
 def test_only_what_is_offered_is_taken() -> None:
@@ -23,3 +23,9 @@ def test_the_script_holds_names_as_json_alone() -> None:
     found = re.search(r"(\[.*\])\.forEach", script)
     assert found is not None
     assert json.loads(found[1]) == ["a", "b'\"</script>"]
+
+
+def test_a_comma_in_a_value_of_a_list_is_no_border() -> None:
+    offered = ["x [a, b]", "y"]
+    assert chosen_several({"c": "x%20%5Ba%2C%20b%5D,y"}, "c", offered, []) == offered
+    assert chosen_several({"c": _text(offered)}, "c", offered, []) == offered

@@ -149,6 +149,23 @@ def test_a_groups_agreement_is_the_mean_of_its_tasks() -> None:
     assert study.overall[0].tasks == 3
 
 
+def test_a_metric_that_was_not_tried_on_a_task_costs_the_others_nothing_there() -> None:
+    tasks = [task("contest/story_gen"), task("dectest/story_gen", seed=1)]
+    columns = [scores(name, tasks, seed) for seed, name in enumerate(("distinct_n", "ead"))]
+    slow = scores("d_can", tasks[:1], 5)
+    study = make_study(tasks, [columns[0], slow, columns[1]], find_profile("offline"), resampling=HOW)
+    first, second = study.tasks
+    assert [each.metric for each in first.results] == ["distinct_n", "d_can", "ead"]
+    assert [each.metric for each in second.results] == list(second.disagreements) == ["distinct_n", "ead"]
+    assert second.evaluated == 24
+    assert second.results == make_study(tasks, columns, LEXICAL, resampling=HOW).tasks[1].results
+    matrices = {each.group: each.matrix() for each in study.agreements}
+    assert matrices["dectest"][0][1] is None
+    assert matrices["dectest"][0][2] is not None
+    one, other = (each.column(tasks[0].set_ids) for each in (columns[0], slow))
+    assert matrices["contest"][0][1] == pytest.approx(spearmanr(one, other).statistic, abs=5.1e-4)
+
+
 def test_worst_disagreements_are_those_of_a_plain_search() -> None:
     rng = np.random.default_rng(5)
     for size in (0, 1, 2, 7, 40):
