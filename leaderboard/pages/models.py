@@ -31,19 +31,8 @@ NONE_YET = "There are no results yet. `divbench score SUBMISSION --out RESULTS` 
 FEW, ALL = "the first 250", "all"
 MOST = 250  # rows that a browser shows at once without effort
 CHOICES = (
-    "suite",
-    "table",
-    "rank",
-    "show",
-    "columns",
-    "rows",
-    "q",
-    "types",
-    "modes",
-    "weights",
-    "size",
-    "licence",
-    "since",
+    *("suite", "table", "rank", "show", "columns", "rows", "q"),
+    *("types", "modes", "weights", "size", "licence", "since"),
 )
 
 
@@ -162,6 +151,7 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     labels = [(f"{column.label}: {column.title}", column.label) for column in board.columns] if board else []
     names = [label for _, label in labels]
     known = facets(board) if board else {"types": [], "modes": [], "licences": []}
+    systems = len(board.entries) if board else 0
     preset = chosen(asked, "show", [*PRESETS, OWN], "overview")
     main = ranking_column(board) if board else None
     return [
@@ -170,9 +160,7 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
         gr.Dropdown(labels, value=chosen(asked, "rank", names, main.label if main else None)),
         preset,
         gr.Dropdown(labels, value=chosen_several(asked, "columns", names, names[:5]), visible=preset == OWN),
-        gr.Radio(
-            [FEW, ALL], value=chosen(asked, "rows", [ALL], FEW), visible=bool(board) and len(board.entries) > MOST
-        ),
+        gr.Radio([FEW, ALL], value=chosen(asked, "rows", [ALL], FEW), visible=systems > MOST),
         asked.get("q", "")[:200],
         gr.Dropdown(known["types"], value=chosen_several(asked, "types", known["types"], [])),
         gr.Dropdown(known["modes"], value=chosen_several(asked, "modes", known["modes"], [])),
