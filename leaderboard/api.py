@@ -198,7 +198,7 @@ def _in_queue(state: State, snapshot: Snapshot, now: datetime) -> Row:
         "since": last["at"],
         "attempt": last["attempt"],
         "reason": last["reason"],
-        "results": list(state.results),
+        "results": [] if state.current.state == "withdrawn" else list(state.results),
     }
 
 

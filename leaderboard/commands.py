@@ -53,6 +53,7 @@ def serve(
 
     Stop it with Ctrl-C.
     """
+    need("gradio", "board")
     from leaderboard.app import build_app, launch
 
     site = _site(results, store, study, refresh)
@@ -109,22 +110,18 @@ def export(
 
 
 @app.command()
-def show(
-    results: Results = Path("results"),
-    json: JsonOption = False,
-) -> None:
+def show(results: Results = Path("results"), store: Store = None, json: JsonOption = False) -> None:
     """Print every table in the terminal."""
-    from leaderboard.board import load_boards
     from leaderboard.printing import board_json, print_board, print_curves
 
-    boards, unreadable = load_boards(_there(results))
-    for item in unreadable:
+    now = _site(results, store, None, None).now()
+    for item in now.unreadable:
         err().print(f"left out {item.folder}: {item.reason}", style="yellow", markup=False)
     if json:
-        print_json([board_json(board) for board in boards])
-    elif not boards:
+        print_json([board_json(board) for board in now.boards])
+    elif not now.boards:
         out().print("there are no results")
-    for board in boards if not json else []:
+    for board in now.boards if not json else []:
         print_board(board, out())
         print_curves(board, out())
 
@@ -182,7 +179,6 @@ def _there(results: Path) -> Path:
 
 def _site(results: Path, store: str | None, study: Path | None, refresh: float | None) -> "Site":
     """What there is to show, read once."""
-    need("gradio", "board")
     from leaderboard.site import Site
     from leaderboard.source import FolderSource, StoreSource
     from submissions.filestore import open_store

@@ -81,7 +81,7 @@ def details(state: State, listing: Listing, now: datetime) -> str:
         lines.append(f"It is number {place.position} of {place.waiting} that wait; {place.claimed} being scored.")
     else:
         lines.append(f"It is {standing(state, utc_seconds(now))}.")
-    if state.results:
+    if state.results and state.current.state != "withdrawn":  # whose results went with it
         lines.append(f"Results: {', '.join(state.results)}.")
     for problem in state.current.problems:
         row = "" if problem.row is None else f", row {problem.row}"
