@@ -8,11 +8,16 @@ import typer
 
 from benchmark.scoring_options import ProfileName, ScoringOptions, with_scoring_options
 from datasets_build.console import JsonOption, err, out, print_json, progress, table
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, need
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmark.cluster import Lost
+    from benchmark.instruments import Instruments
     from benchmark.metrics import Metric
     from benchmark.profiles import Profile
+    from benchmark.shards import RunShards
 
 
 @with_scoring_options
@@ -28,11 +33,24 @@ def score(
     metric: Annotated[Optional[list[str]], typer.Option(help="Compute only this; may be repeated.")] = None,  # noqa: UP045
     cache: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option(help="The file that keeps what the language model found; else one in the user's cache."),
+        typer.Option(
+            help="The file that keeps what the language model found; else one in the user's cache, with --cluster none."
+        ),
     ] = None,
     mirror: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
+    ] = None,
+    cluster: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            metavar="ADDRESS",
+            help="Score on a cluster of Ray: HOST:PORT, auto (this machine's), or local (started for this run).",
+        ),
+    ] = None,
+    actors: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(min=1, help="Of --cluster, each with the models; else one a GPU, or a core where there are none."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -47,6 +65,8 @@ def score(
 
     Systems with different numbers of responses are compared with --k set to the smallest. Perplexity, energy, entropies
     and EigenScores of hidden states need what divbench internals reads, or divbench generate --internals.
+
+    With --cluster the same shards go to many GPUs and machines, and the result is the same; see docs/scaling.md.
     """
     from benchmark.instruments import Instruments
     from benchmark.internals.file import find_internals
@@ -58,20 +78,29 @@ def score(
     chosen = scoring.profile(profile)
     submission, suite, report = open_submission(folder, partial(load_suite, mirror=mirror))
     said = find_internals(submission, internals)
+    instruments = Instruments(chosen, cache or (None if cluster else default_cache_path()))
+    lost: list[Lost] = []  # actors, where there are any
     with progress() as bar:
         task = bar.add_task(f"scoring {submission.manifest.name[:40]}", total=submission.prompts)
         scored = score_submission(
             submission,
             suite,
-            Instruments(chosen, cache or default_cache_path()),
+            instruments,
             results,
             scoring.numbers(),
             metrics=metrics_named(metric, chosen, internals=said is not None),
             internals=said,
             progress=lambda prompts: bar.update(task, completed=prompts),
+            run=_where(cluster, actors, instruments, lost.append),
         )
     if json:
-        state = {"folder": str(scored.folder), "recognised": scored.recognised, "resumed_prompts": scored.resumed}
+        state: dict[str, object] = {
+            "folder": str(scored.folder),
+            "recognised": scored.recognised,
+            "resumed_prompts": scored.resumed,
+        }
+        if cluster is not None:
+            state["lost_actors"], state["repeated_prompts"] = len(lost), sum(each.prompts for each in lost)
         print_json(state | {"result": scored.result.model_dump(mode="json")})
         return
     if report.findings.count("warning"):
@@ -81,6 +110,30 @@ def score(
     print_result(scored.result, out())
     how = "recognised: computed before, nothing done" if scored.recognised else "written"
     out().print(f"{how}: {scored.folder}", markup=False)
+
+
+def _where(
+    address: str | None, actors: int | None, instruments: "Instruments", lost: "Callable[[Lost], None]"
+) -> "RunShards | None":
+    """Who scores the shards: the actors of a cluster, or None for this process.
+
+    Raises:
+        ConfigurationError: Actors without a cluster.
+        MissingExtra: Ray is not installed.
+    """
+    if address is None:
+        if actors is not None:
+            raise ConfigurationError("--actors are of a cluster", "name one by --cluster, such as --cluster local")
+        return None
+    from benchmark.cluster import Cluster, run_on_cluster
+
+    need("ray", "cluster")  # before anything is written
+
+    def tell(each: "Lost") -> None:
+        lost(each)
+        err().print(str(each), markup=False)
+
+    return partial(run_on_cluster, Cluster(address, actors, events=tell), instruments)
 
 
 def metrics_named(names: "list[str] | None", profile: "Profile", *, internals: bool = False) -> "tuple[Metric, ...]":

@@ -1,12 +1,13 @@
 """The scorer: a checked submission and a profile → a result folder. Streaming, resumable, same input same bytes.
 
 Work goes by shards of 64 prompts. Each finished shard is a file in a hidden folder beside the result; a run that is
-interrupted goes on after the last of them. The result folder appears in one rename, when everything is in it.
+interrupted goes on with those that are not there. The result folder appears in one rename, when everything is in it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice, pairwise
 from pathlib import Path
@@ -18,25 +19,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock
 
-from benchmark import parted as classes
 from benchmark import readings
-from benchmark.engine import Read, ResponseSet, Unread
-from benchmark.instruments import Instruments, reads_partitions, reads_surprisals
+from benchmark.instruments import Instruments, reads_surprisals
 from benchmark.internals.file import InternalsFile
 from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.internals import Internals
-from benchmark.parted import Parted
 from benchmark.profiles import Profile
 from benchmark.results import PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.schema import Aggregate, Counts, IntervalMethod, Result, ResultKey, sign
-from benchmark.sets import Missing, Value
+from benchmark.shards import RunShards, Shard, score_shard
 from benchmark.statistics import bootstrap_means
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import content_id, readable_json, sha256_of, whole_file, whole_folder
 from datasets_build.schema import Suite
 from submissions.schema import Reported, Row
 from submissions.store import Submission
-from submissions.texts import ResponseCounts, is_answer
+from submissions.texts import ResponseCounts
 
 SHARD_PROMPTS = 64
 _LIBRARIES = ("numpy", "scipy", "pandas", "rapidfuzz", "rouge-score", "sacrebleu", "scikit-learn")
@@ -85,6 +83,7 @@ def score_submission(
     metrics: tuple[Metric, ...] = METRICS,
     internals: InternalsFile | None = None,
     progress: Callable[[int], None] = lambda prompts: None,
+    run: RunShards | None = None,
 ) -> Scored:
     """Score a submission and write the result.
 
@@ -97,6 +96,7 @@ def score_submission(
         metrics: Of which those that the profile can compute are.
         internals: What the model that answered says of its responses; None: metrics of that are left out.
         progress: Called with the number of prompts done.
+        run: Scores the shards; None: one after the other, here.
 
     Raises:
         InputError: The internals lack a prompt, or are damaged.
@@ -118,10 +118,10 @@ def score_submission(
             return Scored(folder, done, recognised=True, resumed=0)
         if folder.exists():
             rmtree(folder)  # damaged: its files do not fit together
-        partial = out / f".{name}.partial"
-        partial.mkdir(exist_ok=True)
-        work = _Work(suite, chosen, key, partial, submission.reported(), instruments, internals)
-        result, resumed = _score(submission, work, folder, progress)
+        shards = out / f".{name}.partial"
+        shards.mkdir(exist_ok=True)
+        work = _Work(suite, chosen, key, shards, submission.reported(), profile, internals)
+        result, resumed = _score(submission, work, folder, progress, run or partial(_one_by_one, instruments))
         for unfinished in out.glob(f".{name}.*"):  # the shards, and what a killed run left of its last step
             rmtree(unfinished)
         lock.unlink(missing_ok=True)
@@ -144,24 +144,45 @@ def result_id(
     return content_id(_key(submission, suite, profile, options, profile.metrics(metrics), None).as_json())
 
 
-def _score(submission: Submission, work: "_Work", folder: Path, progress: Callable[[int], None]) -> tuple[Result, int]:
+def _score(
+    submission: Submission, work: "_Work", folder: Path, progress: Callable[[int], None], run: RunShards
+) -> tuple[Result, int]:
     """The result, written to its folder, and the number of prompts that an earlier run had done."""
-    shards, resumed = [], 0
-    counts = ResponseCounts()
-    rows = _in_order(submission, work.suite)
-    while shard := list(islice(rows, SHARD_PROMPTS)):
-        shard = [_first_k(row, work.key.k) for row in shard]
-        for row in shard:
-            counts.add(row)
-        path, was_there = work.shard(shard)
-        resumed += len(shard) if was_there else 0
-        shards.append(path)
-        progress(counts.prompts)
+    files: list[Path] = []
+    counts, resumed, done = ResponseCounts(), 0, 0
+
+    def to_do() -> Iterator[Shard]:
+        nonlocal resumed, done
+        rows = _in_order(submission, work.suite)
+        while taken := list(islice(rows, SHARD_PROMPTS)):
+            shard = work.shard([_first_k(row, work.key.k) for row in taken])
+            for row in shard.rows:
+                counts.add(row)
+            files.append(work.file(shard))
+            if not files[-1].exists():
+                yield shard
+                continue
+            resumed += len(shard.rows)
+            done += len(shard.rows)
+            progress(done)
+
+    for shard, scored in run(to_do(), work.metrics):
+        with whole_file(work.file(shard)) as temporary:
+            pq.write_table(scored, temporary, compression="zstd")
+        done += len(shard.rows)
+        progress(done)
     with whole_folder(folder) as made:
-        _merge(shards, made / PER_PROMPT_FILE)
+        _merge(files, made / PER_PROMPT_FILE)
         result = _result(folder.name, submission, work, counts, made)
         (made / RESULT_FILE).write_text(readable_json(result.model_dump(mode="json")), encoding="utf-8", newline="\n")
     return result, resumed
+
+
+def _one_by_one(
+    instruments: Instruments, shards: Iterable[Shard], metrics: Sequence[Metric]
+) -> Iterator[tuple[Shard, pa.Table]]:
+    for shard in shards:
+        yield shard, score_shard(shard, metrics, instruments)
 
 
 def _key(
@@ -235,85 +256,30 @@ class _Work:
     key: ResultKey
     partial: Path
     reported: dict[str, Reported]
-    instruments: Instruments
+    profile: Profile
     internals: InternalsFile | None
 
-    def shard(self, rows: list[Row]) -> tuple[Path, bool]:
-        """The file of a shard, and whether it was there from an earlier run."""
-        # Named by its prompts, so that a run with shards of another size does not take it for its own.
-        path = self.partial / f"{content_id([row.prompt_id for row in rows])}.parquet"
-        if path.exists():
-            return path, True
-        given = [self.reported.get(row.prompt_id) for row in rows]
-        sets = [ResponseSet(self.suite.by_id[row.prompt_id].prompt, row.responses) for row in rows]
-        parted = self.instruments.part(sets, self.metrics, [row.finish_reasons for row in rows])
-        found = self.instruments.read(sets, self.metrics)
-        values = self.instruments.score(
-            sets,
-            self.metrics,
-            readings=found,
-            parted=parted,
-            internals=self._internals(rows),
-            reported=[None if r is None else first_k_reported(r, self.key.k) for r in given],
-            names=[row.prompt_id for row in rows],
+    def shard(self, rows: Sequence[Row]) -> Shard:
+        """The shard of these rows, which have the first k responses."""
+        ids = [row.prompt_id for row in rows]
+        given = [self.reported.get(each) for each in ids]
+        return Shard(
+            content_id(ids),
+            tuple(rows),
+            tuple(self.suite.by_id[each] for each in ids),
+            tuple(None if r is None else first_k_reported(r, self.key.k) for r in given),
+            self._internals(ids),
         )
-        with whole_file(path) as temporary:
-            pq.write_table(_table(rows, values, found, parted, self.metrics, self.suite), temporary, compression="zstd")
-        return path, False
 
-    def _internals(self, rows: list[Row]) -> list[Internals] | None:
+    def file(self, shard: Shard) -> Path:
+        """Where the table of a shard lies until the result is made."""
+        return self.partial / f"{shard.name}.parquet"
+
+    def _internals(self, ids: Sequence[str]) -> tuple[Internals, ...] | None:
         if self.internals is None or not _reads_internals(self.metrics):
             return None
         used = range(self.key.k)
-        return [each.take(used) for each in self.internals.of([row.prompt_id for row in rows])]
-
-
-def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:
-    """The columns of `per_prompt.parquet`: texts, counts, a column a metric (null where missing), and the reasons."""
-    missing = pa.struct([pa.field("metric", pa.string()), pa.field("reason", pa.string())])
-    return pa.schema(
-        [
-            pa.field("prompt_id", pa.string(), nullable=False),
-            pa.field("category", pa.string(), nullable=False),
-            pa.field("prompt", pa.string(), nullable=False),
-            pa.field("responses", pa.list_(pa.string()), nullable=False),
-            pa.field("finish_reasons", pa.list_(pa.string())),
-            pa.field("answers", pa.int32(), nullable=False),  # responses that are neither blank nor placeholders
-            *(pa.field(metric.id, pa.float64()) for metric in metrics),
-            *([classes.FIELD] if reads_partitions(metrics) else []),
-            *([readings.FIELD] if reads_surprisals(metrics) else []),
-            pa.field("missing", pa.list_(missing), nullable=False),
-        ]
-    )
-
-
-def _table(
-    rows: Sequence[Row],
-    values: Sequence[dict[str, Value]],
-    read: Sequence[Read | Unread] | None,
-    parted: Sequence[Parted | Missing] | None,
-    metrics: Sequence[Metric],
-    suite: Suite,
-) -> pa.Table:
-    records = []
-    none: list[None] = [None] * len(rows)
-    for row, found, reading, part in zip(rows, values, read or none, parted or none, strict=True):
-        prompt = suite.by_id[row.prompt_id]
-        record: dict[str, object] = {
-            "prompt_id": row.prompt_id,
-            "category": prompt.category,
-            "prompt": prompt.prompt,
-            "responses": list(row.responses),
-            "finish_reasons": None if row.finish_reasons is None else list(row.finish_reasons),
-            "answers": sum(map(is_answer, row.responses)),
-            "missing": [{"metric": m, "reason": v.reason} for m, v in found.items() if isinstance(v, Missing)],
-        }
-        if part is not None:
-            record[classes.COLUMN] = classes.record(part)
-        if reading is not None:
-            record[readings.COLUMN] = readings.record(reading)
-        records.append(record | {m: None if isinstance(v, Missing) else v for m, v in found.items()})
-    return pa.Table.from_pylist(records, schema=per_prompt_schema(metrics))
+        return tuple(each.take(used) for each in self.internals.of(ids))
 
 
 def _merge(shards: Sequence[Path], path: Path) -> None:
@@ -326,7 +292,7 @@ def _merge(shards: Sequence[Path], path: Path) -> None:
 def _result(name: str, submission: Submission, work: _Work, counts: ResponseCounts, folder: Path) -> Result:
     """What `result.json` says, from the table of prompts beside it."""
     path = folder / PER_PROMPT_FILE
-    key, profile = work.key, work.instruments.profile
+    key, profile = work.key, work.profile
     return Result(
         result_id=name,
         submission_id=submission.id,
@@ -334,10 +300,10 @@ def _result(name: str, submission: Submission, work: _Work, counts: ResponseCoun
         suite=work.suite.name,
         suite_revision=work.suite.revision,
         prompts=len(work.suite.prompts),
-        profile=work.instruments.profile.name,
+        profile=profile.name,
         k=key.k,
         divbench=version("divbench"),
-        libraries=_versions(_LIBRARIES + (_MODEL_LIBRARIES if profile.has_models else ())),
+        libraries=library_versions(profile),
         interval=IntervalMethod(level=key.level, resamples=key.resamples, seed=key.seed),
         counts=Counts(**asdict(counts)),
         scores=_aggregates(path, work.metrics, key),
@@ -376,10 +342,10 @@ def _aggregates(path: Path, metrics: Sequence[Metric], key: ResultKey) -> list[A
     return made
 
 
-def _versions(names: Sequence[str]) -> dict[str, str]:
-    """Versions of libraries that numbers may depend on in their last digits."""
+def library_versions(profile: Profile) -> dict[str, str]:
+    """Versions of libraries that a profile's numbers may depend on in their last digits."""
     found = {"zlib": ZLIB_RUNTIME_VERSION}
-    for name in names:
+    for name in _LIBRARIES + (_MODEL_LIBRARIES if profile.has_models else ()):
         try:
             found[name] = version(name)
         except PackageNotFoundError:

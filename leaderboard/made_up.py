@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from benchmark.metrics import METRICS, Metric
 from benchmark.results import PER_PROMPT_FILE, RESULT_FILE
 from benchmark.schema import Aggregate, Counts, IntervalMethod, Result
-from benchmark.scorer import per_prompt_schema
+from benchmark.shards import per_prompt_schema
 from benchmark.statistics import Floats
 from datasets_build.files import content_id, sha256_of
 from submissions.schema import Generation, Manifest, Submitter, System

@@ -1,0 +1,106 @@
+"""Scores a submission for a made-up suite on a cluster of Ray whose actors and machines are killed on request.
+
+Not a test: `python -m tests.benchmark.run_cluster SUBMISSION RESULTS …` from the repository's root.
+"""
+
+import argparse
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark import cluster
+from benchmark.instruments import Instruments
+from benchmark.models.embedder import Embedder, HashEmbedder
+from benchmark.profiles import find_profile
+from benchmark.scorer import Options, score_submission
+from datasets_build.errors import ConfigurationError, DivBenchError
+from submissions.validate import validate
+from tests.benchmark.helpers import HASH_READER, suite_of
+
+DOOMED_NODE = "DIVBENCH_TEST_DOOMED_NODE"  # in the environment of a machine that may be killed
+
+
+@dataclass(slots=True)
+class TroublesomeEmbedder:
+    """As `HashEmbedder`, but where its text is, something happens: to the actor, or to the machine under it.
+
+    Attributes:
+        what: *actor*: killed; *machine*: killed, if it is a doomed one; *refuses*: an error of ours is raised.
+        text: In a response; the empty one is in all.
+        marker: A file: once it is there, nothing more happens. None: it always does.
+    """
+
+    what: str
+    text: str
+    marker: Path | None
+    signature: str = HashEmbedder.signature
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        here = self.what != "machine" or DOOMED_NODE in os.environ
+        done = self.marker is not None and self.marker.exists()
+        if here and not done and any(self.text in each for each in texts):
+            if self.marker is not None:
+                self.marker.touch()
+            if self.what == "refuses":
+                raise ConfigurationError("the embedder is out of order", "mend it")
+            os.kill(os.getppid() if self.what == "machine" else os.getpid(), signal.SIGKILL)
+        return HashEmbedder().embed(texts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("submission", type=Path)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--prompts", type=int, required=True)
+    parser.add_argument("--address", required=True)
+    parser.add_argument("--actors", type=int, default=2)
+    parser.add_argument("--patience", type=float, default=300)
+    parser.add_argument("--other-numpy", action="store_true", help="here; the actors have their own")
+    parser.add_argument("--trouble", default="none")
+    parser.add_argument("--text", default="")
+    parser.add_argument("--marker", type=Path)
+    parser.add_argument("--kill-after", type=int, help="prompts")
+    given = parser.parse_args()
+
+    def progress(prompts: int) -> None:
+        if given.kill_after is not None and prompts >= given.kill_after:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    if given.other_numpy:
+        real = cluster._versions
+        cluster._versions = lambda instruments: real(instruments) | {"numpy": "0.1"}
+    suite = suite_of(given.prompts)
+    submission = validate(given.submission, lambda name: suite).submission
+    assert submission is not None
+    embedder: Embedder = HashEmbedder()
+    if given.trouble != "none":
+        embedder = TroublesomeEmbedder(given.trouble, given.text, given.marker)
+    instruments = Instruments(find_profile("offline"), embedder=embedder, reader=HASH_READER)
+    lost: list[cluster.Lost] = []
+    place = cluster.Cluster(given.address, given.actors, given.patience, lost.append)
+    try:
+        scored = score_submission(
+            submission,
+            suite,
+            instruments,
+            given.results,
+            Options(resamples=200),
+            progress=progress,
+            run=partial(cluster.run_on_cluster, place, instruments),
+        )
+        report = {"folder": scored.folder.name, "recognised": scored.recognised, "resumed": scored.resumed}
+    except DivBenchError as error:
+        report = error.as_json()
+    sys.stdout.write(json.dumps(report | {"lost": len(lost), "again": sum(each.prompts for each in lost)}))
+
+
+if __name__ == "__main__":
+    main()
