@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from benchmark.service.hold import DENIALS
 from submissions.store import Submission
 from submissions.validate import open_submission
 from tests.conftest import divbench, document
@@ -109,8 +110,8 @@ def test_a_worker_that_may_not_write_ends_and_says_what_to_do(tmp_path: Path, pe
     _, alice, bob, _ = people
     name = alice.says("submit", demo(tmp_path / "in", "system"), "--to", STORE)["id"]
     status, events, words = bob.works()
-    assert (status, told(events)) == (2, ["stopped"])
-    assert "may not be changed" in events[0]["reason"]
-    assert "hf auth login" in events[0]["mend"]
+    assert (status, told(events)) == (2, ["waiting"] * (DENIALS - 1) + ["stopped"])  # once may be a fault of the Hub
+    assert "may not be changed" in events[-1]["reason"]
+    assert "hf auth login" in events[-1]["mend"]
     assert "Traceback" not in words
     assert [record["state"] for record in alice.says("status", name, "--store", STORE)["history"]] == ["pending"]
