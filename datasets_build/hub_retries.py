@@ -33,7 +33,7 @@ def may_pass(error: BaseException) -> bool:
 
 def connection_error() -> type[Exception]:
     """What the client raises where a connection breaks: neither an `HfHubHTTPError` nor an `OSError`."""
-    from huggingface_hub.utils import httpx  # type: ignore[attr-defined] # httpx or httpx2, whichever it uses
+    from huggingface_hub.utils import httpx  # httpx or httpx2, whichever it uses
 
     found: type[Exception] = httpx.HTTPError
     return found
@@ -59,7 +59,7 @@ def _wait(state: RetryCallState) -> float:
 def _asked_for(error: BaseException | None) -> float:
     """The seconds for which the Hub wants to be left alone."""
     from huggingface_hub.errors import HfHubHTTPError
-    from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined] # not in its __all__
+    from huggingface_hub.utils import parse_ratelimit_headers
 
     if not isinstance(error, HfHubHTTPError) or error.response.status_code != 429:
         return 0.0

@@ -15,7 +15,7 @@ from shutil import copyfile
 
 import yaml
 from huggingface_hub.errors import HFValidationError
-from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined] # it is exported without saying so
+from huggingface_hub.utils import validate_repo_id
 from packaging.requirements import Requirement
 
 from datasets_build.errors import ConfigurationError

@@ -19,7 +19,7 @@ def limit_silence() -> None:
     It has one session for all calls of a process. One that somebody has given a limit is left so.
     """
     from huggingface_hub import get_session
-    from huggingface_hub.utils import httpx  # type: ignore[attr-defined] # httpx or httpx2, whichever it uses
+    from huggingface_hub.utils import httpx  # httpx or httpx2, whichever it uses
 
     session = get_session()
     if session.timeout == httpx.Timeout(None):

@@ -67,7 +67,7 @@ def download(address: str, token: str | None, file: HubFile, target: Path) -> No
         Exception: What the client raises where the Hub refuses or the connection breaks.
     """
     from huggingface_hub import get_session, hf_raise_for_status
-    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined] # not in its __all__
+    from huggingface_hub.utils import build_hf_headers
 
     headers = {**build_hf_headers(token=token), "Accept-Encoding": "identity"}
     with get_session().stream("GET", address, headers=headers, timeout=SILENCE) as answer:

@@ -260,7 +260,7 @@ class HubStore:
 
     def _commits(self, revision: str) -> Iterator[dict[str, Any]]:
         """The commits that led to a revision, the latest first; asked for a page at a time."""
-        from huggingface_hub.utils import build_hf_headers, paginate  # type: ignore[attr-defined] # not in its __all__
+        from huggingface_hub.utils import build_hf_headers, paginate
 
         address = f"{self._api.endpoint}/api/datasets/{self.repo}/commits/{revision}"
         yield from paginate(address, params={}, headers=build_hf_headers(token=self._token))

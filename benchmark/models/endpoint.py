@@ -268,7 +268,7 @@ class Endpoint:
 
 def _http() -> Any:
     """The client library that huggingface_hub brings along, httpx or its successor, so that no other is needed."""
-    from huggingface_hub.utils import httpx  # type: ignore[attr-defined]
+    from huggingface_hub.utils import httpx
 
     return httpx
 

@@ -66,9 +66,13 @@ def test_commands_have_every_option_with_its_default() -> None:
 
 def test_what_cannot_be_chosen_is_said() -> None:
     assert load_suite("demo").prompts
-    for chosen in ({"lm": "no-such-model"}, {"reward": "none"}, {"equivalence": "none"}):
+    for chosen in (
+        ScoringOptions(lm="no-such-model"),
+        ScoringOptions(reward="none"),
+        ScoringOptions(equivalence="none"),
+    ):
         with pytest.raises(ConfigurationError):
-            ScoringOptions(**chosen).profile("offline")  # type: ignore[arg-type]
+            chosen.profile("offline")
 
 
 def test_a_worker_gives_the_result_that_score_gives_with_the_same_options(tmp_path: Path) -> None:

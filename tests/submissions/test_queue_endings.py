@@ -1,5 +1,6 @@
 """What comes after the end: what failed is tried again, and what is withdrawn leaves the store's head."""
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -130,10 +131,10 @@ class Unreachable(MemoryStore):
 
     away = False
 
-    def commit(self, *arguments: object) -> str:
+    def commit(self, parent: str, add: Mapping[str, bytes | Path], remove: Iterable[str], message: str) -> str:
         if self.away:
             raise StoreFault("out of reach", "wait")
-        return super().commit(*arguments)  # type: ignore[arg-type]
+        return super().commit(parent, add, remove, message)
 
 
 def test_results_in_a_store_of_their_own_are_taken_out_though_it_was_broken_off(

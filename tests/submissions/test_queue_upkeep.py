@@ -1,5 +1,6 @@
 """The queue's upkeep: proposals come to a state, scored submissions to more results; and claims asked for twice."""
 
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -113,8 +114,8 @@ class ForgetfulStore(MemoryStore):
 
     lost = False
 
-    def commit(self, *arguments: object) -> str:
-        made = super().commit(*arguments)  # type: ignore[arg-type]
+    def commit(self, parent: str, add: Mapping[str, bytes | Path], remove: Iterable[str], message: str) -> str:
+        made = super().commit(parent, add, remove, message)
         if len(self.trees) > 3 and not self.lost:
             self.lost = True
             raise StoreFault("the answer was lost", "look at the head")
