@@ -7,12 +7,13 @@ from typing import Any
 import pyarrow as pa
 
 from benchmark.judgement_cache import JudgementCache, default_judgements_path
-from benchmark.metrics.equivalence import Labels, Partition, distinct_curve
+from benchmark.metrics.equivalence import Labels, Partition, distinct_curve, of_reported
 from benchmark.models.equivalence import Equivalence
 from benchmark.models.judge import JudgeSpec, SetJudge, Unjudged
 from benchmark.models.reward import RewardModel, quality
 from benchmark.partition import Answers, PartitionSpec, judged, partition
 from benchmark.sets import Missing
+from submissions.schema import Reported
 
 COLUMN = "classes"  # of the per-prompt table
 FIELD = pa.field(
@@ -23,6 +24,16 @@ FIELD = pa.field(
             pa.field("curve", pa.list_(pa.float64())),  # classes expected of 1, 2, … answers
             pa.field("rewards", pa.list_(pa.float64())),  # raw, of the first answer of each class; null without a model
             pa.field("qualities", pa.list_(pa.float64())),  # 1 to 10, likewise
+        ]
+    ),
+)
+REPORTED_COLUMN = "reported_classes"  # that came with the submission
+REPORTED_FIELD = pa.field(
+    REPORTED_COLUMN,
+    pa.struct(
+        [
+            pa.field("labels", pa.list_(pa.int32())),  # a response's class, 0, 1, …
+            pa.field("qualities", pa.list_(pa.float64())),  # 1 to 10, of the first answer of each class
         ]
     ),
 )
@@ -115,10 +126,22 @@ def record(parted: Parted | Missing) -> dict[str, Any] | None:
     if isinstance(parted, Missing):
         return None
     part = parted.partition
-    qualities = None if part.qualities is None else [part.qualities[head] for head in part.heads]
     return {
         "labels": list(part.labels),
         "curve": list(distinct_curve(part)) if part.heads else [],
         "rewards": None if parted.rewards is None else list(parted.rewards),
-        "qualities": qualities,
+        "qualities": _of_heads(part),
     }
+
+
+def reported_record(reported: Reported | None) -> dict[str, Any] | None:
+    """A row of the column of classes that came with a submission; None where none came."""
+    if reported is None:
+        return None
+    part = of_reported(reported)
+    return {"labels": list(part.labels), "qualities": _of_heads(part)}
+
+
+def _of_heads(part: Partition) -> list[float | None] | None:
+    """The quality of each class's first answer."""
+    return None if part.qualities is None else [part.qualities[head] for head in part.heads]

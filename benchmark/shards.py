@@ -79,6 +79,7 @@ def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:
             pa.field("answers", pa.int32(), nullable=False),  # responses that are neither blank nor placeholders
             *(pa.field(metric.id, pa.float64()) for metric in metrics),
             *([classes.FIELD] if reads_partitions(metrics) else []),
+            *([classes.REPORTED_FIELD] if _reads_reported(metrics) else []),
             *([readings.FIELD] if reads_surprisals(metrics) else []),
             pa.field("missing", pa.list_(missing), nullable=False),
         ]
@@ -94,8 +95,9 @@ def _table(
 ) -> pa.Table:
     records = []
     none: list[None] = [None] * len(shard.rows)
-    given = zip(shard.rows, shard.prompts, values, read or none, parted or none, strict=True)
-    for row, prompt, found, reading, part in given:
+    of_reported = _reads_reported(metrics)
+    given = zip(shard.rows, shard.prompts, shard.reported, values, read or none, parted or none, strict=True)
+    for row, prompt, reported, found, reading, part in given:
         record: dict[str, object] = {
             "prompt_id": row.prompt_id,
             "category": prompt.category,
@@ -107,7 +109,13 @@ def _table(
         }
         if part is not None:
             record[classes.COLUMN] = classes.record(part)
+        if of_reported:
+            record[classes.REPORTED_COLUMN] = classes.reported_record(reported)
         if reading is not None:
             record[readings.COLUMN] = readings.record(reading)
         records.append(record | {m: None if isinstance(v, Missing) else v for m, v in found.items()})
     return pa.Table.from_pylist(records, schema=per_prompt_schema(metrics))
+
+
+def _reads_reported(metrics: Sequence[Metric]) -> bool:
+    return any(metric.reads == "reported" for metric in metrics)

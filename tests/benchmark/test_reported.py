@@ -2,14 +2,18 @@
 
 from datetime import date
 from pathlib import Path
+from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from benchmark.instruments import Instruments
 from benchmark.metrics import METRICS
-from benchmark.metrics.equivalence import distinct_k, of_reported, utility_k
+from benchmark.metrics.equivalence import Partition, distinct_k, of_reported, utility_k
 from benchmark.metrics.metric import Unscorable
+from benchmark.parted import REPORTED_COLUMN, reported_record
 from benchmark.profiles import find_profile
+from benchmark.results import PER_PROMPT_FILE
 from benchmark.scorer import Options, first_k_reported, score_submission
 from datasets_build.load import load_suite
 from submissions.findings import Findings
@@ -82,6 +86,25 @@ def test_published_means_come_through_import_and_scorer(
     assert distinct.value == pytest.approx(expected["distinct"], abs=1e-6)
     assert utility.value == pytest.approx(expected["utility"], abs=5e-4 if k else 1e-6)
     assert "|reported-by:as published|" in distinct.signature
+    # The classes themselves are kept, so that curves can be drawn of them.
+    kept: list[Any] = pq.read_table(scored.folder / PER_PROMPT_FILE)[REPORTED_COLUMN].to_pylist()
+    parts = [_kept_partition(row) for row in kept]
+    assert mean([distinct_k(part) for part in parts]) == pytest.approx(distinct.value, abs=1e-12)
+    assert mean([utility_k(part, patience=0.8) for part in parts]) == pytest.approx(utility.value, abs=1e-12)
+
+
+def _kept_partition(row: dict[str, Any]) -> Partition:
+    heads = dict(zip(Partition(tuple(row["labels"])).heads, row["qualities"], strict=True))
+    return Partition(tuple(row["labels"]), tuple(heads.get(place) for place in range(len(row["labels"]))))
+
+
+def test_what_did_not_come_is_not_kept() -> None:
+    assert reported_record(None) is None
+    assert reported_record(Reported((0, 1, 0), None, 2, None)) == {"labels": [0, 1, 0], "qualities": None}
+    assert reported_record(Reported((0, 1, 0), (3.0, 5.0, 0.0), 2, None)) == {
+        "labels": [0, 1, 0],
+        "qualities": [3.0, 5.0],
+    }
 
 
 # Eq. 2 by hand for p = 0.5: weights 1, 1/2, 1/4 over 1.75.
