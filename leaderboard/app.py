@@ -1,7 +1,6 @@
 """The Gradio application: the frame around the pages."""
 
 from contextlib import suppress
-from datetime import UTC
 from importlib import import_module
 
 import gradio as gr
@@ -58,13 +57,7 @@ def _frame(blocks: gr.Blocks, site: Site, page: Page) -> None:
 
 def _trouble(site: Site) -> object:
     """What visitors must know of the state of what they see."""
-    now = site.now()
-    lines = [f"{item.folder.name}: not shown, {item.reason}" for item in now.unreadable]
-    if now.queue is not None:
-        lines += [f"{item.path}: not shown, {item.reason}" for item in now.queue.damaged]
-    if now.fault is not None:
-        since = now.as_of.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
-        lines.insert(0, f"The store cannot be read now; what you see is of {since}. {now.fault}")
+    lines = site.now().trouble
     return gr.Textbox("\n".join(lines), visible=bool(lines))
 
 

@@ -7,7 +7,6 @@ signature, so numbers that were not made alike never stand under one another.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -16,8 +15,11 @@ from benchmark.metrics import METRICS, Metric
 from benchmark.results import Unreadable, read_results
 from benchmark.schema import Aggregate, Result
 
-MAIN_METRIC = "embedding_diversity"  # sorts a board at first, where it has it
-RANKED_BY = ("distinct_k", "distinct_k_reported", "embedding_diversity")  # the first that a board has ranks its systems
+RANKED_BY = (
+    "distinct_k",
+    "distinct_k_reported",
+    "embedding_diversity",
+)  # sorts and ranks: the first that is there
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,16 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A table of comparable results."""
+    """A table of comparable results.
+
+    Attributes:
+        suite: Of prompts.
+        revision: Of the suite.
+        k: Responses a prompt.
+        profile: That scored them.
+        columns: In the order of `METRICS`.
+        entries: The best first by `ranking_column`; those without a value there last.
+    """
 
     suite: str
     revision: str
@@ -80,6 +91,20 @@ class Board:
     def name(self) -> str:
         """For people and files: `suite-revision-k10-profile`; no two boards have the same."""
         return f"{self.suite}-{self.revision}-k{self.k}-{self.profile}"
+
+    @property
+    def terms(self) -> str:
+        """What tells it from other boards of its suite, for people."""
+        return f"k = {self.k}, {self.profile}, revision {self.revision[:6]}"
+
+    @property
+    def label(self) -> str:
+        """What it is called where one is chosen."""
+        return f"{self.suite}: {self.terms}"
+
+    def column(self, label: str | None) -> Column | None:
+        """The column of a label; None where there is none of it."""
+        return next((column for column in self.columns if column.label == label), None)
 
 
 def load_boards(folder: Path) -> tuple[list[Board], list[Unreadable]]:
@@ -101,25 +126,31 @@ def make_boards(results: Sequence[tuple[Path, Result]], metrics: tuple[Metric, .
         key = (result.suite, result.suite_revision, result.k, result.profile)
         cells = {score.signature: score for score in result.scores}
         groups.setdefault(key, []).append(Entry(folder, result, cells))
-    boards = [
-        Board(*key, columns=_columns(entries, metrics), entries=tuple(sorted(entries, key=_order)))
-        for key, entries in groups.items()
-    ]
+    boards = [_board(key, entries, metrics) for key, entries in groups.items()]
     return sorted(boards, key=lambda board: (-len(board.entries), board.name, board.revision))
 
 
 def ranking_column(board: Board) -> Column | None:
-    """What a board is ranked by where nothing else is asked for; None where no metric has a value."""
-    main = next((column for metric in RANKED_BY for column in board.columns if column.metric == metric), None)
-    return main or next(iter(board.columns), None)
+    """What a board is sorted and ranked by where nothing else is asked for; None where no metric has a value."""
+    return _ranking(board.columns)
 
 
-def _order(entry: Entry) -> tuple[float, str, str]:
-    """By the main metric, best first; those without it last."""
-    for cell in entry.cells.values():
-        if cell.metric == MAIN_METRIC and cell.value is not None:
-            return (-cell.direction * cell.value, entry.result.manifest.name, entry.result.result_id)
-    return (float("inf"), entry.result.manifest.name, entry.result.result_id)
+def _ranking(columns: Sequence[Column]) -> Column | None:
+    main = next((column for metric in RANKED_BY for column in columns if column.metric == metric), None)
+    return main or next(iter(columns), None)
+
+
+def _board(key: tuple[str, str, int, str], entries: Sequence[Entry], metrics: tuple[Metric, ...]) -> Board:
+    columns = _columns(entries, metrics)
+    ranks = _ranking(columns)
+    better = 1 if ranks is None or not ranks.direction else ranks.direction  # without direction, more: as in ranks
+
+    def order(entry: Entry) -> tuple[float, str, str]:
+        cell = None if ranks is None else entry.cells.get(ranks.signature)
+        worse = float("inf") if ranks is None or cell is None or cell.value is None else -better * cell.value
+        return worse, entry.result.manifest.name, entry.result.result_id
+
+    return Board(*key, columns=columns, entries=tuple(sorted(entries, key=order)))
 
 
 def _columns(entries: Sequence[Entry], metrics: tuple[Metric, ...]) -> tuple[Column, ...]:
@@ -218,21 +249,3 @@ def frame(board: Board) -> pd.DataFrame:
         for name in (column.label, f"{column.label}_low", f"{column.label}_high"):
             made[name] = made[name].astype("float64")
     return made
-
-
-def cell_texts(board: Board, column: Column) -> list[str]:
-    """The column as text, such as `2.89 [2.50, 3.31]`, to the places that its intervals make meaningful."""
-    cells = [entry.cells.get(column.signature) for entry in board.entries]
-    widths = [cell.high - cell.low for cell in cells if cell and cell.low is not None and cell.high is not None]
-    wide = [each for each in widths if each > 0]  # an interval of no width, as of identical answers, says nothing here
-    width = median(wide) if wide else 1.0
-    places = 4 if width < 0.02 else 3 if width < 0.2 else 2 if width < 20 else 0
-    return [_cell_text(cell, places) for cell in cells]
-
-
-def _cell_text(cell: Aggregate | None, places: int) -> str:
-    if cell is None or cell.value is None:
-        return ""
-    numbers = [cell.value] if cell.low is None or cell.high is None else [cell.value, cell.low, cell.high]
-    texts = [f"{round(number, places) + 0.0:.{places}f}" for number in numbers]  # + 0.0: no "-0.00"
-    return texts[0] if len(texts) == 1 else f"{texts[0]} [{texts[1]}, {texts[2]}]"

@@ -48,6 +48,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "heldout": ("leaderboard.metaeval.commands", "heldout"),
     "gss": ("leaderboard.gss.commands", "gss"),
     "reproduce": ("benchmark.reproduce.commands", "reproduce"),
+    "perf": ("benchmark.perf.commands", "perf"),
     "contrast": ("benchmark.contrast.commands", "contrast"),
     "export": ("benchmark.exports.commands", "app"),
     "board": ("leaderboard.commands", "app"),

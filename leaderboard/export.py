@@ -2,13 +2,14 @@
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datasets_build.files import canonical_json, no_formula, readable_json, whole_file, write_text
-from leaderboard.board import Board, frame
+from leaderboard.board import Board, frame, ranking_column
 
 
 def export(board: Board, folder: Path) -> list[Path]:
@@ -21,14 +22,26 @@ def export(board: Board, folder: Path) -> list[Path]:
     table = frame(board)
     paths = [folder / f"{board.name}{ending}" for ending in (".csv", ".parquet", ".columns.json")]
     write_text(paths[0], as_csv(table))
-    columns = [asdict(column) for column in board.columns]
+    about = about_json(board)
     arrow = pa.Table.from_pandas(table, preserve_index=False)
-    metadata = {b"divbench.columns": canonical_json(columns)}
+    metadata = {b"divbench.columns": canonical_json(about["columns"])}
     with whole_file(paths[1]) as temporary:
         pq.write_table(arrow.replace_schema_metadata(metadata), temporary, compression="zstd")
-    about = {"suite": board.suite, "suite_revision": board.revision, "k": board.k, "profile": board.profile}
-    write_text(paths[2], readable_json(about | {"columns": columns}))
+    write_text(paths[2], readable_json(about))
     return paths
+
+
+def about_json(board: Board) -> dict[str, Any]:
+    """What a board is of, by which column it is sorted, and what every column means."""
+    ranks = ranking_column(board)
+    return {
+        "suite": board.suite,
+        "suite_revision": board.revision,
+        "k": board.k,
+        "profile": board.profile,
+        "sorted_by": None if ranks is None else ranks.label,
+        "columns": [asdict(column) for column in board.columns],
+    }
 
 
 def as_csv(table: pd.DataFrame) -> str:

@@ -33,8 +33,6 @@ def wire(
     outputs: Sequence[Any],
     *,
     cascade: Sequence[str] = (),
-    api_name: str | None = None,
-    api_description: str | None = None,
 ) -> None:
     """Fill a page when it is opened, and again whenever the visitor changes a control.
 
@@ -48,13 +46,8 @@ def wire(
         outputs: What `show` fills.
         cascade: Controls on which it depends what the others offer: when one of these changes, all go through
             `restore` again.
-        api_name: Of `show` in the HTTP API; None keeps it out.
-        api_description: For those who read the API's page.
     """
     inputs = list(controls.values())
-    public: dict[str, Any] = (
-        {"api_name": api_name, "api_description": api_description} if api_name else {"api_visibility": "private"}
-    )
 
     def restored(request: gr.Request) -> Any:
         given = dict(request.query_params)
@@ -88,7 +81,7 @@ def wire(
             trigger_mode="always_last",
             js=script,
             show_progress="minimal",
-            **public,
+            api_visibility="private",
         )
         done.then(None, js=count_on("shown"))
 

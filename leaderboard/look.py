@@ -1,8 +1,11 @@
 """How the board looks: fonts of the reader's own system, one accent, colours that the colour-blind can tell apart."""
 
+import json
 from pathlib import Path
 
 import gradio as gr
+
+from leaderboard.tables.words import FIGURES
 
 # Nothing is fetched from elsewhere.
 SANS = ["system-ui", "-apple-system", "Segoe UI", "Helvetica Neue", "Arial", "sans-serif"]
@@ -80,4 +83,25 @@ THEME = gr.themes.Base(
     table_odd_background_fill_dark="*neutral_900",
 )
 CSS = (Path(__file__).parent / "assets" / "board.css").read_text(encoding="utf-8")
-HEAD = '<meta name="color-scheme" content="light dark">'
+# What each figure is, for who does not see it, whenever one is put into the page; all of it our own words.
+_DESCRIBE = """
+const figures = FIGURES;
+const describe = () => {
+  for (const [name, text] of Object.entries(figures)) {
+    const figure = document.getElementById(name);
+    if (figure === null || figure.hasAttribute("aria-label")) continue;
+    figure.setAttribute("role", "figure");
+    figure.setAttribute("aria-label", text);
+  }
+};
+// A list of choices scrolls, so a browser would stop at it on the way from one control to the next, and lose its place
+// when the list goes.
+const pass = () => {
+  for (const list of document.querySelectorAll("ul[role=listbox]:not([tabindex])")) list.tabIndex = -1;
+};
+new MutationObserver(() => { describe(); pass(); }).observe(document, { childList: true, subtree: true });
+"""
+HEAD = (
+    '<meta name="color-scheme" content="light dark">'
+    f"<script>{_DESCRIBE.replace('FIGURES', json.dumps(FIGURES))}</script>"
+)

@@ -23,8 +23,7 @@ from benchmark.profiles import OFFLINE_LM, PROFILES, Profile
 from benchmark.tokens import TokenCost, token_surprisals
 from datasets_build.errors import InputError
 from leaderboard.figures.plots import shortened
-from leaderboard.tables.responses import sheet
-from leaderboard.tables.sheets import Sheet
+from leaderboard.tables.sheets import Sheet, number_sheet
 from submissions.texts import is_answer
 
 MOST_BYTES = 12_000  # of a prompt and its answers: about what the context of the model that ships here holds
@@ -163,13 +162,13 @@ def tokens_table(tokens: Tokens) -> Sheet:
         (number, sum(token.bits for token in own), len(own), " ".join(map(_token, own[:TOKENS_SHOWN])))
         for number, own in zip(tokens.numbers, tokens.costs, strict=True)
     ]
-    return sheet({"#": "number", "bits": "number", "tokens": "number", "token (bits)": "str"}, rows)
+    return number_sheet({"#": "number", "bits": "number", "tokens": "number", "token (bits)": "str"}, rows)
 
 
 def added_table(added: Added) -> Sheet:
     """What each answer adds, a row an answer."""
     kinds = {"#": "number", "LOOE": "number", "LOOE, 0 least to 1 most": "number", "distance to the mean": "number"}
-    return sheet(kinds, list(zip(added.numbers, added.looe, added.share, added.distance, strict=True)))
+    return number_sheet(kinds, list(zip(added.numbers, added.looe, added.share, added.distance, strict=True)))
 
 
 def _token(token: TokenCost) -> str:

@@ -1,6 +1,5 @@
 """How a board looks in a terminal, and as JSON."""
 
-from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
@@ -8,8 +7,10 @@ from rich.text import Text
 
 from benchmark.printing import ARROWS
 from datasets_build.console import table
-from leaderboard.board import Board, cell_texts, facts
+from leaderboard.board import Board, facts, ranking_column
+from leaderboard.export import about_json
 from leaderboard.tables.curves import class_curves
+from leaderboard.tables.models import cell_texts
 from leaderboard.tables.systems import system_labels
 from submissions.printing import shown
 
@@ -17,7 +18,9 @@ from submissions.printing import shown
 def print_board(board: Board, console: Console) -> None:
     """A board with metrics down and systems across: names of metrics are long, and there are more of them."""
     made = table("", "metric")
-    made.title = Text(f"{board.suite}, k = {board.k}, profile {board.profile}; ↑ higher is more diverse")
+    ranks = ranking_column(board)
+    best = "" if ranks is None else f"; the best by {ranks.label} first"
+    made.title = Text(f"{board.suite}, k = {board.k}, profile {board.profile}; ↑ higher is more diverse{best}")
     for name in system_labels(board):
         made.add_column(shown(name), justify="right", overflow="fold")
     for column in board.columns:
@@ -46,12 +49,7 @@ def _two_lines(cell: str) -> str:
 
 def board_json(board: Board) -> dict[str, Any]:
     """A board as `--json` prints it."""
-    return {
-        "suite": board.suite,
-        "suite_revision": board.revision,
-        "k": board.k,
-        "profile": board.profile,
-        "columns": [asdict(column) for column in board.columns],
+    return about_json(board) | {
         "entries": [
             facts(entry)
             | {

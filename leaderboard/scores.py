@@ -61,11 +61,6 @@ class BoardScores:
         return tuple(self._index.mean_bytes.tolist())
 
 
-def open_scores(board: Board, cache: Path | None = None) -> BoardScores:
-    """The scores of a board; see `BoardScores`."""
-    return BoardScores(board, cache)
-
-
 def prompt_row(entry: Entry, prompt_id: str) -> dict[str, Any] | None:
     """All that a result keeps of one prompt: texts, scores, classes, readings; None where it has no such prompt.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmark.results import Unreadable
 from datasets_build.errors import DivBenchError, InputError
 from leaderboard.board import Board, ranking_column
-from leaderboard.scores import BoardScores, open_scores
+from leaderboard.scores import BoardScores
 from leaderboard.source import Source
 from submissions.queue_schema import Listing
 
@@ -36,6 +36,16 @@ class Snapshot:
     queue: Listing | None
     as_of: datetime
     fault: str | None = None
+
+    @property
+    def trouble(self) -> list[str]:
+        """What those who look must know of the state of what they see; strangers' names are in it."""
+        lines = [f"{item.folder.name}: not shown, {item.reason}" for item in self.unreadable]
+        lines += [f"{item.path}: not shown, {item.reason}" for item in (self.queue.damaged if self.queue else ())]
+        if self.fault is not None:
+            since = self.as_of.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+            lines.insert(0, f"The store cannot be read now; what you see is of {since}. {self.fault}")
+        return lines
 
     def board(self, name: str | None) -> Board | None:
         """The board of a name; the first where there is none of that name; None where there are none at all."""
@@ -95,7 +105,7 @@ class Site:
         """
         key = (board.name, *(entry.result.per_prompt_sha256 for entry in board.entries))
         with self._opening:
-            found = self._scores.pop(key, None) or open_scores(board, self.source.cache)
+            found = self._scores.pop(key, None) or BoardScores(board, self.source.cache)
             self._scores[key] = found  # the last used is the last to go
             while len(self._scores) > _KEPT:
                 del self._scores[next(iter(self._scores))]

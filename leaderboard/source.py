@@ -19,7 +19,7 @@ from datasets_build.files import canonical_json, content_id, whole_file
 from leaderboard.board import Board, make_boards
 from leaderboard.kept_results import checked_result, fetch_result
 from submissions.commits import disk_faults
-from submissions.filestore import FileStore, OwnDiskFault, StoreFault, open_store
+from submissions.filestore import FileStore, OwnDiskFault, StoreFault
 from submissions.queue_files import read_listing, result_paths
 from submissions.queue_schema import MAX_STATE_BYTES, Damaged, Listing, State
 
@@ -73,24 +73,6 @@ class Source(Protocol):
 def cache_of(address: str) -> Path:
     """The folder in the package's home for what can be made again of a source."""
     return home() / "board" / content_id(address)
-
-
-def open_source(text: str, cache: Path | None = None) -> Source:
-    """The source that a text names: a store of the submission service, or a folder of results.
-
-    Args:
-        text: As `open_store` takes it, or a folder. One in which a store was begun is a store; an empty one is a folder
-            of results: who means a store takes `StoreSource`.
-        cache: As in the sources.
-
-    Raises:
-        ConfigurationError: It names neither.
-    """
-    folder = Path(text)
-    with suppress(OSError):
-        if folder.is_dir() and not (folder / "HEAD").is_file():
-            return FolderSource(folder, cache)
-    return StoreSource(open_store(text), cache)
 
 
 class FolderSource:

@@ -1,7 +1,7 @@
 """`divbench board space`."""
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -14,10 +14,9 @@ def space(
         str, typer.Option(help="Whose board: hub:ORG/NAME, or the full path of a folder in the Space's own storage.")
     ],
     title: Annotated[str, typer.Option(help="Of the Space.")] = "DivBench",
-    results: Annotated[
-        Optional[str],  # noqa: UP045 - typer reads it
-        typer.Option(help="A store or folder of results: the pages of its open models on the Hub will name the Space."),
-    ] = None,
+    models: Annotated[
+        bool, typer.Option("--models", help="Look into the store: the pages of its open models will name the Space.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Write a folder that is a Space: the board of a store, with a login, ready to upload to the Hub.
@@ -27,11 +26,12 @@ def space(
     Example: divbench board space my-space --store hub:ORG/submissions, then
     hf upload ORG/board my-space --repo-type space
     """
-    from leaderboard.source import open_source
+    from leaderboard.source import StoreSource
     from leaderboard.space import model_ids, write_space
+    from submissions.filestore import open_store
 
-    models = [] if results is None else model_ids(open_source(results).look().boards)
-    written = write_space(folder, store, title, models)
+    named = model_ids(StoreSource(open_store(store)).look().boards) if models else []
+    written = write_space(folder, store, title, named)
     if json:
         print_json({"folder": str(folder), "files": [str(path.relative_to(folder)) for path in written]})
         return

@@ -10,7 +10,7 @@ from typing import Any
 from benchmark.printing import ARROWS
 from datasets_build.errors import need
 from leaderboard.board import Column
-from leaderboard.figures.plots import BLUE, FONT, LINES, VERMILION, inert
+from leaderboard.figures.plots import BLUE, LINES, VERMILION, inert, page_figure
 from leaderboard.tables.compare import Gap
 from leaderboard.tables.curves import Curve
 from leaderboard.tables.tradeoff import Point, Tradeoff, end_of
@@ -28,8 +28,6 @@ _DASHES = ("solid", "dash", "dot", "dashdot")
 _COLOURS = 6  # of LINES: yellow cannot be seen on a light page, nor black on a dark one
 _NAMED = 14  # systems that are named in the figure if there are no more; else only those on the front
 _GREY = "rgba(128, 128, 128, 0.55)"
-_CLEAR = "rgba(0, 0, 0, 0)"
-_NO_BUTTONS = ("select2d", "lasso2d", "autoScale2d")
 _LABEL, _NAME = 22, 40  # letters of a name in the figure, and in a legend
 
 
@@ -156,7 +154,7 @@ def system_curves_figure(curves: Sequence[Curve], at: str, of: str, *, diagonal:
                 mode="lines+markers",
                 line=style,
                 marker={"symbol": _SYMBOLS[place % len(_SYMBOLS)], "size": 8},
-                name=inert(curve.label, _NAME),
+                name=inert(curve.name, _NAME),
                 hovertemplate="%{x:g}: %{y:.3f} %{customdata}<extra></extra>",
             )
         )
@@ -234,20 +232,5 @@ def _turned(gap: Gap) -> tuple[float, tuple[float, float] | None]:
 
 
 def _figure(traces: Sequence[Any], height: int) -> Any:
-    graph = need("plotly.graph_objects", "board")
-    figure = graph.Figure(list(traces))
-    figure.update_layout(
-        template="plotly_white",
-        font=FONT,
-        height=height,
-        margin={"t": 20, "l": 60, "r": 40, "b": 60},
-        paper_bgcolor=_CLEAR,
-        plot_bgcolor=_CLEAR,
-        hoverlabel={"align": "left"},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        dragmode=False,  # a finger that scrolls must not zoom
-        modebar={"bgcolor": _CLEAR, "color": "#888", "activecolor": "#888", "orientation": "v", "remove": _NO_BUTTONS},
-    )
-    figure.update_xaxes(gridcolor="rgba(128, 128, 128, 0.25)")
-    figure.update_yaxes(gridcolor="rgba(128, 128, 128, 0.25)")
-    return figure
+    legend = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+    return page_figure(traces, height, margin={"t": 20, "l": 60, "r": 40, "b": 60}, legend=legend)

@@ -24,6 +24,19 @@ DIVERGING, SEQUENTIAL = "RdBu", "Cividis"
 FONT = {"family": "system-ui, 'DejaVu Sans', sans-serif", "size": 14, "color": "#222"}
 # Okabe and Ito's eight; after those, lines differ by their dashes.
 LINES = (BLUE, VERMILION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
+CLEAR = "rgba(0, 0, 0, 0)"
+# What the figures of pages need of plotly's white template; that takes longer to make than all the rest of a figure.
+_AXIS = {
+    "gridcolor": "rgba(128, 128, 128, 0.25)",
+    "linecolor": "#EBF0F8",
+    "ticks": "",
+    "title": {"standoff": 15},
+    "zerolinecolor": "#EBF0F8",
+    "zerolinewidth": 2,
+    "automargin": True,
+}
+_TEMPLATE = {"layout": {"autotypenumbers": "strict", "hovermode": "closest", "xaxis": _AXIS, "yaxis": _AXIS}}
+_NO_BUTTONS = ("select2d", "lasso2d", "autoScale2d")
 _DASHES = ("solid", "dash", "dot")
 _ROW, _FRAME, _LOWEST = 26, 170, 340  # pixels: of a response's row, of what stands around them, of a figure
 
@@ -214,6 +227,34 @@ def _curve_traces(curve: Curve, unit: str) -> list[Any]:
         hovertemplate=f"alone: %{{y:.4f}} {unit}<extra></extra>",
     )
     return [*band, line, alone]
+
+
+def page_figure(traces: Sequence[Any], height: int, **layout: Any) -> Any:
+    """A figure of a page: without ground or title of its own, so that it stands on light and dark pages.
+
+    Args:
+        traces: Its traces.
+        height: In pixels.
+        layout: More of it, as plotly takes it.
+    """
+    graph = need("plotly.graph_objects", "board")
+    own = {
+        "template": _TEMPLATE,
+        "font": FONT,
+        "height": height,
+        "paper_bgcolor": CLEAR,
+        "plot_bgcolor": CLEAR,
+        "hoverlabel": {"align": "left"},
+        "dragmode": False,  # a finger that scrolls must not zoom
+        "modebar": {
+            "bgcolor": CLEAR,
+            "color": "#888",
+            "activecolor": "#888",
+            "orientation": "v",
+            "remove": _NO_BUTTONS,
+        },
+    }
+    return graph.Figure(list(traces), own | layout)
 
 
 def _figure(traces: Sequence[Any], title: str, height: int) -> Any:

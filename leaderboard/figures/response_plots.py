@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from datasets_build.errors import need
-from leaderboard.figures.plots import BAND, BLUE, FONT, LINES, VERMILION, WITHIN, inert
+from leaderboard.figures.plots import BAND, BLUE, CLEAR, LINES, VERMILION, WITHIN, inert, page_figure
 
 # Okabe and Ito's colours, thin enough to read dark letters on a light page and light ones on a dark page.
 TINTS = (
@@ -131,7 +131,7 @@ def distributions_figure(values: Mapping[str, Sequence[float]], prompts: Sequenc
                 jitter=0.6,
                 pointpos=0,
                 boxmean=True,
-                fillcolor="rgba(0, 0, 0, 0)",
+                fillcolor=CLEAR,
                 line={"color": LINES[place % len(LINES)], "width": 2},
                 marker={
                     "color": LINES[place % len(LINES)],
@@ -176,17 +176,6 @@ def _tint(colour: str) -> str:
 
 
 def _figure(traces: Sequence[Any], height: int) -> Any:
-    """Without a title: whoever shows it has a caption, which wraps where the screen is narrow."""
-    graph = need("plotly.graph_objects", "board")
-    figure = graph.Figure(list(traces))
-    figure.update_layout(
-        template="plotly_white",
-        font=FONT,
-        height=height,
-        margin={"t": 40, "l": 60, "r": 20},
-        legend={"orientation": "h", "y": -0.3, "traceorder": "normal"},
-        hoverlabel={"align": "left"},
-        paper_bgcolor="rgba(0, 0, 0, 0)",
-        plot_bgcolor="rgba(0, 0, 0, 0)",
-    )
-    return figure
+    """Whoever shows it has a caption, which wraps where the screen is narrow."""
+    legend = {"orientation": "h", "y": -0.3, "traceorder": "normal"}
+    return page_figure(traces, height, margin={"t": 40, "l": 60, "r": 20}, legend=legend)

@@ -5,7 +5,8 @@ told with its file and field, and nothing here raises anything else. Texts are a
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,9 +15,10 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel, ValidationError
 
 from benchmark.metaeval.labelled import Labelled
-from datasets_build.errors import InputError
+from datasets_build.errors import DivBenchError, InputError
 from datasets_build.files import whole_file, write_text
 from datasets_build.schema import conform
+from leaderboard.figures.plots import shortened
 from leaderboard.metrics.pairs import PairStudy
 from leaderboard.metrics.record import MetricStudy
 from submissions.findings import Findings, Refused
@@ -37,6 +39,7 @@ TEXTS = pa.schema(
 )
 SetTexts = tuple[str, tuple[str, ...]]  # the context, and the responses to it
 _Record = TypeVar("_Record", bound=BaseModel)
+_Found = TypeVar("_Found")
 _LETTERS = 300  # of what is wrong, which may quote a stranger's text
 _FLAT = 400  # letters of a value that stands on one line
 _AGAIN = "make it again: divbench board metrics"
@@ -56,14 +59,40 @@ def read_pairs(path: Path) -> PairStudy:
     return _read(path, PairStudy, "make it again: divbench board metrics --gss")
 
 
-def shipped_study(folder: Path = MEASURED) -> MetricStudy:
-    """The study that ships here: the profile *offline* on Tevet & Berant's sets."""
-    return read_study(folder / STUDY_FILE)
+@dataclass(frozen=True, slots=True)
+class Studies:
+    """What there is to show of the board of metrics.
+
+    Attributes:
+        study: How metrics agree with people, labels and each other; None where there is none.
+        pairs: GSSBench's accuracies; likewise.
+        texts: Context and responses of disagreements, by task and set.
+        faults: What could not be read, and why; it names no folder of this machine.
+    """
+
+    study: MetricStudy | None
+    pairs: PairStudy | None
+    texts: Mapping[tuple[str, str], SetTexts]
+    faults: tuple[str, ...]
 
 
-def shipped_pairs(folder: Path = MEASURED) -> PairStudy:
-    """The accuracies on GSSBench that ship here, of the language model that ships here, beside published ones."""
-    return read_pairs(folder / PAIRS_FILE)
+def load_studies(folder: Path | None) -> Studies:
+    """A study's files, those of the package where the folder has none; what is damaged is a fault, never an error."""
+    faults: list[str] = []
+    study = _found(folder, STUDY_FILE, read_study, faults)
+    pairs = _found(folder, PAIRS_FILE, read_pairs, faults)
+    texts = _found(folder, TEXTS_FILE, read_texts, faults)
+    return Studies(study, pairs, texts or {}, tuple(faults))
+
+
+def _found(folder: Path | None, name: str, read: Callable[[Path], _Found], faults: list[str]) -> _Found | None:
+    own = None if folder is None else folder / name
+    path = own if own is not None and own.exists() else MEASURED / name
+    try:
+        return read(path) if path.exists() else None
+    except DivBenchError as error:
+        faults.append(f"{name}: not shown, {shortened(error.message.replace(str(path), name), _LETTERS)}")
+        return None
 
 
 def write_record(path: Path, record: MetricStudy | PairStudy) -> None:

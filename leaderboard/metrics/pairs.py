@@ -146,5 +146,10 @@ def blocks_of(study: PairStudy) -> tuple[Block, ...]:
     return tuple(made)
 
 
+def drawn_blocks(study: PairStudy) -> tuple[Block, ...]:
+    """The blocks that the heat map has: all but published ones, which the table has."""
+    return tuple(made for made, block in zip(blocks_of(study), study.blocks, strict=True) if block.kind != "published")
+
+
 def _number(found: Estimate) -> Number:
     return Number(*(None if each is None else round(each, _PLACES) for each in (found.value, found.low, found.high)))

@@ -1,18 +1,32 @@
 """The board of metrics as tables: how metrics agree with people, with prompt pairs, and with each other. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from benchmark.metrics import METRICS
+from leaderboard.board import Board
 from leaderboard.metrics.about import ABOUT, family_of
 from leaderboard.metrics.explained import FAMILIES
 from leaderboard.metrics.files import SetTexts
 from leaderboard.metrics.pairs import COLUMNS, PairStudy
 from leaderboard.metrics.record import MEASURES, Agreement, Measure, MetricStudy, Number, signature_on
+from leaderboard.metrics.study import systems_agreement
+from leaderboard.tables.models import DIRECTIONS
 from leaderboard.tables.sheets import Sheet, number_text, ranged_text
 
-_DIRECTIONS = {1: "higher is more diverse", -1: "lower is more diverse", 0: "says neither"}
 _KNOWN = {metric.id: metric for metric in METRICS}
 NOTHING = Number(None, None, None)
+_LEAST = -2.0  # less than any correlation: who has none stands last
+
+
+def measures_of(study: MetricStudy) -> tuple[Measure, ...]:
+    """The measures that a study has, in the order of `MEASURES`."""
+    known = {measure for task in study.tasks for result in task.results for measure in result.measures}
+    return tuple(measure for measure in MEASURES if measure in known)
+
+
+def agreements_of(study: MetricStudy | None, boards: Sequence[Board]) -> tuple[Agreement, ...]:
+    """How alike metrics rank the sets of a study, and the systems of each board."""
+    return (*(study.agreements if study else ()), *filter(None, map(systems_agreement, boards)))
 
 
 def correlations(study: MetricStudy, measure: Measure) -> Sheet:
@@ -26,7 +40,8 @@ def correlations(study: MetricStudy, measure: Measure) -> Sheet:
     tasks = [task for task in study.tasks if any(measure in each.measures for each in task.results)]
     cells = {task.name: {each.metric: each.measures.get(measure, NOTHING) for each in task.results} for task in tasks}
     shown = [each for each in study.metrics if any(each.name in found for found in cells.values())]
-    shown.sort(key=lambda each: -(overall.get(each.name, NOTHING).value or -2.0))
+    values_of = {each.name: overall.get(each.name, NOTHING).value for each in shown}
+    shown.sort(key=lambda each: -(_LEAST if (value := values_of[each.name]) is None else value))
     headers = ("metric", "family", "mean of tasks", *(task.name for task in tasks))
     values, texts = [], []
     for each in shown:
@@ -96,7 +111,7 @@ def described(name: str, study: MetricStudy | None) -> tuple[tuple[str, str], ..
         (
             "Unit, bounds, direction",
             f"{metric.unit}; {'−∞' if low is None else low} to {'∞' if high is None else high}; "
-            f"{_DIRECTIONS[metric.direction]}",
+            f"{DIRECTIONS[metric.direction]}",
         ),
         ("Family", FAMILIES[family] if family else ""),
         ("Source", metric.paper),

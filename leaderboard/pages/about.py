@@ -1,10 +1,9 @@
 """Page: how the board works, how to cite it, versions of metrics with dates, what others published."""
 
-from typing import Any
-
 import gradio as gr
 
 from leaderboard.links import wire
+from leaderboard.pages import parts
 from leaderboard.site import Site
 from leaderboard.tables.about import (
     HOW_IT_WORKS,
@@ -16,13 +15,14 @@ from leaderboard.tables.about import (
     versions,
 )
 from leaderboard.tables.sheets import Sheet
+from leaderboard.tables.words import CITE
 
 
 def build(page: gr.Blocks, site: Site) -> None:
     """Texts and tables of our own; nothing here depends on the results."""
     text = "\n\n".join(f"## {each.title}\n\n" + "\n\n".join(each.paragraphs) for each in HOW_IT_WORKS)
     gr.Markdown(text, elem_id="how")
-    gr.Markdown("## How to cite\n\nThis package, and the paper of each dataset and metric that you use.")
+    gr.Markdown(f"## How to cite\n\n{CITE}")
     gr.Code(divbench_citation(), label="DivBench", language=None, interactive=False, elem_id="cite")
     with gr.Accordion("The papers", open=True):
         for place, (name, bibtex) in enumerate(paper_citations()):
@@ -35,17 +35,5 @@ def build(page: gr.Blocks, site: Site) -> None:
 
 
 def _table(made: Sheet, label: str, name: str) -> None:
-    kinds: Any = list(made.kinds)
-    gr.Dataframe(
-        made.value(),
-        datatype=kinds,
-        column_widths=made.widths(),
-        interactive=False,
-        wrap=True,
-        show_search="filter",
-        max_height=640,
-        label=label,
-        show_label=True,
-        buttons=["copy"],
-        elem_id=name,
-    )
+    with_all = {"value": made.value(), "datatype": list(made.kinds), "column_widths": made.widths()}
+    parts.table(label, name, height=640, wrap=True, show_search="filter", buttons=["copy"], **with_all)

@@ -8,7 +8,9 @@ import gradio as gr
 from datasets_build.load import SUITES
 from datasets_build.sources import DATASETS
 from leaderboard.links import chosen, wire
+from leaderboard.pages import parts
 from leaderboard.site import Site
+from leaderboard.tables import words
 from leaderboard.tables.dataset_cards import (
     SAMPLES,
     Card,
@@ -23,28 +25,22 @@ from leaderboard.tables.dataset_cards import (
     splits_table,
     suites_table,
 )
-from leaderboard.tables.sheets import Sheet
-
-LEAD = """What is measured on, and what metrics are tested with. Every dataset is made from released files that are held
-to their hashes, or is generated here; the same version gives the same rows everywhere. Each keeps the licence of its
-source. A **suite** is a set of prompts that systems answer; the datasets beside them hold responses with human labels
-or of known structure."""
 
 
 def build(page: gr.Blocks, site: Site) -> None:
     """Suites and datasets as tables, then one dataset at a time; nothing here depends on the results."""
     names = [config.name for source in DATASETS for config in source.configs]
-    gr.Markdown(LEAD, elem_classes="lead")
-    suites = gr.Dataframe(label="Suites of prompts", elem_id="suites", **_TABLE)
-    table = gr.Dataframe(label="Datasets", elem_id="overview", **_TABLE)
+    gr.Markdown(words.DATASETS, elem_classes="lead")
+    suites = parts.table("Suites of prompts", "suites", **_TABLE)
+    table = parts.table("Datasets", "overview", **_TABLE)
     with gr.Row(equal_height=False):
         dataset = gr.Dropdown(names, label="Dataset", elem_id="dataset")
         split = gr.Dropdown([], label="Split", elem_id="split")
     known = gr.Markdown(elem_id="facts", latex_delimiters=[])
-    splits = gr.Dataframe(label="Splits", elem_id="splits", **_TABLE)
-    rows = gr.Dataframe(label=f"Its first {SAMPLES} rows", elem_id="samples", visible=False, **_TABLE)
+    splits = parts.table("Splits", "splits", **_TABLE)
+    rows = parts.table(f"Its first {SAMPLES} rows", "samples", visible=False, **_TABLE)
     absent = gr.Textbox(label="Its first rows", interactive=False, visible=False, elem_id="absent")
-    fields = gr.Dataframe(label="Fields", elem_id="fields", **_TABLE)
+    fields = parts.table("Fields", "fields", **_TABLE)
     python = gr.Code(label="Load it in Python", language="python", interactive=False, elem_id="python")
     shell = gr.Code(label="and by command", language="shell", interactive=False, elem_id="shell")
     citation = gr.Code(label="Cite it", language=None, interactive=False, elem_id="citation")
@@ -57,15 +53,15 @@ def build(page: gr.Blocks, site: Site) -> None:
     def show(name: str | None, part: str | None) -> list[Any]:
         found = cards()
         card = find_card(found, name)
-        parts = [each.name for each in card.splits]
-        part = part if part in parts else parts[0]
+        there = [each.name for each in card.splits]
+        part = part if part in there else there[0]
         return [
-            _component(suites_table(SUITES)),
-            _component(overview(found)),
+            parts.filled(suites_table(SUITES)),
+            parts.filled(overview(found)),
             _facts(card),
-            _component(splits_table(card)),
+            parts.filled(splits_table(card)),
             *_first_rows(card, part),
-            _component(fields_table(card)),
+            parts.filled(fields_table(card)),
             in_python(card, part),
             in_the_shell(card),
             card.citation,
@@ -76,13 +72,7 @@ def build(page: gr.Blocks, site: Site) -> None:
     wire(page, controls, restore, show, outputs, cascade=("dataset",))
 
 
-_TABLE: dict[str, Any] = {
-    "interactive": False,
-    "wrap": True,
-    "show_label": True,
-    "buttons": ["copy"],
-    "max_height": 2000,  # all rows at once: there are few
-}
+_TABLE: dict[str, Any] = {"wrap": True, "buttons": ["copy"], "height": 2000}  # all rows at once: there are few
 
 
 def _facts(card: Card) -> str:
@@ -94,10 +84,5 @@ def _first_rows(card: Card, split: str) -> list[Any]:
     """The table of rows or the line that says how to get them; one of the two is shown."""
     found = samples(card.name, split)
     if isinstance(found, str):
-        return [gr.Dataframe(visible=False), gr.Textbox(found, visible=True)]
-    return [_component(found, label=f"First rows of {split}", visible=True), gr.Textbox(visible=False)]
-
-
-def _component(made: Sheet, **properties: Any) -> Any:
-    kinds: Any = list(made.kinds)
-    return gr.Dataframe(made.value(), datatype=kinds, column_widths=made.widths(), **properties)
+        return [parts.no_table(), gr.Textbox(found, visible=True)]
+    return [parts.filled(found, label=f"First rows of {split}"), gr.Textbox(visible=False)]

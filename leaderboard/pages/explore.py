@@ -12,8 +12,10 @@ from leaderboard.board import Board, Entry
 from leaderboard.figures.plots import token_figure
 from leaderboard.figures.response_plots import TINTS, slot_curve_figure
 from leaderboard.links import chosen, count_on, remember, wire
+from leaderboard.pages import parts
 from leaderboard.scores import prompt_row
 from leaderboard.site import Site, Snapshot
+from leaderboard.tables import words
 from leaderboard.tables.prompts import (
     ANY,
     BLOCK,
@@ -21,6 +23,7 @@ from leaderboard.tables.prompts import (
     block_of,
     categories_of,
     find_entry,
+    first_entry,
     matching,
     place_of,
     prompt_choices,
@@ -37,15 +40,9 @@ from leaderboard.tables.responses import (
     scores_table,
     shared_classes,
 )
-from leaderboard.tables.sheets import Sheet
 from leaderboard.tables.systems import system_ids
 
-LEAD = """The words behind the numbers: what one system answered to one prompt. Responses of one colour say the same:
-they are one class; those without a colour are alone. *Bits/byte alone* is how surprising a language model finds a
-response that has only the prompt before it."""
 CHOICES = ("table", "system", "category", "q", "prompt")
-GONE = "The address names one that is not here; this is the first."
-NONE_YET = "There are no results yet."
 # The address of the view: that of the page, with what the server gave for a query in place of its own.
 _ABSOLUTE = "(query) => query.startsWith('?') ? window.location.origin + window.location.pathname + query : query"
 # A response as wide as the screen lets it be, so that a narrow one shows it whole.
@@ -60,7 +57,7 @@ _WIDTHS: dict[str, int | str] = {
 
 def build(page: gr.Blocks, site: Site) -> None:
     """Choose a table, a system and a prompt; read, and go on to the next."""
-    gr.Markdown(LEAD, elem_classes="lead")
+    gr.Markdown(words.EXPLORE, elem_classes="lead")
     with gr.Row(equal_height=False):
         table = gr.Dropdown([], label="Table", elem_id="table", scale=2)
         system = gr.Dropdown([], label="System", elem_id="system", scale=2)
@@ -71,32 +68,15 @@ def build(page: gr.Blocks, site: Site) -> None:
         back = gr.Button("Previous prompt", size="sm", elem_id="previous")
         forward = gr.Button("Next prompt", size="sm", elem_id="next")
     asked = gr.Textbox(label="Prompt", interactive=False, lines=2, max_lines=12, elem_id="asked", buttons=["copy"])
-    answers = gr.Dataframe(
-        interactive=False,
-        wrap=True,
-        max_height=900,
-        label="Responses, in the order in which they were drawn",
-        show_label=True,
-        buttons=["fullscreen", "copy"],
-        elem_id="responses",
-    )
-    note = gr.Textbox("", show_label=False, container=False, interactive=False, lines=2, elem_id="note")
+    answers = parts.table("Responses, in the order in which they were drawn", "responses", height=900, wrap=True)
+    note = parts.note("note", 2)
     link = gr.Textbox("", label="Link to this view", interactive=False, max_lines=2, buttons=["copy"], elem_id="link")
     with gr.Row(equal_height=False):
         with gr.Column(min_width=320):
-            scores = gr.Dataframe(
-                interactive=False,
-                wrap=True,
-                max_height=560,
-                label="Scores of this prompt",
-                show_label=True,
-                elem_id="scores",
-            )
+            scores = parts.table("Scores of this prompt", "scores", height=560, wrap=True)
         with gr.Column(min_width=320):
-            curve = gr.Plot(label="a_k: surprise of the response in place k, with k − 1 before it", elem_id="curve")
-            places = gr.Dataframe(
-                interactive=False, max_height=260, label="The curve in numbers", show_label=True, elem_id="places"
-            )
+            curve = parts.figure("curve", "a_k: surprise of the response in place k, with k − 1 before it")
+            places = parts.table("The curve in numbers", "places", height=260)
     deeper = _deeper()
     controls = dict(zip(CHOICES, (table, system, category, query, prompt), strict=True))
     given = list(controls.values())
@@ -118,6 +98,7 @@ def build(page: gr.Blocks, site: Site) -> None:
             api_visibility="private",
             trigger_mode="always_last",
             show_progress="hidden",
+            queue=False,  # nor a line to stand in: it reads one prompt
         )
         moved.then(None, given, None, js=script).then(None, js=count_on("shown"))
     link.change(None, link, link, js=_ABSOLUTE, api_visibility="private")
@@ -134,25 +115,10 @@ def _deeper() -> dict[str, Any]:
         with gr.Row():
             read = gr.Button("Surprise of every token", size="sm", elem_id="read-tokens")
             add = gr.Button("What each response adds", size="sm", elem_id="read-added")
-        said = gr.Textbox(show_label=False, container=False, interactive=False, lines=2, elem_id="deeper-note")
-        strip = gr.Plot(show_label=False, visible=False, elem_id="strip")
-        tokens = gr.Dataframe(
-            interactive=False,
-            wrap=True,
-            visible=False,
-            max_height=420,
-            label="The same in words",
-            show_label=True,
-            elem_id="tokens",
-        )
-        added = gr.Dataframe(
-            interactive=False,
-            visible=False,
-            max_height=420,
-            label="What each response adds",
-            show_label=True,
-            elem_id="added",
-        )
+        said = parts.note("deeper-note", 2)
+        strip = parts.figure("strip", visible=False)
+        tokens = parts.table("The same in words", "tokens", height=420, wrap=True, visible=False)
+        added = parts.table("What each response adds", "added", height=420, visible=False)
     return {"read": read, "add": add, "said": said, "strip": strip, "tokens": tokens, "added": added}
 
 
@@ -203,7 +169,7 @@ def _prompt_list(
     info = "No prompt has these words." if place is None else f"Prompt {place + 1:,} of {len(prompts):,}."
     if len(prompts) > BLOCK:
         info += f" The list has numbers {start + 1:,} to {start + len(block):,}; the search finds all."
-    info = f"{GONE} {info}" if gone else info
+    info = f"{parts.GONE} {info}" if gone else info
     if same_block:
         return gr.update(value=prompt_id, info=info)
     return gr.Dropdown(prompt_choices(block), value=None if place is None else prompt_id, info=info)
@@ -211,7 +177,7 @@ def _prompt_list(
 
 def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     """The controls with what they offer, set to what is asked for where they offer it."""
-    offered = [(f"{b.suite}, k = {b.k}, {b.profile}, revision {b.revision[:6]}", b.name) for b in snapshot.boards]
+    offered = parts.board_choices(snapshot.boards)
     there = [name for _, name in offered]
     name = chosen(asked, "table", there, there[0] if there else None)
     board = snapshot.board(name)
@@ -219,7 +185,7 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     if board is None:
         return [gr.Dropdown([], value=None), gr.Dropdown([], value=None), ANY, words, gr.Dropdown([], value=None)]
     wanted = find_entry(board, asked.get("system"))
-    entry = wanted or board.entries[0]
+    entry = wanted or first_entry(board)
     try:
         prompts = prompts_of(entry)
     except DivBenchError:
@@ -232,20 +198,16 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     # A prompt that the filter leaves out, as when another category was chosen, is not one that is gone.
     gone = bool(prompt_id) and place_of(prompts, prompt_id) is None
     return [
-        gr.Dropdown(offered, value=name, info=_info(asked, "table", name)),
+        gr.Dropdown(offered, value=name, info=parts.gone(asked, "table", name)),
         gr.Dropdown(
             system_choices(board),
             value=system_ids(board)[board.entries.index(entry)],
-            info=GONE if asked.get("system") and not wanted else "",
+            info=parts.GONE if asked.get("system") and not wanted else "",
         ),
         gr.Dropdown([ANY, *categories], value=category),
         words,
         _prompt_list(left, prompt_id if known else left[0].prompt_id if left else None, gone=gone),
     ]
-
-
-def _info(asked: Mapping[str, str], name: str, value: str | None) -> str:
-    return GONE if asked.get(name) and asked[name] != value else ""
 
 
 def _found(snapshot: Snapshot, given: Mapping[str, Any]) -> tuple[Board, Entry]:
@@ -257,7 +219,8 @@ def _found(snapshot: Snapshot, given: Mapping[str, Any]) -> tuple[Board, Entry]:
     board = next((each for each in snapshot.boards if each.name == given["table"]), None)
     entry = None if board is None else find_entry(board, given["system"])
     if board is None or entry is None:
-        raise DivBenchError(NONE_YET if not snapshot.boards else "This system is not here any more: reload the page.")
+        why = "This system is not here any more: reload the page." if snapshot.boards else words.NO_RESULTS
+        raise DivBenchError(why)
     return board, entry
 
 
@@ -282,15 +245,15 @@ def _shown(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
         gr.Button(interactive=True),
         gr.Button(interactive=True),
         "",
-        gr.Plot(value=None, visible=False),
-        gr.Dataframe(value=None, visible=False),
-        gr.Dataframe(value=None, visible=False),
+        parts.drawn(None),
+        parts.no_table(),
+        parts.no_table(),
     ]
     try:
         board, view = _view(snapshot, given)
     except DivBenchError as error:
-        hidden = gr.Dataframe(value=None, visible=False)
-        return ["", hidden, str(error), "", hidden, gr.Plot(value=None, visible=False), hidden, *cleared]
+        hidden = parts.no_table()
+        return ["", hidden, parts.told(error), "", hidden, parts.drawn(None), hidden, *cleared]
     texts = [answer.text for answer in view.answers]
     reasons = [why(board.profile, view.asked.text, texts) for why in (on_demand.why_no_tokens, on_demand.why_not_added)]
     cleared[:2] = [gr.Button(interactive=reason is None) for reason in reasons]
@@ -305,7 +268,7 @@ def _shown(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
         _answers(view),
         " ".join(said),
         link,
-        _table(scores_table(view)),
+        parts.filled(scores_table(view)),
         figure,
         numbers,
         *cleared,
@@ -315,10 +278,10 @@ def _shown(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
 def _curve(view: View) -> tuple[Any, Any]:
     """The figure of the curve, and its numbers."""
     if view.curve is None:
-        return gr.Plot(value=None, visible=False), gr.Dataframe(value=None, visible=False)
+        return parts.drawn(None), parts.no_table()
     alone = [answer.rate for answer in view.answers if answer.rate is not None]
     figure = slot_curve_figure(view.curve.rate, view.curve.error, alone)
-    return gr.Plot(value=figure, visible=True), _table(curve_table(view))
+    return parts.drawn(figure), parts.filled(curve_table(view))
 
 
 def _answers(view: View) -> Any:
@@ -327,15 +290,7 @@ def _answers(view: View) -> Any:
     places = [None if answer.group is None else colours.get(answer.group) for answer in view.answers]
     tints = ["" if place is None else f"background: {TINTS[place % len(TINTS)]}" for place in places]
     widths = [_WIDTHS.get(name, 110) for name in made.headers]
-    return _table(made, [[tint] * len(made.headers) for tint in tints], widths)
-
-
-def _table(made: Sheet, styling: list[list[str]] | None = None, widths: Sequence[int | str] | None = None) -> Any:
-    value = made.value()
-    if styling is not None:
-        value["metadata"]["styling"] = styling
-    kinds: Any = list(made.kinds)
-    return gr.Dataframe(value=value, datatype=kinds, column_widths=list(widths or made.widths()), visible=True)
+    return parts.filled(made, styling=[[tint] * len(made.headers) for tint in tints], widths=widths)
 
 
 def _read_tokens(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
@@ -343,15 +298,15 @@ def _read_tokens(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
         board, view = _view(snapshot, given)
         read = on_demand.read_tokens(board.profile, view.asked.text, [answer.text for answer in view.answers])
     except DivBenchError as error:
-        return [str(error), gr.Plot(value=None, visible=False), gr.Dataframe(value=None, visible=False)]
+        return [parts.told(error), parts.drawn(None), parts.no_table()]
     said = (
         f"Prompt {view.asked.prompt_id}: the answers read one after the other as they were drawn, by {read.model} "
         f"({read.layout}). Each token's bits, with all that stands before it known."
     )
     return [
         said,
-        gr.Plot(value=token_figure(read.costs), visible=True),
-        _table(on_demand.tokens_table(read), None, [44, 80, 80, "min(66vw, 900px)"]),
+        parts.drawn(token_figure(read.costs)),
+        parts.filled(on_demand.tokens_table(read), widths=[44, 80, 80, "min(66vw, 900px)"]),
     ]
 
 
@@ -360,9 +315,9 @@ def _read_added(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
         board, view = _view(snapshot, given)
         added = on_demand.read_added(board.profile, view.asked.text, [answer.text for answer in view.answers])
     except DivBenchError as error:
-        return [str(error), gr.Dataframe(value=None, visible=False)]
+        return [parts.told(error), parts.no_table()]
     said = (
         f"Prompt {view.asked.prompt_id}: LOOE is the EigenScore of all answers' embeddings ({added.embedder}) less "
         "that without the one; more adds more. GSSBench's is of hidden states, which results do not keep."
     )
-    return [said, _table(on_demand.added_table(added))]
+    return [said, parts.filled(on_demand.added_table(added))]

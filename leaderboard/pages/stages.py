@@ -12,11 +12,17 @@ from leaderboard.board import Board, Column
 from leaderboard.figures.plots import shortened
 from leaderboard.figures.response_plots import distributions_figure, stage_curves_figure
 from leaderboard.links import chosen, wire
+from leaderboard.pages import parts
 from leaderboard.site import Site, Snapshot
-from leaderboard.tables.sheets import Sheet
+from leaderboard.tables import words
 from leaderboard.tables.stages import (
+    METRICS,
     RULE,
     Series,
+    StageCurves,
+    about_curves,
+    about_series,
+    by_stage,
     contrasts,
     contrasts_table,
     curves_table,
@@ -27,22 +33,14 @@ from leaderboard.tables.stages import (
     values_of,
 )
 
-LEAD = """What does post-training do to diversity? The same prompts, answered by a model after each stage of its
-training: base, supervised fine-tuning (SFT), preference optimisation (DPO), reinforcement learning (RLVR). Contrasts
-are paired, prompt by prompt."""
-NONE_YET = (
-    "No table here has systems that are stages of one model. The answers that the study of OLMo's stages released come "
-    "with the dataset olmo_stages; `divbench contrast olmo_stages/base olmo_stages/sft --length both` compares them."
-)
 CHOICES = ("table", "series", "metric", "pairs", "expected")
-MAINS = ("d_can", "embedding_diversity", "distinct_k")  # the first that a board has is shown first
 PAIRS: tuple[Pairing, ...] = ("consecutive", "all")
 EXPECTED: tuple[Expected, ...] = ("two-sided", "greater")
 
 
 def build(page: gr.Blocks, site: Site) -> None:
     """A series of a table, its curves, and one metric's distributions and contrasts."""
-    gr.Markdown(LEAD, elem_classes="lead")
+    gr.Markdown(words.STAGES, elem_classes="lead")
     with gr.Row(equal_height=False):
         table = gr.Dropdown([], label="Table", elem_id="table", scale=2)
         series = gr.Dropdown([], label="Series of stages", elem_id="series", scale=2)
@@ -60,21 +58,21 @@ def build(page: gr.Blocks, site: Site) -> None:
             label="Tested",
             elem_id="expected",
         )
-    note = gr.Textbox("", show_label=False, container=False, interactive=False, lines=3, elem_id="note")
-    tested = _frame("Paired contrasts between stages", "contrasts")
+    note = parts.note("note")
+    tested = parts.table("Paired contrasts between stages", "contrasts", height=420)
     with gr.Row(equal_height=False):
         with gr.Column(min_width=320):
-            curves = gr.Plot(label="Mean a_k, ± 1.96 standard errors over prompts", elem_id="curves")
-            places = _frame("Mean a_k in bits/byte, ± its standard error over prompts", "places")
+            curves = parts.figure("curves", "Mean a_k, ± 1.96 standard errors over prompts")
+            places = parts.table("Mean a_k in bits/byte, ± its standard error over prompts", "places", height=420)
         with gr.Column(min_width=320):
-            spread = gr.Plot(label="Every prompt's value, by stage", elem_id="spread")
-            quantiles = _frame("The distribution over prompts", "quantiles")
+            spread = parts.figure("spread", "Every prompt's value, by stage")
+            quantiles = parts.table("The distribution over prompts", "quantiles", height=420)
     with gr.Accordion("What makes a series, and how contrasts are made", open=False):
-        gr.Textbox(f"{RULE}\n\n{_HOW}", show_label=False, container=False, interactive=False, lines=9, elem_id="rule")
+        parts.note("rule", 9, f"{RULE}\n\n{words.CONTRASTS}")
     with gr.Accordion("What the study of OLMo's stages printed", open=False):
-        gr.Textbox(_PUBLISHED, show_label=False, container=False, interactive=False, lines=3)
+        parts.note("printed", 3, words.PRINTED_STAGES)
         made = published_table()
-        gr.Dataframe(made.value(), datatype="str", interactive=False, column_widths=made.widths(), elem_id="published")
+        parts.table(words.PRINTED, "published", value=made.value(), datatype="str", column_widths=made.widths())
     controls = dict(zip(CHOICES, (table, series, metric, pairs, expected), strict=True))
 
     def restore(asked: Mapping[str, str]) -> list[Any]:
@@ -85,26 +83,6 @@ def build(page: gr.Blocks, site: Site) -> None:
 
     outputs = [note, tested, curves, places, spread, quantiles]
     wire(page, controls, restore, show, outputs, cascade=("table", "series"))
-
-
-_HOW = (
-    "Contrasts: Wilcoxon's signed-rank test of the prompts that both stages have a value on; Holm's correction over "
-    "the pairs shown; d_z is the mean difference over the standard deviation of the differences; intervals are 95% "
-    "percentile bootstrap intervals over prompts, 10,000 resamples. Curves are means over the prompts on which every "
-    "stage has a whole curve; their bands are 1.96 standard errors over prompts. Later stages often answer at another "
-    "length, and length moves most metrics: a series cut to equal length takes that away."
-)
-_PUBLISHED = (
-    "arXiv:2606.01811, Table 4: D_Ca_n of OLMo-2-7B's stages under Qwen2.5-3B, ten responses a prompt, cut to equal "
-    "length. Tests are one-sided but for the last; p is Bonferroni's. Another language model, other responses a prompt "
-    "or uncut responses give other values: what can be compared is the order of the stages and d_z."
-)
-
-
-def _frame(label: str, name: str) -> Any:
-    return gr.Dataframe(
-        interactive=False, label=label, show_label=True, max_height=420, buttons=["fullscreen", "copy"], elem_id=name
-    )
 
 
 def _boards(snapshot: Snapshot) -> dict[str, tuple[Board, list[Series]]]:
@@ -127,29 +105,23 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
         return [gr.Dropdown([], value=None) for _ in range(3)] + [pairs, expected]
     board, series = boards[name]
     keys = [each.key for each in series]
-    labels = [(f"{column.label}: {column.title}", column.label) for column in board.columns]
+    labels = parts.column_choices(board)
     offered = [label for _, label in labels]
     main = next(
-        (c.label for metric in MAINS for c in board.columns if c.metric == metric), offered[0] if offered else None
+        (c.label for metric in METRICS for c in board.columns if c.metric == metric), offered[0] if offered else None
     )
-    tables = [(f"{b.suite}, k = {b.k}, {b.profile}, revision {b.revision[:6]}", own) for own, (b, _) in boards.items()]
+    tables = parts.board_choices([each for each, _ in boards.values()])
     return [
-        gr.Dropdown(tables, value=name, info=_gone(asked, "table", name)),
+        gr.Dropdown(tables, value=name, info=parts.gone(asked, "table", name)),
         gr.Dropdown(
             [(_label(each), each.key) for each in series],
             value=(key := chosen(asked, "series", keys, keys[0])),
-            info=_gone(asked, "series", key),
+            info=parts.gone(asked, "series", key),
         ),
         gr.Dropdown(labels, value=chosen(asked, "metric", offered, main)),
         pairs,
         expected,
     ]
-
-
-def _gone(asked: Mapping[str, str], name: str, value: str | None) -> str:
-    return (
-        "The address names one that is not here; this is the first." if asked.get(name) not in (None, "", value) else ""
-    )
 
 
 def _label(series: Series) -> str:
@@ -159,20 +131,19 @@ def _label(series: Series) -> str:
 
 def _shown(site: Site, given: Mapping[str, Any]) -> list[Any]:
     """All outputs for some choices."""
-    hidden = gr.Dataframe(value=None, visible=False)
-    nothing = [hidden, gr.Plot(value=None, visible=False), hidden, gr.Plot(value=None, visible=False), hidden]
+    nothing = [parts.no_table(), *[parts.drawn(None), parts.no_table()] * 2]
     boards = _boards(site.now())
     if given["table"] not in boards:
-        return [NONE_YET if not boards else "This table is not here any more: reload the page.", *nothing]
+        return [words.NO_STAGES if not boards else "This table is not here any more: reload the page.", *nothing]
     board, there = boards[given["table"]]
     series = next((each for each in there if each.key == given["series"]), there[0])
-    column = next((each for each in board.columns if each.label == given["metric"]), None)
+    column = board.column(given["metric"])
     if column is None:
-        return ["This table has no scores.", *nothing]
+        return [words.NO_RANKS, *nothing]
     try:
         return _of_series(site, board, series, column, given)
     except DivBenchError as error:
-        return [str(error), *nothing]
+        return [parts.told(error), *nothing]
 
 
 def _of_series(site: Site, board: Board, series: Series, column: Column, given: Mapping[str, Any]) -> list[Any]:
@@ -182,46 +153,24 @@ def _of_series(site: Site, board: Board, series: Series, column: Column, given: 
     expected: Expected = "greater" if given["expected"] == "greater" else "two-sided"
     found = contrasts(series, scores.prompts, values, column, pairing=pairing, expected=expected)
     curves = stage_curves(series, board.k)
-    spread = distributions_figure(
-        dict(zip(series.stages, values.T.tolist(), strict=True)), scores.prompts, column.title, column.unit
-    )
+    spread = distributions_figure(by_stage(series.stages, values.T), scores.prompts, column.title, column.unit)
     return [
         _about(board, series, curves),
-        _table(contrasts_table(found)),
+        parts.filled(contrasts_table(found)),
         *_curves(curves),
-        gr.Plot(value=spread, visible=True),
-        _table(quantiles_table(series, values)),
+        parts.drawn(spread),
+        parts.filled(quantiles_table(series, values)),
     ]
 
 
-def _curves(found: Any) -> tuple[Any, Any]:
+def _curves(found: StageCurves | Missing) -> list[Any]:
     if isinstance(found, Missing):
-        return gr.Plot(value=None, visible=False), gr.Dataframe(value=None, visible=False)
-    means = dict(zip(found.stages, found.means.tolist(), strict=True))
-    errors = dict(zip(found.stages, found.errors.tolist(), strict=True))
-    return gr.Plot(value=stage_curves_figure(means, errors), visible=True), _table(curves_table(found))
+        return [parts.drawn(None), parts.no_table()]
+    figure = stage_curves_figure(by_stage(found.stages, found.means), by_stage(found.stages, found.errors))
+    return [parts.drawn(figure), parts.filled(curves_table(found))]
 
 
-def _table(made: Sheet) -> Any:
-    kinds: Any = list(made.kinds)
-    return gr.Dataframe(value=made.value(), datatype=kinds, column_widths=made.widths(), visible=True)
-
-
-def _about(board: Board, series: Series, curves: Any) -> str:
+def _about(board: Board, series: Series, curves: StageCurves | Missing) -> str:
     """Which systems are compared, on what, and what is not there."""
-    pairs = zip(series.stages, series.entries, strict=True)
-    systems = ", ".join(f"{stage}: {shortened(entry.result.manifest.name, 60)}" for stage, entry in pairs)
-    lines = [f"{systems}. Handed in by {shortened(series.submitter, 60)}; {board.suite}, {board.k} responses a prompt."]
-    if series.passed_over:
-        lines.append(f"{series.passed_over} earlier submissions of the same stages are passed over.")
-    if isinstance(curves, Missing):
-        lines.append(f"There are no curves: {curves.reason}.")
-    else:
-        left = f"; {curves.left_out} without a whole curve in every stage are left out" if curves.left_out else ""
-        lines.append(f"The curves are over {curves.prompts} prompts{left}.")
-    lines.append(
-        "Responses were cut to equal length, as the names say."
-        if series.matched
-        else "Responses are as sampled, of unequal length; see below what that means."
-    )
-    return " ".join(lines)
+    lengths = "" if series.matched else "See below what unequal length means."
+    return " ".join(filter(None, [about_series(board, series), about_curves(curves), lengths]))

@@ -11,6 +11,7 @@ import gradio as gr
 from datasets_build.errors import ConfigurationError, DivBenchError
 from datasets_build.load import SUITES
 from leaderboard.links import chosen, chosen_several, count_on, remember, wire
+from leaderboard.pages import parts
 from leaderboard.site import Site
 from leaderboard.submitting.handing_in import ENDINGS, PROBLEM_HEADERS, Checked, Desk, form, in_words
 from leaderboard.submitting.logins import login_is_real, submitter, takes_names
@@ -187,17 +188,14 @@ def _fields() -> dict[str, Any]:
 
 def _verdict(desk: Desk) -> _Verdict:
     text = gr.Textbox(label="Verdict", visible=False, interactive=False, lines=2, max_lines=12, elem_id="verdict")
-    problems = gr.Dataframe(
+    problems = parts.table(
+        "What is wrong, by row",
+        "problems",
         headers=list(PROBLEM_HEADERS),
         datatype="str",
-        interactive=False,
         visible=False,
         wrap=True,
         column_widths=[90, 190, 70, 170, 330, 330],
-        max_height=480,
-        label="What is wrong, by row",
-        show_label=True,
-        elem_id="problems",
     )
     with gr.Column(visible=False, elem_id="hand-in-panel") as panel:
         label = "Your name; it is shown as not verified, as no login says that it is you"
@@ -211,32 +209,26 @@ def _verdict(desk: Desk) -> _Verdict:
 
 def _queue() -> _Queue:
     gr.Markdown("## The queue")
-    text = gr.Textbox("", show_label=False, container=False, interactive=False, lines=2, elem_id="queue-text")
+    text = parts.note("queue-text", 2)
     with gr.Row(equal_height=False):
         states = gr.Dropdown(list(STATES), multiselect=True, label="Show only those that are", elem_id="state", scale=2)
         refresh = gr.Button("Look again", size="sm", scale=0, min_width=120, elem_id="refresh")
-    table = gr.Dataframe(
+    table = parts.table(
+        "Submissions: those that wait in their order, then the last changed",
+        "queue",
         headers=list(QUEUE_HEADERS),
         datatype="str",
-        interactive=False,
-        max_height=480,
-        buttons=["fullscreen", "copy"],
-        label="Submissions: those that wait in their order, then the last changed",
-        show_label=True,
-        elem_id="queue",
     )
     which = gr.Dropdown([], label="All that happened to", elem_id="submission")
-    about = gr.Textbox("", show_label=False, container=False, interactive=False, lines=2, elem_id="details")
-    history = gr.Dataframe(
+    about = parts.note("details", 2)
+    history = parts.table(
+        "History",
+        "history",
         headers=list(HISTORY_HEADERS),
         datatype="str",
-        interactive=False,
         visible=False,
         wrap=True,
         column_widths=[190, 100, 90, 160, 190, 380],
-        label="History",
-        show_label=True,
-        elem_id="history",
     )
     return _Queue(states, refresh, text, table, which, about, history)
 
@@ -245,13 +237,12 @@ def _waiting(site: Site, states: list[str], which: str | None) -> list[Any]:
     """The queue's text and table, and of a submission its details and history."""
     listing, now = site.now().queue, datetime.now(UTC)
     if listing is None:
-        hidden = gr.Dataframe(value=None, visible=False)
-        return [NO_QUEUE, hidden, gr.Textbox("", visible=False), hidden]
+        return [NO_QUEUE, parts.no_table(), gr.Textbox("", visible=False), parts.no_table()]
     rows = queue_rows(listing, now, states)
     state = find(listing, which)
     shown: list[Any] = [queue_text(listing, now), gr.Dataframe(value=rows, visible=True)]
     if state is None:
-        return [*shown, gr.Textbox("", visible=False), gr.Dataframe(value=None, visible=False)]
+        return [*shown, gr.Textbox("", visible=False), parts.no_table()]
     history = gr.Dataframe(value=history_rows(state), visible=True)
     return [*shown, gr.Textbox(details(state, listing, now), visible=True), history]
 
@@ -276,7 +267,7 @@ def _wire_check(site: Site, desk: Desk, given: _Given, verdict: _Verdict) -> Non
                 found = desk.check_file(Path(file), kind, known)
         except (DivBenchError, OSError) as error:
             said = gr.Textbox(f"Not checked: {in_words(error)}", visible=True)
-            return [None, said, gr.Dataframe(value=None, visible=False), gr.Column(visible=False), "", no_receipt]
+            return [None, said, parts.no_table(), gr.Column(visible=False), "", no_receipt]
         return [*_judged(site, found), no_receipt]
 
     inputs = [verdict.token, given.way, given.files, given.file, given.kind, given.pasted, *given.fields.values()]

@@ -4,28 +4,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from leaderboard.board import Board, Column, ranking_column
 from leaderboard.figures.board_plots import system_curves_figure, tradeoff_figure
 from leaderboard.scores import BoardScores
 from leaderboard.static.render import Figure, Page, Table, figure_script, table_of
+from leaderboard.tables import words
 from leaderboard.tables.compare import LEVEL, Gap, compare
 from leaderboard.tables.curves import Curve, curves_sheet, distinct_curves, patience_curves
-from leaderboard.tables.models import PRESETS, Filter, ModelsTable, columns_of, models_table
-from leaderboard.tables.sheets import Sheet, number_text, places_for
+from leaderboard.tables.models import (
+    PRESETS,
+    Filter,
+    ModelsTable,
+    about_models,
+    columns_of,
+    columns_sheet,
+    models_table,
+)
+from leaderboard.tables.sheets import Sheet, places_for_all, ranged_text
 from leaderboard.tables.systems import first_systems, system_labels
 from leaderboard.tables.tradeoff import about_tradeoff, default_axes, end_of, tradeoff, tradeoff_sheet
 
 MODELS, TRADEOFF, COMPARE, EXPLORE = "Models", "Diversity × quality", "Compare", "Explore"
-# The first of these that a board has ranks it, as in the application.
 MOST_PAIRED = 12  # systems that are compared two by two
-LEAD = (
-    "How diverse are the answers of a language model? Every number is a mean over the prompts of a suite; the range "
-    "behind it is its 95% interval over prompts. Systems that share a letter behind their rank are not told apart by "
-    "the metric that ranks them. Diversity is not quality: noise is diverse, too, which is why known-bad baselines and "
-    "people stand among the systems."
-)
 MARKS = {"human": "human", "baseline": "baseline"}
 
 
@@ -61,10 +61,16 @@ def models_page(board: Board, scores: BoardScores, file: str) -> Page:
     sheet = Sheet(made.headers, made.values, made.shown, made.kinds)
     first = frozenset(presets["overview"])
     values = {
-        "lead": (LEAD,),
+        "lead": (words.MODELS,),
         "presets": presets,
         "systems": table_of(sheet, "systems", "Mean over prompts [95% interval]", marks, first),
-        "notes": (_about(board),),
+        "said": about_models(board, made),
+        "notes": (
+            f"Ranks are by {ranks.label}. A click on the head of any column sorts by it, and leaves the ranks as they "
+            "are. People stand on green, known-bad baselines on yellow; the type says it, too.",
+        ),
+        "about_columns": (words.COLUMNS,),
+        "columns": table_of(columns_sheet(board), "columns", "What each column means"),
         "files": {
             "csv": f"data/{board.name}.csv",
             "parquet": f"data/{board.name}.parquet",
@@ -83,16 +89,6 @@ def _shown(board: Board, preset: str, made: ModelsTable, columns: Sequence[Colum
     return shown + [start + place for place, column in enumerate(columns) if column.signature in signatures]
 
 
-def _about(board: Board) -> str:
-    result = board.entries[0].result
-    return (
-        f"{len(board.entries)} systems on {board.suite} ({result.prompts} prompts, revision {board.revision}). "
-        "↑ higher is more diverse, ↓ lower is; no arrow: neither. Ranks are those on the whole table, with the 95% "
-        "interval of the rank. Columns ending in `_reported` hold values that came with the submission; all others are "
-        "computed from the texts. People stand on green, known-bad baselines on yellow; the type says it, too."
-    )
-
-
 def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Made:
     """Diversity against quality with the Pareto front, and the curves of classes and of patience."""
     axes = default_axes(board)
@@ -104,6 +100,7 @@ def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Made:
         scripts[f"figures/{board.name}-tradeoff.js"] = figure_script("tradeoff", tradeoff_figure(found))
         table = table_of(tradeoff_sheet(board, found), "points", f"Systems by {name}")
         parts.append(Part(figure=figure, said=(about_tradeoff(board, found),), tables=(table,)))
+    parts.append(Part(title="More answers, more patience", text=(words.CURVES,)))
     kinds: tuple[tuple[str, str, str, str, Callable[..., tuple[Curve, ...]]], ...] = (
         ("distinct", "Different answers to expect of m", "m", "expected classes", distinct_curves),
         ("patience", "Utility by the reader's patience", "p", "utility", patience_curves),
@@ -122,7 +119,9 @@ def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Made:
                 else ()
             )
             parts.append(Part(title=title, text=text, figure=figure, tables=(table,)))
-    values = {"lead": ("Diversity beside quality: which systems no other one beats on both, and how sure that is.",)}
+        elif own == "patience":
+            parts.append(Part(text=(words.NO_PATIENCE,)))
+    values = {"lead": (words.TRADEOFF,)}
     page = Page(
         file, TRADEOFF, "plain.html", values | {"parts": parts}, TRADEOFF, board.name, tuple(scripts), bool(scripts)
     )
@@ -142,6 +141,7 @@ def compare_page(board: Board, scores: BoardScores, file: str) -> Page:
         for number, column in enumerate(columns, 1)
     ]
     lead = [
+        words.COMPARE,
         "Mean difference of the row's system less the column's, over the prompts that both have a value for, with its "
         "95% percentile bootstrap interval. ▲: the row's system is ahead, ▽: the column's is, by Wilcoxon's "
         f"signed-rank test, two-sided, at {LEVEL:g} after Holm's correction over all {tested} tests of this page. "
@@ -150,7 +150,7 @@ def compare_page(board: Board, scores: BoardScores, file: str) -> Page:
     if len(places) < len(board.entries):
         lead.append(f"{len(places)} of the {len(board.entries)} systems: those that the table has first.")
     if len(places) < 2:
-        lead.append("It takes two systems to compare; this table has one.")
+        lead.append(words.ALONE)
     values: dict[str, Any] = {"lead": lead, "parts": [part for part in parts if part.tables]}
     return Page(file, COMPARE, "plain.html", values, COMPARE, board.name)
 
@@ -159,8 +159,7 @@ def _pairs(name: str, column: Column, gaps: Sequence[Gap], names: Sequence[str])
     """A metric's differences as a table of systems by systems."""
     if not gaps:
         return Part()
-    widths = [gap.interval[1] - gap.interval[0] for gap in gaps if gap.interval is not None]
-    digits = places_for(float(np.median([width for width in widths if width > 0] or [1.0])))
+    digits = places_for_all(gap.interval[1] - gap.interval[0] for gap in gaps if gap.interval is not None)
     count = len(names)
     values: list[list[Any]] = [[name, *[None] * count] for name in names]
     shown = [[name, *["" for _ in names]] for name in names]
@@ -182,10 +181,8 @@ def _difference(gap: Gap, sign: int, digits: int) -> str:
     if gap.difference is None:
         return ""
     value = sign * gap.difference
-    text = f"{'+' if value > 0 else ''}{number_text(value, digits)}"
-    if gap.interval is not None:
-        low, high = sorted((sign * gap.interval[0], sign * gap.interval[1]))
-        text += f" [{number_text(low, digits)}, {number_text(high, digits)}]"
+    low, high = (None, None) if gap.interval is None else sorted(sign * end for end in gap.interval)
+    text = f"{'+' if value > 0 else ''}{ranged_text(value, low, high, digits)}"
     if gap.p_holm is None or gap.p_holm >= LEVEL or gap.difference == 0:
         return text
     ahead = (value > 0) == (end_of(gap.column) >= 0)

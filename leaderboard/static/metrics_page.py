@@ -1,43 +1,33 @@
 """The page of metrics: how they agree with people, with prompt pairs and with each other, and what each one is."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from benchmark.metrics import METRICS
-from datasets_build.errors import DivBenchError
 from leaderboard.board import Board
 from leaderboard.figures.plots import shortened
 from leaderboard.gss.figure import heat_map_of
 from leaderboard.metrics.about import BY_FAMILY, FAMILIES
 from leaderboard.metrics.figures import agreement_map, correlation_map
-from leaderboard.metrics.files import MEASURED, PAIRS_FILE, STUDY_FILE, read_pairs, read_study
-from leaderboard.metrics.pairs import PairStudy, blocks_of
+from leaderboard.metrics.files import load_studies
+from leaderboard.metrics.pairs import PairStudy, drawn_blocks
 from leaderboard.metrics.record import MEASURES, MetricStudy
-from leaderboard.metrics.study import systems_agreement
 from leaderboard.metrics.tables import (
     about_study,
     agreement_sheet,
+    agreements_of,
     correlations,
     described,
     disagreements,
+    measures_of,
     pair_accuracies,
 )
 from leaderboard.static.board_pages import Made, Part
 from leaderboard.static.render import Figure, Page, figure_script, table_of
+from leaderboard.tables import words
 
 METRICS_TITLE = "Metrics"
-LEAD = (
-    "A metric of diversity is worth what it agrees with: sets that people find diverse, sets made to be diverse, "
-    "prompts that leave more or less room. None agrees with all of them."
-)
-PAIRS = (
-    "Of two prompts one leaves room for more different answers. The share of pairs that a metric orders rightly "
-    "(GSSBench); ties are wrong, chance is one half. The table has what others published, too."
-)
-AGREE = "The rank correlation between every two metrics, over the same sets of responses or the systems of a table."
-_LETTERS = 300  # of what is wrong with a file
-_Record = TypeVar("_Record", MetricStudy, PairStudy)
 Figures = dict[str, Any]
 
 
@@ -49,11 +39,10 @@ def metrics_page(boards: Sequence[Board], folder: Path | None, file: str) -> Mad
         folder: Of a study; files that it has not are those of the package. A damaged one is said to be, on the page.
         file: Of the page.
     """
-    faults: list[str] = []
-    study = _found(folder, STUDY_FILE, read_study, faults)
-    pairs = _found(folder, PAIRS_FILE, read_pairs, faults)
+    there = load_studies(folder)
+    study, pairs = there.study, there.pairs
     figures: Figures = {}
-    parts = [Part(said=tuple(faults))]
+    parts = [Part(said=there.faults)]
     parts += [] if study is None else _agreement_with_people(study, figures)
     parts += [] if pairs is None else [_pairs(pairs, figures)]
     parts += _agreement(boards, study, figures)
@@ -65,28 +54,15 @@ def metrics_page(boards: Sequence[Board], folder: Path | None, file: str) -> Mad
         known = {metric.id for metric in METRICS}
         parts += [_metric(entry.name, study) for entry in study.metrics if entry.name not in known]
     scripts = {f"figures/{name}.js": figure_script(name, figure) for name, figure in figures.items()}
-    values = {"lead": (LEAD,), "parts": parts}
+    values = {"lead": (words.METRICS,), "parts": parts}
     page = Page(file, METRICS_TITLE, "plain.html", values, METRICS_TITLE, "", tuple(scripts), bool(scripts))
     return Made((page,), scripts)
 
 
-def _found(folder: Path | None, name: str, read: Callable[[Path], _Record], faults: list[str]) -> _Record | None:
-    """A file of the study's folder, else the one that ships here; None with a fault where it is damaged."""
-    own = None if folder is None else folder / name
-    path = own if own is not None and own.exists() else MEASURED / name
-    try:
-        return read(path) if path.exists() else None
-    except DivBenchError as error:
-        faults.append(f"{name}: not shown, {shortened(error.message.replace(str(path), name), _LETTERS)}")
-        return None
-
-
 def _agreement_with_people(study: MetricStudy, figures: Figures) -> list[Part]:
-    known = {measure for task in study.tasks for result in task.results for measure in result.measures}
     made = []
-    for measure, said in MEASURES.items():
-        if measure not in known:
-            continue
+    for measure in measures_of(study):
+        said = MEASURES[measure]
         sheet, name = correlations(study, measure), f"metrics-{measure}"
         title = f"{said[0].upper()}{said[1:]}"
         figure = figures[name] = correlation_map(sheet)
@@ -103,8 +79,7 @@ def _agreement_with_people(study: MetricStudy, figures: Figures) -> list[Part]:
 
 
 def _pairs(study: PairStudy, figures: Figures) -> Part:
-    kinds = [block.kind for block in study.blocks]
-    ours = [block for block, kind in zip(blocks_of(study), kinds, strict=True) if kind != "published"]
+    ours = drawn_blocks(study)
     figure = None
     if ours:
         drawn = figures["metrics-pairs"] = heat_map_of(ours)
@@ -112,12 +87,12 @@ def _pairs(study: PairStudy, figures: Figures) -> Part:
             "metrics-pairs", drawn, "Accuracy by split and metric as a heat map; the table has the numbers."
         )
     table = table_of(pair_accuracies(study), "metrics-pairs-table", "Share of prompt pairs ordered rightly")
-    return Part(title="Prompt pairs", text=(PAIRS,), figure=figure, tables=(table,))
+    return Part(title="Prompt pairs", text=(words.PAIRS,), figure=figure, tables=(table,))
 
 
 def _agreement(boards: Sequence[Board], study: MetricStudy | None, figures: Figures) -> list[Part]:
-    found = [*(study.agreements if study else []), *filter(None, map(systems_agreement, boards))]
-    made = [Part(title="Do they measure the same?", text=(AGREE,))] if found else []
+    found = agreements_of(study, boards)
+    made = [Part(title="Do they measure the same?", text=(words.AGREEMENT,))] if found else []
     for number, agreement in enumerate(found, 1):
         name = f"metrics-agreement-{number}"
         drawn = figures[name] = agreement_map(agreement)
@@ -141,8 +116,7 @@ def _metric(name: str, study: MetricStudy | None) -> Part:
         (what, line.removeprefix("• ")) for what, text in described(name, study) for line in text.splitlines() if line
     ]
     sheet = None if study is None else disagreements(study, name)
-    caption = "Where it is farthest from people: the sets with the greatest difference in rank"
-    tables = (table_of(sheet, f"{_slug(name)}-worst", caption),) if sheet is not None and sheet.values else ()
+    tables = (table_of(sheet, f"{_slug(name)}-worst", words.WORST),) if sheet is not None and sheet.values else ()
     return Part(title=name, facts=tuple(facts), tables=tables)
 
 

@@ -2,6 +2,7 @@
 
 from leaderboard.static.board_pages import Part
 from leaderboard.static.render import Page, table_of
+from leaderboard.tables import words
 from leaderboard.tables.about import (
     HOW_IT_WORKS,
     PUBLISHED_NOTE,
@@ -36,8 +37,7 @@ def datasets_page(file: str) -> Page:
         Part(title="Datasets", tables=(table_of(overview(found), "overview", "All datasets"),)),
         *map(_dataset, found),
     ]
-    lead = ("What is measured on, and what metrics are tested with. Each dataset keeps the licence of its source.",)
-    return Page(file, DATASETS_TITLE, "plain.html", {"lead": lead, "parts": parts}, DATASETS_TITLE)
+    return Page(file, DATASETS_TITLE, "plain.html", {"lead": (words.DATASETS,), "parts": parts}, DATASETS_TITLE)
 
 
 def _dataset(card: Card) -> Part:
@@ -68,7 +68,7 @@ def about_page(file: str) -> Page:
     parts += [
         Part(
             title="How to cite",
-            text=("This package, and the paper of each dataset and metric that you use.",),
+            text=(words.CITE,),
             codes=(("DivBench", divbench_citation()), *paper_citations()),
         ),
         Part(

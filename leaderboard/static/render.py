@@ -32,6 +32,7 @@ POLICY = "; ".join(
     )
 )
 _CODE = re.compile(r"`([^`]+)`")
+_STRONG = re.compile(r"\*\*([^*]+)\*\*")
 _STYLES = re.compile(r'if\(!document\.getElementById\("([0-9a-f]{64})"\)\)')
 _BROAD = 26  # letters of a cell from which its lines may break
 # What would end a script or a line of it, and what would be markup if the file were read as such.
@@ -136,8 +137,13 @@ def _safe(text: str) -> str:
 
 
 def coded(text: str) -> Markup:
-    """A text of our own in which what stands between backticks is code; all of it is escaped."""
+    """A text in which what stands between backticks is code; all of it is escaped."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped before
+
+
+def marked(text: str) -> Markup:
+    """A text of our own in which `code` and **what matters** are marked, as in words.py; all of it is escaped."""
+    return Markup(_STRONG.sub(r"<strong>\1</strong>", str(coded(text))))  # noqa: S704 - escaped before
 
 
 @cache
@@ -157,6 +163,7 @@ def environment() -> Any:
         keep_trailing_newline=True,
     )
     made.filters["coded"] = coded
+    made.filters["marked"] = marked
     return made
 
 

@@ -4,15 +4,19 @@ from collections.abc import Mapping, Sequence
 
 from benchmark.sets import Missing
 from leaderboard.board import Board, Column
-from leaderboard.figures.plots import shortened
 from leaderboard.figures.response_plots import distributions_figure, stage_curves_figure
 from leaderboard.scores import BoardScores
 from leaderboard.static.board_pages import Made, Part
 from leaderboard.static.render import Figure, Page, Table, figure_script, table_of
+from leaderboard.tables import words
 from leaderboard.tables.sheets import Sheet
 from leaderboard.tables.stages import (
+    METRICS,
     RULE,
     Series,
+    about_curves,
+    about_series,
+    by_stage,
     contrasts,
     contrasts_table,
     curves_table,
@@ -24,19 +28,6 @@ from leaderboard.tables.stages import (
 )
 
 STAGES_TITLE = "Post-training"
-METRICS = ("d_can", "embedding_diversity", "distinct_k")  # those that a board has are contrasted
-LEAD = (
-    "What does post-training do to diversity? The same prompts, answered by a model after each stage of its training: "
-    "base, supervised fine-tuning (SFT), preference optimisation (DPO), reinforcement learning (RLVR). Contrasts are "
-    "paired, prompt by prompt, by Wilcoxon's signed-rank test, two-sided, with Holm's correction over the pairs of a "
-    "table; intervals are 95% percentile bootstrap intervals over prompts."
-)
-NONE_YET = "No table here has systems that are stages of one model."
-PUBLISHED = (
-    "arXiv:2606.01811, Table 4: D_Ca_n of OLMo-2-7B's stages under Qwen2.5-3B, ten responses a prompt, cut to equal "
-    "length. Another language model, other responses a prompt or uncut responses give other values: what can be "
-    "compared is the order of the stages and d_z."
-)
 
 
 def stages_page(boards: Sequence[Board], scores: Mapping[str, BoardScores], file: str) -> Made:
@@ -52,10 +43,11 @@ def stages_page(boards: Sequence[Board], scores: Mapping[str, BoardScores], file
             made, figures = _series(board, scores[board.name], series)
             parts += made
             scripts |= {f"figures/{name}.js": figure_script(name, figure) for name, figure in figures.items()}
-    lead = (LEAD,) if parts else (LEAD, NONE_YET)
-    parts.append(Part(title="What makes a series", text=(RULE,)))
-    published = table_of(published_table(), "published", "What the study of OLMo's stages printed")
-    parts.append(Part(title="Published", text=(PUBLISHED,), tables=(published,)))
+    lead = (words.STAGES,) if parts else (words.STAGES, words.NO_STAGES)
+    title = "What makes a series, and how contrasts are made"
+    parts.append(Part(title=title, text=(RULE, words.CONTRASTS)))
+    published = table_of(published_table(), "published", words.PRINTED)
+    parts.append(Part(title="Published", text=(words.PRINTED_STAGES,), tables=(published,)))
     values = {"lead": lead, "parts": parts}
     page = Page(file, STAGES_TITLE, "plain.html", values, STAGES_TITLE, "", tuple(scripts), bool(scripts))
     return Made((page,), scripts)
@@ -63,17 +55,9 @@ def stages_page(boards: Sequence[Board], scores: Mapping[str, BoardScores], file
 
 def _series(board: Board, scores: BoardScores, series: Series) -> tuple[list[Part], dict[str, object]]:
     """The sections of a series, and its figures by name; a result's id is of our own making."""
-    names = (
-        f"{stage}: {shortened(entry.result.manifest.name, 60)}"
-        for stage, entry in zip(series.stages, series.entries, strict=True)
-    )
-    cut = "cut to equal length, as the names say" if series.matched else "as sampled, of unequal length"
-    said = f"{', '.join(names)}. Handed in by {shortened(series.submitter, 60)}; responses {cut}."
-    if series.passed_over:
-        said += f" {series.passed_over} earlier submissions of the same stages are passed over."
     figures: dict[str, object] = {}
     title = f"{board.suite}, k = {board.k}, {board.profile}: {', '.join(series.stages)}"
-    parts = [Part(title=title, said=(said,)), _curves(board, series, figures)]
+    parts = [Part(title=title, said=(about_series(board, series),)), _curves(board, series, figures)]
     for metric in METRICS:
         column = next((each for each in board.columns if each.metric == metric), None)
         if column is not None:
@@ -84,21 +68,21 @@ def _series(board: Board, scores: BoardScores, series: Series) -> tuple[list[Par
 def _curves(board: Board, series: Series, figures: dict[str, object]) -> Part:
     found = stage_curves(series, board.k)
     if isinstance(found, Missing):
-        return Part(said=(f"There are no curves: {found.reason}.",))
+        return Part(said=(about_curves(found),))
     name = f"curves-{series.key}"
-    means = dict(zip(found.stages, found.means.tolist(), strict=True))
-    errors = dict(zip(found.stages, found.errors.tolist(), strict=True))
-    figures[name] = stage_curves_figure(means, errors)
+    figures[name] = stage_curves_figure(by_stage(found.stages, found.means), by_stage(found.stages, found.errors))
     alt = f"Mean a_k in bits/byte, 1.96 standard errors over {found.prompts} prompts; the table has the same numbers."
-    return Part(figure=Figure(name, alt, 420), tables=(_table(curves_table(found), name, "Mean a_k ± standard error"),))
+    return Part(
+        figure=Figure(name, alt, 420),
+        said=(about_curves(found),),
+        tables=(_table(curves_table(found), name, "Mean a_k ± standard error"),),
+    )
 
 
 def _metric(board: Board, scores: BoardScores, series: Series, column: Column, figures: dict[str, object]) -> Part:
     values = values_of(series, board, scores.matrix(column))
     name = f"{column.metric}-{series.key}"
-    figures[name] = distributions_figure(
-        dict(zip(series.stages, values.T.tolist(), strict=True)), scores.prompts, column.title, column.unit
-    )
+    figures[name] = distributions_figure(by_stage(series.stages, values.T), scores.prompts, column.title, column.unit)
     found = contrasts(series, scores.prompts, values, column)
     return Part(
         title=column.title,

@@ -13,14 +13,16 @@ from leaderboard.score_index import table_faults
 from leaderboard.scores import BoardScores
 from leaderboard.static.board_pages import EXPLORE, Part
 from leaderboard.static.render import Page, data_script
+from leaderboard.tables import words
 from leaderboard.tables.models import columns_of
 from leaderboard.tables.responses import MOST_LETTERS, View, class_words, make_view
 from leaderboard.tables.sheets import number_text
 from leaderboard.tables.systems import system_labels
 
-LEAD = (
-    "All responses to a prompt. Those of one class say the same, for what parts them; quality is that of the first one "
-    "of a class. The prompt stands in the address, so that a link leads to it."
+NOT_HERE = (
+    "What small models find in a prompt's responses when a visitor asks (token by token, and what each response adds) "
+    "is on the served board alone: `divbench board serve`. The prompt stands in the address, so that a link leads to "
+    "it."
 )
 _AT_ONCE = 100  # rows that are read at a time
 
@@ -105,7 +107,7 @@ def _prompt(view: View, columns: Sequence[Column]) -> dict[str, Any]:
 
 def explore_page(board: Board, key: str, label: str, back: str) -> Page:
     """The page of one system's responses."""
-    values = {"system": label, "lead": (LEAD,), "back": back}
+    values = {"system": label, "lead": (words.EXPLORE, NOT_HERE), "back": back}
     return Page(explore_file(key), EXPLORE, "explore.html", values, EXPLORE, board.name, (texts_file(key),))
 
 

@@ -16,7 +16,7 @@ from leaderboard.board import Board
 from leaderboard.export import export
 from leaderboard.figures.plots import shortened
 from leaderboard.scores import BoardScores
-from leaderboard.site import Site, Snapshot
+from leaderboard.site import Site
 from leaderboard.static.board_pages import (
     COMPARE,
     EXPLORE,
@@ -38,6 +38,7 @@ from leaderboard.static.other_pages import (
 from leaderboard.static.render import HERE, Page, render, style_marks
 from leaderboard.static.stage_page import STAGES_TITLE, stages_page
 from leaderboard.static.texts import explore_page, keys_of, systems_page, texts_bytes, texts_file, texts_script
+from leaderboard.tables import words
 from leaderboard.tables.systems import system_labels
 
 TEXTS_LIMIT = 50_000_000  # bytes of responses that are written unless they are asked for
@@ -102,7 +103,7 @@ def write_static(
     wanted = length <= TEXTS_LIMIT if texts is None else texts
     absent = None if wanted else f"The responses are {length / 1e6:,.1f} MB and were not exported. {_ASK}"
     keys = keys_of(snapshot.boards)
-    trouble = [*_trouble(snapshot), *faults]
+    trouble = [*(shortened(line, _LETTERS) for line in snapshot.trouble), *faults]
     with whole_folder(folder, replace=True) as made:
         for name in ("assets", "data", "figures", "texts"):
             (made / name).mkdir()
@@ -155,12 +156,6 @@ def _fault(board: Board, error: InputError) -> str:
     return f"{board.name}: not shown, {shortened(str(error), _LETTERS)}"
 
 
-def _trouble(snapshot: Snapshot) -> list[str]:
-    """What readers must know of the state of what they see."""
-    lines = [f"{item.folder.name}: not shown, {item.reason}" for item in snapshot.unreadable]
-    return [shortened(line, _LETTERS) for line in [*([snapshot.fault] if snapshot.fault else []), *lines]]
-
-
 def _assets(folder: Path, plotly: Path) -> None:
     """Our style sheets in one, our script, and plotly's, once for all pages."""
     own = HERE / "assets"
@@ -202,8 +197,7 @@ def _kept(found: Made, made: Path) -> tuple[Page, ...]:
 
 
 def _empty() -> Page:
-    text = ("There are no results yet. `divbench score SUBMISSION --out RESULTS` makes one.",)
-    return Page(INDEX, MODELS, "plain.html", {"lead": text, "parts": [Part()]}, MODELS)
+    return Page(INDEX, MODELS, "plain.html", {"lead": (words.NO_RESULTS,), "parts": [Part()]}, MODELS)
 
 
 def _write(made: Path, pages: Sequence[Page], boards: Sequence[Board], given: Mapping[str, Any]) -> None:
@@ -218,10 +212,7 @@ def _write(made: Path, pages: Sequence[Page], boards: Sequence[Board], given: Ma
         ]
 
     def boards_of(section: str) -> list[tuple[str, str, str]]:
-        return [
-            (f"{b.suite}, k = {b.k}, {b.profile}, {b.revision[:6]}", address(section, b.name, first), b.name)
-            for b in boards
-        ]
+        return [(each.label, address(section, each.name, first), each.name) for each in boards]
 
     frame = {**given, "pages_of": pages_of, "boards_of": boards_of}
     for page in sorted(pages, key=lambda page: (page.file == INDEX, page.file)):

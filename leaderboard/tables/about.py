@@ -8,8 +8,7 @@ from pathlib import Path
 
 from benchmark.metrics import METRICS, Metric
 from datasets_build.sources import DATASETS, Source
-from leaderboard.tables.dataset_cards import plain_sheet
-from leaderboard.tables.sheets import Sheet, number_text
+from leaderboard.tables.sheets import Sheet, number_text, plain_sheet
 from submissions.baselines import BASELINES
 
 PUBLISHED = Path(__file__).parents[1] / "published"

@@ -16,7 +16,7 @@ from leaderboard.board import Board, Column, Entry
 from leaderboard.scores import BoardScores, prompt_row
 from leaderboard.tables.models import QUALITY
 from leaderboard.tables.prompts import prompts_of
-from leaderboard.tables.sheets import Sheet, number_text, p_text, places_for, ranged_text
+from leaderboard.tables.sheets import Sheet, number_text, p_text, places_for, places_for_all, ranged_text
 from leaderboard.tables.systems import system_ids
 from leaderboard.tables.tradeoff import end_of
 
@@ -292,7 +292,7 @@ def differing_sheet(rows: Sequence[Differing], systems: int) -> Sheet:
         systems: How many are compared.
     """
     headers = ("prompt", "difference", *LETTERS[:systems], "text", "category")
-    places = places_for(float(np.median([row.spread for row in rows])) / 10) if rows else 0
+    places = places_for_all(row.spread / 10 for row in rows)
     values = [(row.prompt_id, row.spread, *row.values, _excerpt(row.prompt), row.category) for row in rows]
     shown = [
         (

@@ -1,6 +1,6 @@
 """Mean curves of a board's systems, from their classes: what to expect of m answers, and of a reader's patience."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from benchmark.metrics.equivalence import Partition, utility_curve
 from benchmark.metrics.metric import Unscorable
-from benchmark.parted import COLUMN
+from benchmark.parted import COLUMN, REPORTED_COLUMN
 from benchmark.results import PER_PROMPT_FILE
 from benchmark.statistics import Floats, bootstrap_means
 from leaderboard.board import Board, Entry
@@ -32,6 +32,7 @@ class Curve:
         low: Of the 95% interval over prompts; None where fewer than two reach so far.
         high: Likewise.
         prompts: How many reach so far.
+        reported: Whether it is of values that came with the submission: another judge's.
     """
 
     label: str
@@ -40,6 +41,12 @@ class Curve:
     low: tuple[float | None, ...]
     high: tuple[float | None, ...]
     prompts: tuple[int, ...]
+    reported: bool = False
+
+    @property
+    def name(self) -> str:
+        """The label, with what tells it from curves that were made here."""
+        return f"{self.label} (reported)" if self.reported else self.label
 
 
 def class_curves(board: Board) -> dict[str, tuple[float, ...]]:
@@ -68,7 +75,7 @@ def distinct_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
     Raises:
         InputError: The files of a result are not there any more.
     """
-    return _curves(board, places, _expected_classes, lambda width: tuple(float(m) for m in range(1, width + 1)))
+    return _curves(board, places, _distinct, lambda width: tuple(float(m) for m in range(1, width + 1)))
 
 
 def patience_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
@@ -76,7 +83,8 @@ def patience_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
 
     Args:
         board: Whose systems.
-        places: On the board, of those that are wanted; those whose answers no reward model judged have no curve.
+        places: On the board, of those that are wanted. Where no reward model judged a system's answers here, it is of
+            the classes and qualities that came with the submission; without those it has no curve.
 
     Raises:
         InputError: The files of a result are not there any more.
@@ -97,8 +105,8 @@ def curves_sheet(curves: Sequence[Curve], of: str) -> Sheet:
     for curve in curves:
         gap = len(longest) - len(curve.at)
         texts = [ranged_text(*each, places=2) for each in zip(curve.mean, curve.low, curve.high, strict=True)]
-        values.append((curve.label, *curve.mean, *[None] * gap, max(curve.prompts)))
-        shown.append((curve.label, *texts, *[""] * gap, _counts(curve.prompts)))
+        values.append((curve.name, *curve.mean, *[None] * gap, max(curve.prompts)))
+        shown.append((curve.name, *texts, *[""] * gap, _counts(curve.prompts)))
     return Sheet(headers, tuple(values), tuple(shown), ("str", *["number"] * (len(longest) + 1)))
 
 
@@ -110,13 +118,13 @@ def _counts(prompts: Sequence[int]) -> str:
 def _curves(
     board: Board,
     places: Iterable[int],
-    values_of: Callable[[Entry], Floats],
+    values_of: Callable[[Entry], tuple[Floats, bool]],
     at: Callable[[int], tuple[float, ...]],
 ) -> tuple[Curve, ...]:
     labels = system_labels(board)
     made = []
     for place in places:
-        values = values_of(board.entries[place])
+        values, reported = values_of(board.entries[place])
         if not values.size:
             continue
         intervals = bootstrap_means(values, resamples=_RESAMPLES)
@@ -128,24 +136,34 @@ def _curves(
                 tuple(None if each is None else each.low for each in intervals),
                 tuple(None if each is None else each.high for each in intervals),
                 tuple(np.isfinite(values).sum(axis=0).tolist()),
+                reported,
             )
         )
     return tuple(made)
 
 
+def _distinct(entry: Entry) -> tuple[Floats, bool]:
+    return _expected_classes(entry), False
+
+
 def _expected_classes(entry: Entry) -> Floats:
     """[prompts, answers], NaN where a prompt has not as many; no columns where answers were not parted."""
-    curves = [row["curve"] for row in _classes(entry) if row["curve"]]
+    curves = [row["curve"] for row in _classes(entry, COLUMN) if row["curve"]]
     made = np.full((len(curves), max(map(len, curves), default=0)), np.nan)
     for values, curve in zip(made, curves, strict=True):
         values[: len(curve)] = curve
     return made
 
 
-def _utilities(entry: Entry) -> Floats:
-    """[prompts, patiences] of the prompts whose classes have qualities; no rows where none has."""
+def _utilities(entry: Entry) -> tuple[Floats, bool]:
+    """[prompts, patiences] of the prompts whose classes have qualities, no rows where none has; whether reported."""
+    own = _utilities_of(_classes(entry, COLUMN))
+    return (own, False) if own.size else (_utilities_of(_classes(entry, REPORTED_COLUMN)), True)
+
+
+def _utilities_of(rows: Sequence[Mapping[str, Any]]) -> Floats:
     made = []
-    for row in _classes(entry):
+    for row in rows:
         part = Partition(tuple(row["labels"] or ()))
         if row["qualities"] is None:
             continue
@@ -158,10 +176,10 @@ def _utilities(entry: Entry) -> Floats:
     return np.array(made).reshape(len(made), len(PATIENCES))
 
 
-def _classes(entry: Entry) -> list[dict[str, Any]]:
-    """The classes of each prompt that has some."""
+def _classes(entry: Entry, column: str) -> list[dict[str, Any]]:
+    """The classes of each prompt that has some in a column."""
     with table_faults(entry), pq.ParquetFile(entry.folder / PER_PROMPT_FILE) as file:
-        if COLUMN not in file.schema_arrow.names:
+        if column not in file.schema_arrow.names:
             return []
-        rows = file.read(columns=[COLUMN])[COLUMN].to_pylist()
+        rows = file.read(columns=[column])[column].to_pylist()
     return [row for row in rows if row is not None]

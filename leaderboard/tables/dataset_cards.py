@@ -10,7 +10,7 @@ from datasets_build.errors import DivBenchError, InputError
 from datasets_build.load import SUITES, SuiteSource, data_folder, find_split, load_table
 from datasets_build.sources import DATASETS, Config, Source, find_config
 from leaderboard.figures.plots import shortened
-from leaderboard.tables.sheets import Sheet
+from leaderboard.tables.sheets import Sheet, plain_sheet
 
 REPO = "ORG/divbench"  # whoever publishes the datasets chooses where
 SAMPLES = 5
@@ -236,21 +236,6 @@ def samples(name: str, split: str, data: Path | None = None, mirror: Path | None
         return f"The rows of {name}/{split} are not at hand here. To get them: divbench data build {name}"
     texts = [[_text(row[field]) for field in config.schema.names] for row in rows]
     return plain_sheet(config.schema.names, texts)
-
-
-def plain_sheet(headers: Sequence[str], rows: Sequence[Sequence[str | int | None]]) -> Sheet:
-    """A table of texts and whole numbers; a column that holds a number is one of numbers, with nothing for None."""
-    columns = list(zip(*rows, strict=True)) or [() for _ in headers]
-    kinds = tuple("number" if any(isinstance(value, int) for value in column) else "str" for column in columns)
-    values = tuple(
-        tuple(value if value is not None or kind == "number" else "" for value, kind in zip(row, kinds, strict=True))
-        for row in rows
-    )
-    shown = tuple(
-        tuple("" if value is None else f"{value:,}" if isinstance(value, int) else value for value in row)
-        for row in rows
-    )
-    return Sheet(tuple(headers), values, shown, kinds)
 
 
 def _text(value: Any) -> str:

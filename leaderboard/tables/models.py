@@ -6,8 +6,8 @@ from typing import Any
 
 from benchmark.printing import ARROWS
 from benchmark.ranking import Standing
-from leaderboard.board import Board, Column, Entry, cell_texts, facts
-from leaderboard.tables.sheets import Sheet
+from leaderboard.board import Board, Column, Entry, facts
+from leaderboard.tables.sheets import Sheet, plain_sheet, ranged_texts
 from leaderboard.tables.systems import system_labels
 
 ANY = "any"
@@ -35,6 +35,8 @@ PRESETS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "everything": ((), (*FACTS, *COST)),
 }
 OWN = "own choice"
+DIRECTIONS: Mapping[int, str] = {1: "higher is more diverse", -1: "lower is more diverse", 0: "says neither"}
+_NAMED = 12  # systems, under the table
 # The greatest number of parameters of each choice.
 SIZES: Mapping[str, int] = {"1B": 10**9, "3B": 3 * 10**9, "10B": 10**10, "40B": 4 * 10**10, "100B": 10**11}
 
@@ -157,6 +159,54 @@ def models_table(
         )
     kinds = ("str", "number", *("number" if name in COST else "str" for name in beside), *("number" for _ in columns))
     return ModelsTable(headers, tuple(values), tuple(shown), kinds, tuple(board.entries[place] for place in places))
+
+
+def cell_texts(board: Board, column: Column) -> list[str]:
+    """A column of a board as text, such as `2.89 [2.50, 3.31]`, by entry."""
+    cells = [entry.cells.get(column.signature) for entry in board.entries]
+    return ranged_texts([(None, None, None) if cell is None else (cell.value, cell.low, cell.high) for cell in cells])
+
+
+def about_models(board: Board, made: ModelsTable, most: int | None = None) -> str:
+    """What the table is of, how it is read, and who is there for calibration; strangers' names are in it.
+
+    Args:
+        board: Whose.
+        made: The table.
+        most: How many of its rows are shown; None: all.
+    """
+    entries = board.entries
+    lines = [
+        f"{len(made.entries)} of {len(entries)} systems on {board.suite} ({entries[0].result.prompts} prompts, "
+        f"revision {board.revision}). ↑ higher is more diverse, ↓ lower is; no arrow: neither. Ranks are those on the "
+        "whole table, with the 95% interval of the rank. Columns ending in _reported hold values that came with the "
+        "submission; all others are computed here from the texts."
+    ]
+    if most is not None and len(made.entries) > most:
+        lines.append(f"Here are the first {most} by rank; the downloads have all.")
+    for kind, said in (("baseline", "Known-bad systems, for calibration"), ("human", "Written by people")):
+        names = [entry.result.manifest.name for entry in entries if entry.result.manifest.system.type == kind]
+        if names:
+            lines.append(f"{said}: {', '.join(names[:_NAMED])}{_more(len(names) - _NAMED)}.")
+    return " ".join(lines)
+
+
+def _more(count: int) -> str:
+    return f" and {count} more" if count > 0 else ""
+
+
+def columns_sheet(board: Board) -> Sheet:
+    """What each column of a board is, where it comes from, and its signature: a row a column."""
+    headers = ("column", "what it is", "unit", "direction", "origin", "source", "version", "signature")
+    rows = [
+        (c.label, c.title, c.unit, direction_text(c), c.origin, c.paper, c.version, c.signature) for c in board.columns
+    ]
+    return plain_sheet(headers, rows)
+
+
+def direction_text(column: Column) -> str:
+    """What more of a column means."""
+    return "higher is better" if not column.direction and column.metric in QUALITY else DIRECTIONS[column.direction]
 
 
 def rank_text(standing: Standing) -> str:

@@ -98,6 +98,11 @@ def system_choices(board: Board) -> list[tuple[str, str]]:
     return [(shortened(label, 80), own) for label, own in zip(system_labels(board), system_ids(board), strict=True)]
 
 
+def first_entry(board: Board) -> Entry:
+    """The system to read first: the best that is no known-bad baseline."""
+    return next((each for each in board.entries if each.result.manifest.system.type != "baseline"), board.entries[0])
+
+
 def find_entry(board: Board, start: str | None) -> Entry | None:
     """The system whose submission or result id starts so; names can be anybody's and are no address."""
     if start is None or len(start) < FEWEST_DIGITS:

@@ -16,7 +16,7 @@ from benchmark.results import PER_PROMPT_FILE
 from datasets_build.errors import InputError
 from leaderboard.board import Board, Column, Entry
 from leaderboard.tables.prompts import Asked
-from leaderboard.tables.sheets import Sheet, number_text
+from leaderboard.tables.sheets import Sheet, number_sheet
 from submissions.texts import is_answer, is_blank, is_placeholder, is_refusal
 
 MOST_LETTERS = 20_000  # of one response on a page
@@ -31,6 +31,9 @@ ANSWERS: Mapping[str, str] = {
     "bytes": "number",
 }
 _ALWAYS = frozenset({"#", "response", "bytes"})
+Means = Mapping[str, tuple[float | None, int]]  # by signature
+_KEPT = 8  # boards whose means are kept
+_means: dict[int, tuple[Board, Means]] = {}
 # Letters that show nothing and belong to no word: they hide or turn what stands around them.
 _HIDING = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2060\u202a-\u202e\u2066-\u2069\ufeff]"
@@ -257,17 +260,31 @@ def _scores(board: Board, entry: Entry, row: Mapping[str, Any]) -> tuple[Score, 
         for item in (missing if isinstance(missing, list) else ())
         if isinstance(item, dict)
     }
-    made = []
+    made, means = [], _means_of(board)
     for column in board.columns:
         own = entry.cells.get(column.signature)
         if own is None:  # of another signature, so the file's column of that name is not this one
             continue
         value = _number(row.get(column.metric))
-        cells = [other.cells.get(column.signature) for other in board.entries]
-        means = [cell.value for cell in cells if cell is not None and cell.value is not None]
+        mean, systems = means[column.signature]
         reason = "" if value is not None else why.get(column.metric) or "not computed"
-        made.append(Score(column, value, reason, own.value, sum(means) / len(means) if means else None, len(means)))
+        made.append(Score(column, value, reason, own.value, mean, systems))
     return tuple(made)
+
+
+def _means_of(board: Board) -> Means:
+    """The mean of the systems' means in each column, and of how many; kept, since every prompt shows them."""
+    known = _means.get(id(board))
+    if known is None or known[0] is not board:
+        found: dict[str, tuple[float | None, int]] = {}
+        for column in board.columns:
+            cells = [entry.cells.get(column.signature) for entry in board.entries]
+            means = [cell.value for cell in cells if cell is not None and cell.value is not None]
+            found[column.signature] = (sum(means) / len(means) if means else None, len(means))
+        if len(_means) >= _KEPT:
+            _means.clear()
+        known = _means[id(board)] = board, found
+    return known[1]
 
 
 def shared_classes(view: View) -> dict[int, int]:
@@ -307,14 +324,14 @@ def answers_table(view: View) -> Sheet:
         if name in _ALWAYS or any(row[place] not in {"", None} for row in rows)
     ]
     kinds = {name: kind for place, (name, kind) in enumerate(ANSWERS.items()) if place in kept}
-    return sheet(kinds, [[row[place] for place in kept] for row in rows])
+    return number_sheet(kinds, [[row[place] for place in kept] for row in rows])
 
 
 def scores_table(view: View) -> Sheet:
     """The scores, a row a metric: this prompt, the system's mean, the mean of all systems, why it is missing."""
     rows = [(s.column.label, s.value, s.system_mean, s.board_mean, s.column.unit, s.reason) for s in view.scores]
     kinds = {"metric": "str", "this prompt": "number", "system's mean": "number", "board's mean": "number"}
-    return sheet(kinds | {"unit": "str", "why missing": "str"}, rows)
+    return number_sheet(kinds | {"unit": "str", "why missing": "str"}, rows)
 
 
 def curve_table(view: View) -> Sheet:
@@ -324,24 +341,7 @@ def curve_table(view: View) -> Sheet:
         (place, rate, None if math.isnan(error) else error)
         for place, (rate, error) in enumerate(zip(curve.rate, curve.error, strict=True), 1)
     ]
-    return sheet({"place k": "number", "a_k (bits/byte)": "number", "standard error": "number"}, rows)
-
-
-def sheet(kinds: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Sheet:
-    """Rows as a table: numbers with three places after the point, wholes without.
-
-    Args:
-        kinds: Of each column by its name, *str* or *number*.
-        rows: Their values; None where there is none.
-    """
-    shown = [tuple(_shown(value) for value in row) for row in rows]
-    return Sheet(tuple(kinds), tuple(map(tuple, rows)), tuple(shown), tuple(kinds.values()))
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, float):
-        return number_text(value, 3 if abs(value) < 100 else 1)
-    return "" if value is None else str(value)
+    return number_sheet({"place k": "number", "a_k (bits/byte)": "number", "standard error": "number"}, rows)
 
 
 def remarks(view: View, profile: str) -> list[str]:

@@ -1,7 +1,9 @@
 """Tables as they are shown: numbers that sort as numbers, and how they are written."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
+from statistics import median
 from typing import Any
 
 import pandas as pd
@@ -48,11 +50,49 @@ class Sheet:
         return [_LETTER * min(length, _WIDEST) + _ROOM for length in longest]
 
 
+def plain_sheet(headers: Sequence[str], rows: Sequence[Sequence[str | int | None]]) -> Sheet:
+    """A table of texts and whole numbers; a column that holds a number is one of numbers, with nothing for None."""
+    columns = list(zip(*rows, strict=True)) or [() for _ in headers]
+    kinds = tuple("number" if any(isinstance(value, int) for value in column) else "str" for column in columns)
+    values = tuple(
+        tuple(value if value is not None or kind == "number" else "" for value, kind in zip(row, kinds, strict=True))
+        for row in rows
+    )
+    shown = tuple(
+        tuple("" if value is None else f"{value:,}" if isinstance(value, int) else value for value in row)
+        for row in rows
+    )
+    return Sheet(tuple(headers), values, shown, kinds)
+
+
+def number_sheet(kinds: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Sheet:
+    """A table of texts and numbers: those with three places after the point, wholes without.
+
+    Args:
+        kinds: Of each column by its name, *str* or *number*.
+        rows: Their values; None where there is none.
+    """
+    shown = [tuple(_shown(value) for value in row) for row in rows]
+    return Sheet(tuple(kinds), tuple(map(tuple, rows)), tuple(shown), tuple(kinds.values()))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return number_text(value, 3 if abs(value) < 100 else 1)
+    return "" if value is None else str(value)
+
+
 def places_for(width: float) -> int:
     """Decimal places that an interval of this width makes meaningful; one of no width says nothing."""
     if width <= 0:
         return 2
     return 4 if width < 0.02 else 3 if width < 0.2 else 2 if width < 20 else 0
+
+
+def places_for_all(widths: Iterable[float]) -> int:
+    """Decimal places for numbers that stand under one another: those of the median width, widths of nothing aside."""
+    wide = [width for width in widths if width > 0]  # as of identical answers: it says nothing of the others
+    return places_for(median(wide) if wide else 0.0)
 
 
 def number_text(value: float | None, places: int) -> str:
@@ -77,6 +117,16 @@ def ranged_text(value: float | None, low: float | None, high: float | None, plac
         return number_text(value, 3 if places is None else places)
     digits = places_for(high - low) if places is None else places
     return f"{number_text(value, digits)} [{number_text(low, digits)}, {number_text(high, digits)}]"
+
+
+def ranged_texts(numbers: Sequence[tuple[float | None, float | None, float | None]]) -> list[str]:
+    """Numbers with their intervals as a column of texts, to the places that its intervals make meaningful.
+
+    Args:
+        numbers: As `ranged_text` takes them.
+    """
+    places = places_for_all(high - low for _, low, high in numbers if low is not None and high is not None)
+    return [ranged_text(*number, places) for number in numbers]
 
 
 def p_text(p: float | None) -> str:

@@ -20,6 +20,7 @@ from benchmark.results import PER_PROMPT_FILE
 from benchmark.sets import Missing, Value
 from datasets_build.errors import InputError
 from leaderboard.board import Board, Column, Entry
+from leaderboard.figures.plots import shortened
 from leaderboard.tables.sheets import Sheet, number_text, p_text, ranged_text
 
 Floats = NDArray[np.float64]
@@ -37,9 +38,11 @@ RULE = (
     "same other words. Where a stage is there twice, the later submission counts."
 )
 MATCHED = frozenset({"matched", "lengthmatched", "truncated"})
+METRICS = ("d_can", "embedding_diversity", "distinct_k")  # what stages are compared by: the first is shown first
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _NONE: list[float | None] = [None] * (1 + len(QUANTILES))
 _ORDER = {word: (place, stage) for place, (stage, words) in enumerate(STAGES.items()) for word in words}
+_NAME = 60  # letters of a stranger's name
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -106,6 +109,19 @@ def find_series(board: Board) -> list[Series]:
     return sorted(made, key=lambda series: (-len(series.entries), series.matched, series.name, series.submitter))
 
 
+def about_series(board: Board, series: Series) -> str:
+    """Which systems are compared, on what, and how their responses were cut; strangers' names are in it."""
+    named = zip(series.stages, series.entries, strict=True)
+    systems = ", ".join(f"{stage}: {shortened(entry.result.manifest.name, _NAME)}" for stage, entry in named)
+    said = (
+        f"{systems}. Handed in by {shortened(series.submitter, _NAME)}; {board.suite}, {board.k} responses a prompt, "
+        f"{'cut to equal length, as the names say' if series.matched else 'as sampled, of unequal length'}."
+    )
+    if series.passed_over:
+        said += f" {series.passed_over} earlier submissions of the same stages are passed over."
+    return said
+
+
 def _lateness(entry: Entry) -> tuple[str, str]:
     return (entry.result.manifest.submitter.date.isoformat(), entry.result.result_id)
 
@@ -150,6 +166,24 @@ def stage_curves(series: Series, k: int) -> StageCurves | Missing:
     errors = stacked.std(axis=1, ddof=1) / math.sqrt(n) if n > 1 else np.full_like(means, np.nan)
     prompts = max(entry.result.prompts for entry in series.entries)
     return StageCurves(series.stages, means, errors, n, prompts - n)
+
+
+def about_curves(found: StageCurves | Missing) -> str:
+    """What the curves are over; why there are none, where there are none."""
+    if isinstance(found, Missing):
+        return f"There are no curves: {found.reason}."
+    left = f"; {found.left_out} without a whole curve in every stage are left out" if found.left_out else ""
+    return f"The curves are over {found.prompts} prompts{left}."
+
+
+def by_stage(stages: Sequence[str], values: Floats) -> dict[str, list[float]]:
+    """Numbers by their stage, as figures take them.
+
+    Args:
+        stages: Their names.
+        values: [stages, n].
+    """
+    return dict(zip(stages, values.tolist(), strict=True))
 
 
 def _curves_of(entry: Entry, k: int) -> dict[str, list[float]]:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from benchmark.printing import ARROWS
 from benchmark.ranking import TIE
 from benchmark.statistics import Floats, resample_weights
-from leaderboard.board import Board, Column, cell_texts
+from leaderboard.board import Board, Column
 from leaderboard.scores import BoardScores
-from leaderboard.tables.models import QUALITY
+from leaderboard.tables.models import QUALITY, cell_texts
 from leaderboard.tables.sheets import Sheet
 from leaderboard.tables.systems import system_labels
 
@@ -258,10 +258,12 @@ def tradeoff_sheet(board: Board, made: Tradeoff) -> Sheet:
     texts = {column.signature: cell_texts(board, column) for column in (made.x, made.y)}
     heads = tuple(f"{column.label} {ARROWS[end_of(column)]}".strip() for column in (made.x, made.y))
     headers = ("system", "type", *heads, "on the front", "share of resamples")
-    ordered = sorted(made.points, key=lambda point: (not point.on_front, -(point.share or 0.0), point.place))
+    words = {True: "yes", False: "no", None: "left out"}
+    order = list(words)
+    ordered = sorted(made.points, key=lambda p: (order.index(p.on_front), -(p.share or 0.0), p.place))
     values, shown = [], []
     for point in ordered:
-        said = {True: "yes", False: "no", None: "left out"}[point.on_front]
+        said = words[point.on_front]
         values.append((point.label, point.type, point.x, point.y, said, point.share))
         cells = (texts[made.x.signature][point.place], texts[made.y.signature][point.place])
         shown.append((point.label, point.type, *cells, said, "" if point.share is None else f"{point.share:.1%}"))

@@ -9,8 +9,9 @@ from pydantic import ValidationError
 
 from benchmark.schema import Aggregate, Counts, IntervalMethod, Result
 from datasets_build.files import content_id
-from leaderboard.board import Board, cell_texts, frame, make_boards
-from leaderboard.export import export
+from leaderboard.board import Board, frame, make_boards, ranking_column
+from leaderboard.export import about_json, export
+from leaderboard.tables.models import cell_texts
 from leaderboard.tables.systems import system_labels
 from submissions.schema import Generation, Manifest, Submitter, System
 
@@ -106,7 +107,29 @@ def test_entries_are_ordered_by_the_main_metric_and_those_without_it_come_last()
         return result(name, aggregate("embedding_diversity", value))
 
     (board,) = boards(one("low", 0.1), one("none", None), one("high", 0.9))
-    assert [entry.result.manifest.name for entry in board.entries] == ["high", "low", "none"]
+    assert names_of(board) == ["high", "low", "none"]
+
+
+def names_of(board: Board) -> list[str]:
+    return [entry.result.manifest.name for entry in board.entries]
+
+
+def test_a_board_is_sorted_by_the_column_that_ranks_it() -> None:
+    def one(name: str, distinct: float, embeddings: float) -> Result:
+        return result(name, aggregate("distinct_k", distinct), aggregate("embedding_diversity", embeddings))
+
+    (board,) = boards(one("near", 9.0, 0.1), one("far", 2.0, 0.9))
+    ranks = ranking_column(board)
+    assert ranks is not None
+    assert ranks.label == "distinct_k"
+    assert names_of(board) == ["near", "far"]
+    assert about_json(board)["sorted_by"] == "distinct_k"
+    for direction, wanted in ((-1, ["low", "high"]), (0, ["high", "low"])):
+        (board,) = boards(
+            result("low", aggregate("self_bleu", 0.1, direction=direction)),
+            result("high", aggregate("self_bleu", 0.9, direction=direction)),
+        )
+        assert names_of(board) == wanted
 
 
 def test_the_order_of_results_does_not_matter() -> None:

@@ -9,13 +9,20 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from benchmark.instruments import Instruments
+from benchmark.profiles import find_profile
 from benchmark.results import PER_PROMPT_FILE
+from benchmark.scorer import score_submission
 from benchmark.statistics import bootstrap_means
 from datasets_build.errors import InputError
 from leaderboard.board import Board, Entry, load_boards
 from leaderboard.tables.curves import PATIENCES, class_curves, curves_sheet, distinct_curves, patience_curves
 from leaderboard.tables.sheets import p_text, places_for, ranged_text
 from leaderboard.tables.systems import first_systems, places_of, system_ids, system_labels
+from submissions.demo import write_demo_submissions
+from submissions.schema import Origin, Reported
+from submissions.store import write_submission
+from submissions.validate import open_submission
 from tests.leaderboard.judged import judged_results
 
 
@@ -76,6 +83,35 @@ def test_prompts_that_do_not_reach_so_far_do_not_count_there(results: Path) -> N
         lengths = [len(row["curve"]) for row in classes(entry)]
         assert curves[label].prompts == tuple(sum(n > m for n in lengths) for m in range(max(lengths)))
     assert patience_curves(board, range(len(board.entries))) == ()  # nothing judged these
+
+
+def test_without_a_judge_here_patience_is_of_what_came_with_the_submission(tmp_path: Path) -> None:
+    folder, *_ = write_demo_submissions(tmp_path / "submissions")
+    submission, suite, _ = open_submission(folder)
+    rows = list(submission.rows())
+    k = len(rows[0].responses)
+    # Each answer alone, and as good as any; one prompt whose answers are all alike, and one that nobody judged.
+    alone = Reported(tuple(range(k)), (7.0,) * k, k, None)
+    alike = Reported((0,) * k, (4.0, *[0.0] * (k - 1)), 1, None)
+    came = [(row.prompt_id, alone) for row in rows[2:]]
+    came += [(rows[0].prompt_id, alike), (rows[1].prompt_id, replace(alone, generation_scores=None))]
+    own = tmp_path / "reported"
+    own.mkdir()
+    manifest = submission.manifest.model_copy(update={"name": "judged elsewhere"})
+    origin = Origin(format="noveltybench", reported="another judge")
+    write_submission(own, manifest.model_copy(update={"origin": origin}), rows, came)
+    opened, suite, _ = open_submission(own)
+    score_submission(opened, suite, Instruments(find_profile("lexical")), tmp_path / "results")
+    (board,), _ = load_boards(tmp_path / "results")
+    (curve,) = patience_curves(board, [0])
+    assert (curve.reported, curve.name) == (True, "judged elsewhere (reported)")
+    assert set(curve.prompts) == {len(rows) - 1}
+    for patience, mean in zip(PATIENCES, curve.mean, strict=True):
+        weights = [patience**place for place in range(k)]
+        wanted = [7.0] * (len(rows) - 2) + [4.0 * weights[0] / sum(weights)]
+        assert mean == pytest.approx(np.mean(wanted))
+    assert curves_sheet([curve], "p").shown[0][0] == "judged elsewhere (reported)"
+    assert not distinct_curves(board, [0])[0].reported
 
 
 def test_the_table_of_curves_holds_their_numbers(board: Board) -> None:

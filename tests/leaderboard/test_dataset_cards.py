@@ -20,12 +20,11 @@ from leaderboard.tables.dataset_cards import (
     in_python,
     in_the_shell,
     overview,
-    plain_sheet,
     samples,
     splits_table,
     suites_table,
 )
-from leaderboard.tables.sheets import Sheet
+from leaderboard.tables.sheets import Sheet, plain_sheet
 from tests.conftest import divbench
 
 NAMES = [config.name for source in DATASETS for config in source.configs]

@@ -8,10 +8,11 @@ import pytest
 from benchmark.metaeval.labelled import load_labelled
 from benchmark.metrics import METRICS
 from benchmark.profiles import find_profile, with_reading
-from leaderboard.metrics.files import read_study, read_texts, shipped_pairs, shipped_study
+from leaderboard.metrics.files import read_study, read_texts
 from leaderboard.metrics.record import MetricStudy
 from leaderboard.metrics.study import signature_of, study_tasks
 from tests.conftest import divbench, document
+from tests.leaderboard.shipped import shipped_pairs, shipped_study
 
 RUN = (
     "import leaderboard.cli as cli; cli.COMMANDS['study'] = ('leaderboard.metrics.commands', 'metrics_study'); "

@@ -5,8 +5,7 @@ import pytest
 from benchmark.metrics import METRICS, Metric
 from leaderboard.metrics.about import ABOUT
 from leaderboard.metrics.figures import agreement_map, correlation_map
-from leaderboard.metrics.files import shipped_pairs, shipped_study
-from leaderboard.metrics.record import MEASURES, MetricStudy
+from leaderboard.metrics.record import MEASURES, MetricStudy, Number
 from leaderboard.metrics.tables import (
     about_study,
     agreement_sheet,
@@ -16,6 +15,7 @@ from leaderboard.metrics.tables import (
     disagreements,
     pair_accuracies,
 )
+from tests.leaderboard.shipped import shipped_pairs, shipped_study
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +82,20 @@ def test_a_metric_of_somebody_else_is_described_by_its_own_word(study: MetricStu
     released = next(each for each in study.metrics if each.origin == "released")
     assert dict(described(released.name, study))["Where its scores come from"] == released.signature
     assert "nothing is known" in dict(described("no_such", None))["Where its scores come from"]
+
+
+def test_who_agrees_not_at_all_stands_between_who_agrees_and_who_disagrees(study: MetricStudy) -> None:
+    given = dict(zip([each.metric for each in study.overall], (0.5, 0.0, -0.5), strict=False))
+    assert len(given) == 3
+    overall = [
+        each.model_copy(update={"measures": {"spearman": Number(given[each.metric], None, None)}})
+        for each in study.overall
+        if each.metric in given
+    ]
+    sheet = correlations(study.model_copy(update={"overall": overall}), "spearman")
+    assert [row[2] for row in sheet.values[:3]] == [0.5, 0.0, -0.5]
+    assert all(row[2] is None for row in sheet.values[3:])
+    assert len(sheet.values) > 3
 
 
 def test_disagreements_are_far_in_rank_and_their_texts_are_found_by_task_and_set(study: MetricStudy) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from leaderboard.metrics.about import ABOUT
-from leaderboard.metrics.files import MEASURED, PAIRS_FILE, STUDY_FILE, TEXTS_FILE, shipped_study, write_texts
+from leaderboard.metrics.files import MEASURED, PAIRS_FILE, STUDY_FILE, TEXTS_FILE, write_texts
 from leaderboard.metrics.tables import correlations, disagreements
 from tests.leaderboard.conftest import console_errors, open_page, serving, until
 from tests.leaderboard.injections import INJECTIONS, assert_inert
+from tests.leaderboard.shipped import shipped_study
 
 pytestmark = pytest.mark.browser
 METRIC = "distinct_n"
@@ -52,7 +53,8 @@ def test_the_study_that_ships_here_is_shown(site_address: str, browser: Any) -> 
     said = rows(browser, "about-metric", 1)
     assert ABOUT[METRIC].plain in said
     assert "not at hand" in value(browser, "context")
-    assert len(browser.find_elements("css selector", ".js-plotly-plot .hm")) >= 3
+    drawn = "return document.querySelectorAll('.js-plotly-plot .hm').length"
+    until(lambda: int(browser.execute_script(drawn)) >= 3, "the figures are not drawn")
     assert console_errors(browser) == []
 
 

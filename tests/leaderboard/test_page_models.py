@@ -9,9 +9,9 @@ from urllib.parse import parse_qs, urlsplit
 import pandas as pd
 import pytest
 
-from leaderboard.board import Board, cell_texts, load_boards
+from leaderboard.board import Board, load_boards
 from leaderboard.scores import BoardScores
-from leaderboard.tables.models import rank_text
+from leaderboard.tables.models import cell_texts, rank_text
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, shown_anew, until
 
 pytestmark = pytest.mark.browser
@@ -108,6 +108,22 @@ def test_sorting_goes_by_number_and_texts_move_along(site_address: str, browser:
     until(lambda: cells(browser, 0) == wanted, "the table is not sorted")
     texts = dict(zip([entry.result.manifest.name for entry in board.entries], cell_texts(board, column), strict=True))
     assert cells(browser, 4) == [texts[name] for name in wanted]
+
+
+def test_what_each_column_means_can_be_unfolded(site_address: str, browser: Any, board: Board) -> None:
+    open_page(browser, site_address)
+    browser.find_element("css selector", "#meaning button").click()
+    found = (
+        "[...document.querySelectorAll(`#columns-table [role=gridcell][data-col='0']`)].map((c) => c.innerText.trim())"
+    )
+    labels = [column.label for column in board.columns]
+
+    def shown() -> bool:
+        there = browser.execute_script(f"return {found}")
+        return len(there) > 5 and there == labels[: len(there)]
+
+    until(shown, "the columns are not told")
+    assert console_errors(browser) == []
 
 
 def test_downloads_equal_the_table(site_address: str, browser: Any, board: Board, tmp_path: Path) -> None:

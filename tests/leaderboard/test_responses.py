@@ -1,6 +1,7 @@
 """What there is to see of one prompt: exactly the responses that were handed in, and the numbers of the result."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from leaderboard.tables.prompts import (
     block_of,
     categories_of,
     find_entry,
+    first_entry,
     matching,
     place_of,
     prompt_choices,
@@ -257,3 +259,12 @@ def test_unscorable_sets_have_no_curve_but_their_reason(board: Board, odd: Path)
     }
     view = make_view(board, entry, blank)
     assert "No curve: no answer." in remarks(view, board.profile)
+
+
+def test_the_first_system_to_read_is_the_best_that_is_no_baseline(results: Path) -> None:
+    (board,), _ = load_boards(results)
+    types = [entry.result.manifest.system.type for entry in board.entries]
+    baselines = tuple(entry for entry, kind in zip(board.entries, types, strict=True) if kind == "baseline")
+    others = tuple(entry for entry, kind in zip(board.entries, types, strict=True) if kind != "baseline")
+    assert first_entry(replace(board, entries=(*baselines, *others))) is others[0]
+    assert first_entry(replace(board, entries=baselines)) is baselines[0]

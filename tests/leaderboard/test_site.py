@@ -114,6 +114,24 @@ def test_an_empty_store_has_no_boards_and_a_queue(tmp_path: Path) -> None:
     assert snapshot.queue is not None
 
 
+def test_trouble_says_what_is_not_shown_and_how_old_the_rest_is(
+    store: FolderStore, some: list[Scored], tmp_path: Path
+) -> None:
+    put(store, f"results/{some[0].folder.name}/{PER_PROMPT_FILE}", b"PAR1")
+    put(store, f"states/{some[1].result.submission_id}.json", b"{")
+    site = Site(source(store, tmp_path), refresh=None)
+    lines = site.now().trouble
+    assert [line.partition(":")[0] for line in lines] == [
+        some[0].folder.name,
+        f"states/{some[1].result.submission_id}.json",
+    ]
+    assert all(": not shown, " in line for line in lines)
+    store.folder.rename(tmp_path / "elsewhere")
+    first, *others = site.read_again().trouble
+    assert first.startswith("The store cannot be read now; what you see is of ")
+    assert others == lines
+
+
 def test_a_damaged_result_hides_no_other(store: FolderStore, some: list[Scored], tmp_path: Path) -> None:
     put(store, f"results/{some[0].folder.name}/{PER_PROMPT_FILE}", b"PAR1")
     site = Site(source(store, tmp_path))

@@ -16,7 +16,7 @@ from benchmark.results import PER_PROMPT_FILE, RESULT_FILE
 from datasets_build.errors import ConfigurationError, DivBenchError
 from datasets_build.files import sha256_of
 from leaderboard import kept_results
-from leaderboard.source import FolderSource, Look, StoreSource, open_source
+from leaderboard.source import FolderSource, Look, StoreSource
 from submissions.commits import StoreFault
 from submissions.filestore import FileStore, FolderStore
 from submissions.queue_upkeep import add_results, withdraw
@@ -367,18 +367,8 @@ def test_a_cache_that_cannot_be_written_is_a_fault_of_this_machine(
         StoreSource(folder_store, tmp_path / "cache").look()
 
 
-def test_a_text_names_a_store_or_a_folder_of_results(
-    results: Path, folder_store: FolderStore, some: list[Scored], tmp_path: Path
-) -> None:
-    publish(folder_store, some[0])
-    assert isinstance(open_source("hf://datasets/org/name"), StoreSource)
-    assert isinstance(open_source(str(folder_store.folder)), StoreSource)
-    assert isinstance(open_source(str(results)), FolderSource)
-    assert isinstance(open_source(str(tmp_path)), FolderSource)
-    assert open_source(str(results)).cache != open_source(str(tmp_path)).cache
-    with pytest.raises(ConfigurationError):
-        open_source("ftp://somewhere")
-    with pytest.raises(ConfigurationError):
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="there is no folder"):
         FolderSource(tmp_path / "none").look()
 
 

@@ -15,6 +15,9 @@ from socket import socket
 import pytest
 import yaml
 
+from benchmark.instruments import Instruments
+from benchmark.profiles import find_profile
+from benchmark.scorer import score_submission
 from datasets_build.errors import ConfigurationError
 from leaderboard.board import load_boards
 from leaderboard.space import checked_store, model_ids, requirements, write_space
@@ -22,8 +25,11 @@ from submissions.demo import write_demo_submissions
 from submissions.filestore import FolderStore
 from submissions.queue import submit
 from submissions.queue_schema import Identity
+from submissions.store import write_submission
+from submissions.validate import open_submission
 from tests.conftest import divbench, document
 from tests.leaderboard.conftest import wait_for
+from tests.leaderboard.stores import Scored, publish, scored
 
 STORE = "hub:org/submissions"
 INSTALLS = (
@@ -140,10 +146,23 @@ def test_models_are_those_that_are_open_and_on_the_hub(results: Path) -> None:
     ]
 
 
-def test_the_command_writes_the_folder(space: Path, results: Path, tmp_path: Path) -> None:
-    ended = divbench("board", "space", tmp_path / "made", "--store", STORE, "--results", results, "--json")
+def test_the_command_writes_the_folder_and_names_the_models_of_the_store(
+    space: Path, results: Path, tmp_path: Path
+) -> None:
+    given, store = scored(results)[0], FolderStore(tmp_path / "store")
+    submission, _, _ = open_submission(given.submission)
+    system = submission.manifest.system.model_copy(update={"model_id": "org/open-1B", "open_weights": True})
+    own = tmp_path / "submission"
+    own.mkdir()
+    write_submission(own, submission.manifest.model_copy(update={"system": system}), list(submission.rows()))
+    opened, suite, _ = open_submission(own)
+    made = score_submission(opened, suite, Instruments(find_profile("lexical")), tmp_path / "results")
+    publish(store, Scored(own, tmp_path / "results" / made.result.result_id, made.result))
+    ended = divbench("board", "space", tmp_path / "made", "--store", store.folder, "--models", "--json")
     assert ended.returncode == 0, ended.stderr
     assert set(document(ended)["files"]) == contents(space).keys()
+    metadata = (tmp_path / "made" / "README.md").read_text(encoding="utf-8").split("---\n")[1]
+    assert yaml.safe_load(metadata)["models"] == ["org/open-1B"]
     ended = divbench("board", "space", tmp_path / "other", "--store", "nowhere")
     assert ended.returncode == 2
     assert "names no store" in ended.stderr

@@ -14,13 +14,13 @@ from datasets_build.errors import ConfigurationError
 from datasets_build.files import sha256_of
 from leaderboard.board import load_boards, ranking_column
 from leaderboard.look import INK, SEA
-from leaderboard.scores import open_scores
+from leaderboard.scores import BoardScores
 from leaderboard.site import Site
 from leaderboard.source import FolderSource
 from leaderboard.static import Written, write_static
-from leaderboard.static.render import POLICY, coded, data_script
+from leaderboard.static.render import POLICY, coded, data_script, marked
 from leaderboard.tables.compare import compare
-from leaderboard.tables.models import PRESETS, Filter, columns_of, models_table
+from leaderboard.tables.models import PRESETS, Filter, columns_of, columns_sheet, models_table
 from leaderboard.tables.systems import first_systems
 from tests.leaderboard.injections import INJECTIONS
 
@@ -79,7 +79,7 @@ def pages_of(folder: Path) -> Iterator[Path]:
 
 def test_the_table_of_models_is_that_of_the_application(results: Path, exported: Written) -> None:
     (board,), _ = load_boards(results)
-    scores = open_scores(board)
+    scores = BoardScores(board)
     columns, beside = columns_of(board, "everything", ())
     ranks = ranking_column(board)
     assert ranks is not None
@@ -94,6 +94,20 @@ def test_the_table_of_models_is_that_of_the_application(results: Path, exported:
                 assert found == repr(value)
                 numbers += 1
     assert numbers > 100
+
+
+def test_the_meaning_of_columns_and_what_ranks_stand_on_the_page_of_models(results: Path, exported: Written) -> None:
+    (board,), _ = load_boards(results)
+    page = Page(exported.folder / "index.html")
+    head, *rows = page.tables["columns"]
+    wanted = columns_sheet(board)
+    assert tuple(text for text, _ in head) == wanted.headers
+    assert tuple(tuple(text for text, _ in row) for row in rows) == wanted.shown
+    ranks = ranking_column(board)
+    assert ranks is not None
+    assert f"Ranks are by {ranks.label}." in page.texts["p"]
+    explore = next(exported.folder.glob("explore-[0-9a-f]*.html")).read_text(encoding="utf-8")
+    assert "is on the served board alone" in explore
 
 
 def test_a_preset_shows_the_columns_of_the_application(results: Path, exported: Written) -> None:
@@ -112,7 +126,7 @@ def test_a_preset_shows_the_columns_of_the_application(results: Path, exported: 
 def test_pairs_are_those_of_compare(results: Path, exported: Written) -> None:
     (board,), _ = load_boards(results)
     columns = columns_of(board, "overview", ())[0]
-    gaps = compare(open_scores(board), first_systems(board, 12), columns)
+    gaps = compare(BoardScores(board), first_systems(board, 12), columns)
     page = Page(next(exported.folder.glob("compare-*.html")))
     checked = 0
     for number, column in enumerate(columns, 1):
@@ -279,6 +293,7 @@ def test_colours_are_those_of_the_application() -> None:
 
 
 def test_code_marks_and_data_are_escaped() -> None:
+    assert marked("**a <b>** `c**d`") == "<strong>a &lt;b&gt;</strong> <code>c**d</code>"
     assert coded("a `b<i>` & <c>") == "a <code>b&lt;i&gt;</code> &amp; &lt;c&gt;"
     for text in INJECTIONS:
         script = data_script("texts", [text])

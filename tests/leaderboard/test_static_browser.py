@@ -1,22 +1,19 @@
 """The exported folder in a real browser, from the file system: it works, and nothing of strangers' comes to life."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from benchmark.parted import COLUMN as CLASSES
-from benchmark.schema import Result
-from datasets_build.files import content_id, sha256_of
 from leaderboard.board import load_boards
 from leaderboard.site import Site
 from leaderboard.source import FolderSource
 from leaderboard.static import write_static
 from tests.leaderboard.conftest import console_errors, until
+from tests.leaderboard.hostile_results import hostile_results
 from tests.leaderboard.injections import INJECTIONS, NAMES, assert_inert, not_shown, what_ran
 
 if TYPE_CHECKING:
@@ -27,38 +24,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def hostile(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results whose systems, submitters, models, notes, prompts, categories and folders are injections."""
-    folder = tmp_path_factory.mktemp("hostile")
-    (board,), _ = load_boards(results)
-    given = next(entry for entry in board.entries if "onerror" in entry.result.manifest.name)
-    table = pq.read_table(given.folder / "per_prompt.parquet")
-    for name in ("prompt", "category"):
-        texts = [INJECTIONS[place % len(INJECTIONS)] for place in range(len(table))]
-        place = table.schema.get_field_index(name)
-        table = table.set_column(place, table.schema.field(name), pa.array(texts, table.schema.field(name).type))
-    for number, name in enumerate(NAMES):
-        own = folder / f"{number}"
-        shutil.copytree(given.folder, own)
-        pq.write_table(table, own / "per_prompt.parquet")
-        manifest = given.result.manifest
-        changed: Result = given.result.model_copy(
-            update={
-                "result_id": content_id(name),
-                "submission_id": content_id([name]),
-                "per_prompt_sha256": sha256_of(own / "per_prompt.parquet"),
-                "manifest": manifest.model_copy(
-                    update={
-                        "name": name,
-                        "notes": INJECTIONS[number],
-                        "submitter": manifest.submitter.model_copy(update={"name": name}),
-                        "system": manifest.system.model_copy(update={"model_id": name, "licence": name}),
-                    }
-                ),
-            }
-        )
-        (own / "result.json").write_text(changed.model_dump_json(), encoding="utf-8")
-    (folder / "<img src=x onerror=window.hacked=1>").mkdir()  # named among what is not shown
-    return folder
+    return hostile_results(results, tmp_path_factory.mktemp("hostile"))
 
 
 @pytest.fixture(scope="module")

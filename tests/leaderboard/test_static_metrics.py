@@ -7,12 +7,12 @@ import pytest
 from benchmark.metrics import METRICS
 from leaderboard.board import load_boards
 from leaderboard.metrics.about import ABOUT
-from leaderboard.metrics.files import shipped_pairs
 from leaderboard.metrics.study import systems_agreement
 from leaderboard.metrics.tables import agreement_sheet, pair_accuracies
 from leaderboard.site import Site
 from leaderboard.source import FolderSource
 from leaderboard.static import write_static
+from tests.leaderboard.shipped import shipped_pairs
 from tests.leaderboard.test_static import Page
 
 

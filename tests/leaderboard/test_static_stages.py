@@ -7,7 +7,7 @@ import pytest
 
 from benchmark.schema import Result
 from leaderboard.board import load_boards
-from leaderboard.scores import open_scores
+from leaderboard.scores import BoardScores
 from leaderboard.site import Site
 from leaderboard.source import FolderSource
 from leaderboard.static import write_static
@@ -37,7 +37,7 @@ def test_contrasts_of_the_stages_are_those_of_the_tables(stages: Path, tmp_path:
     (board,), _ = load_boards(stages)
     (series,) = find_series(board)
     assert series.stages == ("base", "SFT", "DPO")
-    scores = open_scores(board)
+    scores = BoardScores(board)
     column = next(column for column in board.columns if column.metric == "distinct_k")
     found = contrasts(series, scores.prompts, values_of(series, board, scores.matrix(column)), column)
     page = Page(made.folder / "post-training.html")

@@ -14,7 +14,10 @@ from leaderboard.tables.models import (
     PRESETS,
     Filter,
     ModelsTable,
+    about_models,
     columns_of,
+    columns_sheet,
+    direction_text,
     facets,
     fact_text,
     models_table,
@@ -130,6 +133,31 @@ def test_presets_show_only_columns_of_the_board(board: Board, preset: str) -> No
 def test_ones_own_columns_are_those_named(board: Board) -> None:
     columns, _ = columns_of(board, OWN, ["self_bleu", "no such"])
     assert [column.label for column in columns] == ["self_bleu"]
+
+
+def test_what_each_column_means_stands_in_a_table(board: Board) -> None:
+    sheet = columns_sheet(board)
+    assert [row[0] for row in sheet.values] == [column.label for column in board.columns]
+    for row, column in zip(sheet.values, board.columns, strict=True):
+        found = dict(zip(sheet.headers, row, strict=True))
+        assert found["what it is"] == column.title
+        assert (found["unit"], found["origin"], found["source"]) == (column.unit, column.origin, column.paper)
+        assert (found["version"], found["signature"]) == (column.version, column.signature)
+    said = {column.label: direction_text(column) for column in board.columns}
+    assert said["distinct_n"] == "higher is more diverse"
+    assert said["self_bleu"] == "lower is more diverse"
+    quality = replace(board.columns[0], metric="mean_head_quality", direction=0)
+    assert direction_text(quality) == "higher is better"
+    assert direction_text(replace(quality, metric="excess_entropy")) == "says neither"
+
+
+def test_under_the_table_stands_who_is_there_for_calibration_and_what_is_cut(board: Board) -> None:
+    made = _table(board)
+    said = about_models(board, made)
+    assert "Known-bad systems, for calibration: " in said
+    assert all(entry.result.manifest.name in said for entry in board.entries)
+    assert "the downloads have all" not in said
+    assert "Here are the first 2 by rank; the downloads have all." in about_models(board, made, 2)
 
 
 def test_a_rank_says_its_interval_and_its_tie_group() -> None:

@@ -1,0 +1,15 @@
+"""The study of metrics that ships with the package: of the profile *offline* on Tevet & Berant's sets, and GSSBench."""
+
+from leaderboard.metrics.files import MEASURED, PAIRS_FILE, STUDY_FILE, read_pairs, read_study
+from leaderboard.metrics.pairs import PairStudy
+from leaderboard.metrics.record import MetricStudy
+
+
+def shipped_study() -> MetricStudy:
+    """Its numbers."""
+    return read_study(MEASURED / STUDY_FILE)
+
+
+def shipped_pairs() -> PairStudy:
+    """Its accuracies on prompt pairs."""
+    return read_pairs(MEASURED / PAIRS_FILE)
