@@ -2,21 +2,27 @@
 
 Sets that are alike are read once, and those of an earlier run come from a cache. The others are laid out as token
 sequences, one for each order and one for each response alone, and go to the model in batches of about equal length, the
-longest first, so that a lack of memory shows at once. The model reads what sequences share once. A batch that does not
-fit is halved until it does; a set that cannot be read is missing with its reason, and the others go on.
+longest first, so that a lack of memory shows at once. While the model reads a batch, a thread prepares the next ones.
+The model reads what sequences share once. A batch that does not fit is halved until it does; a set that cannot be read
+is missing with its reason, and the others go on.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from functools import partial
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.layout import Laid, Layout, lay_out
+from benchmark.layout import Laid, Layout, lay_out, pieces
 from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.surprise import Surprisals
-from benchmark.models.causal_lm import CausalLM, OutOfMemory, TokenSequence
+from benchmark.models.causal_lm import CausalLM, OutOfMemory, Prepares, TokenSequence
+from benchmark.models.trie import by_beginning
 from benchmark.orders import Design, balanced, endpoint, exact, uniform
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import content_id
@@ -24,6 +30,8 @@ from datasets_build.files import content_id
 Floats = NDArray[np.float64]
 OrderKind = Literal["balanced", "uniform", "exact", "endpoint"]
 DEFAULT_LAYOUT = Layout()
+_AHEAD = 2  # batches that are prepared while the model reads
+T = TypeVar("T")
 ENGINE_VERSION = 2  # of what numbers depend on here beside model, layout and orders; part of the cache's keys
 
 
@@ -147,35 +155,47 @@ def read_sets(
     plan = plan or OrderPlan()
     keys = [_key(each, model, layout, plan) for each in sets]
     made: dict[str, Read | Unread] = {}
-    waiting: list[_Work] = []
+    waiting: list[_Waiting] = []
     for key, given in dict(zip(keys, sets, strict=True)).items():
-        work = _prepared(key, given, model, layout, plan, cache)
-        if isinstance(work, _Work):
-            waiting.append(work)
+        found = _known(key, given, plan, cache)
+        if isinstance(found, _Waiting):
+            waiting.append(found)
         else:
-            made[key] = work
-    waiting.sort(key=lambda work: (-max(len(s.ids) for s in work.sequences), work.key))
+            made[key] = found
+    # By the bytes of what is to be read, which are known before the tokens are.
+    waiting.sort(key=lambda each: (-each.longest(layout), each.key))
     progress(sum(key in made for key in keys))
     budget = model.batch_tokens
-    while waiting:
-        batch = _take(waiting, budget)
-        found, budget = _read(model, batch, budget)
-        made |= found
-        if cache is not None:
-            cache.put(
-                [(k, r.surprisals.bits, r.surprisals.unconditional) for k, r in found.items() if isinstance(r, Read)]
-            )
-        progress(sum(key in made for key in keys))
+    with closing(_ahead(_batches(waiting, model, layout, budget))) as batches:
+        for batch in batches:
+            read, budget = _read(model, batch, budget)
+            made |= read
+            if cache is not None:
+                cache.put(
+                    [(k, r.surprisals.bits, r.surprisals.unconditional) for k, r in read.items() if isinstance(r, Read)]
+                )
+            progress(sum(key in made for key in keys))
     return [made[key] for key in keys]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiting:
+    """A set that is to be read in the orders of a design."""
+
+    key: str
+    given: ResponseSet
+    design: Design
+
+    def longest(self, layout: Layout) -> int:
+        """The bytes of its longest sequence."""
+        return sum(len(text.encode()) for text, _ in pieces(layout, self.given.prompt, self.given.responses))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Work:
     """A set as token sequences: those of its orders, then those of its responses alone."""
 
-    key: str
-    given: ResponseSet
-    design: Design
+    waiting: _Waiting
     laid: list[Laid]
 
     @property
@@ -190,14 +210,37 @@ class _Work:
         for bits in found:
             if isinstance(bits, OutOfMemory):
                 return Unread("out of memory, one sequence at a time")
-        n = len(self.given.responses)
+        given, design = self.waiting.given, self.waiting.design
+        n = len(given.responses)
         rows = [
             np.bincount(laid.slots, weights=bits, minlength=n).astype(np.float64)  # without weights, it is int
             for laid, bits in zip(self.laid, found, strict=True)
             if not isinstance(bits, OutOfMemory)
         ]
-        orders = len(self.design.orders)
-        return _result(self.given, self.design, np.array(rows[:orders]), np.array([row[0] for row in rows[orders:]]))
+        orders = len(design.orders)
+        return _result(given, design, np.array(rows[:orders]), np.array([row[0] for row in rows[orders:]]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Run:
+    """Sequences that are read at once: where they stand among their batch's, and what reads them."""
+
+    at: list[int]
+    sequences: list[TokenSequence]
+    read: Callable[[], list[Floats]]
+
+    @property
+    def tokens(self) -> int:
+        return sum(len(sequence.ids) for sequence in self.sequences)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Batch:
+    """Works with their sequences in runs that fit the budget, and sets that cannot be read."""
+
+    works: list[_Work]
+    runs: list[_Run]
+    unread: dict[str, Unread]
 
 
 def _key(given: ResponseSet, model: CausalLM, layout: Layout, plan: OrderPlan) -> str:
@@ -205,25 +248,26 @@ def _key(given: ResponseSet, model: CausalLM, layout: Layout, plan: OrderPlan) -
     return content_id(said)
 
 
-def _prepared(
-    key: str, given: ResponseSet, model: CausalLM, layout: Layout, plan: OrderPlan, cache: Cache | None
-) -> "_Work | Read | Unread":
-    """The work of a set, or its result if there is none to do."""
+def _known(key: str, given: ResponseSet, plan: OrderPlan, cache: Cache | None) -> "_Waiting | Read | Unread":
+    """The result of a set if there is nothing to read."""
     n = len(given.responses)
     if n == 0:
         return Unread("no answer")
     design = plan.design(given)
     kept = cache.get(key, len(design.orders), n) if cache is not None else None
-    if kept is not None:
-        return _result(given, design, *kept)
-    texts = [[given.responses[i] for i in order] for order in design.orders.tolist()]
+    return _Waiting(key, given, design) if kept is None else _result(given, design, *kept)
+
+
+def _laid_out(waiting: _Waiting, model: CausalLM, layout: Layout) -> _Work | Unread:
+    given = waiting.given
+    texts = [[given.responses[i] for i in order] for order in waiting.design.orders.tolist()]
     laid = lay_out(model, layout, given.prompt, [*texts, *([response] for response in given.responses)])
     longest = max(len(each.sequence.ids) for each in laid)
     if model.context is not None and longest > model.context:
         return Unread("longer than the model's context")
     if any(each.sequence.scored[:1].tolist() == [0] for each in laid):
         raise ConfigurationError("a text begins with a response, whose first token nothing predicts", "add a prompt")
-    return _Work(key, given, design, laid)
+    return _Work(waiting, laid)
 
 
 def _result(given: ResponseSet, design: Design, bits: Floats, unconditional: Floats) -> Read | Unread:
@@ -234,58 +278,103 @@ def _result(given: ResponseSet, design: Design, bits: Floats, unconditional: Flo
         return Unread(f"the model gave {error}")
 
 
-def _take(waiting: list[_Work], budget: int) -> list[_Work]:
-    """The next works that fit the budget together; at least one."""
-    batch = [waiting.pop(0)]
-    tokens = batch[0].tokens
-    while waiting and tokens + waiting[0].tokens <= budget:
-        batch.append(waiting.pop(0))
-        tokens += batch[-1].tokens
-    return batch
+def _batches(waiting: Sequence[_Waiting], model: CausalLM, layout: Layout, budget: int) -> Iterator[_Batch]:
+    """Works that fit the budget together, at least one, prepared for the model; the same whatever is done meanwhile."""
+    works: list[_Work] = []
+    unread: dict[str, Unread] = {}
+    tokens = 0
+    for each in waiting:
+        work = _laid_out(each, model, layout)
+        if isinstance(work, Unread):
+            unread[each.key] = work
+            continue
+        if works and tokens + work.tokens > budget:
+            yield _batch(works, unread, model, budget)
+            works, unread, tokens = [], {}, 0
+        works.append(work)
+        tokens += work.tokens
+    if works or unread:
+        yield _batch(works, unread, model, budget)
 
 
-def _read(model: CausalLM, batch: list[_Work], budget: int) -> tuple[dict[str, Read | Unread], int]:
-    """The results of a batch, and the budget that has proved to fit."""
-    sequences = [sequence for work in batch for sequence in work.sequences]
+def _batch(works: list[_Work], unread: dict[str, Unread], model: CausalLM, budget: int) -> _Batch:
+    sequences = [sequence for work in works for sequence in work.sequences]
     # Neighbours in this order share the longest beginnings, so little is lost where a large set has to be cut.
-    ranked = sorted(range(len(sequences)), key=lambda i: sequences[i].ids.tolist())
+    keys = [by_beginning(sequence.ids) for sequence in sequences]
+    ranked = sorted(range(len(sequences)), key=keys.__getitem__)
+    return _Batch(works, _runs(ranked, dict(enumerate(sequences)), model, budget), unread)
+
+
+def _runs(ranked: Sequence[int], by_place: Mapping[int, TokenSequence], model: CausalLM, budget: int) -> list[_Run]:
+    made = []
+    for at in _cut(ranked, {i: len(sequence.ids) for i, sequence in by_place.items()}, budget):
+        sequences = [by_place[i] for i in at]
+        read = model.prepare(sequences) if isinstance(model, Prepares) else partial(model.surprisals, sequences)
+        made.append(_Run(at, sequences, read))
+    return made
+
+
+def _ahead(made: Iterator[T]) -> Generator[T, None, None]:
+    """The same, made by a thread while what came before is worked on; only so many wait.
+
+    What is raised there is raised here, in its place.
+    """
+    with ThreadPoolExecutor(1, "prepare") as thread:
+        waiting = deque(thread.submit(next, made, None) for _ in range(_AHEAD))
+        try:
+            while (one := waiting.popleft().result()) is not None:
+                waiting.append(thread.submit(next, made, None))
+                yield one
+        finally:
+            for each in waiting:
+                each.cancel()
+
+
+def _read(model: CausalLM, batch: _Batch, budget: int) -> tuple[dict[str, Read | Unread], int]:
+    """The results of a batch, and the budget that has proved to fit."""
     found: dict[int, Floats | OutOfMemory] = {}
-    for run in _runs(ranked, sequences, budget):
-        answers, fits = _surprisals(model, [sequences[i] for i in run])
-        found.update(zip(run, answers, strict=True))
+    runs = deque(batch.runs)
+    while runs:
+        run = runs.popleft()
+        if run.tokens > budget and len(run.at) > 1:  # prepared before the budget fell
+            runs.extendleft(reversed(_runs(run.at, dict(zip(run.at, run.sequences, strict=True)), model, budget)))
+            continue
+        answers, fits = _surprisals(model, run.sequences, run.read)
+        found.update(zip(run.at, answers, strict=True))
         if not fits:
-            budget = max(1, min(budget, sum(len(sequences[i].ids) for i in run) // 2))
-    at, made = 0, {}
-    for work in batch:
+            budget = max(1, min(budget, run.tokens // 2))
+    at, made = 0, dict[str, Read | Unread](batch.unread)
+    for work in batch.works:
         count = len(work.laid)
-        made[work.key] = work.result([found[i] for i in range(at, at + count)])
+        made[work.waiting.key] = work.result([found[i] for i in range(at, at + count)])
         at += count
     return made, budget
 
 
-def _runs(ranked: list[int], sequences: list[TokenSequence], budget: int) -> Iterator[list[int]]:
+def _cut(ranked: Sequence[int], lengths: Mapping[int, int], budget: int) -> Iterator[list[int]]:
     """Cut into runs of at most so many tokens, each of one sequence at least."""
     run: list[int] = []
     tokens = 0
     for i in ranked:
-        length = len(sequences[i].ids)
-        if run and tokens + length > budget:
+        if run and tokens + lengths[i] > budget:
             yield run
             run, tokens = [], 0
         run.append(i)
-        tokens += length
+        tokens += lengths[i]
     if run:
         yield run
 
 
-def _surprisals(model: CausalLM, sequences: list[TokenSequence]) -> tuple[list[Floats | OutOfMemory], bool]:
+def _surprisals(
+    model: CausalLM, sequences: list[TokenSequence], read: Callable[[], list[Floats]]
+) -> tuple[list[Floats | OutOfMemory], bool]:
     """The bits of each sequence, or that it does not fit alone; and whether all fitted together."""
     try:
-        return list(model.surprisals(sequences)), True
+        return list(read()), True
     except OutOfMemory as error:
         if len(sequences) == 1:
             return [error], False
     middle = len(sequences) // 2
-    first, _ = _surprisals(model, sequences[:middle])
-    second, _ = _surprisals(model, sequences[middle:])
+    halves = (sequences[:middle], sequences[middle:])
+    first, second = (_surprisals(model, half, partial(model.surprisals, half))[0] for half in halves)
     return first + second, False

@@ -5,10 +5,10 @@ tokeniser), server_lm.py (a server that returns prompt log-probabilities), and a
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +82,15 @@ class CausalLM(Protocol):
         Raises:
             OutOfMemory: These sequences do not fit together. The caller tries fewer.
         """
+        ...
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """A causal language model that can do part of its work before its turn, in another thread."""
+
+    def prepare(self, sequences: Sequence[TokenSequence]) -> Callable[[], list[Floats]]:
+        """Do all for these sequences that needs no device; what is returned gives `CausalLM.surprisals` of them."""
         ...
 
 

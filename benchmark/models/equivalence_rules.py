@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -14,6 +15,7 @@ from benchmark.models.equivalence import Equivalence, EquivalenceSpec, Floats, Q
 from datasets_build.errors import need
 
 _KEPT = 100_000  # texts whose embeddings are kept: some hundreds of megabytes
+_TEXTS_KEPT = 4096  # whose words are kept: some megabytes, more than a shard of the scorer has
 _AT_ONCE = 2048  # pairs that are compared at once: some tens of megabytes
 
 
@@ -49,7 +51,8 @@ class Rouge1Equivalence:
     def __init__(self, spec: Rouge1) -> None:
         self.signature = spec.signature
         self.threshold = spec.threshold
-        self._tokenise = need("rouge_score.tokenizers", "score").DefaultTokenizer(use_stemmer=False).tokenize
+        tokenise = need("rouge_score.tokenizers", "score").DefaultTokenizer(use_stemmer=False).tokenize
+        self._tokenise = lru_cache(maxsize=_TEXTS_KEPT)(tokenise)  # calls ask about the same texts again
 
     def scores(self, questions: Sequence[Question]) -> Floats:
         """As `Equivalence.scores`."""

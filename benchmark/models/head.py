@@ -52,6 +52,7 @@ def token_bits(head: Head, hidden: Any, targets: Any) -> Any:
     """
     import torch
 
+    hidden, targets = hidden.to(head.weight.device), targets.to(head.weight.device)  # of a model on several
     on_gpu = hidden.device.type == "cuda"
     rows, tokens = (_CUDA_TILE_ROWS, _CUDA_TILE_TOKENS) if on_gpu else (_TILE_ROWS, _TILE_TOKENS)
     made = []

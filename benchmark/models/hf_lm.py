@@ -6,26 +6,27 @@ are no attention, say), every sequence is read whole.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from benchmark.models.causal_lm import Dtype, Encoding, Floats, OutOfMemory, TokenSequence
+from benchmark.models.batch_budget import batch_budget
+from benchmark.models.causal_lm import Dtype, Encoding, Floats, Integers, OutOfMemory, TokenSequence
 from benchmark.models.head import head_of, token_bits
 from benchmark.models.hf_tokeniser import HFTokeniser
 from benchmark.models.model_files import ModelFiles, find_model_files, loading
+from benchmark.models.placing import DeviceMap, check_placed, device_kind, placing
 from benchmark.models.trie import Trie, build_trie
+from benchmark.models.trie_attention import CannotShareError, attending, packing_agrees, register_attention
 from datasets_build.errors import ConfigurationError, need
 
-_ATTENTION = "divbench_trie"
 _LOGIT_BYTES = 256 * 1024 * 1024  # of whole logits, where the head is not understood
 _TOLERANCE = {"float32": 1e-3, "float16": 0.1, "bfloat16": 0.5}  # bits a token, of the check against the model itself
-_PLAN: ContextVar["_Plan | None"] = ContextVar("plan", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class CausalLMSpec:
         revision: The commit, 40 hex digits; of a folder, the SHA-256 of its weights.
         folder: Where the files lie, if not on the Hub.
         dtype: Of the body; the head and all after it are float32 or better.
-        device: As torch names it.
+        device: As torch names it; *auto*: laid over all GPUs that this process sees.
         attention: Of transformers; *eager* for the few models that have no *sdpa*.
     """
 
@@ -51,7 +52,7 @@ class CausalLMSpec:
     @property
     def signature(self) -> str:
         """As in `CausalLM.signature`, known without loading."""
-        return f"{self.name}@{self.revision[:12]},{self.dtype},{self.device.split(':')[0]},{self.attention}"
+        return f"{self.name}@{self.revision[:12]},{self.dtype},{device_kind(self.device)},{self.attention}"
 
 
 def find_spec_of(name: str, dtype: Dtype = "float32", device: str = "cpu") -> CausalLMSpec:
@@ -64,27 +65,41 @@ def find_spec_of(name: str, dtype: Dtype = "float32", device: str = "cpu") -> Ca
     return CausalLMSpec(files.name, files.pin, files.folder, dtype, device)
 
 
-def load_causal_lm(spec: CausalLMSpec, batch_tokens: int | None = None) -> "HFCausalLM":
+def load_causal_lm(
+    spec: CausalLMSpec, batch_tokens: int | None = None, device_map: DeviceMap | None = None
+) -> "HFCausalLM":
     """The model of a spec.
 
+    Args:
+        spec: Which.
+        batch_tokens: As `CausalLM.batch_tokens`; None: by the device.
+        device_map: Of transformers: which part lies on which device; None: as the spec's device says.
+
     Raises:
-        ConfigurationError: The files are not there, are no safetensors, need remote code, are not those pinned, or
-            model and tokeniser do not fit together.
-        MissingExtra: torch or transformers is not installed.
+        ConfigurationError: The files are not there, are no safetensors, need remote code, are not those pinned, model
+            and tokeniser do not fit together, or the model does not fit the devices.
+        MissingExtra: torch, transformers or, for several devices, accelerate is not installed.
     """
     torch = need("torch", "score")
     transformers = need("transformers", "score")
+    places = placing(spec.device, device_map)
     where, options = ModelFiles(spec.name, spec.revision, spec.folder).locate()
     transformers.utils.logging.disable_progress_bar()
     with loading(where):
         tokeniser = transformers.AutoTokenizer.from_pretrained(where, **options)
         model = transformers.AutoModelForCausalLM.from_pretrained(
-            where, use_safetensors=True, dtype=getattr(torch, spec.dtype), attn_implementation=spec.attention, **options
+            where,
+            use_safetensors=True,
+            dtype=getattr(torch, spec.dtype),
+            attn_implementation=spec.attention,
+            **options,
+            **places,
         )
     try:
-        model = model.to(spec.device).eval()
+        model = (model if places else model.to(spec.device)).eval()
     except (RuntimeError, AssertionError) as error:
         raise ConfigurationError(f"{where}: {_first_line(error)}", "choose another --device") from error
+    check_placed(model, spec.name, spec.device)
     return HFCausalLM(model, tokeniser, spec.signature, batch_tokens)
 
 
@@ -98,6 +113,7 @@ class HFCausalLM:
         tokeniser: Its own.
         understands_head: The head's numbers are the model's.
         shares: Reading beginnings once gives the model's numbers.
+        packs: Attention is without padding.
     """
 
     def __init__(self, model: Any, tokeniser: Any, signature: str, batch_tokens: int | None = None) -> None:
@@ -115,10 +131,9 @@ class HFCausalLM:
                 f"{signature}: its tokeniser has ids up to {self.tokeniser.size - 1}, the model {rows} embeddings",
                 "the tokeniser belongs to another model, or tokens were added: resize the embeddings",
             )
-        on_gpu = model.device.type == "cuda"
-        self.batch_tokens = batch_tokens or (65_536 if on_gpu else 4096)
+        self.batch_tokens = batch_tokens or batch_budget(model)
         self.head = head_of(model)
-        _register_attention()
+        register_attention()
         self.body = getattr(model, model.base_model_prefix, None) or model.model
         self._turns_at = _turns_at(config)
         self._windows_told: set[int | None] = set()
@@ -126,7 +141,11 @@ class HFCausalLM:
         with torch.inference_mode():
             self.understands_head = self._head_agrees()
             self._check_causal()
+            self.packs = packing_agrees(model, build_trie([probe.ids for probe in self._probes()]))
             self.shares = self.understands_head and self._sharing_agrees()
+            if self.packs and not self.shares:
+                self.packs = False
+                self.shares = self.understands_head and self._sharing_agrees()
 
     def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
         """As `CausalLM.encode`."""
@@ -134,20 +153,26 @@ class HFCausalLM:
 
     def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
         """As `CausalLM.surprisals`."""
-        import torch
+        return self.prepare(sequences)()
 
-        if not sequences:
-            return []
+    def prepare(self, sequences: Sequence[TokenSequence]) -> Callable[[], list[Floats]]:
+        """As `Prepares.prepare`: here is made what sequences share."""
         long = [self._turns_at is not None and len(sequence.ids) > self._turns_at for sequence in sequences]
         if any(long) and not all(long):
-            kinds = [
-                [s for s, is_long in zip(sequences, long, strict=True) if is_long is kind] for kind in (False, True)
+            parts = [
+                self.prepare([s for s, is_long in zip(sequences, long, strict=True) if is_long is kind])
+                for kind in (False, True)
             ]
-            found = [iter(self.surprisals(kind)) for kind in kinds]
-            return [next(found[is_long]) for is_long in long]
-        read = self._shared if self.shares else self._apart
+            return partial(_merged, parts, long)
+        if not self.shares:
+            return partial(self._read, partial(self._apart, sequences))
+        return partial(self._read, partial(self._shared, sequences, _Shared.of(sequences) if sequences else None))
+
+    def _read(self, read: Callable[[], list[Floats]]) -> list[Floats]:
+        import torch
+
         with self.telling_of_memory(), torch.inference_mode():
-            return read(sequences)
+            return read()
 
     @contextmanager
     def telling_of_memory(self) -> Iterator[None]:
@@ -174,23 +199,19 @@ class HFCausalLM:
             torch.cuda.empty_cache()
         return OutOfMemory(f"{self.signature}: out of memory: {_first_line(error)}", "a smaller model or dtype fits")
 
-    def _shared(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
+    def _shared(self, sequences: Sequence[TokenSequence], shared: "_Shared | None") -> list[Floats]:
         """Every node of the trie once; a scored token is a node, and its cost depends on the way to it alone."""
         import torch
 
-        trie = build_trie([sequence.ids for sequence in sequences])
-        scored = [path[sequence.scored] for path, sequence in zip(trie.paths, sequences, strict=True)]
-        parents = np.full(len(trie.ids), -1)
-        for path in trie.paths:
-            parents[path[1:]] = path[:-1]
-        wanted = np.unique(np.concatenate(scored))
-        hidden = self.read_trie(trie).last_hidden_state[0]
-        device = hidden.device
-        states = hidden[torch.from_numpy(parents[wanted]).to(device)]
-        bits = token_bits(self.head, states, torch.from_numpy(trie.ids[wanted]).to(device)).cpu().numpy()
-        by_node = np.full(len(trie.ids), np.nan)
-        by_node[wanted] = bits
-        found = [by_node[nodes] for nodes in scored]
+        if shared is None:
+            return []
+        device = self.head.weight.device
+        # Moved before the model starts, as a GPU is waited for at every such move.
+        parents, targets = (torch.from_numpy(each).to(device) for each in (shared.parents, shared.targets))
+        states = self.read_trie(shared.trie).last_hidden_state[0].to(device)[parents]
+        by_node = np.full(len(shared.trie.ids), np.nan)
+        by_node[shared.wanted] = token_bits(self.head, states, targets).cpu().numpy()
+        found = [by_node[nodes] for nodes in shared.scored]
         # Attention carries NaN backwards, so one sequence can spoil what others share with it.
         return [
             bits if np.isfinite(bits).all() else self._apart([sequence])[0]
@@ -205,18 +226,13 @@ class HFCausalLM:
         import torch
 
         device = self.model.device
-        plan = _Plan.of(trie, device)
-        token = _PLAN.set(plan)
-        attention = self.model.config._attn_implementation
-        try:
-            self.model.set_attn_implementation(_ATTENTION)
-            ids = torch.from_numpy(trie.ids)[None].to(device)
-            places = torch.from_numpy(trie.depths)[None].to(device)
-            return self.body(input_ids=ids, position_ids=places, use_cache=False, output_hidden_states=states)
-        finally:
-            self.model.set_attn_implementation(attention)
-            _PLAN.reset(token)
-            self._windows_told |= plan.windows
+        ids = torch.from_numpy(trie.ids)[None].to(device)
+        places = torch.from_numpy(trie.depths)[None].to(device)
+        with attending(self.model, trie, packed=self.packs) as windows:
+            try:
+                return self.body(input_ids=ids, position_ids=places, use_cache=False, output_hidden_states=states)
+            finally:
+                self._windows_told |= windows
 
     def _apart(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
         """Each sequence whole, those of like length together, padded at the end, where nothing reads it."""
@@ -279,8 +295,8 @@ class HFCausalLM:
         """Whether a trie gives what the sequences give one by one."""
         probes = self._probes()
         try:
-            shared = self._shared(probes)
-        except (_CannotShareError, TypeError, ValueError, RuntimeError, AttributeError):
+            shared = self._shared(probes, _Shared.of(probes))
+        except (CannotShareError, TypeError, ValueError, RuntimeError, AttributeError):
             return False  # a model that attends in a way of its own
         if _windows(self.model.config.get_text_config()) - self._windows_told:
             return False  # some layer has it from a mask alone, and a trie has no mask
@@ -288,27 +304,38 @@ class HFCausalLM:
         return bool(np.nanmax(np.abs(np.concatenate(shared) - np.concatenate(apart))) <= self._tolerance)
 
 
-class _CannotShareError(Exception):
-    """The model's attention needs something that the trie's does not give."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class _Plan:
-    """A trie's groups on the device: for each its nodes [paths, longest], what is taken, and for which nodes."""
+class _Shared:
+    """Sequences as a trie, and what is to be scored there.
 
-    groups: tuple[tuple[Any, Any, Any], ...]
-    windows: set[int | None] = field(default_factory=set)  # that layers told of
+    Attributes:
+        trie: Of the sequences.
+        scored: For each sequence the nodes that are scored, int64 [scored].
+        wanted: int64 [wanted], rising; all of those, each once.
+        parents: int64 [wanted]; the nodes before them.
+        targets: int64 [wanted]; the tokens there.
+    """
+
+    trie: Trie
+    scored: list[Integers]
+    wanted: Integers
+    parents: Integers
+    targets: Integers
 
     @classmethod
-    def of(cls, trie: Trie, device: Any) -> "_Plan":
-        import torch
+    def of(cls, sequences: Sequence[TokenSequence]) -> "_Shared":
+        trie = build_trie([sequence.ids for sequence in sequences])
+        scored = [path[sequence.scored] for path, sequence in zip(trie.paths, sequences, strict=True)]
+        is_wanted = np.zeros(len(trie.ids), bool)
+        is_wanted[np.concatenate(scored)] = True
+        wanted = np.flatnonzero(is_wanted)
+        return cls(trie, scored, wanted, trie.parents[wanted], trie.ids[wanted])
 
-        return cls(
-            tuple(
-                tuple(torch.from_numpy(part).to(device) for part in (group.nodes, group.taken, group.taken_nodes))  # type: ignore[misc]
-                for group in trie.groups
-            )
-        )
+
+def _merged(parts: Sequence[Callable[[], list[Floats]]], which: Sequence[bool]) -> list[Floats]:
+    """What two parts give, each sequence's from its own."""
+    found = [iter(part()) for part in parts]
+    return [next(found[each]) for each in which]
 
 
 def _turns_at(config: Any) -> int | None:
@@ -325,59 +352,6 @@ def _windows(config: Any) -> set[int]:
     names = {"sliding_attention": "sliding_window", "chunked_attention": "attention_chunk_size"}
     found = [getattr(config, name, None) for kind, name in names.items() if kind in kinds]
     return {size for size in found if size and size < (getattr(config, "max_position_embeddings", None) or math.inf)}
-
-
-def _register_attention() -> None:
-    from transformers import AttentionInterface
-
-    AttentionInterface.register(_ATTENTION, _attend)
-
-
-def _attend(
-    module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: float | None = None, **options: Any
-) -> tuple[Any, None]:
-    """Causal attention along the paths of the current plan.
-
-    Args:
-        module: The attention layer.
-        query: [1, heads, nodes, size]; positions are in it already.
-        key: [1, key heads, nodes, size].
-        value: Likewise.
-        attention_mask: None: transformers makes none for an attention that it does not know.
-        scaling: Of the products.
-        options: What else the layer says; what changes numbers and is not done here is refused.
-    """
-    import torch
-
-    if attention_mask is not None or any(
-        options.get(name) is not None for name in ("softcap", "s_aux", "position_bias")
-    ):
-        raise _CannotShareError
-    plan = _PLAN.get()
-    if plan is None:
-        raise _CannotShareError
-    made = torch.empty_like(query[0].transpose(0, 1))[..., : value.shape[-1]]
-    for nodes, taken, taken_nodes in plan.groups:
-        paths, longest = nodes.shape
-        q, k, v = (_along(x[0], nodes) for x in (query, key, value))
-        window = options.get("sliding_window")
-        plan.windows.add(window)
-        mask = None
-        if window is not None and longest > window:
-            place = torch.arange(longest, device=nodes.device)
-            ago = place[:, None] - place[None, :]
-            mask = (ago >= 0) & (ago < window)
-        found = torch.nn.functional.scaled_dot_product_attention(
-            q, k, v, attn_mask=mask, is_causal=mask is None, scale=scaling, enable_gqa=q.shape[1] != k.shape[1]
-        )
-        flat = found.transpose(1, 2).reshape(paths * longest, *found.shape[1:2], found.shape[-1])
-        made[taken_nodes] = flat[taken]
-    return made[None], None
-
-
-def _along(x: Any, nodes: Any) -> Any:
-    """[heads, nodes, size] to [paths, heads, longest, size]."""
-    return x.transpose(0, 1)[nodes].transpose(1, 2)
 
 
 def _first_line(error: BaseException) -> str:

@@ -37,14 +37,24 @@ class Trie:
     Attributes:
         ids: int64 [nodes]; the token at each node.
         depths: int64 [nodes]; its position in every sequence through it.
+        parents: int64 [nodes]; the node before it, −1 for none.
         paths: For each given sequence the nodes on its way, int64 [tokens].
-        groups: Every path that is not the beginning of another, by length.
+        leaves: Every path that is not the beginning of another, in rising order of nodes. The nodes that no earlier
+            one has stand at a path's end and follow each other: from one leaf's last node to the next one's.
+        groups: The leaves by length.
     """
 
     ids: Integers
     depths: Integers
+    parents: Integers
     paths: tuple[Integers, ...]
+    leaves: tuple[Integers, ...]
     groups: tuple[Group, ...]
+
+
+def by_beginning(ids: Integers) -> bytes:
+    """What sequences are sorted by, so that those with the longest shared beginnings are neighbours."""
+    return ids.astype(">i8").tobytes()  # as the lists of ids would be, and compared much faster
 
 
 def build_trie(sequences: Sequence[Integers]) -> Trie:
@@ -56,26 +66,32 @@ def build_trie(sequences: Sequence[Integers]) -> Trie:
     >>> trie.ids.tolist(), trie.depths.tolist(), [path.tolist() for path in trie.paths]
     ([5, 6, 7, 8], [0, 1, 2, 1], [[0, 1, 2], [0, 1], [0, 3]])
     """
-    ranked = sorted(range(len(sequences)), key=lambda i: sequences[i].tolist())
+    keys = [by_beginning(ids) for ids in sequences]
     paths: dict[int, Integers] = {}
     ids: list[Integers] = []
     depths: list[Integers] = []
-    fresh_from: dict[int, int] = {}
+    parents: list[Integers] = []
+    leaves: list[Integers] = []
     before, way, count = np.empty(0, np.int64), np.empty(0, np.int64), 0
-    for i in ranked:
+    for i in sorted(range(len(sequences)), key=keys.__getitem__):
         tokens = sequences[i]
         shared = _shared(before, tokens)
+        if shared < len(before):
+            leaves.append(way)
         fresh = len(tokens) - shared
         way = np.concatenate([way[:shared], np.arange(count, count + fresh)])
         ids.append(tokens[shared:])
         depths.append(np.arange(shared, len(tokens)))
-        paths[i], fresh_from[i], before, count = way, shared, tokens, count + fresh
-    leaves = [i for i, after in zip(ranked, [*ranked[1:], None], strict=True) if not _begins(paths[i], after, paths)]
+        parents.append(way[shared - 1 : -1] if shared else np.concatenate([[-1], way[:-1]]))
+        paths[i], before, count = way, tokens, count + fresh
+    leaves.append(way)
     return Trie(
         np.concatenate(ids),
         np.concatenate(depths),
+        np.concatenate(parents),
         tuple(paths[i] for i in range(len(sequences))),
-        tuple(_groups([paths[i] for i in leaves])),
+        tuple(leaves),
+        tuple(_groups(leaves)),
     )
 
 
@@ -86,27 +102,27 @@ def _shared(a: Integers, b: Integers) -> int:
     return int(differ[0]) if len(differ) else length
 
 
-def _begins(path: Integers, after: int | None, paths: dict[int, Integers]) -> bool:
-    """Whether the path is the beginning of the next one."""
-    return after is not None and len(paths[after]) >= len(path) and paths[after][len(path) - 1] == path[-1]
-
-
-def _groups(paths: list[Integers]) -> list[Group]:
-    """Paths by length, cut into groups that waste little; each node is taken from the first path through it."""
-    ranked = sorted(paths, key=lambda path: (len(path), path.tolist()))
-    batches: list[list[Integers]] = []
-    for path in ranked:
-        if batches and len(path) <= _STRETCH * len(batches[-1][0]):
-            batches[-1].append(path)
+def _groups(leaves: Sequence[Integers]) -> list[Group]:
+    """Leaves by length, cut into groups that waste little; each node is taken from the leaf that it is fresh in."""
+    ends = [int(leaf[-1]) + 1 for leaf in leaves]
+    batches: list[list[int]] = []
+    for i in sorted(range(len(leaves)), key=lambda i: len(leaves[i])):
+        if batches and len(leaves[i]) <= _STRETCH * len(leaves[batches[-1][0]]):
+            batches[-1].append(i)
         else:
-            batches.append([path])
-    seen: set[int] = set()
-    groups = []
-    for batch in batches:
-        longest = max(map(len, batch))
-        nodes = np.stack([np.pad(path, (0, longest - len(path)), mode="edge") for path in batch])
-        different, first = np.unique(nodes, return_index=True)
-        new = np.array([node not in seen for node in different.tolist()], bool)
-        seen.update(different.tolist())
-        groups.append(Group(nodes, first[new], different[new]))
-    return groups
+            batches.append([i])
+    return [_group(leaves, ends, batch) for batch in batches]
+
+
+def _group(leaves: Sequence[Integers], ends: Sequence[int], batch: Sequence[int]) -> Group:
+    longest = max(len(leaves[i]) for i in batch)
+    nodes = np.empty((len(batch), longest), np.int64)
+    taken, taken_nodes = [], []
+    for row, i in enumerate(batch):
+        leaf, start = leaves[i], ends[i - 1] if i else 0
+        nodes[row, : len(leaf)] = leaf
+        nodes[row, len(leaf) :] = leaf[-1]
+        end = row * longest + len(leaf)
+        taken.append(np.arange(end - (ends[i] - start), end))
+        taken_nodes.append(np.arange(start, ends[i]))
+    return Group(nodes, np.concatenate(taken), np.concatenate(taken_nodes))

@@ -4,7 +4,13 @@ The naive way is how the published code works: one set at a time, its sequences 
 logits of the whole vocabulary for every position, a log-softmax over all of them. Both ways get the same model (random
 weights, 152 thousand tokens) and the same token sequences, in turns in one process; their bits are compared before any
 time is printed. *Equal orders* is the engine's gain at equal work; *balanced* gives the more precise means of Latin
-squares instead. On a GPU (`--device cuda --shape qwen2.5-3b --skip-naive`) it tells tokens/s and the share of the peak.
+squares instead.
+
+`--work olmo-matched` and `--work mcdiv` read released sets, all 756 of OLMo cut to equal length or all 9,741 of McDiv,
+conTest and the nuggets, or `--sets N` of them, in the uniform orders of the papers and in balanced ones. They tell
+tokens/s (different ones: what sets share with themselves is counted once, sets that are alike are read once), the share
+of what the machine can multiply, seconds and peak memory, and beside it the naive way's rate on some of the sets.
+On a GPU: `--device cuda --dtype bfloat16 --shape qwen2.5-3b --work mcdiv`.
 """
 
 import argparse
@@ -21,40 +27,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.engine import OrderPlan, Read, ResponseSet, Unread, read_sets
-from benchmark.layout import PAPER_COMPLETION, PAPER_INSTRUCT, Laid, Layout, lay_out
+from benchmark.layout import Laid, Layout, lay_out
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.trie import build_trie
+from benchmark.perf.shapes import SHAPES, limit_of, operations, random_model
+from benchmark.perf.surprisal_work import RELEASED, Work, released, works
 from datasets_build.download import mirror_folder
-from datasets_build.load import load_split
 
-# Layers, width, width of the MLP, heads, key heads: of Qwen2.5's models, and of a small one with their vocabulary.
-SHAPES = {
-    "small": (9, 512, 2048, 8, 2),
-    "qwen2.5-0.5b": (24, 896, 4864, 14, 2),
-    "qwen2.5-3b": (36, 2048, 11_008, 16, 2),
-}
 Floats = NDArray[np.float64]
-VOCABULARY = 151_936
 NAIVE_BATCH = 8  # as the published code reads OLMo's sets; more would not fit beside its logits
-PEAK_FLOPS = 790e12  # of an H200 in bfloat16
 TOLERANCE = 1e-3  # bits a response
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Sets, and the orders that the published code and this package read them in.
-
-    Attributes:
-        name: For the report.
-        sets: To read.
-        layout: As published.
-        uniform: Orders of a set.
-    """
-
-    name: str
-    sets: list[ResponseSet]
-    layout: Layout
-    uniform: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,38 +61,45 @@ class Timing:
     balanced_ratio: float
 
 
-def random_model(shape: str, device: str, dtype: str) -> HFCausalLM:
-    """A Qwen2 with random weights and the tokeniser of the bundled model."""
-    import torch
-    import transformers
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """What was measured of the engine on released sets in one kind of orders.
 
-    from benchmark.profiles import OFFLINE_LM
+    Attributes:
+        orders: As in signatures.
+        sets: That were asked for.
+        different: Of them that are not alike.
+        tokens: Of all sequences of the different ones.
+        nodes: Those of shared beginnings counted once a set.
+        seconds: Of the fastest round, tokenising included.
+        nodes_per_second: Of the same.
+        share_of_limit: The products with weights over what the machine could do in that time.
+        peak_memory_bytes: Of the GPU, or of the process on a CPU: its most so far.
+        naive_tokens_per_second: Of the naive way with uniform orders on some of the sets; None without it.
+        ratio: How many times as long as the engine the naive way would take for the uniform orders of all sets.
+        largest_difference: In bits of a response, between the two at equal orders; None where they were not compared.
+    """
 
-    layers, width, inner, heads, key_heads = SHAPES[shape]
-    torch.manual_seed(0)
-    library: Any = transformers
-    config = library.Qwen2Config(
-        vocab_size=VOCABULARY,
-        hidden_size=width,
-        intermediate_size=inner,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        num_key_value_heads=key_heads,
-        max_position_embeddings=32_768,
-        tie_word_embeddings=True,
-    )
-    with torch.device(device):
-        model = library.AutoModelForCausalLM.from_config(
-            config, attn_implementation="sdpa", dtype=getattr(torch, dtype)
-        )
-    tokeniser = library.AutoTokenizer.from_pretrained(str(OFFLINE_LM.folder), local_files_only=True)
-    return HFCausalLM(model.eval(), tokeniser, f"random/{shape},{dtype},{device}")
+    work: str
+    orders: str
+    sets: int
+    different: int
+    tokens: int
+    nodes: int
+    seconds: float
+    nodes_per_second: float
+    share_of_limit: float
+    peak_memory_bytes: int
+    naive_tokens_per_second: float | None
+    ratio: float | None
+    largest_difference: float | None
 
 
 def naive(model: HFCausalLM, work: Work, laid: list[list[Laid]]) -> list[list[Floats]]:
     """For each set and sequence the bits of its scored tokens, the naive way."""
     import torch
 
+    device = model.model.device
     made = []
     for of_set in laid:
         size = NAIVE_BATCH if work.layout.format == "instruct" else len(of_set)
@@ -121,23 +110,24 @@ def naive(model: HFCausalLM, work: Work, laid: list[list[Laid]]) -> list[list[Fl
             ids = torch.from_numpy(np.stack([np.pad(each.ids, (0, longest - len(each.ids))) for each in batch]))
             mask = torch.from_numpy(np.stack([np.arange(longest) < len(each.ids) for each in batch]).astype(np.int64))
             with torch.inference_mode():
-                logits = model.model(input_ids=ids, attention_mask=mask, use_cache=False).logits
+                given = {"input_ids": ids.to(device), "attention_mask": mask.to(device)}
+                logits = model.model(**given, use_cache=False).logits
                 chances = torch.log_softmax(logits.float(), dim=-1)
                 del logits
             for row, each in zip(chances, batch, strict=True):
-                picked = row[torch.from_numpy(each.scored - 1), torch.from_numpy(each.ids[each.scored])]
-                found.append(-picked.double().numpy() / math.log(2))
+                places = (torch.from_numpy(x).to(device) for x in (each.scored - 1, each.ids[each.scored]))
+                found.append(-row[tuple(places)].double().cpu().numpy() / math.log(2))
         made.append(found)
     return made
 
 
-def laid_out(model: HFCausalLM, work: Work) -> list[list[Laid]]:
-    """The token sequences of each set: its uniform orders, then its responses alone."""
+def laid_out(model: HFCausalLM, sets: Sequence[ResponseSet], layout: Layout, plan: OrderPlan) -> list[list[Laid]]:
+    """The token sequences of each set: its orders, then its responses alone."""
     made = []
-    for each in work.sets:
-        orders = OrderPlan("uniform", work.uniform).design(each).orders.tolist()
+    for each in sets:
+        orders = plan.design(each).orders.tolist()
         texts = [[each.responses[i] for i in order] for order in orders] + [[one] for one in each.responses]
-        made.append(lay_out(model, work.layout, each.prompt, texts))
+        made.append(lay_out(model, layout, each.prompt, texts))
     return made
 
 
@@ -147,21 +137,20 @@ def compare(model: HFCausalLM, work: Work, rounds: int) -> Timing:
     Raises:
         ValueError: Their bits differ.
     """
-    laid = laid_out(model, work)
+    (layout, uniform), (exact, balanced) = work.plans
+    laid = laid_out(model, work.sets, layout, uniform)
     sequences = [[each.sequence for each in of_set] for of_set in laid]
     seconds: dict[str, list[float]] = {"naive": [], "equal": [], "balanced": []}
     largest = 0.0
     for _ in range(rounds):
         taken, expected = _timed(lambda: naive(model, work, laid))
         seconds["naive"].append(taken)
-        taken, found = _timed(lambda: read_sets(work.sets, model, work.layout, OrderPlan("uniform", work.uniform)))
+        taken, found = _timed(lambda: read_sets(work.sets, model, layout, uniform))
         seconds["equal"].append(taken)
         largest = max(largest, _difference(laid, expected, found))
-        exact = Layout(work.layout.format)
-        taken, _ = _timed(lambda: read_sets(work.sets, model, exact, OrderPlan("balanced", 1)))  # noqa: B023
+        taken, _ = _timed(lambda: read_sets(work.sets, model, exact, balanced))
         seconds["balanced"].append(taken)
-    if not largest <= TOLERANCE:
-        raise ValueError(f"the naive way and the engine differ by {largest} bits")
+    _check(largest)
     fastest = {name: min(each) for name, each in seconds.items()}
     return Timing(
         work=work.name,
@@ -175,6 +164,11 @@ def compare(model: HFCausalLM, work: Work, rounds: int) -> Timing:
         equal_ratio=fastest["naive"] / fastest["equal"],
         balanced_ratio=fastest["naive"] / fastest["balanced"],
     )
+
+
+def _check(largest: float) -> None:
+    if not largest <= TOLERANCE:
+        raise ValueError(f"the naive way and the engine differ by {largest} bits")
 
 
 def _difference(laid: list[list[Laid]], expected: list[list[Floats]], found: Sequence[Read | Unread]) -> float:
@@ -197,53 +191,67 @@ def _timed(run: Callable[[], Any]) -> tuple[float, Any]:
     return perf_counter() - start, found
 
 
-def works(mirror: Path | None, small: int, large: int) -> list[Work]:
-    """conTest-like and OLMo-like work: released sets where there is a mirror, else made-up ones of their shape."""
-    if mirror is None:
-        rng = np.random.default_rng(0)
-        words = [f"{a}{b}" for a in ("ri", "sto", "la", "vi", "en") for b in ("ver", "ne", "mp", "olet", "gine")]
+def throughput(model: HFCausalLM, work: Work, shape: str, rounds: int, naive_sets: int) -> list[Throughput]:
+    """Of the engine on all sets in uniform and in balanced orders, with the naive way on some in the same run.
 
-        def texts(length: int, k: int) -> tuple[str, ...]:
-            return tuple(" ".join(rng.choice(words, size=length)) + "." for _ in range(k))
-
-        contest = [ResponseSet("Suppose there is an open door", texts(9, 5)) for _ in range(small)]
-        olmo = [ResponseSet("What should I cook tonight?", texts(75, 10)) for _ in range(large)]
-    else:
-        rows: list[dict[str, Any]] = load_split("contest", "prompt_gen", mirror=mirror).to_list()
-        contest = [ResponseSet(row["context"], tuple(row["responses"])) for row in rows[:small]]
-        rows = load_split("olmo_stages", "alpacaeval", mirror=mirror).to_list()
-        of_stage = [row for row in rows if row["stage"] == "sft"]
-        olmo = [ResponseSet(row["prompt"], tuple(row["responses"])) for row in of_stage[:large]]
-    return [
-        Work("conTest-like: n = 5, completion, 50 uniform orders", contest, PAPER_COMPLETION, 50),
-        Work("OLMo-like: n = 10, instruct, 25 uniform orders", olmo, PAPER_INSTRUCT, 25),
-    ]
-
-
-def throughput(model: HFCausalLM, work: Work, shape: str) -> dict[str, Any]:
-    """Of the engine alone, for a GPU: tokens/s, share of the peak, peak memory."""
+    Raises:
+        ValueError: Their bits differ, where the model is float32.
+    """
     import torch
 
-    layers, width, inner, heads, key_heads = SHAPES[shape]
-    head_size = width // heads
-    body = layers * (2 * width * width + 2 * width * key_heads * head_size + 3 * width * inner)
-    plan = OrderPlan("balanced", 1)
-    read_sets(work.sets[:1], model, Layout(work.layout.format), plan)  # warm up
-    taken, _ = _timed(lambda: read_sets(work.sets, model, Layout(work.layout.format), plan))
-    tokens = scored = 0
-    for each in work.sets:
-        texts = [[each.responses[i] for i in order] for order in plan.design(each).orders.tolist()]
-        laid = lay_out(model, Layout(work.layout.format), each.prompt, texts)
-        tokens += len(build_trie([one.sequence.ids for one in laid]).ids)
-        scored += sum(len(one.sequence.scored) for one in laid)
-    flops = 2 * (body * tokens + width * VOCABULARY * scored)
-    memory = torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0
-    return {
-        "work": work.name,
-        "tokens_per_second": tokens / taken,
-        "share_of_peak": flops / taken / PEAK_FLOPS,
-        "peak_memory_bytes": memory,
-    }
+    on_gpu = model.model.device.type == "cuda"
+    limit, _ = limit_of(model.model.device.type)
+    some = work.sets[:: max(1, len(work.sets) // naive_sets)][:naive_sets] if naive_sets else []
+    layout, uniform = work.plans[0]
+    laid = laid_out(model, some, layout, uniform)
+    naive_rate = largest = None
+    if some:
+        naive(model, work, laid[:1])  # warm up
+        taken, expected = _timed(lambda: naive(model, work, laid))
+        naive_rate = sum(len(each.sequence.ids) for of_set in laid for each in of_set) / taken
+        largest = _difference(laid, expected, read_sets(some, model, layout, uniform))
+        if model.model.dtype == torch.float32:
+            _check(largest)
+    made = []
+    unshared = 0
+    for layout, plan in work.plans:
+        different = list(dict.fromkeys(work.sets))
+        tokens, nodes, scored = np.sum([_counts(model, each, layout, plan) for each in different], axis=0).tolist()
+        unshared = unshared or tokens  # in uniform orders, which are the first
+        read_sets(different[:1], model, layout, plan)  # warm up
+        if on_gpu:
+            torch.cuda.reset_peak_memory_stats()
+        seconds = min(_timed(lambda: read_sets(work.sets, model, layout, plan))[0] for _ in range(rounds))  # noqa: B023
+        made.append(
+            Throughput(
+                work=work.name,
+                orders=str(plan),
+                sets=len(work.sets),
+                different=len(different),
+                tokens=tokens,
+                nodes=nodes,
+                seconds=seconds,
+                nodes_per_second=nodes / seconds,
+                share_of_limit=operations(SHAPES[shape], nodes, scored) / seconds / limit,
+                peak_memory_bytes=torch.cuda.max_memory_allocated() if on_gpu else _peak_memory(),
+                naive_tokens_per_second=naive_rate,
+                ratio=unshared / naive_rate / seconds if naive_rate else None,
+                largest_difference=largest if plan == uniform else None,
+            )
+        )
+    return made
+
+
+def _counts(model: HFCausalLM, given: ResponseSet, layout: Layout, plan: OrderPlan) -> tuple[int, int, int]:
+    """A set's tokens, its different beginnings, and those of them that are scored."""
+    (laid,) = laid_out(model, [given], layout, plan)
+    trie = build_trie([each.sequence.ids for each in laid])
+    scored = [path[each.sequence.scored] for path, each in zip(trie.paths, laid, strict=True)]
+    return sum(map(len, trie.paths)), len(trie.ids), len(np.unique(np.concatenate(scored)))
+
+
+def _peak_memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -253,31 +261,58 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--small", type=int, default=4, help="conTest-like sets")
     parser.add_argument("--large", type=int, default=1, help="OLMo-like sets")
+    parser.add_argument("--work", choices=sorted(RELEASED), help="released sets instead: the engine's throughput")
+    parser.add_argument("--sets", type=int, help="so many of them, taken evenly; all unless given")
+    parser.add_argument("--naive-sets", type=int, default=4, help="of them the naive way reads; 0: none")
     parser.add_argument("--shape", choices=sorted(SHAPES), default="small")
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--skip-naive", action="store_true", help="the engine's throughput alone")
     parser.add_argument("--json", action="store_true", help="one JSON document")
     given = parser.parse_args(arguments)
     model = random_model(given.shape, given.device, given.dtype)
-    todo = works(mirror_folder(given.mirror), given.small, given.large)
-    if given.skip_naive:
-        rates = [throughput(model, work, given.shape) for work in todo]
-        print(json.dumps(rates, indent=2))
-        return
-    found = [compare(model, work, given.rounds) for work in todo]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    mirror = mirror_folder(given.mirror)
+    document: dict[str, Any] = {"shape": given.shape, "dtype": given.dtype, "device": given.device}
+    if given.work:
+        work = released(given.work, mirror, given.sets)
+        limit, known = limit_of(given.device)
+        rates = throughput(model, work, given.shape, given.rounds, given.naive_sets)
+        document |= {"limit_flops": limit, "limit_known": known, "throughput": [asdict(each) for each in rates]}
+    else:
+        found = [compare(model, work, given.rounds) for work in works(mirror, given.small, given.large)]
+        document |= {"timings": [asdict(each) for each in found]}
+    document["peak_memory_mib"] = _peak_memory() // 2**20
     if given.json:
-        print(json.dumps({"timings": [asdict(each) for each in found], "peak_memory_mib": peak}, indent=2))
+        print(json.dumps(document, indent=2))
         return
-    for each in found:
-        print(f"{each.work}: {each.sets} sets, {each.tokens:,} tokens, {each.nodes:,} different")
-        print(f"  largest difference {each.largest_difference:.1e} bits a response")
-        rows = (("naive", each.naive_seconds), ("engine", each.equal_seconds), ("balanced", each.balanced_seconds))
-        for name, seconds in rows:
-            print(f"  {name:9} fastest {min(seconds):8.2f} s of {len(seconds)}")
-        print(f"  ratio at equal orders {each.equal_ratio:.2f}, with one Latin square {each.balanced_ratio:.1f}")
-    print(f"peak memory of the process {peak:,} MiB, the naive way's logits included")
+    for line in printed(document):
+        print(line)
+
+
+def printed(document: dict[str, Any]) -> list[str]:
+    """A document in words."""
+    lines = []
+    for each in document.get("timings", []):
+        lines += [
+            f"{each['work']}: {each['sets']} sets, {each['tokens']:,} tokens, {each['nodes']:,} different",
+            f"  largest difference {each['largest_difference']:.1e} bits a response",
+        ]
+        for name, key in (("naive", "naive_seconds"), ("engine", "equal_seconds"), ("balanced", "balanced_seconds")):
+            lines.append(f"  {name:9} fastest {min(each[key]):8.2f} s of {len(each[key])}")
+        lines.append(
+            f"  ratio at equal orders {each['equal_ratio']:.2f}, with one Latin square {each['balanced_ratio']:.1f}"
+        )
+    for each in document.get("throughput", []):
+        lines += [
+            f"{each['work']}, {each['orders']}: {each['sets']:,} sets, {each['different']:,} different",
+            f"  {each['tokens']:,} tokens, {each['nodes']:,} different, in {each['seconds']:.2f} s: "
+            f"{each['nodes_per_second']:,.0f}/s, {each['share_of_limit']:.1%} of the limit",
+            f"  peak memory {each['peak_memory_bytes'] / 2**20:,.0f} MiB",
+        ]
+        if each["ratio"] is not None:
+            lines.append(f"  the naive way with uniform orders would take {each['ratio']:.1f} times as long")
+    if "limit_flops" in document:
+        lines.append(f"limit {document['limit_flops'] / 1e12:.3g} TFLOP/s: {document['limit_known']}")
+    return [*lines, f"peak memory of the process {document['peak_memory_mib']:,} MiB, the naive way's logits included"]
 
 
 if __name__ == "__main__":

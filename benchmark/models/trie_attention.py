@@ -1,0 +1,213 @@
+"""Attention along the paths of a trie, as an attention that transformers can be told to use.
+
+Two ways. *Groups*: paths of like length, padded at their ends, in the attention that torch has everywhere. *Packed*:
+each node's query once and each path's keys, one path after the other without padding, in torch's attention for
+sequences of varying length. That one is for GPUs in half precision and leaves out windows; it is taken only where it
+gives what the other gives.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from benchmark.models.trie import Trie
+
+ATTENTION = "divbench_trie"
+_PLANS: ContextVar["_Plans | None"] = ContextVar("plans", default=None)
+_PACKED_TOLERANCE = 0.05  # of means of normal numbers, in half precision; a path one node off is tenths away
+
+
+class CannotShareError(Exception):
+    """The model's attention needs something that the trie's does not give."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Packed:
+    """The leaves of a trie, one after the other, on one device.
+
+    Attributes:
+        way: int64 [tokens]; the nodes of every path.
+        starts: int32 [paths + 1]; where each begins in `way`.
+        fresh: int32 [paths + 1]; where the nodes begin that a path is the first to have.
+        longest: Of the paths.
+        most_fresh: Of such nodes.
+    """
+
+    way: Any
+    starts: Any
+    fresh: Any
+    longest: int
+    most_fresh: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plan:
+    """A trie on one device: packed, or for each group its nodes [paths, longest], what is taken, for which nodes."""
+
+    groups: tuple[tuple[Any, Any, Any], ...]
+    packed: _Packed | None
+
+    @classmethod
+    def of(cls, trie: Trie, device: Any, *, packed: bool) -> "_Plan":
+        import torch
+
+        if packed:
+            lengths = [len(leaf) for leaf in trie.leaves]
+            fresh = [0, *(int(leaf[-1]) + 1 for leaf in trie.leaves)]
+            offsets = (torch.tensor(each, dtype=torch.int32) for each in (np.cumsum([0, *lengths]), fresh))
+            starts, first = (each.to(device) for each in offsets)
+            way = torch.from_numpy(np.concatenate(trie.leaves)).to(device)
+            return cls((), _Packed(way, starts, first, max(lengths), int(np.diff(fresh).max())))
+        return cls(
+            tuple(
+                tuple(torch.from_numpy(part).to(device) for part in (group.nodes, group.taken, group.taken_nodes))  # type: ignore[misc]
+                for group in trie.groups
+            ),
+            None,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plans:
+    """Those of a trie by device, each made when a layer there asks for it; and the windows that layers told of."""
+
+    trie: Trie
+    packed: bool
+    windows: set[int | None] = field(default_factory=set)
+    made: dict[Any, _Plan] = field(default_factory=dict)
+
+    def on(self, device: Any) -> _Plan:
+        if device not in self.made:
+            self.made[device] = _Plan.of(self.trie, device, packed=self.packed)
+        return self.made[device]
+
+
+@contextmanager
+def attending(model: Any, trie: Trie, *, packed: bool) -> Iterator[set[int | None]]:
+    """While inside, the model's attention goes along the trie's paths; gives the windows that its layers tell of."""
+    plans = _Plans(trie, packed)
+    token = _PLANS.set(plans)
+    attention = model.config._attn_implementation
+    try:
+        model.set_attn_implementation(ATTENTION)
+        yield plans.windows
+    finally:
+        model.set_attn_implementation(attention)
+        _PLANS.reset(token)
+
+
+def register_attention() -> None:
+    """Make it known to transformers."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(ATTENTION, _attend)
+
+
+def packing_agrees(model: Any, trie: Trie) -> bool:
+    """Whether packed attention is to be had for a model, and gives on a trie what groups give.
+
+    Asked of numbers that are drawn, heads as the model has them. It is for GPUs in half precision alone.
+    """
+    import torch
+
+    if model.device.type != "cuda" or model.dtype not in (torch.float16, torch.bfloat16):
+        return False
+    config = model.config.get_text_config()
+    try:
+        heads = config.num_attention_heads
+        size = getattr(config, "head_dim", None) or config.hidden_size // heads
+        kinds = (heads, *2 * [getattr(config, "num_key_value_heads", None) or heads])
+        made = torch.Generator().manual_seed(0)
+        numbers = [torch.randn(1, each, len(trie.ids), size, generator=made) for each in kinds]
+        drawn = [each.to(model.device, model.dtype) for each in numbers]
+        one, other = (
+            _along_paths(_Plan.of(trie, model.device, packed=each), *drawn, scaling=None, window=None)
+            for each in (False, True)
+        )
+        return bool((one.float() - other.float()).abs().max() <= _PACKED_TOLERANCE)
+    except (ImportError, AttributeError, TypeError, ValueError, RuntimeError):
+        return False  # an older torch, or a GPU or heads that it is not made for
+
+
+def _attend(
+    module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: float | None = None, **options: Any
+) -> tuple[Any, None]:
+    """Causal attention along the paths of the current plan.
+
+    Args:
+        module: The attention layer.
+        query: [1, heads, nodes, size]; positions are in it already.
+        key: [1, key heads, nodes, size].
+        value: Likewise.
+        attention_mask: None: transformers makes none for an attention that it does not know.
+        scaling: Of the products.
+        options: What else the layer says; what changes numbers and is not done here is refused.
+    """
+    if attention_mask is not None or any(
+        options.get(name) is not None for name in ("softcap", "s_aux", "position_bias")
+    ):
+        raise CannotShareError
+    plans = _PLANS.get()
+    if plans is None:
+        raise CannotShareError
+    window = options.get("sliding_window")
+    plans.windows.add(window)
+    return _along_paths(plans.on(query.device), query, key, value, scaling=scaling, window=window)[None], None
+
+
+def _along_paths(plan: _Plan, query: Any, key: Any, value: Any, *, scaling: float | None, window: int | None) -> Any:
+    """[nodes, heads, size]."""
+    import torch
+
+    if plan.packed is not None:
+        if window is not None:
+            raise CannotShareError
+        return _packed(plan.packed, query, key, value, scaling)
+    made = torch.empty_like(query[0].transpose(0, 1))[..., : value.shape[-1]]
+    for nodes, taken, taken_nodes in plan.groups:
+        paths, longest = nodes.shape
+        q, k, v = (_along(x[0], nodes) for x in (query, key, value))
+        mask = None
+        if window is not None and longest > window:
+            place = torch.arange(longest, device=nodes.device)
+            ago = place[:, None] - place[None, :]
+            mask = (ago >= 0) & (ago < window)
+        found = torch.nn.functional.scaled_dot_product_attention(
+            q, k, v, attn_mask=mask, is_causal=mask is None, scale=scaling, enable_gqa=q.shape[1] != k.shape[1]
+        )
+        flat = found.transpose(1, 2).reshape(paths * longest, *found.shape[1:2], found.shape[-1])
+        made[taken_nodes] = flat[taken]
+    return made
+
+
+def _along(x: Any, nodes: Any) -> Any:
+    """[heads, nodes, size] to [paths, heads, longest, size]."""
+    return x.transpose(0, 1)[nodes].transpose(1, 2)
+
+
+def _packed(plan: _Packed, query: Any, key: Any, value: Any, scaling: float | None) -> Any:
+    """[nodes, heads, size]. The nodes that a path is the first to have are its last, and so its queries.
+
+    A query sees the keys up to its own place where the last query stands at the last key.
+    """
+    from inspect import signature
+
+    from torch.nn.attention import varlen
+
+    attention: Any = varlen.varlen_attn
+    options = {"enable_gqa": True} if "enable_gqa" in signature(attention).parameters else {}
+    return attention(
+        query[0].transpose(0, 1).contiguous(),
+        *(x[0].transpose(0, 1)[plan.way] for x in (key, value)),
+        plan.fresh,
+        plan.starts,
+        plan.most_fresh,
+        plan.longest,
+        scale=scaling,
+        window_size=(-1, 0),
+        **options,
+    )

@@ -1,0 +1,118 @@
+"""How many tokens at once: the formula against the memory that models took."""
+
+import json
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoConfig
+
+from benchmark.models.batch_budget import CPU_TOKENS, LEAST, MOST, batch_budget, budget_of, bytes_per_token
+from benchmark.models.hf_lm import HFCausalLM
+from tests.benchmark.lms import lm_of, model_of, one_thread, tokeniser
+
+__all__ = ["one_thread"]  # a fixture
+
+MEASURE = """
+import json, sys
+import numpy as np, torch
+from transformers import AutoConfig, AutoModelForCausalLM
+from benchmark.models.batch_budget import bytes_per_token
+from benchmark.models.trie import build_trie
+from benchmark.models.trie_attention import attending, register_attention
+
+kind, dtype, sizes = sys.argv[1], getattr(torch, sys.argv[2]), json.loads(sys.argv[3])
+register_attention()
+torch.set_num_threads(1)
+config = AutoConfig.for_model(kind, vocab_size=500, max_position_embeddings=512, **sizes)
+model = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation="sdpa").eval()
+drawn = np.random.default_rng(0)
+
+def peak_after(sequences):
+    trie = build_trie([drawn.integers(0, 500, 64) for _ in range(sequences)])
+    ids, places = (torch.from_numpy(each)[None] for each in (trie.ids, trie.depths))
+    with torch.inference_mode(), attending(model, trie, packed=False):
+        model.base_model(input_ids=ids, position_ids=places, use_cache=False)
+    # Not getrusage: its peak is that of the process that started this one, where that was larger.
+    (peak,) = (line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM:"))
+    return int(peak) * 1024
+
+few, many = peak_after(32), peak_after(224)
+print(json.dumps([(many - few) / (192 * 64), bytes_per_token(model.config, dtype.itemsize)]))
+"""
+WIDE: dict[str, Any] = {"hidden_size": 256, "num_hidden_layers": 2, "intermediate_size": 2048, "num_attention_heads": 4}
+GPT2 = {"n_embd": 256, "n_layer": 2, "n_head": 4}
+SHARED = WIDE | {"intermediate_size": 128, "num_attention_heads": 8, "num_key_value_heads": 2}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+@pytest.mark.parametrize(
+    ("kind", "dtype", "sizes"),
+    [
+        ("llama", "bfloat16", WIDE),
+        ("qwen2", "float32", SHARED),
+        ("gpt2", "float32", GPT2),
+    ],
+)
+def test_what_a_token_takes(kind: str, dtype: str, sizes: dict[str, Any]) -> None:
+    # glibc gives back at once what is larger than that, so that the peak is that of the tensors.
+    run = subprocess.run(
+        [sys.executable, "-c", MEASURE, kind, dtype, json.dumps(sizes)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"},
+    )
+    measured, computed = json.loads(run.stdout.splitlines()[-1])
+    assert 0.95 * measured < computed < 1.6 * measured
+
+
+def config_of(kind: str, **sizes: Any) -> Any:
+    made: Any = AutoConfig.for_model(kind, **sizes)
+    return made
+
+
+QWEN_3B = {
+    "hidden_size": 2048,
+    "intermediate_size": 11_008,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 2,
+}
+
+
+def test_a_small_gpu_gets_less_and_a_large_one_no_more_than_keeps_it_busy() -> None:
+    a_token = bytes_per_token(config_of("qwen2", **QWEN_3B), 2)
+    assert a_token == 2 * (4 * 2048 + 2048 + 3 * 11_008)
+    assert budget_of(130 * 2**30, a_token) == MOST
+    assert budget_of(6 * 2**30, a_token) == 32_768
+    assert budget_of(2 * 2**30, a_token) == 4096
+    assert budget_of(2**20, a_token) == LEAST
+    # Stable: another GiB taken changes nothing.
+    assert budget_of(7 * 2**30, a_token) == 32_768
+
+
+def test_experts_are_counted() -> None:
+    sizes = {"hidden_size": 64, "num_attention_heads": 4, "moe_intermediate_size": 100, "num_experts_per_tok": 8}
+    assert bytes_per_token(config_of("qwen3_moe", **sizes), 4) == 4 * (4 * 64 + 64 + 3 * 800)
+
+
+def test_a_cpu_has_a_fixed_budget_and_a_gpu_that_of_its_fullest(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lm_of("gpt2").batch_tokens == batch_budget(model_of("gpt2")) == CPU_TOKENS
+    assert HFCausalLM(model_of("gpt2"), tokeniser("gpt2"), "gpt2", batch_tokens=77).batch_tokens == 77
+    free = {0: 130 * 2**30, 1: 6 * 2**30}
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free[device.index], 0))
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    devices = [torch.device("cuda", i) for i in free]
+    model = SimpleNamespace(
+        device=devices[0],
+        dtype=torch.bfloat16,
+        parameters=lambda: [SimpleNamespace(device=each) for each in devices],
+        config=SimpleNamespace(get_text_config=lambda: config_of("qwen2", **QWEN_3B)),
+    )
+    assert batch_budget(model) == 32_768
+    free[1] = 130 * 2**30
+    assert batch_budget(model) == MOST
