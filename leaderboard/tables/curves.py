@@ -19,6 +19,7 @@ from leaderboard.tables.systems import system_labels
 
 PATIENCES = tuple(place / 10 for place in range(11))
 _RESAMPLES = 1000
+_REACH = 0.8  # of the prompts; prompts with many answers that count are others than those with few
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +148,17 @@ def _distinct(entry: Entry) -> tuple[Floats, bool]:
 
 
 def _expected_classes(entry: Entry) -> Floats:
-    """[prompts, answers], NaN where a prompt has not as many; no columns where answers were not parted."""
+    """[prompts, answers], NaN where a prompt has not as many; no columns where answers were not parted.
+
+    It ends where too few prompts reach (`_REACH`): the mean would be one of other prompts.
+    """
     curves = [row["curve"] for row in _classes(entry, COLUMN) if row["curve"]]
     made = np.full((len(curves), max(map(len, curves), default=0)), np.nan)
     for values, curve in zip(made, curves, strict=True):
         values[: len(curve)] = curve
-    return made
+    reach = np.isfinite(made).sum(axis=0)
+    enough: Floats = made[:, reach >= _REACH * len(made)]
+    return enough
 
 
 def _utilities(entry: Entry) -> tuple[Floats, bool]:
