@@ -1,23 +1,21 @@
 """`divbench score` and `divbench metrics`."""
 
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from benchmark.cluster.options import Actors, Address, Gpus, cluster_of
 from benchmark.scoring_options import ProfileName, ScoringOptions, with_scoring_options
 from datasets_build.console import JsonOption, err, out, print_json, progress, table
-from datasets_build.errors import ConfigurationError, need
+from datasets_build.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from benchmark.cluster import Lost
-    from benchmark.instruments import Instruments
+    from benchmark.cluster.joining import Lost
     from benchmark.metrics import Metric
     from benchmark.profiles import Profile
-    from benchmark.shards import RunShards
 
 
 @with_scoring_options
@@ -41,17 +39,9 @@ def score(
         Optional[Path],  # noqa: UP045
         typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
     ] = None,
-    cluster: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            metavar="ADDRESS",
-            help="Score on a cluster of Ray: HOST:PORT, auto (this machine's), or local (started for this run).",
-        ),
-    ] = None,
-    actors: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(min=1, help="Of --cluster, each with the models; else one a GPU, or a core where there are none."),
-    ] = None,
+    cluster: Address = None,
+    actors: Actors = None,
+    gpus_per_actor: Gpus = None,
     json: JsonOption = False,
 ) -> None:
     """Score a submission with every metric of a profile.
@@ -68,6 +58,7 @@ def score(
 
     With --cluster the same shards go to many GPUs and machines, and the result is the same; see docs/scaling.md.
     """
+    from benchmark.cluster.held import hold_cluster
     from benchmark.instruments import Instruments
     from benchmark.internals.file import find_internals
     from benchmark.scorer import score_submission
@@ -78,9 +69,19 @@ def score(
     chosen = scoring.profile(profile)
     submission, suite, report = open_submission(folder, partial(load_suite, mirror=mirror))
     said = find_internals(submission, internals)
-    instruments = Instruments(chosen, cache or (None if cluster else default_cache_path()))
     lost: list[Lost] = []  # actors, where there are any
-    with progress() as bar:
+
+    def tell(each: "Lost") -> None:
+        lost.append(each)
+        err().print(str(each), markup=False)
+
+    place = cluster_of(cluster, actors, gpus_per_actor, tell)
+    instruments = Instruments(chosen, cache or (None if place else default_cache_path()))
+    wanted = metrics_named(metric, chosen, internals=said is not None)
+    with (
+        progress() as bar,
+        nullcontext() if place is None else hold_cluster(place, instruments, wanted) as held,
+    ):
         task = bar.add_task(f"scoring {submission.manifest.name[:40]}", total=submission.prompts)
         scored = score_submission(
             submission,
@@ -88,10 +89,10 @@ def score(
             instruments,
             results,
             scoring.numbers(),
-            metrics=metrics_named(metric, chosen, internals=said is not None),
+            metrics=wanted,
             internals=said,
             progress=lambda prompts: bar.update(task, completed=prompts),
-            run=_where(cluster, actors, instruments, lost.append),
+            run=None if held is None else held.run,
         )
     if json:
         state: dict[str, object] = {
@@ -99,7 +100,7 @@ def score(
             "recognised": scored.recognised,
             "resumed_prompts": scored.resumed,
         }
-        if cluster is not None:
+        if place is not None:
             state["lost_actors"], state["repeated_prompts"] = len(lost), sum(each.prompts for each in lost)
         print_json(state | {"result": scored.result.model_dump(mode="json")})
         return
@@ -110,30 +111,6 @@ def score(
     print_result(scored.result, out())
     how = "recognised: computed before, nothing done" if scored.recognised else "written"
     out().print(f"{how}: {scored.folder}", markup=False)
-
-
-def _where(
-    address: str | None, actors: int | None, instruments: "Instruments", lost: "Callable[[Lost], None]"
-) -> "RunShards | None":
-    """Who scores the shards: the actors of a cluster, or None for this process.
-
-    Raises:
-        ConfigurationError: Actors without a cluster.
-        MissingExtra: Ray is not installed.
-    """
-    if address is None:
-        if actors is not None:
-            raise ConfigurationError("--actors are of a cluster", "name one by --cluster, such as --cluster local")
-        return None
-    from benchmark.cluster import Cluster, run_on_cluster
-
-    need("ray", "cluster")  # before anything is written
-
-    def tell(each: "Lost") -> None:
-        lost(each)
-        err().print(str(each), markup=False)
-
-    return partial(run_on_cluster, Cluster(address, actors, events=tell), instruments)
 
 
 def metrics_named(names: "list[str] | None", profile: "Profile", *, internals: bool = False) -> "tuple[Metric, ...]":

@@ -42,7 +42,10 @@ class ScoringOptions:
     dtype: Annotated[
         Dtype, typer.Option(help="Of the language model; all after its last layer is float32 or better.")
     ] = "float32"
-    device: Annotated[str, typer.Option(help="Of the language model, as torch names it: cpu, cuda, cuda:1.")] = "cpu"
+    device: Annotated[
+        str,
+        typer.Option(help="Of the language model, as torch names it: cpu, cuda, cuda:1; auto: laid over all GPUs."),
+    ] = "cpu"
     attention: Annotated[Attention, typer.Option(help="Of the language model; eager for the few without sdpa.")] = (
         "sdpa"
     )
@@ -114,7 +117,7 @@ class ScoringOptions:
             self.algorithm,
             short_answers=self.short_answers,
             reward=self.reward,
-            device=self.device,
+            device="cuda" if self.device == "auto" else self.device,
         )
         spec = chosen.causal_lm if self.lm is None else find_spec_of(self.lm)
         if spec is None:

@@ -4,7 +4,7 @@ Several may work on one queue, on one machine or many. A submission is one worke
 renews; who lost it stops at the next shard and publishes nothing. What is published comes in one commit, and is the
 same bytes whichever worker made it. Whatever the store does, the worker waits it out; whatever a submission does, it
 goes on with the next one. What fails by the machine's fault uses up no submission's attempts, and ends the worker
-before long.
+before long. On a cluster a worker has several submissions in work at once, so that no actor waits for the next.
 """
 
 import secrets
@@ -13,13 +13,16 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
+from benchmark.cluster.held import Held
 from benchmark.instruments import Instruments
 from benchmark.metrics import METRICS, Metric
 from benchmark.scorer import Options, Scored, score_submission
 from benchmark.service.events import Tell
 from benchmark.service.hold import Hold, Stop, Stopped, patiently, said, wait
+from benchmark.service.lanes import Shift, Turn, Turns, in_lanes
 from benchmark.service.log_tail import log_tail
 from benchmark.service.machine import FAULTS, Machine
 from benchmark.service.strangers import NotAcceptable, Suites, fetch_checked, fetch_manifest, private_folder
@@ -33,6 +36,7 @@ from submissions.queue_upkeep import adopt, stateless
 from submissions.schema import Problem
 from submissions.store import Submission
 
+MOST_LANES = 64  # of a worker on a cluster
 # A result, the problems that refuse a submission, or why it could not be scored.
 Made = Scored | list[Problem] | Exception
 
@@ -55,6 +59,7 @@ class Worker:
         metrics: Of which those that the profile can compute are.
         options: See `Options`.
         results_store: Of results; None: the same.
+        cluster: Scores the shards of all its submissions; None: it does so itself.
         lease: For how long a claim holds where the worker is not heard of any more.
         poll: Seconds between looks at a queue in which nothing waits, and after a fault of this machine.
         faults: In a row, after which it ends: of this machine, not of what is scored.
@@ -69,6 +74,7 @@ class Worker:
     metrics: tuple[Metric, ...] = METRICS
     options: Options = field(default_factory=Options)
     results_store: FileStore | None = None
+    cluster: Held | None = None
     lease: timedelta = timedelta(hours=1)
     poll: float = 30.0
     faults: int = FAULTS
@@ -91,12 +97,26 @@ class Worker:
         has = self._responses.get(name, wanted)  # what has no manifest is for the checks to refuse
         return f"it has {has} responses a prompt, and {wanted} are wanted" if has < wanted else None
 
+    def load(self) -> int:
+        """Have the models loaded, here or by actors. How many submissions may be in work at once.
+
+        Raises:
+            ConfigurationError: They cannot be loaded, or there is no cluster.
+            MissingExtra: A library is not installed.
+        """
+        if self.cluster is None:
+            self.instruments.load(self.instruments.profile.metrics(self.metrics))
+            return 1
+        return min(self.cluster.load(), MOST_LANES) + 1  # while one is published, another may be scored
+
     def score(self, submission: Submission, suite: Suite, go_on: Callable[[], None]) -> Scored:
         """Score a submission that passed its checks; `go_on` is called after each shard, and may raise to end it.
 
+        On a cluster it is called more often, and what is being scored elsewhere is kept before the end.
+
         Raises:
             ConfigurationError: As in `score_submission`.
-            ScoringFault: A metric failed.
+            ScoringFault: A metric failed, or a prompt ends every actor that scores it.
         """
         return score_submission(
             submission,
@@ -105,37 +125,17 @@ class Worker:
             self.results,
             self.options,
             metrics=self.metrics,
-            progress=lambda prompts: go_on(),
+            progress=lambda prompts: go_on() if self.cluster is None else None,
+            run=None if self.cluster is None else partial(self.cluster.run, go_on=go_on),
         )
 
 
-@dataclass(slots=True)
-class Shift:
-    """What a worker remembers from one submission to the next.
-
-    Attributes:
-        stop: Ends it.
-        tell: Hears of all that happens.
-        machine: How it fares.
-        ended: How many claims ended how.
-        failed: Submissions that failed here: others come first.
-        passed_over: Without a state, and not to be adopted; each is looked at once.
-    """
-
-    stop: Stop
-    tell: Tell
-    machine: Machine
-    ended: Counter[str] = field(default_factory=Counter)
-    failed: set[str] = field(default_factory=set)
-    passed_over: set[str] = field(default_factory=set)
-
-
 def work(worker: Worker, stop: Stop, tell: Tell, *, once: bool = False) -> Counter[str]:
-    """Score what waits, one submission after the other, until the end is asked for.
+    """Score what waits, the oldest submission first, until the end is asked for.
 
     Args:
         worker: Who works.
-        stop: Asks for the end: a claim is given back at once, and the shard that is being scored is the last.
+        stop: Asks for the end: claims are given back at once, and what is being scored is the last.
         tell: Hears of all that happens.
         once: End when nothing waits that can be scored here.
 
@@ -150,7 +150,8 @@ def work(worker: Worker, stop: Stop, tell: Tell, *, once: bool = False) -> Count
         StoreFault: With `once`: the store cannot be read at the beginning. Later faults are waited out.
     """
     try:
-        return _work(worker, Shift(stop, tell, Machine(worker.faults)), once)
+        turns = Turns() if worker.cluster is None else Turns(lambda: worker.cluster is None or worker.cluster.hungry)
+        return _work(worker, Shift(stop, tell, Machine(worker.faults), turns), once)
     except DivBenchError as error:
         tell("stopped", reason=said(error), mend=error.mend)
         raise
@@ -158,28 +159,50 @@ def work(worker: Worker, stop: Stop, tell: Tell, *, once: bool = False) -> Count
 
 def _work(worker: Worker, shift: Shift, once: bool) -> Counter[str]:
     # Before anything is claimed: a worker that lacks a model would fail one submission after the other.
-    worker.instruments.load(worker.instruments.profile.metrics(worker.metrics))
+    lanes = worker.load()
     if once:
         worker.store.head()
-    stop, tell, idle = shift.stop, shift.tell, False
-    while not stop.asked:
-        try:
-            patiently(lambda: _adopt_all(worker, shift), stop, tell, grace=0)
-            found = _next(worker, shift)
-        except Stopped:
-            break
-        if found is not None:
-            idle = False
-            _work_on(worker, shift, found)
-        elif once:
-            break
-        else:
-            if not idle:
-                tell("waiting", reason="nothing is pending", seconds=worker.poll)
-            idle = True
-            wait(worker.poll, stop)
-    tell("ended", **{how: shift.ended[how] for how in ("scored", "refused", "failed", "released", "lost")})
+    in_lanes(lambda: _lane(worker, shift, once), lanes, shift.stop)
+    shift.tell("ended", **{how: shift.ended[how] for how in ("scored", "refused", "failed", "released", "lost")})
     return shift.ended
+
+
+def _lane(worker: Worker, shift: Shift, once: bool) -> None:
+    """One submission after the other, until the end is asked for."""
+    worked = False
+    while (turn := shift.turns.wait(shift.stop)) is not None:
+        try:
+            if once and shift.idle and not worked:  # another lane has looked
+                return
+            found = _look(worker, shift, once)
+            turn.found()
+            if found is not None:
+                worked = True
+                _work_on(worker, shift, found, turn)
+            elif once:
+                return
+        except Stopped:
+            return
+        finally:
+            turn.prepared()
+
+
+def _look(worker: Worker, shift: Shift, once: bool) -> Claim | None:
+    """A claim, if anything waits; without `once` a pause if not.
+
+    Raises:
+        Stopped: The end was asked for, and the store is out of reach.
+    """
+    if shift.stop.asked:
+        return None
+    patiently(lambda: _adopt_all(worker, shift), shift.stop, shift.tell, grace=0)
+    found = _next(worker, shift)
+    was_idle, shift.idle = shift.idle, found is None
+    if found is None and not once:
+        if not was_idle:
+            shift.tell("waiting", reason="nothing is pending", seconds=worker.poll)
+        wait(worker.poll, shift.stop)
+    return found
 
 
 def _next(worker: Worker, shift: Shift) -> Claim | None:
@@ -206,8 +229,14 @@ def _next(worker: Worker, shift: Shift) -> Claim | None:
     return None
 
 
-def _work_on(worker: Worker, shift: Shift, claimed: Claim) -> None:
+def _work_on(worker: Worker, shift: Shift, claimed: Claim, turn: Turn) -> None:
     """Bring a claim to its end, whatever that is.
+
+    Args:
+        worker: Who works.
+        shift: Its memory.
+        claimed: The claim.
+        turn: Ends when the submission is ready to be scored.
 
     Raises:
         MachineFault: As in `work`.
@@ -220,17 +249,17 @@ def _work_on(worker: Worker, shift: Shift, claimed: Claim) -> None:
     with Hold(worker.store, claimed, shift.stop, worker.clock, tell) as hold:
         try:
             hold.go_on()
-            made = _tried(worker, shift, hold)
+            made = _tried(worker, shift, hold, turn)
             hold.begin_the_end()
             _conclude(worker, shift, hold, made, time.monotonic() - began)
         except Stopped:
-            shift.ended["released" if hold.give_back() else "lost"] += 1
+            shift.count("released" if hold.give_back() else "lost")
         except (QueueError, DamagedState, UnknownSubmission) as error:
             tell("lost", submission=name, reason=said(error))
-            shift.ended["lost"] += 1
+            shift.count("lost")
 
 
-def _tried(worker: Worker, shift: Shift, hold: Hold) -> Made:
+def _tried(worker: Worker, shift: Shift, hold: Hold, turn: Turn) -> Made:
     """What came of a submission.
 
     Raises:
@@ -248,6 +277,7 @@ def _tried(worker: Worker, shift: Shift, hold: Hold) -> Made:
 
             submission, suite = patiently(fetched, shift.stop, shift.tell)
             hold.go_on()
+            turn.prepared()
             return worker.score(submission, suite, hold.go_on)
     except NotAcceptable as error:
         # A check that was ended from outside, or by want of memory, is no proof: only the last attempt says so.
@@ -268,8 +298,9 @@ def _conclude(worker: Worker, shift: Shift, hold: Hold, made: Made, seconds: flo
             _publish(worker, shift, hold, made)
             facts = {"result": made.result.result_id, "seconds": round(seconds, 3), "prompts": made.result.prompts}
             shift.tell("scored", submission=name, attempt=attempt, **facts, resumed=made.resumed)
-            shift.ended["scored"] += 1
-            shift.machine.went_well()
+            shift.count("scored")
+            with shift.lock:
+                shift.machine.went_well()
             return
         except (DamagedState, UnknownSubmission):
             raise
@@ -282,7 +313,7 @@ def _conclude(worker: Worker, shift: Shift, hold: Hold, made: Made, seconds: flo
     state = patiently(lambda: refuse(worker.store, hold.claim, problems, worker.clock()), shift.stop, shift.tell)
     errors = sum(problem.severity == "error" for problem in problems)
     shift.tell("refused", submission=name, attempt=attempt, problems=errors, reason=state.current.reason)
-    shift.ended["refused"] += 1
+    shift.count("refused")
 
 
 def _failed(worker: Worker, shift: Shift, hold: Hold, error: Exception) -> None:
@@ -292,11 +323,13 @@ def _failed(worker: Worker, shift: Shift, hold: Hold, error: Exception) -> None:
         MachineFault: This machine has failed too often.
     """
     name, attempt, log = hold.claim.submission_id, hold.claim.record.attempt, log_tail(error)
-    shift.failed.add(name)
-    if shift.machine.to_blame(name, error):
+    with shift.lock:
+        shift.failed.add(name)
+        to_blame, faults = shift.machine.to_blame(name, error), shift.machine.faults
+    if to_blame:
         fault = said(error)
-        shift.tell("machine_fault", submission=name, faults=shift.machine.faults, reason=fault, log=log.splitlines())
-        shift.ended["released" if hold.give_back(f"by no fault of its own: {fault}") else "lost"] += 1
+        shift.tell("machine_fault", submission=name, faults=faults, reason=fault, log=log.splitlines())
+        shift.count("released" if hold.give_back(f"by no fault of its own: {fault}") else "lost")
         shift.machine.check(error)
         shift.tell("waiting", reason="after a fault of this machine", seconds=worker.poll)
         wait(worker.poll, shift.stop)
@@ -305,7 +338,7 @@ def _failed(worker: Worker, shift: Shift, hold: Hold, error: Exception) -> None:
     last = log.splitlines()[-1] if log else "it left no log"
     final = state.current.state == "failed"
     shift.tell("failed", submission=name, attempt=attempt, final=final, reason=one_line(last))
-    shift.ended["failed"] += 1
+    shift.count("failed")
 
 
 def _publish(worker: Worker, shift: Shift, hold: Hold, made: Scored) -> None:

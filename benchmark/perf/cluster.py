@@ -1,31 +1,44 @@
 """How scoring grows with actors: `python -m benchmark.perf.cluster [--sets 2000]`.
 
 First measured: one actor against two, each with one core, on the same shards, in turns in one run. A rate is of the
-shards between the first table and the last, so what starting takes is told beside it and not in it. Every table must be
-the same for both. Then computed: a simulation of many workers, event by event, from the costs of the measured shards.
+shards between the first table and the last, so what starting takes is told beside it and not in it; so is what the
+process that hands out computes for a shard, its file written. Every table must be the same for both. Then computed: a
+simulation of many workers (simulation.py), event by event, from the costs of the measured shards; or, with `--assume
+SECONDS`, from shards that cost so much on average, with nothing measured.
 """
 
 import argparse
-import heapq
 import json
+import os
 import statistics
+import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
-from time import perf_counter
-from typing import Literal
+from pathlib import Path
+from time import perf_counter, process_time
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from benchmark.cluster import AHEAD, Cluster, run_on_cluster
+from benchmark.cluster.held import hold_cluster
+from benchmark.cluster.joining import Cluster
 from benchmark.instruments import Instruments
 from benchmark.perf.memory import made_up_rows, made_up_suite
+from benchmark.perf.simulation import Assumed, How, simulate
+from benchmark.perf.simulation import Simulated as Simulated  # noqa: PLC0414 - it is in this module's documents
 from benchmark.profiles import find_profile
 from benchmark.scorer import SHARD_PROMPTS
 from benchmark.shards import Shard
 
-How = Literal["shards", "submissions"]
+PLANS: tuple[tuple[How, int, int], ...] = (  # how, shards a submission, submissions
+    ("shards", 16, 1),
+    ("shards", 152, 1),
+    ("shards", 1024, 1),
+    *(("submissions", 16, count) for count in (10, 100, 1_000, 10_000)),
+    *(("queue", 16, count) for count in (10, 100, 1_000, 10_000)),
+)
+NAMES: dict[How, str] = {"shards": "score --cluster", "submissions": "a worker a GPU", "queue": "worker --cluster"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +48,14 @@ class Timed:
     Attributes:
         start: Seconds from the call to the first table.
         rest: From there to the last table.
+        handing: Seconds of a processor that the process that hands out took for a shard.
         costs: Between one table and the next, in seconds: of one actor, what each shard took.
         tables: By the names of their shards.
     """
 
     start: float
     rest: float
+    handing: float
     costs: list[float]
     tables: dict[str, pa.Table]
 
@@ -58,6 +73,8 @@ class Scaling:
         two_start: Likewise.
         ratio: Of the medians.
         costs: Seconds a shard of one actor, in the last round.
+        handing: Seconds of a processor that handing a shard out took, its file written; median of all runs.
+        load: Processes that wanted to run, one minute before the first run and the last one's end.
     """
 
     sets: int
@@ -68,25 +85,8 @@ class Scaling:
     two_start: float
     ratio: float
     costs: list[float]
-
-
-@dataclass(frozen=True, slots=True)
-class Simulated:
-    """What the simulation says of some submissions.
-
-    Attributes:
-        submissions: Of as many shards each.
-        how: *shards*: one submission after the other, on all workers; *submissions*: each worker takes a whole one.
-        seconds: Until all are done.
-        efficiency: Of what all workers could have scored in that time, once they were up.
-        cost: Seconds of workers, from their start until nothing is left for them, a submission.
-    """
-
-    submissions: int
-    how: How
-    seconds: float
-    efficiency: float
-    cost: float
+    handing: float = 0.0
+    load: tuple[float, ...] = ()
 
 
 def shards_of(sets: int) -> list[Shard]:
@@ -100,11 +100,19 @@ def shards_of(sets: int) -> list[Shard]:
 def timed(actors: int, instruments: Instruments, shards: Sequence[Shard]) -> Timed:
     """One run with that many actors on this machine."""
     begun = perf_counter()
-    ends, tables = [], {}
-    for shard, table in run_on_cluster(Cluster(actors=actors), instruments, shards, instruments.profile.metrics()):
-        ends.append(perf_counter())
-        tables[shard.name] = table
-    return Timed(ends[0] - begun, ends[-1] - ends[0], np.diff(ends).tolist(), tables)
+    ends, worked, tables = [], [], {}
+    metrics = instruments.profile.metrics()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        hold_cluster(Cluster(actors=actors), instruments, metrics) as held,
+    ):
+        for shard, table in held.run(shards, metrics):
+            ends.append(perf_counter())
+            worked.append(process_time())
+            tables[shard.name] = table
+            pq.write_table(table, Path(folder) / f"{shard.name}.parquet", compression="zstd")
+    handing = (worked[-1] - worked[0]) / (len(worked) - 1)
+    return Timed(ends[0] - begun, ends[-1] - ends[0], handing, np.diff(ends).tolist(), tables)
 
 
 def measure(instruments: Instruments, sets: int, rounds: int) -> Scaling:
@@ -114,6 +122,7 @@ def measure(instruments: Instruments, sets: int, rounds: int) -> Scaling:
         ValueError: Their tables differ.
     """
     shards = shards_of(sets)
+    before = os.getloadavg()[0]
     ones, twos = [], []
     for _ in range(rounds):
         ones.append(timed(1, instruments, shards))
@@ -129,55 +138,16 @@ def measure(instruments: Instruments, sets: int, rounds: int) -> Scaling:
         statistics.median(each.start for each in twos),
         statistics.median(each.rest for each in ones) / statistics.median(each.rest for each in twos),
         ones[-1].costs,
+        statistics.median(each.handing for each in (*ones, *twos)),
+        (before, os.getloadavg()[0]),
     )
 
 
-def simulate(
-    costs: Sequence[float], submissions: int, *, shards: int, workers: int, start: float, handing: float, how: How
-) -> Simulated:
-    """So many submissions, each of shards whose costs are drawn from measured ones.
-
-    Args:
-        costs: Seconds of measured shards.
-        submissions: To score.
-        shards: Of each.
-        workers: At once.
-        start: Seconds until a worker is up; with *shards*, at the beginning of every submission.
-        handing: Seconds that the one process that hands out takes for a shard; it does one after the other.
-        how: See `Simulated`.
-    """
-    rng = np.random.default_rng(submissions)
-    drawn = rng.choice(np.asarray(costs), size=(submissions, shards))
-    if how == "shards":
-        spans = [_one_submission(each.tolist(), workers, handing) for each in drawn]
-        seconds = sum(span for span, _ in spans) + start * submissions
-        held = sum(held for _, held in spans) + start * submissions * workers
-        could = workers * (seconds - start * submissions)
-    else:
-        used = min(workers, submissions)
-        free = [start] * used  # when each worker is
-        for each in drawn:
-            heapq.heappush(free, heapq.heappop(free) + float(each.sum()) + handing * shards)
-        seconds, held = max(free), sum(free)
-        could = workers * (seconds - start)
-    return Simulated(submissions, how, seconds, float(drawn.sum()) / could, held / submissions)
-
-
-def _one_submission(costs: list[float], workers: int, handing: float) -> tuple[float, float]:
-    """Seconds until a submission's shards are done, and seconds of workers held; as `cluster` hands out."""
-    coming, waiting = iter(costs), list[float]()
-    free = [0.0] * workers
-    hand = done = 0.0  # when the process that hands out is free, and when the last shard is done
-
-    while True:
-        for cost in islice(coming, AHEAD * workers - len(waiting)):
-            heapq.heappush(waiting, -cost)
-        if not waiting:
-            return done, done * workers
-        hand = max(hand, heapq.heappop(free)) + handing
-        end = hand - heapq.heappop(waiting)
-        heapq.heappush(free, end)
-        done = max(done, end)
+def assumed_costs(mean: float, spread: float) -> list[float]:
+    """Seconds of a thousand shards that have this mean, normal with this deviation, a share of it."""
+    drawn = np.random.default_rng(0).normal(mean, spread * mean, 1000).clip(0.1 * mean)
+    made: list[float] = (drawn * (mean / drawn.mean())).tolist()
+    return made
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -187,43 +157,73 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--sets", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=64, help="of the simulation")
-    parser.add_argument("--handing", type=float, default=0.02, help="seconds to hand a shard out and write its table")
+    parser.add_argument("--assume", type=float, metavar="SECONDS", help="mean cost of a shard; nothing is measured")
+    parser.add_argument("--spread", type=float, default=0.15, help="with --assume: standard deviation over mean")
+    parser.add_argument("--start", type=float, help="seconds until a worker has its models; else as measured, or 60")
+    parser.add_argument("--handing", type=float, help="seconds to hand a shard out; else as measured, or 0.02")
+    parser.add_argument("--prepare", type=float, default=3.0, help="seconds to claim, fetch and check a submission")
+    parser.add_argument("--finish", type=float, default=0.5, help="seconds to make and publish a result")
+    parser.add_argument("--markdown", action="store_true", help="the simulation as a table")
     parser.add_argument("--json", action="store_true", help="one JSON document")
     given = parser.parse_args(arguments)
-    found = measure(Instruments(find_profile(given.profile)), given.sets, given.rounds)
-    plans: tuple[tuple[How, int, int], ...] = (
-        ("shards", 16, 1),
-        ("shards", 152, 1),
-        ("shards", 1024, 1),
-        *(("submissions", 16, count) for count in (10, 100, 1_000, 10_000)),
+    found = None
+    if given.assume is None:
+        found = measure(Instruments(find_profile(given.profile)), given.sets, given.rounds)
+    assumed = Assumed(
+        costs=found.costs if found else assumed_costs(given.assume, given.spread),
+        workers=given.workers,
+        start=given.start if given.start is not None else found.one_start if found else 60.0,
+        handing=given.handing if given.handing is not None else found.handing if found else 0.02,
+        prepare=given.prepare,
+        finish=given.finish,
     )
-    runs = [
-        simulate(
-            found.costs,
-            count,
-            shards=shards,
-            workers=given.workers,
-            start=found.one_start,
-            handing=given.handing,
-            how=how,
-        )
-        for how, shards, count in plans
-    ]
+    runs = [simulate(assumed, count, shards, how) for how, shards, count in PLANS]
     if given.json:
-        print(json.dumps({"measured": asdict(found), "simulated": [asdict(each) for each in runs]}, indent=2))
+        measured = {} if found is None else {"measured": asdict(found)}
+        print(json.dumps(measured | {"simulated": [asdict(each) for each in runs]}, indent=2))
         return
-    print(f"{found.sets} sets in {found.shards} shards, profile {given.profile}")
+    if found is not None:
+        print("\n".join(_told(found, given.profile)))
+    print(
+        f"computed: {assumed.workers} workers, shards of {statistics.mean(assumed.costs):.2f} s, {assumed.start:.1f} s "
+        f"to start, {1000 * assumed.handing:.1f} ms to hand one out, {assumed.prepare:g} s to prepare a submission and "
+        f"{assumed.finish:g} s to finish it"
+    )
+    print("\n".join(_markdown(runs) if given.markdown else _lines(runs)))
+
+
+def _told(found: Scaling, profile: str) -> list[str]:
+    loads = " and ".join(f"{load:.1f}" for load in found.load)
+    made = [f"{found.sets} sets in {found.shards} shards, profile {profile}; load before and after: {loads}"]
     for name, each, start in (("one", found.one_seconds, found.one_start), ("two", found.two_seconds, found.two_start)):
-        print(
-            f"{name} actor(s): first table after {start:.1f} s, the rest in a median of {statistics.median(each):.1f} s"
-        )
-    print(f"ratio of the medians: {found.ratio:.2f}")
-    print(f"computed: {given.workers} workers, a shard {statistics.mean(found.costs):.2f} s on average")
-    for run, (_, shards, _) in zip(runs, plans, strict=True):
-        print(
-            f"{run.submissions:6} submissions of {shards:4} shards, by {run.how:11}: {run.seconds:11,.0f} s, "
-            f"efficiency {run.efficiency:6.1%}, {run.cost:9,.1f} s of workers a submission"
-        )
+        rounds = ", ".join(f"{seconds:.1f}" for seconds in each)
+        made.append(f"{name} actor(s): first table after {start:.1f} s, the rest in {rounds} s")
+    return [
+        *made,
+        f"ratio of the medians: {found.ratio:.2f}",
+        f"handing out takes {1000 * found.handing:.1f} ms of a processor a shard",
+    ]
+
+
+def _lines(runs: Sequence[Simulated]) -> list[str]:
+    return [
+        f"{run.submissions:6} submissions of {run.shards:4} shards, by {NAMES[run.how]:16}: {run.seconds:9,.0f} s, "
+        f"efficiency {run.efficiency:4.0%}, {run.cost:7,.0f} s of workers a submission and {run.loading:6,.0f} to load"
+        for run in runs
+    ]
+
+
+def _markdown(runs: Sequence[Simulated]) -> list[str]:
+    names = ("submissions", "of shards", "by", "seconds", "efficiency", "seconds of workers a submission", "to load")
+    return [
+        f"| {' | '.join(names)} |",
+        "| ---: | ---: | --- | ---: | ---: | ---: | ---: |",
+        *(
+            f"| {run.submissions:,} | {run.shards:,} | {NAMES[run.how]} | {run.seconds:,.0f} | {run.efficiency:.0%} | "
+            f"{run.cost:,.0f} | {run.loading:,.0f} |"
+            for run in runs
+        ),
+    ]
 
 
 if __name__ == "__main__":

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from benchmark.cluster.options import Actors, Address, Gpus, cluster_of
 from benchmark.scoring_options import ProfileName, ScoringOptions, with_scoring_options
 from datasets_build.console import err
 
 if TYPE_CHECKING:
+    from benchmark.cluster.joining import Lost
     from benchmark.service.events import Tell
     from benchmark.service.hold import Stop
     from benchmark.worker import Worker
@@ -66,6 +68,9 @@ def worker(
     metric: MetricNames = None,
     cache: Cache = None,
     mirror: Mirror = None,
+    cluster: Address = None,
+    actors: Actors = None,
+    gpus_per_actor: Gpus = None,
 ) -> None:
     """Score what was handed in to a service: the oldest submission first, one after the other, until it is ended.
 
@@ -78,6 +83,9 @@ def worker(
 
     What is scored, and its result's id, are as of divbench score with the same options.
 
+    With --cluster, actors on many GPUs and machines score the shards of several submissions at once, and keep their
+    models as long as the worker lives; see docs/scaling.md.
+
     SIGTERM or Ctrl-C gives a submission back and ends with status 0; a second one ends at once. Events are JSON lines
     on stdout; words for people go to stderr.
 
@@ -86,11 +94,23 @@ def worker(
     from dataclasses import replace
     from datetime import timedelta
 
+    from benchmark.cluster.held import hold_cluster
+    from benchmark.service.log_tail import public_text
     from benchmark.worker import work
+    from submissions.queue_schema import one_line
 
+    def lost(each: "Lost") -> None:
+        tell("actor_lost", reason=one_line(public_text(str(each))), prompts=each.prompts)
+
+    place = cluster_of(cluster, actors, gpus_per_actor, lost)
     made, stop, tell = _made(store, results_store, profile, scoring, metric, name, results, cache, mirror)
     made = replace(made, lease=timedelta(seconds=lease), poll=poll, faults=stop_after)
-    work(made, stop, tell, once=once)
+    if place is None:
+        work(made, stop, tell, once=once)
+        return
+    instruments = replace(made.instruments, cache=cache)  # who read what first would change last digits
+    with hold_cluster(place, instruments, made.instruments.profile.metrics(made.metrics)) as held:
+        work(replace(made, instruments=instruments, cluster=held), stop, tell, once=once)
 
 
 @with_scoring_options

@@ -20,6 +20,7 @@ WORDS: Mapping[str, str] = {
     "released": "released {submission}: {reason}",
     "lost": "lost {submission}, nothing was published: {reason}",
     "machine_fault": "fault {faults} in a row of this machine, at {submission}: {reason}",
+    "actor_lost": "{reason}",
     "stopped": "stopped: {reason}",
     "waiting": "waiting {seconds} s: {reason}",
     "ended": "ended: {scored} scored, {refused} refused, {failed} failed",

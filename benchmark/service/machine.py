@@ -34,12 +34,14 @@ class Machine:
         faults: So many there were since something was last scored.
         scored: How often it scored something.
         met: For each submission that met a fault here, how many had been scored before.
+        last: What the last fault came from: one that several submissions meet at once is one.
     """
 
     limit: int = FAULTS
     faults: int = 0
     scored: int = 0
     met: dict[str, int] = field(default_factory=dict)
+    last: BaseException | None = None
 
     def went_well(self) -> None:
         """Something was scored."""
@@ -55,7 +57,10 @@ class Machine:
         if mend_of(error) is None or self.scored > self.met.get(submission_id, self.scored):
             return False
         self.met[submission_id] = self.scored
-        self.faults += 1
+        *_, came_from = _causes(error)
+        self.faults += self.last is None or came_from is not self.last
+        # Without its traceback, which would keep all that it names.
+        self.last = None if came_from is error else came_from.with_traceback(None)
         return True
 
     def check(self, error: BaseException) -> None:

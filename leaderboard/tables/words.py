@@ -27,9 +27,9 @@ CURVES = (
     "How many different answers to expect of m (rarefaction; what counts as the same is told on the page Metrics), and "
     "how useful they are to a reader who asks on with probability p (NoveltyBench's utility: 0 wants the first answer "
     "alone, 1 reads all). A curve of answers ends where fewer than four in five of the system's prompts have as many "
-    "that count: cut-off answers and refusals do not. Where no reward model judged a system's answers here, its utility "
-    "is of the classes and qualities that came with the submission, and its name says reported: another judge's are not "
-    "to be held against ours."
+    "that count: cut-off answers and refusals do not. Where no reward model judged a system's answers here, its "
+    "utility is of the classes and qualities that came with the submission, and its name says reported: another "
+    "judge's are not to be held against ours."
 )
 NO_PATIENCE = (
     "There is no curve of patience: of none of these systems did a reward model judge the answers here, and no "

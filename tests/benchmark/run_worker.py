@@ -1,17 +1,25 @@
 """A worker with small shards and a metric that takes its time, in a process of its own, which tests stop and kill.
 
+With `--cluster` its metric runs in actors of Ray, which a text may kill.
+
 Not a test: `python -m tests.benchmark.run_worker STORE RESULTS …` from the repository's root.
 """
 
 import argparse
+import os
+import signal
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 from benchmark import scorer
+from benchmark.cluster.held import hold_cluster
+from benchmark.cluster.joining import Cluster
 from benchmark.instruments import Instruments
 from benchmark.metrics import METRICS, Metric
 from benchmark.profiles import find_profile
@@ -23,21 +31,34 @@ from submissions.filestore import Conflict, FileStore, open_store
 
 SHARD = 8  # prompts; the demonstration's suite has three such
 POISON = "poison"
+DEADLY = "deadly"
 OPTIONS = Options(resamples=200)
 
 
-def _tried(responses: Sequence[str], seconds: float) -> float:
-    """The number of responses, after a while; a text of them stops the run."""
+def _tried(responses: Sequence[str], seconds: float, seen: Path | None = None) -> float:
+    """The number of responses, after a while; a text of them stops the run, another kills the process.
+
+    Args:
+        responses: Of a set.
+        seconds: To wait.
+        seen: A folder, where each process that comes here leaves a file, and one who is killed by the word *once* too.
+    """
     time.sleep(seconds)
+    if seen is not None:
+        (seen / str(os.getpid())).touch()
+        once = any(f"{DEADLY} once" in text for text in responses)
+        if DEADLY in responses or (once and not (seen / "killed").exists()):
+            (seen / "killed").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
     if POISON in responses:
         raise ValueError(f"this is {POISON}, read in {Path.home()}/somewhere with hf_abcdefghijklmnop")
     return float(len(responses))
 
 
-def metrics(seconds: float = 0.0) -> tuple[Metric, ...]:
-    """One of the package's, and one that takes so long for each prompt."""
+def metrics(seconds: float = 0.0, seen: Path | None = None) -> tuple[Metric, ...]:
+    """One of the package's, and one that takes so long for each prompt, and is seen in a folder."""
     known = tuple(metric for metric in METRICS if metric.id == "unique_1grams")
-    fn = partial(_tried, seconds=seconds)
+    fn = partial(_tried, seconds=seconds, seen=seen)
     return (*known, Metric("tried", 1, "Responses", fn, "responses", 1, (0, None), "responses", "none"))
 
 
@@ -78,13 +99,25 @@ def main() -> None:
     parser.add_argument("--lease", type=float, default=60.0)
     parser.add_argument("--seconds", type=float, default=0.0, help="a prompt")
     parser.add_argument("--conflicts", action="store_true", help="tell of each")
+    parser.add_argument("--cluster", metavar="ADDRESS")
+    parser.add_argument("--actors", type=int, default=2)
+    parser.add_argument("--seen", type=Path, help="a folder, for the processes that score")
     given = parser.parse_args()
     scorer.SHARD_PROMPTS = SHARD
     made = worker(open_store(given.store), given.results, given.name, given.seconds, given.lease)
+    made = replace(made, metrics=metrics(given.seconds, given.seen))
     tell = teller(given.name, sys.stdout, lambda line: None)
     if given.conflicts:
         tell_conflicts(made.store, tell)
-    work(made, stop_on_signals(), tell, once=given.once)
+    stop = stop_on_signals()
+    place = Cluster(
+        given.cluster or "",
+        given.actors,
+        events=lambda lost: tell("actor_lost", reason=lost.reason, prompts=lost.prompts),
+    )
+    chosen = made.instruments.profile.metrics(made.metrics)
+    with nullcontext() if given.cluster is None else hold_cluster(place, made.instruments, chosen) as held:
+        work(replace(made, cluster=held), stop, tell, once=given.once)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,10 @@
 
 import json
 import os
-import secrets
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,51 +16,13 @@ from benchmark.models.embedder import HashEmbedder
 from benchmark.profiles import find_profile
 from benchmark.scorer import Options, score_submission
 from submissions.store import Submission
+from tests.benchmark.clusters import OURS, cluster, end, on_request, start_machine
 from tests.benchmark.helpers import HASH_READER, ROOT, rows_of, submit, suite_of
 from tests.benchmark.run_cluster import DOOMED_NODE
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'divbench[cluster]'")
 
 PROMPTS = 260  # five shards, the last of 4
-# A cluster lets in who knows its token: ours is made here, and ends with it.
-OURS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-
-
-def start_machine(*options: str, **environment: str) -> subprocess.Popen[bytes]:
-    """One machine of a cluster, with two cores."""
-    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--num-cpus=2", "--num-gpus=0"]
-    command += ["--object-store-memory=100000000", "--disable-usage-stats", *options]
-    made = subprocess.Popen(
-        command, env=os.environ | OURS | environment, start_new_session=True, stdout=subprocess.PIPE, cwd=ROOT
-    )
-    assert made.stdout is not None
-    for line in made.stdout:  # it says so when it is there
-        if b"Ray runtime started" in line:
-            return made
-    pytest.fail(f"Ray did not start: {command}")
-
-
-def end(machine: subprocess.Popen[bytes]) -> None:
-    """With all processes of its session."""
-    machine.terminate()
-    try:
-        machine.communicate(timeout=60)
-    except subprocess.TimeoutExpired:
-        os.killpg(machine.pid, signal.SIGKILL)
-        machine.communicate()
-
-
-@contextmanager
-def cluster(*options: str) -> Iterator[str]:
-    """The address of a new cluster of one machine."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    head = start_machine("--head", f"--port={port}", "--include-dashboard=false", *options)
-    try:
-        yield f"127.0.0.1:{port}"
-    finally:
-        end(head)
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +88,7 @@ def test_what_a_killed_actor_was_scoring_is_scored_again(
     assert tree(tmp_path / "out") == undisturbed
 
 
+@on_request
 def test_a_killed_run_is_finished_on_the_cluster_or_in_one_process(
     submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path, address: str
 ) -> None:
@@ -140,6 +100,7 @@ def test_a_killed_run_is_finished_on_the_cluster_or_in_one_process(
     assert tree(tmp_path) == undisturbed
 
 
+@on_request
 def test_a_prompt_that_ends_every_actor_is_named(submission: Submission, tmp_path: Path, address: str) -> None:
     text = submission_text(submission, 258)  # in the last shard, of four prompts
     said = report(submission, tmp_path, address, "--trouble", "actor", "--text", text)
@@ -150,6 +111,7 @@ def test_a_prompt_that_ends_every_actor_is_named(submission: Submission, tmp_pat
     assert not list(tmp_path.glob(".*/*.tmp*"))
 
 
+@on_request
 def test_an_error_of_ours_comes_back_as_it_is(submission: Submission, tmp_path: Path, address: str) -> None:
     """It would be the same on any other actor, so it is not tried again."""
     said = report(submission, tmp_path, address, "--trouble", "refuses")
@@ -161,6 +123,7 @@ def test_an_error_of_ours_comes_back_as_it_is(submission: Submission, tmp_path: 
     assert said["lost"] == 0
 
 
+@on_request
 def test_a_killed_machine_changes_nothing(
     submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path, address: str
 ) -> None:
@@ -177,6 +140,7 @@ def test_a_killed_machine_changes_nothing(
     assert tree(tmp_path / "out") == undisturbed
 
 
+@on_request
 def test_a_machine_with_another_library_is_refused(submission: Submission, tmp_path: Path, address: str) -> None:
     said = report(submission, tmp_path, address, "--other-numpy")
     assert said["error"]["kind"] == "ConfigurationError"
@@ -185,12 +149,14 @@ def test_a_machine_with_another_library_is_refused(submission: Submission, tmp_p
     assert said["lost"] == 0
 
 
+@on_request
 def test_no_cluster_is_said(submission: Submission, tmp_path: Path) -> None:
     said = report(submission, tmp_path, "127.0.0.1:1")
     assert said["error"]["kind"] == "ConfigurationError"
     assert "no cluster of Ray at 127.0.0.1:1" in said["error"]["message"]
 
 
+@on_request
 def test_no_place_is_said(submission: Submission, tmp_path: Path) -> None:
     with cluster("--num-cpus=0") as full:
         said = report(submission, tmp_path, full, "--patience", "2")

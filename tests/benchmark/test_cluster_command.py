@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from submissions.demo import write_demo_submissions
+from submissions.filestore import FolderStore
+from tests.benchmark.clusters import on_request
+from tests.submissions.working import results_at
 
 RUN = "from leaderboard.cli import main; main()"
 WITHOUT_RAY = f"import sys; sys.modules['ray'] = None; {RUN}"  # as where it is not installed
@@ -44,6 +47,7 @@ def test_actors_without_a_cluster_are_refused(submission: Path, tmp_path: Path) 
     assert "--cluster" in done.stderr
 
 
+@on_request
 def test_the_demonstration_on_two_actors_has_the_same_bytes(submission: Path, tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'divbench[cluster]'")
     here, there = tmp_path / "here", tmp_path / "there"
@@ -56,3 +60,29 @@ def test_the_demonstration_on_two_actors_has_the_same_bytes(submission: Path, tm
     names = sorted(path.relative_to(here) for path in here.rglob("*"))
     assert names == sorted(path.relative_to(there) for path in there.rglob("*"))
     assert all((here / name).read_bytes() == (there / name).read_bytes() for name in names if (here / name).is_file())
+
+
+@on_request
+def test_a_worker_on_two_actors_publishes_the_same_bytes_and_tells_json_alone(submission: Path, tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'divbench[cluster]'")
+    made = []
+    for name, cluster in (("here", []), ("there", ["--cluster", "local", "--actors", "2"])):
+        store = tmp_path / name
+        assert divbench(RUN, "submit", str(submission), "--to", str(store)).returncode == 0
+        command = [
+            "worker",
+            "--store",
+            str(store),
+            "--profile",
+            "lexical",
+            "--once",
+            "--results",
+            str(tmp_path / f"{name}-r"),
+        ]
+        done = divbench(RUN, *command, *cluster)
+        assert done.returncode == 0, done.stderr
+        assert [json.loads(line)["event"] for line in done.stdout.splitlines()] == ["claimed", "scored", "ended"]
+        opened = FolderStore(store)
+        made.append(results_at(opened, opened.head()))
+    assert made[0] == made[1]
+    assert made[0]

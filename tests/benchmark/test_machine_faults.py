@@ -106,6 +106,20 @@ def test_who_meets_a_second_fault_while_others_go_well_is_to_blame() -> None:
         machine.check(full)
 
 
+def test_a_fault_that_several_meet_at_once_is_one() -> None:
+    machine, gone = Machine(limit=3), ConfigurationError("the cluster is gone")
+
+    def met() -> ConfigurationError:
+        made = ConfigurationError("the cluster is gone")
+        made.__cause__ = gone
+        return made
+
+    assert [machine.to_blame(name, met()) for name in "abcd"] == [True] * 4
+    assert machine.faults == 1
+    assert machine.to_blame("a", ConfigurationError("it is still gone"))
+    assert machine.faults == 2
+
+
 def _hungry(responses: Sequence[str], only: str) -> float:
     if any(only in text for text in responses):
         raise MemoryError("none is left")

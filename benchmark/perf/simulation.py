@@ -1,0 +1,162 @@
+"""Many workers, simulated event by event from what shards cost: nothing is scored here.
+
+Three ways to spread submissions over workers, all as they are built: every submission by `score --cluster` on all
+workers, one after the other; each worker for itself (`worker`), a whole submission at a time; and `worker --cluster`,
+which has shards of several submissions in work at once. What a machine's faults and a network do is left out.
+"""
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Literal
+
+import numpy as np
+
+from benchmark.cluster.held import AHEAD
+from benchmark.cluster.pool import HUNGRY
+from benchmark.service.lanes import PREPARING
+from benchmark.worker import MOST_LANES
+
+How = Literal["shards", "submissions", "queue"]
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """What a simulation goes by; times are in seconds.
+
+    Attributes:
+        costs: Of shards, to draw from.
+        workers: At once.
+        start: Until a worker has its models.
+        handing: That the one process takes to hand a shard out; it does one after the other.
+        prepare: To claim, fetch and check a submission.
+        finish: To make its result and publish it; for one after the other, as one process does both.
+    """
+
+    costs: Sequence[float]
+    workers: int = 64
+    start: float = 60.0
+    handing: float = 0.02
+    prepare: float = 0.0
+    finish: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """What the simulation says of some submissions.
+
+    Attributes:
+        submissions: Of as many shards each.
+        how: *shards*: `score --cluster`, one after the other; *submissions*: `worker` on each GPU; *queue*: `worker
+            --cluster`.
+        seconds: Until all are done.
+        efficiency: Of what all workers could have scored in that time, once they were up.
+        cost: Seconds of workers, once they were up until nothing is left for them, a submission.
+        loading: Seconds of workers that are not up yet, a submission.
+        shards: Of each submission.
+    """
+
+    submissions: int
+    how: How
+    seconds: float
+    efficiency: float
+    cost: float
+    loading: float = 0.0
+    shards: int = 16
+
+
+def simulate(assumed: Assumed, submissions: int, shards: int, how: How) -> Simulated:
+    """So many submissions, each of shards whose costs are drawn from those assumed; the same for all three ways."""
+    rng = np.random.default_rng(submissions)
+    drawn = rng.choice(np.asarray(assumed.costs), size=(submissions, shards))
+    workers, start = assumed.workers, assumed.start
+    if how == "shards":
+        seconds = sum(_one_submission(each.tolist(), workers, assumed.handing) + assumed.finish for each in drawn)
+        loaded, held = workers * submissions, seconds * workers
+        total = seconds + start * submissions
+    elif how == "submissions":
+        free = [0.0] * min(workers, submissions)  # when each worker is
+        for each in drawn:
+            heapq.heappush(free, heapq.heappop(free) + float(each.sum()) + assumed.prepare + assumed.finish)
+        seconds, held, loaded = max(free), sum(free), len(free)
+        total = seconds + start
+    else:
+        seconds = _Queue(assumed).run(drawn.tolist())
+        held, loaded, total = workers * seconds, workers, seconds + start
+    efficiency = float(drawn.sum()) / (workers * seconds)
+    return Simulated(submissions, how, total, efficiency, held / submissions, loaded * start / submissions, shards)
+
+
+def _one_submission(costs: list[float], workers: int, handing: float) -> float:
+    """Seconds until a submission's shards are done, as `score --cluster` hands them out."""
+    coming, waiting = iter(costs), list[float]()
+    free = [0.0] * workers
+    hand = done = 0.0  # when the process that hands out is free, and when the last shard is done
+    while True:
+        for cost in islice(coming, AHEAD * workers - len(waiting)):
+            heapq.heappush(waiting, -cost)
+        if not waiting:
+            return done
+        hand = max(hand, heapq.heappop(free)) + handing
+        end = hand - heapq.heappop(waiting)
+        heapq.heappush(free, end)
+        done = max(done, end)
+
+
+@dataclass(slots=True)
+class _Queue:
+    """`worker --cluster`: lanes that claim while there is room, and actors that take the oldest's largest shard."""
+
+    assumed: Assumed
+    waiting: list[tuple[int, float]] = field(default_factory=list)  # the submission's number, minus the cost
+    events: list[tuple[float, str, int]] = field(default_factory=list)
+    left: list[int] = field(default_factory=list)  # shards of each submission
+    lanes: int = 0
+    preparing: int = 0
+    claimed: int = 0
+    idle: int = 0
+    hand: float = 0.0  # when the process that hands out is free
+
+    def run(self, drawn: list[list[float]]) -> float:
+        """Seconds until all is published, once the workers are up."""
+        self.left, self.idle = [len(costs) for costs in drawn], self.assumed.workers
+        now = 0.0
+        self._claim(now, len(drawn))
+        while self.events:
+            now, what, number = heapq.heappop(self.events)
+            if what == "prepared":
+                self.preparing -= 1
+                for cost in drawn[number]:
+                    heapq.heappush(self.waiting, (number, -cost))
+            elif what == "scored":
+                self.idle += 1
+                self.left[number] -= 1
+                if not self.left[number]:
+                    self.hand = max(now, self.hand) + self.assumed.finish
+                    heapq.heappush(self.events, (self.hand, "published", number))
+            else:
+                self.lanes -= 1
+            self._hand_out(now)
+            self._claim(now, len(drawn))
+        return now
+
+    def _hand_out(self, now: float) -> None:
+        while self.waiting and self.idle:
+            number, minus_cost = heapq.heappop(self.waiting)
+            self.idle -= 1
+            self.hand = max(now, self.hand) + self.assumed.handing
+            heapq.heappush(self.events, (self.hand - minus_cost, "scored", number))
+
+    def _claim(self, now: float, submissions: int) -> None:
+        workers = self.assumed.workers
+        while (
+            self.claimed < submissions
+            and self.preparing < PREPARING
+            and self.lanes < min(workers, MOST_LANES) + 1
+            and len(self.waiting) < HUNGRY * workers
+        ):
+            heapq.heappush(self.events, (now + self.assumed.prepare, "prepared", self.claimed))
+            self.claimed += 1
+            self.lanes += 1
+            self.preparing += 1
