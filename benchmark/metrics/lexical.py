@@ -2,17 +2,19 @@
 
 import math
 import zlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
 
 from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.ngrams import NgramStatistics
 from datasets_build.errors import need
 
-if TYPE_CHECKING:
-    from sacrebleu.metrics.bleu import BLEU
+_BLEU_ORDER = 4
+_WORDS_KEPT = 1 << 15  # stems; a few megabytes
 
 
 def distinct_n(ngrams: NgramStatistics) -> float:
@@ -153,7 +155,8 @@ def compression_ratio(responses: Sequence[str]) -> float:
 def self_bleu(responses: Sequence[str]) -> float:
     """The mean BLEU-4 of each response against all others as references; less is more diverse.
 
-    Sentence BLEU of sacrebleu: 13a tokens, exponential smoothing, effective order for texts under four tokens.
+    Sentence BLEU of sacrebleu, to the bit: 13a tokens, exponential smoothing, effective order for texts under four
+    tokens. Counted here for all responses at once, for sacrebleu would count each one again as a reference of each.
 
     Returns:
         In [0, 1].
@@ -163,18 +166,32 @@ def self_bleu(responses: Sequence[str]) -> float:
     """
     if len(responses) < 2:
         raise Unscorable("fewer than two answers")
-    bleu = _bleu()
-    tokens = [" ".join(_tokenise_13a(text).split()) for text in responses]
-    counts: dict[str, int] = {}
-    for text in tokens:
-        counts[text] = counts.get(text, 0) + 1
+    compute = need("sacrebleu.metrics.bleu", "score").BLEU.compute_bleu
+    texts = Counter(tuple(_tokenise_13a(text).split()) for text in responses)
+    ngrams = [_up_to_4(words) for words in texts]
+    # Of each n-gram, how often the text has it that has it most, and the next one: so others' most is known for each.
+    most: dict[tuple[str, ...], tuple[int, int]] = {}
+    for own in ngrams:
+        for ngram, times in own.items():
+            first, second = most.get(ngram, (0, 0))
+            if times > second:
+                most[ngram] = (times, first) if times > first else (first, times)
     scores = []
-    for text, times in counts.items():
+    for (words, repeats), own in zip(texts.items(), ngrams, strict=True):
         # An identical text among the references means BLEU 1 whatever the others are: not worth computing.
-        others = [other for other in counts if other != text]
-        score = 1.0 if times > 1 else min(bleu.sentence_score(text, others).score / 100, 1.0)
-        scores.append(times * score)
-    return math.fsum(scores) / len(tokens)
+        if repeats > 1:
+            scores.append(float(repeats))
+            continue
+        matched, total = [0] * _BLEU_ORDER, [0] * _BLEU_ORDER
+        for ngram, times in own.items():
+            first, second = most[ngram]
+            matched[len(ngram) - 1] += min(times, second if times == first else first)
+            total[len(ngram) - 1] += times
+        lengths = [len(other) for other in texts if other != words]
+        closest = min(lengths, key=lambda length: (abs(length - len(words)), length))
+        found = compute(matched, total, len(words), closest, smooth_method="exp", effective_order=True)
+        scores.append(min(found.score / 100, 1.0))
+    return math.fsum(scores) / len(responses)
 
 
 def rouge_l_similarity(responses: Sequence[str]) -> float:
@@ -205,9 +222,11 @@ def rouge_l_similarity(responses: Sequence[str]) -> float:
     return math.fsum(scores) / len(scores)
 
 
-@lru_cache(maxsize=1)
-def _bleu() -> "BLEU":
-    made: BLEU = need("sacrebleu.metrics.bleu", "score").BLEU(tokenize="none", effective_order=True)
+def _up_to_4(words: Sequence[str]) -> Counter[tuple[str, ...]]:
+    """How often each run of one to four words stands in a text."""
+    made = Counter[tuple[str, ...]]()
+    for n in range(1, _BLEU_ORDER + 1):
+        made.update(zip(*(words[i:] for i in range(n)), strict=False))
     return made
 
 
@@ -221,11 +240,13 @@ def _tokenise_13a(text: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _rouge() -> Any:
-    return need("rouge_score.tokenizers", "score").DefaultTokenizer(use_stemmer=True)
+def _rouge() -> tuple[Callable[..., list[str]], Any]:
+    """What tokenises, and its stemmer, which does not stem the words again that it had lately."""
+    stem = need("nltk.stem.porter", "score").PorterStemmer().stem
+    return need("rouge_score.tokenize", "score").tokenize, SimpleNamespace(stem=lru_cache(maxsize=_WORDS_KEPT)(stem))
 
 
 @lru_cache(maxsize=4096)
 def _rouge_tokens(text: str) -> list[str]:
-    found: list[str] = _rouge().tokenize(text)
-    return found
+    tokenise, stemmer = _rouge()
+    return tokenise(text, stemmer)

@@ -91,9 +91,9 @@ def kmeans_inertia(embeddings: Embeddings, clusters: int, seed: int) -> float:
     n = len(embeddings)
     if n <= clusters:
         raise Unscorable(f"no more answers than the {clusters} clusters")
-    if len(np.unique(embeddings, axis=0)) <= clusters:
-        return 0.0
     ordered = embeddings[np.lexsort(embeddings.T[::-1])]
+    if np.count_nonzero((ordered[1:] != ordered[:-1]).any(axis=1)) < clusters:  # one more is how many differ
+        return 0.0
     model = need("sklearn.cluster", "score").KMeans(n_clusters=clusters, n_init=10, random_state=seed)
     # One thread: so few rows are no work for two, and the last digits then do not depend on how threads share them.
     with _thread_pools().limit(limits=1, user_api="openmp"):

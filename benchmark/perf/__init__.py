@@ -1,1 +1,1 @@
-"""Measurements of speed and memory, to be run by hand: `python -m benchmark.perf.lexical`, `…perf.memory`."""
+"""Measurements of speed and memory: `divbench perf` runs them all, `python -m benchmark.perf.lexical` one of them."""

@@ -25,8 +25,7 @@ from benchmark.cluster.held import hold_cluster
 from benchmark.cluster.joining import Cluster
 from benchmark.instruments import Instruments
 from benchmark.perf.memory import made_up_rows, made_up_suite
-from benchmark.perf.simulation import Assumed, How, simulate
-from benchmark.perf.simulation import Simulated as Simulated  # noqa: PLC0414 - it is in this module's documents
+from benchmark.perf.simulation import Assumed, How, Simulated, simulate
 from benchmark.profiles import find_profile
 from benchmark.scorer import SHARD_PROMPTS
 from benchmark.shards import Shard

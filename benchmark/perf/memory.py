@@ -1,7 +1,11 @@
-"""How much memory a large submission takes: `python -m benchmark.perf.memory [--prompts 100000]`.
+"""How much memory and time a large submission takes: `python -m benchmark.perf.memory [--prompts 1000 10000 100000]`.
 
-Writes a made-up submission of ten short responses a prompt, then validates and scores it with the lexical profile in a
-process of its own, and prints that process's peak of resident memory and its time.
+Writes made-up submissions of ten short responses a prompt, each response unlike all others, then validates and scores
+each in a process of its own and prints that process's peak of resident memory and its time. With several sizes it also
+prints by which power of the work the time grows, 1 where ten times the work takes ten times the time. With `--profile
+offline` embeddings are made, too; metrics of surprisals are left out, for what they cost is measured elsewhere. With
+`--stand-in` vectors are drawn from a hash of the text, as long as the model's: that tells memory and time of all
+but the model, for sizes that take the model hours.
 """
 
 import argparse
@@ -11,20 +15,93 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from datetime import date
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import Any
+from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
 
+from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder
+from datasets_build.errors import need
+from datasets_build.load import load_suite
 from datasets_build.schema import Prompt, Suite
 from submissions.schema import Generation, Manifest, Row, Submitter, System
-from submissions.store import write_submission
+from submissions.store import Submission, write_submission
 
 K = 10
-WORDS = 5_000
+DIMENSIONS, INNER, LAYERS = 384, 1536, 6  # of all-MiniLM-L6-v2
+FLOPS_A_TOKEN = 2 * LAYERS * (4 * DIMENSIONS**2 + 2 * DIMENSIONS * INNER)
+ROWS_COUNTED = 200
 A_MEGABYTE = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A straight line through the logarithms of seconds over those of responses.
+
+    Attributes:
+        exponent: Its slope; seconds are as responses to this power.
+        error: Its standard error; None for two sizes, which any line fits.
+    """
+
+    exponent: float
+    error: float | None
+
+
+class StandIn:
+    """An embedder that draws a text's vector from its hash."""
+
+    signature = f"stand-in,{DIMENSIONS}"
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Unit vectors [texts, 384]."""
+        drawn = np.stack([np.random.default_rng(crc32(text.encode())).standard_normal(DIMENSIONS) for text in texts])
+        vectors: NDArray[np.float64] = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+        return vectors
+
+
+class Timed:
+    """An embedder that says how long it took."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.signature = embedder.signature
+        self.seconds = 0.0
+        self._embedder = embedder
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """As the embedder's."""
+        start = perf_counter()
+        made = self._embedder.embed(texts)
+        self.seconds += perf_counter() - start
+        return made
+
+
+def embedding_flops(submission: Submission) -> float:
+    """The operations that the layers' weights take for all tokens of a submission, under all-MiniLM-L6-v2.
+
+    Tokens are counted of its first responses, which are like the others. Attention over so few tokens is left out.
+    """
+    where, _ = ALL_MINILM_L6_V2.files.locate()
+    tokeniser: Any = need("transformers", "score").AutoTokenizer.from_pretrained(where)
+    rows = list(islice(submission.rows(), ROWS_COUNTED))
+    texts = [text for row in rows for text in row.responses]
+    tokens = sum(map(len, tokeniser(texts)["input_ids"])) / len(texts)
+    responses = sum(len(row.responses) for row in submission.rows())
+    return tokens * responses * FLOPS_A_TOKEN
+
+
+@lru_cache(maxsize=1)
+def _words() -> NDArray[np.str_]:
+    """Those of gssbench's prompts: English ones, so that a word is as many tokens as in real answers."""
+    texts = (prompt.prompt.lower() for prompt in load_suite("gssbench").prompts)
+    return np.array(sorted({word for text in texts for word in text.split() if word.isalpha()}))
 
 
 def made_up_suite(prompts: int) -> Suite:
@@ -36,9 +113,9 @@ def made_up_suite(prompts: int) -> Suite:
 def made_up_rows(suite: Suite) -> Iterator[Row]:
     """Ten texts of five to fifteen words for each prompt."""
     rng = np.random.default_rng(0)
-    words = np.array([f"word{i}" for i in range(WORDS)])
+    words = _words()
     for number, prompt in enumerate(suite.prompts, start=1):
-        drawn = words[rng.integers(WORDS, size=(K, 15))]
+        drawn = words[rng.integers(len(words), size=(K, 15))]
         texts = tuple(" ".join(text[:n]) for text, n in zip(drawn, rng.integers(5, 16, size=K), strict=True))
         yield Row(number, prompt.prompt_id, prompt.prompt, texts)
 
@@ -57,9 +134,10 @@ def write(folder: Path, prompts: int) -> None:
     write_submission(folder, manifest, made_up_rows(suite))
 
 
-def validate_and_score(folder: Path, prompts: int) -> dict[str, Any]:
-    """What `divbench score` does, in this process: seconds of both steps, and this process's peak memory after each."""
-    from benchmark.instruments import Instruments
+def validate_and_score(folder: Path, prompts: int, profile: str, stand_in: bool) -> dict[str, Any]:
+    """What `divbench score` does, in this process: seconds of each step, and this process's peak memory after each."""
+    from benchmark.instruments import Instruments, reads_surprisals
+    from benchmark.metrics import METRICS
     from benchmark.profiles import find_profile
     from benchmark.scorer import score_submission
     from submissions.validate import validate
@@ -71,11 +149,21 @@ def validate_and_score(folder: Path, prompts: int) -> dict[str, Any]:
         raise ValueError(f"refused: {report.findings.problems[:3]}")
     validated = perf_counter()
     peak_of_validation = peak_megabytes(resource.RUSAGE_SELF)
-    scored = score_submission(report.submission, suite, Instruments(find_profile("lexical")), folder.parent / "results")
+    instruments = Instruments(find_profile(profile), embedder=StandIn() if stand_in else None)
+    metrics = tuple(metric for metric in METRICS if not reads_surprisals([metric]))
+    instruments.load(instruments.profile.metrics(metrics))  # so that no size pays for it more than another
+    timed = None if instruments.embedder is None else Timed(instruments.embedder)
+    instruments.embedder = timed
+    loaded, worked = perf_counter(), processor_seconds()
+    scored = score_submission(report.submission, suite, instruments, folder.parent / "results", metrics=metrics)
     return {
         "validate_seconds": validated - start,
         "validate_peak_mb": peak_of_validation,
-        "score_seconds": perf_counter() - validated,
+        "load_seconds": loaded - validated,
+        "score_seconds": perf_counter() - loaded,
+        "score_processor_seconds": processor_seconds() - worked,
+        "embed_seconds": None if timed is None else timed.seconds,
+        "embed_flops": None if timed is None or stand_in else embedding_flops(report.submission),
         "responses": scored.result.counts.responses,
         "values": sum(score.n for score in scored.result.scores),
         "result_bytes": sum(path.stat().st_size for path in scored.folder.iterdir()),
@@ -88,41 +176,69 @@ def peak_megabytes(whose: int) -> float:
     return (peak if sys.platform == "darwin" else peak * 1024) / A_MEGABYTE
 
 
-def measure(prompts: int) -> dict[str, Any]:
+def processor_seconds() -> float:
+    """That this process has had of all cores: what other programs do counts less there than in seconds."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def measure(prompts: int, profile: str, stand_in: bool = False) -> dict[str, Any]:
     """Write, then validate and score in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="divbench-memory-") as name:
         folder = Path(name) / "submission"
         write(folder, prompts)
         size = sum(path.stat().st_size for path in folder.iterdir())
-        command = [sys.executable, "-m", "benchmark.perf.memory", "--prompts", str(prompts), "--child", str(folder)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - our own module
+        asked = ["--prompts", str(prompts), "--profile", profile, *(["--stand-in"] if stand_in else [])]
+        command = [sys.executable, "-m", "benchmark.perf.memory", *asked, "--child", str(folder)]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 - our own module
         found: dict[str, Any] = json.loads(done.stdout)
-    return {
-        "prompts": prompts,
-        "submission_bytes": size,
-        **found,
-        # Of all children; there was one.
-        "peak_mb": peak_megabytes(resource.RUSAGE_CHILDREN),
-    }
+    return {"prompts": prompts, "submission_bytes": size, **found}
+
+
+def growth(responses: Sequence[int], seconds: Sequence[float]) -> Growth | None:
+    """The power of the work by which time grows; None for less than two sizes.
+
+    >>> growth([10, 100, 1000], [2.0, 20.0, 200.0]).exponent
+    1.0
+    """
+    if len(set(responses)) < 2:
+        return None
+    line = stats.linregress(np.log10(responses), np.log10(seconds))
+    return Growth(round(float(line.slope), 12), float(line.stderr) if len(responses) > 2 else None)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--prompts", type=int, default=100_000, help=f"of {K} responses each")
+    parser.add_argument("--prompts", type=int, nargs="+", default=[100_000], help=f"of {K} responses each; or several")
+    parser.add_argument("--profile", default="lexical", help="lexical, or offline for embeddings, too")
+    parser.add_argument("--stand-in", action="store_true", help="vectors drawn from a hash in place of the embedder's")
     parser.add_argument("--json", action="store_true", help="one JSON document")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.child is not None:
-        print(json.dumps(validate_and_score(given.child, given.prompts)))
+        found = validate_and_score(given.child, given.prompts[0], given.profile, given.stand_in)
+        print(json.dumps(found | {"peak_mb": peak_megabytes(resource.RUSAGE_SELF)}))
         return
-    found = measure(given.prompts)
+    runs = [measure(prompts, given.profile, given.stand_in) for prompts in given.prompts]
+    work = [run["responses"] for run in runs]
+    fits = {name: growth(work, [run[name] for run in runs]) for name in ("score_seconds", "score_processor_seconds")}
     if given.json:
-        print(json.dumps(found, indent=2))
+        made = {name: None if fit is None else asdict(fit) for name, fit in fits.items()}
+        about = {"profile": given.profile, "embedder": "stand-in" if given.stand_in else "the profile's"}
+        print(json.dumps({**about, "runs": runs, "growth": made}, indent=2))
         return
-    print(f"{found['responses']:,} responses to {found['prompts']:,} prompts, {found['submission_bytes']:,} bytes")
-    print(f"validate  {found['validate_seconds']:8.1f} s   peak {found['validate_peak_mb']:8.0f} MB")
-    print(f"score     {found['score_seconds']:8.1f} s   peak {found['peak_mb']:8.0f} MB")
+    for run in runs:
+        print(f"{run['responses']:,} responses to {run['prompts']:,} prompts, {run['submission_bytes']:,} bytes")
+        print(f"validate  {run['validate_seconds']:8.1f} s   peak {run['validate_peak_mb']:8.0f} MB")
+        print(
+            f"score     {run['score_seconds']:8.1f} s   peak {run['peak_mb']:8.0f} MB   "
+            f"processor {run['score_processor_seconds']:8.1f} s   (models loaded in {run['load_seconds']:.1f} s)"
+        )
+    for name, fit in fits.items():
+        if fit is not None:
+            error = "" if fit.error is None else f" ± {fit.error:.3f}"
+            print(f"{name.replace('_', ' ')}: as responses to the power of {fit.exponent:.3f}{error}")
 
 
 if __name__ == "__main__":

@@ -100,12 +100,14 @@ def test_sets_that_are_alike_are_read_once() -> None:
 
 
 def test_the_longest_set_is_read_first_and_the_work_is_told() -> None:
-    lm, told = Wrapped(the_lm("merging"), batch_tokens=400), list[int]()
-    read_sets(SETS, lm, progress=told.append)
+    several = [ResponseSet("Say one.", (f"Item {i}.", "long " * 4 * i)) for i in (2, 4, 0, 3, 1)]
+    lm, told = Wrapped(the_lm("merging"), batch_tokens=260), list[int]()
+    read_sets(several, lm, progress=told.append)
     longest = [max(map(len, call)) for call in lm.asked]
     assert longest == sorted(longest, reverse=True)
     assert told == sorted(set(told))
-    assert (told[0], told[-1]) == (0, len(SETS))
+    assert len(set(longest)) > 2
+    assert (told[0], told[-1]) == (0, len(several))
 
 
 def beginnings(several: Iterable[tuple[int, ...]]) -> int:
@@ -144,6 +146,22 @@ def test_a_trie_has_one_node_for_each_beginning(given_ids: list[list[int]]) -> N
             assert node_of.setdefault(tuple(ids[:length]), node) == node
     assert sorted(node_of.values()) == list(range(len(trie.ids)))
     assert len(trie.depths) == len(trie.ids)
+    for path in trie.paths:
+        assert trie.parents[path].tolist() == [-1, *path[:-1].tolist()]
+
+
+@given(sequences)
+def test_leaves_hold_all_nodes_and_each_ends_with_those_that_no_earlier_one_has(given_ids: list[list[int]]) -> None:
+    trie = build_trie([np.array(ids) for ids in given_ids])
+    whole = {tuple(ids) for ids in given_ids}
+    ends = {ids for ids in whole if not any(other[: len(ids)] == ids and other != ids for other in whole)}
+    assert sorted(tuple(trie.ids[leaf].tolist()) for leaf in trie.leaves) == sorted(ends)
+    at = 0
+    for leaf in trie.leaves:
+        fresh = int(leaf[-1]) + 1 - at
+        assert leaf[len(leaf) - fresh :].tolist() == list(range(at, at + fresh))
+        at += fresh
+    assert at == len(trie.ids)
 
 
 @given(sequences)

@@ -70,6 +70,14 @@ def test_self_bleu_equals_sacrebleus_on_any_words(texts: list[str]) -> None:
     assert self_bleu(texts) == pytest.approx(np.mean(scores) / 100, abs=1e-9)
 
 
+@given(texts=st.lists(st.lists(WORDS, min_size=1, max_size=12).map(tuple), min_size=2, max_size=8, unique=True))
+@settings(max_examples=100, deadline=None)
+def test_self_bleu_of_different_texts_is_sacrebleus_to_the_bit(texts: list[tuple[str, ...]]) -> None:
+    bleu, raw = BLEU(effective_order=True), [" ".join(words) for words in texts]
+    scores = [bleu.sentence_score(text, [*raw[:i], *raw[i + 1 :]]).score for i, text in enumerate(raw)]
+    assert self_bleu(raw) == math.fsum(min(score / 100, 1.0) for score in scores) / len(raw)
+
+
 def test_rouge_l_golden_values() -> None:
     expected = golden("rouge_l")
     texts = expected["responses"]

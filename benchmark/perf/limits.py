@@ -1,0 +1,160 @@
+"""What the machine itself can do: `python -m benchmark.perf.limits`.
+
+The floating-point operations a second of a product of large float32 matrices, on one thread and on all; on a GPU in
+bfloat16; the bytes a second of a large copy in memory, read and written; and of a file that is written and synced to
+the disk, and read again after the system was asked to forget it. Each is the best of some rounds: a limit is not
+lowered by what else the machine does, as far as it leaves one round alone.
+"""
+
+import argparse
+import json
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+SIDE = 1024  # of the matrices: more than a core's own caches hold, and soon done, so that a round is left alone
+GEMMS_A_ROUND = 10
+SIDE_GPU = 8192
+MEGABYTE = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What was measured.
+
+    Attributes:
+        threads: That torch uses if nobody says how many; so many the other benchmarks use.
+        cores: That this process may use.
+        gemm_flops: Operations a second by the number of threads: one, `threads` and `cores`.
+        gpu: Its name; None without one.
+        gpu_gemm_flops: Operations a second in bfloat16; None without one.
+        copy_bytes: A second, read and written bytes counted both.
+        disk_write_bytes: A second, synced.
+        disk_read_bytes: A second. Where the system does not forget what it wrote, this is a copy from memory.
+    """
+
+    threads: int
+    cores: int
+    gemm_flops: dict[str, float]
+    gpu: str | None
+    gpu_gemm_flops: float | None
+    copy_bytes: float
+    disk_write_bytes: float
+    disk_read_bytes: float
+
+
+def best(rounds: int, run: Callable[[], object]) -> float:
+    """The fewest seconds of some rounds."""
+    taken = []
+    for _ in range(rounds):
+        start = perf_counter()
+        run()
+        taken.append(perf_counter() - start)
+    return min(taken)
+
+
+def gemm(threads: int, rounds: int) -> float:
+    """Operations a second of float32 matrix products on so many threads."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        torch.manual_seed(0)
+        a, b = torch.randn(SIDE, SIDE), torch.randn(SIDE, SIDE)
+        made = torch.empty(SIDE, SIDE)
+        return 2 * SIDE**3 / best(rounds * GEMMS_A_ROUND, lambda: torch.mm(a, b, out=made))
+    finally:
+        torch.set_num_threads(before)
+
+
+def gpu_gemm(rounds: int) -> tuple[str | None, float | None]:
+    """The first GPU's name and its operations a second in bfloat16."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return None, None
+    a, b = (torch.randn(SIDE_GPU, SIDE_GPU, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+
+    def run() -> None:
+        for _ in range(10):
+            torch.mm(a, b)
+        torch.cuda.synchronize()
+
+    run()
+    return torch.cuda.get_device_name(), 20 * SIDE_GPU**3 / best(rounds, run)
+
+
+def copy(megabytes: int, rounds: int) -> float:
+    """Bytes a second, read and written, of a copy of an array."""
+    source = np.ones(megabytes * MEGABYTE, dtype=np.uint8)
+    target = np.empty_like(source)
+    return 2 * source.nbytes / best(rounds, lambda: np.copyto(target, source))
+
+
+def disk(megabytes: int, rounds: int) -> tuple[float, float]:
+    """Bytes a second written and synced, and read, of a file in the folder for temporary files."""
+    block = np.random.default_rng(0).bytes(MEGABYTE)  # no disk compresses it
+    with tempfile.TemporaryDirectory(prefix="divbench-limits-") as folder:
+        path = Path(folder) / "file"
+
+        def write() -> None:
+            with path.open("wb", buffering=0) as file:
+                for _ in range(megabytes):
+                    file.write(block)
+                os.fsync(file.fileno())
+
+        def read() -> None:
+            with path.open("rb", buffering=0) as file:
+                if hasattr(os, "posix_fadvise"):
+                    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+                while file.read(MEGABYTE):
+                    pass
+
+        size = megabytes * MEGABYTE
+        return size / best(rounds, write), size / best(rounds, read)
+
+
+def usable_cores() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def measure(megabytes: int, rounds: int) -> Limits:
+    """All limits, one after the other."""
+    import torch
+
+    threads, cores = torch.get_num_threads(), usable_cores()
+    flops = {str(each): gemm(each, rounds) for each in sorted({1, threads, cores})}
+    gpu, gpu_flops = gpu_gemm(rounds)
+    written, read = disk(megabytes, max(rounds // 2, 1))
+    return Limits(threads, cores, flops, gpu, gpu_flops, copy(megabytes, rounds), written, read)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--megabytes", type=int, default=512, help="of the copy and of the file")
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+    given = parser.parse_args(arguments)
+    found: dict[str, Any] = asdict(measure(given.megabytes, given.rounds))
+    if given.json:
+        print(json.dumps(found, indent=2))
+        return
+    for threads, flops in found["gemm_flops"].items():
+        print(f"float32 matrix products, {threads} thread(s)   {flops / 1e9:9.1f} GFLOP/s")
+    if found["gpu"]:
+        print(f"bfloat16 matrix products, {found['gpu']}   {found['gpu_gemm_flops'] / 1e12:.0f} TFLOP/s")
+    for name in ("copy", "disk_write", "disk_read"):
+        print(f"{name.replace('_', ' '):10} {found[f'{name}_bytes'] / 1e9:9.2f} GB/s")
+
+
+if __name__ == "__main__":
+    main()
