@@ -99,7 +99,12 @@ const describe = () => {
 const pass = () => {
   for (const list of document.querySelectorAll("ul[role=listbox]:not([tabindex])")) list.tabIndex = -1;
 };
-new MutationObserver(() => { describe(); pass(); }).observe(document, { childList: true, subtree: true });
+let due = false;
+const look = () => { due = false; describe(); pass(); };
+new MutationObserver(() => {
+  if (!due) requestAnimationFrame(look);  // once a frame: a table comes in thousands of changes
+  due = true;
+}).observe(document, { childList: true, subtree: true });
 """
 HEAD = (
     '<meta name="color-scheme" content="light dark">'
