@@ -69,7 +69,15 @@ def wire(
         changed = controls[name].input(
             again, inputs, inputs, trigger_mode="always_last", api_visibility="private", show_progress="hidden"
         )
-        then = changed.then(show, inputs, list(outputs), js=script, api_visibility="private", show_progress="minimal")
+        then = changed.then(
+            show,
+            inputs,
+            list(outputs),
+            js=script,
+            trigger_mode="always_last",  # it may still be at the letter before
+            api_visibility="private",
+            show_progress="minimal",
+        )
         then.then(None, js=count_on("shown"))
     events = [control.input for name, control in controls.items() if name not in cascade]
     if events:

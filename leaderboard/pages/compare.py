@@ -92,7 +92,12 @@ def build(page: gr.Blocks, site: Site) -> None:
     outputs = [note, plot, shown, *taken, prompts, *reading]
     wire(page, controls, restore, show, outputs, cascade=("table", "systems", "by"))
     selected = prompts.select(
-        read, [table, systems, prompt], [prompt, *reading], api_visibility="private", show_progress="minimal"
+        read,
+        [table, systems, prompt],
+        [prompt, *reading],
+        trigger_mode="always_last",
+        api_visibility="private",
+        show_progress="minimal",
     )
     noted = selected.then(None, [prompt], None, js=remember(["prompt"]), api_visibility="private")
     noted.then(None, js=count_on("shown"))
