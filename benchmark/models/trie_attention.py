@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.models.trie import Trie
+from benchmark.models.trie import Integers, Trie
 
 ATTENTION = "divbench_trie"
 _PLANS: ContextVar["_Plans | None"] = ContextVar("plans", default=None)
@@ -62,13 +62,12 @@ class _Plan:
             starts, first = (each.to(device) for each in offsets)
             way = torch.from_numpy(np.concatenate(trie.leaves)).to(device)
             return cls((), _Packed(way, starts, first, max(lengths), int(np.diff(fresh).max())))
-        return cls(
-            tuple(
-                tuple(torch.from_numpy(part).to(device) for part in (group.nodes, group.taken, group.taken_nodes))  # type: ignore[misc]
-                for group in trie.groups
-            ),
-            None,
-        )
+
+        def there(part: Integers) -> Any:
+            return torch.from_numpy(part).to(device)
+
+        groups = ((there(each.nodes), there(each.taken), there(each.taken_nodes)) for each in trie.groups)
+        return cls(tuple(groups), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

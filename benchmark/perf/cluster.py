@@ -179,7 +179,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     runs = [simulate(assumed, count, shards, how) for how, shards, count in PLANS]
     if given.json:
         measured = {} if found is None else {"measured": asdict(found)}
-        print(json.dumps(measured | {"simulated": [asdict(each) for each in runs]}, indent=2))
+        simulated = [asdict(each) | {"by": NAMES[each.how]} for each in runs]
+        print(json.dumps(measured | {"assumed": _assumed(assumed), "simulated": simulated}, indent=2))
         return
     if found is not None:
         print("\n".join(_told(found, given.profile)))
@@ -189,6 +190,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"{assumed.finish:g} s to finish it"
     )
     print("\n".join(_markdown(runs) if given.markdown else _lines(runs)))
+
+
+def _assumed(given: Assumed) -> dict[str, float]:
+    """What a simulation goes by, with the mean of its costs in their place."""
+    return asdict(given) | {"costs": statistics.mean(given.costs)}
 
 
 def _told(found: Scaling, profile: str) -> list[str]:

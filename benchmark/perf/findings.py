@@ -15,7 +15,6 @@ Limits = Mapping[str, Any] | None
 FASTER = "times as fast"
 # Multiplications of one layer's weights with one token in a model of deberta-v3-large's shape, and additions.
 DEBERTA_FLOPS = 2 * (4 * 1024**2 + 2 * 1024 * 4096)
-HOW = {"shards": "`score --cluster`", "submissions": "a worker a GPU", "queue": "`worker --cluster`"}
 
 
 def limits(document: Document, _: Limits) -> Findings:
@@ -210,16 +209,17 @@ def cluster(document: Document, _: Limits) -> Findings:
 
 def simulation(document: Document, _: Limits) -> Findings:
     """Of `benchmark.perf.cluster --assume`."""
+    assumed = document["assumed"]
     numbers = [
         _number(
-            f"computed: workers used by {each['submissions']:,} × {each['shards']:,} shards, {HOW[each['how']]}",
+            f"computed: workers used by {each['submissions']:,} × {each['shards']:,} shards, {each['by']}",
             100 * each["efficiency"],
             "%",
         )
         for each in document["simulated"]
     ]
     return Findings(
-        compared="nothing: 64 workers are simulated, with shards of 4.7 s that vary by 15%",
+        compared=f"nothing: {assumed['workers']} workers are simulated, with shards of {assumed['costs']:.1f} s",
         numbers=tuple(numbers),
     )
 

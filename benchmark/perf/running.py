@@ -49,8 +49,12 @@ class Here:
     mirror: bool
 
     def fits(self, kept: Kept, benchmark: Benchmark) -> bool:
-        """Whether it was run here, as it would be now, in one size or the other."""
-        same = (kept.machine, kept.versions, kept.mirror) == (self.machine, self.versions, self.mirror)
+        """Whether it was run here, as it would be now, in one size or the other.
+
+        A library that was not there then had no part in it; all others are to be those that there are now.
+        """
+        same = (kept.machine, kept.mirror) == (self.machine, self.mirror)
+        same = same and kept.versions.items() <= self.versions.items()
         return same and kept.name == benchmark.name and kept.arguments == benchmark.arguments(kept.size)
 
 

@@ -156,6 +156,17 @@ def test_what_was_measured_otherwise_does_not_count(
     assert states(report_in(out))["well"] == "measured"
 
 
+def test_a_library_that_came_since_takes_nothing_away(environment: dict[str, str], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run(environment, "well", "--out", out)
+    path = out / "measured" / "well.json"
+    kept = json.loads(path.read_text())
+    del kept["versions"]["numpy"]
+    path.write_text(json.dumps(kept))
+    run(environment, "limits", "--out", out)
+    assert states(report_in(out))["well"] == "measured"
+
+
 def test_a_failure_is_tried_again_and_forgotten_when_it_went_well(environment: dict[str, str], tmp_path: Path) -> None:
     out = tmp_path / "out"
     without = {name: value for name, value in environment.items() if name != "SAMPLE_LOG"}

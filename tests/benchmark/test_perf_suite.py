@@ -26,7 +26,7 @@ from benchmark.perf import (
 from benchmark.perf.machine import this_machine, without_paths
 from benchmark.perf.report import markdown
 from benchmark.perf.schema import Entry, Figure, Findings, Machine, Report, Share, Size
-from benchmark.perf.simulation import Simulated
+from benchmark.perf.simulation import Assumed, Simulated
 from benchmark.perf.suite import BENCHMARKS, EXTRA_MODULES, Needs, named
 from datasets_build.errors import ConfigurationError
 from tests.benchmark.helpers import ROOT
@@ -73,7 +73,10 @@ DOCUMENTS: dict[str, Any] = {
         "measured": asdict(cluster.Scaling(640, 10, [4.0], [2.5], 8.0, 9.0, 1.6, [0.4] * 9)),
         "simulated": [],
     },
-    "simulation": {"simulated": [asdict(Simulated(10, "submissions", 9.0, 0.75, 110.0))]},
+    "simulation": {
+        "assumed": asdict(Assumed((4.0,))) | {"costs": 4.0},
+        "simulated": [asdict(Simulated(10, "submissions", 9.0, 0.75, 110.0)) | {"by": "a worker a GPU"}],
+    },
     "board": {"submissions": 30, "prompts": 200, "metrics": 10, "first_page_warm_s": [1.0, 3.0], "peak_mb": 650.0},
 }
 
