@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from benchmark.cluster.options import Actors, Address, Gpus, cluster_of
-from benchmark.scoring_options import ProfileName, ScoringOptions, with_scoring_options
+from benchmark.cluster.options import ClusterOptions
+from benchmark.scoring_options import ProfileName, ScoringOptions
 from datasets_build.console import JsonOption, err, out, print_json, progress, table
 from datasets_build.errors import ConfigurationError
+from datasets_build.option_groups import with_option_groups
 
 if TYPE_CHECKING:
     from benchmark.cluster.joining import Lost
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     from benchmark.profiles import Profile
 
 
-@with_scoring_options
+@with_option_groups
 def score(
     folder: Annotated[Path, typer.Argument(help="The submission folder.")],
+    *,
     scoring: ScoringOptions,
     profile: ProfileName = "offline",
     results: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
@@ -39,9 +41,7 @@ def score(
         Optional[Path],  # noqa: UP045
         typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
     ] = None,
-    cluster: Address = None,
-    actors: Actors = None,
-    gpus_per_actor: Gpus = None,
+    cluster: ClusterOptions,
     json: JsonOption = False,
 ) -> None:
     """Score a submission with every metric of a profile.
@@ -75,7 +75,7 @@ def score(
         lost.append(each)
         err().print(str(each), markup=False)
 
-    place = cluster_of(cluster, actors, gpus_per_actor, tell)
+    place = cluster.place(tell)
     instruments = Instruments(chosen, cache or (None if place else default_cache_path()))
     wanted = metrics_named(metric, chosen, internals=said is not None)
     with (

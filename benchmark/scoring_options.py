@@ -3,10 +3,8 @@
 All of them are part of a result's identity: by the signatures of its numbers, or by its key.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import typer
 
@@ -130,25 +128,3 @@ class ScoringOptions:
         from benchmark.scorer import Options
 
         return Options(k=self.k, resamples=self.resamples, seed=self.seed)
-
-
-def with_scoring_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options of `ScoringOptions` where it has a parameter `scoring`; Typer reads signatures."""
-
-    def run(**values: Any) -> None:
-        chosen = {field.name: values.pop(field.name) for field in fields(ScoringOptions)}
-        command(**values, scoring=ScoringOptions(**chosen))
-
-    own = signature(command)
-    shown: list[Parameter] = []
-    for each in own.parameters.values():
-        if each.name != "scoring":
-            shown.append(each.replace(kind=Parameter.KEYWORD_ONLY))
-            continue
-        for field in fields(ScoringOptions):
-            kind = Parameter.KEYWORD_ONLY
-            shown.append(Parameter(field.name, kind, default=field.default, annotation=field.type))
-    run.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined] # `signature` looks for it
-    run.__annotations__ = {each.name: each.annotation for each in shown}
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    return run

@@ -109,6 +109,10 @@ class Worker:
             return 1
         return min(self.cluster.load(), MOST_LANES) + 1  # while one is published, another may be scored
 
+    def hungry(self) -> bool:
+        """Whether another submission may be taken on: actors, where they score, would soon have nothing to do."""
+        return self.cluster is None or self.cluster.hungry
+
     def score(self, submission: Submission, suite: Suite, go_on: Callable[[], None]) -> Scored:
         """Score a submission that passed its checks; `go_on` is called after each shard, and may raise to end it.
 
@@ -150,8 +154,7 @@ def work(worker: Worker, stop: Stop, tell: Tell, *, once: bool = False) -> Count
         StoreFault: With `once`: the store cannot be read at the beginning. Later faults are waited out.
     """
     try:
-        turns = Turns() if worker.cluster is None else Turns(lambda: worker.cluster is None or worker.cluster.hungry)
-        return _work(worker, Shift(stop, tell, Machine(worker.faults), turns), once)
+        return _work(worker, Shift(stop, tell, Machine(worker.faults), Turns(worker.hungry)), once)
     except DivBenchError as error:
         tell("stopped", reason=said(error), mend=error.mend)
         raise

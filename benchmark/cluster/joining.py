@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from benchmark.cluster.growth import KEPT
 from datasets_build.errors import ConfigurationError, need
 
 LOCAL = "local"  # an address: this machine alone, for one run
@@ -49,6 +50,9 @@ class Cluster:
         gpus: Of each actor; None: one where there are GPUs.
         patience: Seconds without an actor that works or comes up, after which a run ends.
         events: Told of each actor that is lost, by another thread.
+        elastic: Ask for one actor, then for more as there is work that pays for them, and let them go when there is
+            none: see `benchmark.cluster.growth`.
+        kept: Seconds for which an elastic one keeps an actor that has nothing to do.
     """
 
     address: str = LOCAL
@@ -56,6 +60,8 @@ class Cluster:
     gpus: int | None = None
     patience: float = 600.0
     events: Callable[[Lost], None] = lambda lost: None
+    elastic: bool = False
+    kept: float = KEPT
 
     def share(self, has: dict[str, float]) -> tuple[int, int]:
         """GPUs of an actor, and how many actors, on a cluster that has so much."""

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from benchmark.cluster.actor import Actor, Failed, versions_of
+from benchmark.cluster.growth import HUNGRY, Growth
 from benchmark.cluster.joining import Cluster, Lost, joined, knock, words
 from benchmark.instruments import Instruments
 from benchmark.metrics import Metric
@@ -25,7 +26,6 @@ from benchmark.shards import Shard
 from datasets_build.errors import ConfigurationError, DivBenchError
 
 TRIES = 3  # of a shard
-HUNGRY = 2  # shards an actor: fewer that wait are soon done
 TICK = 1.0  # seconds between looks at the clock
 _STALE = 2.0  # seconds: who was idle for longer is asked whether it is still there before it is given anything
 _KNOCKS = 5.0  # seconds between looks whether the cluster is there
@@ -76,11 +76,13 @@ class Pool:
         self._ray: Any = None
         self._kind: Any = None  # of actors
         self._gcs = ""  # the address of the cluster's head
-        self._gpus, self.size = 0, 0
+        self._gpus, self.size = 0, 0  # of an actor; actors at most
+        self._growth = Growth(0)
         self._put: tuple[Sequence[Metric], Any] | None = None
         self._waiting: list[_Work] = []
         self._idle: list[tuple[Any, float]] = []  # and since when
-        self._busy: dict[Any, _Work] = {}
+        self._busy: dict[Any, tuple[_Work, float]] = {}  # and since when
+        self._coming: dict[Any, float] = {}  # actors that have no models yet, and since when
         self._counted = 0  # shards
         self._failed_starts = 0  # in a row
         self._heard = self._knocked = self._answered = monotonic()
@@ -159,10 +161,11 @@ class Pool:
                 self._kind = self._ray.remote(num_cpus=1, num_gpus=self._gpus, max_restarts=0)(Actor)
                 self._heard = self._knocked = self._answered = monotonic()
                 self._there.set()
-                for _ in range(self.size):
-                    self._ask()
+                self._growth = Growth(self.size, self._cluster.elastic)
+                self._grow(1)  # which shows that the models can be loaded
                 while not self._ended:
                     self._hear()
+                    self._grow(len(self._waiting))
                     self._hand_out()
                     self._watch()
         except BaseException as error:  # whatever it is, nobody may wait for an answer that does not come
@@ -192,7 +195,7 @@ class Pool:
                 self._greet(actor)
                 continue
             work = heapq.heappop(self._waiting)
-            self._busy[actor] = work
+            self._busy[actor] = work, monotonic()
             self._when_said(actor.score.remote(work.shard, self._known(work.run.metrics)), partial(self._scored, actor))
 
     def _watch(self) -> None:
@@ -235,9 +238,26 @@ class Pool:
 
     # Actors
 
+    def _grow(self, waiting: int) -> None:
+        """Ask for as many more as are earned, and let those go that have had nothing to do for long."""
+        for _ in range(self._growth.more(waiting)):
+            self._ask()
+        if not self._cluster.elastic:
+            return
+        kept = []
+        for actor, since in self._idle:
+            if monotonic() - since < self._cluster.kept:
+                kept.append((actor, since))
+            else:
+                self._ray.kill(actor)
+                self._growth.let_go()
+        self._idle = kept
+
     def _ask(self) -> None:
         """For one more actor, that is there when the cluster has a place for it."""
-        self._greet(self._kind.remote(self._instruments))
+        actor = self._kind.remote(self._instruments)
+        self._coming[actor] = monotonic()
+        self._greet(actor)
 
     def _greet(self, actor: Any) -> None:
         self._when_said(actor.come_up.remote(self._known(self._metrics)), partial(self._came_up, actor))
@@ -257,6 +277,8 @@ class Pool:
             self._lose(actor, Lost(0, None, words(error)))
             return
         self._failed_starts = 0
+        if (asked := self._coming.pop(actor, None)) is not None:
+            self._growth.came_up(monotonic() - asked)
         here = versions_of(self._instruments)
         for name in sorted(here.keys() | there.keys()):
             if here.get(name) != there.get(name):
@@ -270,6 +292,7 @@ class Pool:
         self._ready.set()
 
     def _lose(self, actor: Any, lost: Lost) -> None:
+        self._coming.pop(actor, None)
         self._ray.kill(actor)  # after a fault it may live, but in what state?
         self._cluster.events(lost)
         self._ask()
@@ -289,8 +312,9 @@ class Pool:
             run.found.put(None)
 
     def _scored(self, actor: Any, said: "Future[Any]") -> None:
-        work = self._busy.pop(actor)
+        work, since = self._busy.pop(actor)
         self._heard = monotonic()
+        self._growth.scored(self._heard - since)
         try:
             found: pa.Table | Failed = said.result()
         except Exception as error:  # of Ray, or one that nothing foresaw

@@ -36,8 +36,14 @@ PLANS: tuple[tuple[How, int, int], ...] = (  # how, shards a submission, submiss
     ("shards", 1024, 1),
     *(("submissions", 16, count) for count in (10, 100, 1_000, 10_000)),
     *(("queue", 16, count) for count in (10, 100, 1_000, 10_000)),
+    *(("elastic", 16, count) for count in (1, 10, 100, 1_000, 10_000)),
 )
-NAMES: dict[How, str] = {"shards": "score --cluster", "submissions": "a worker a GPU", "queue": "worker --cluster"}
+NAMES: dict[How, str] = {
+    "shards": "score --cluster",
+    "submissions": "a worker a GPU",
+    "queue": "worker --cluster",
+    "elastic": "worker --cluster --elastic",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,20 +218,30 @@ def _told(found: Scaling, profile: str) -> list[str]:
 
 def _lines(runs: Sequence[Simulated]) -> list[str]:
     return [
-        f"{run.submissions:6} submissions of {run.shards:4} shards, by {NAMES[run.how]:16}: {run.seconds:9,.0f} s, "
-        f"efficiency {run.efficiency:4.0%}, {run.cost:7,.0f} s of workers a submission and {run.loading:6,.0f} to load"
+        f"{run.submissions:6} submissions of {run.shards:4} shards, by {NAMES[run.how]:26}: {run.seconds:9,.0f} s, "
+        f"{run.workers:2} workers, efficiency {run.efficiency:4.0%}, "
+        f"{run.cost:7,.0f} s of workers a submission and {run.loading:6,.0f} to load"
         for run in runs
     ]
 
 
 def _markdown(runs: Sequence[Simulated]) -> list[str]:
-    names = ("submissions", "of shards", "by", "seconds", "efficiency", "seconds of workers a submission", "to load")
+    names = (
+        "submissions",
+        "of shards",
+        "by",
+        "workers",
+        "seconds",
+        "efficiency",
+        "seconds of workers a submission",
+        "to load",
+    )
     return [
         f"| {' | '.join(names)} |",
-        "| ---: | ---: | --- | ---: | ---: | ---: | ---: |",
+        "| ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |",
         *(
-            f"| {run.submissions:,} | {run.shards:,} | {NAMES[run.how]} | {run.seconds:,.0f} | {run.efficiency:.0%} | "
-            f"{run.cost:,.0f} | {run.loading:,.0f} |"
+            f"| {run.submissions:,} | {run.shards:,} | {NAMES[run.how]} | {run.workers} | {run.seconds:,.0f} | "
+            f"{run.efficiency:.0%} | {run.cost:,.0f} | {run.loading:,.0f} |"
             for run in runs
         ),
     ]

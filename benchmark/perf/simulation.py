@@ -1,8 +1,9 @@
 """Many workers, simulated event by event from what shards cost: nothing is scored here.
 
-Three ways to spread submissions over workers, all as they are built: every submission by `score --cluster` on all
-workers, one after the other; each worker for itself (`worker`), a whole submission at a time; and `worker --cluster`,
-which has shards of several submissions in work at once. What a machine's faults and a network do is left out.
+Four ways to spread submissions over workers, all as they are built: every submission by `score --cluster` on all
+workers, one after the other; each worker for itself (`worker`), a whole submission at a time; `worker --cluster`,
+which has shards of several submissions in work at once; and the same with `--elastic`, whose workers come as there is
+work for them. What a machine's faults and a network do is left out.
 """
 
 import heapq
@@ -13,12 +14,12 @@ from typing import Literal
 
 import numpy as np
 
+from benchmark.cluster.growth import HUNGRY, Growth
 from benchmark.cluster.held import AHEAD
-from benchmark.cluster.pool import HUNGRY
 from benchmark.service.lanes import PREPARING
 from benchmark.worker import MOST_LANES
 
-How = Literal["shards", "submissions", "queue"]
+How = Literal["shards", "submissions", "queue", "elastic"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +50,13 @@ class Simulated:
     Attributes:
         submissions: Of as many shards each.
         how: *shards*: `score --cluster`, one after the other; *submissions*: `worker` on each GPU; *queue*: `worker
-            --cluster`.
+            --cluster`; *elastic*: that with `--elastic`.
         seconds: Until all are done.
-        efficiency: Of what all workers could have scored in that time, once they were up.
+        efficiency: Of what the workers could have scored, each from when it was up to the end.
         cost: Seconds of workers, once they were up until nothing is left for them, a submission.
         loading: Seconds of workers that are not up yet, a submission.
         shards: Of each submission.
+        workers: That came up.
     """
 
     submissions: int
@@ -64,28 +66,34 @@ class Simulated:
     cost: float
     loading: float = 0.0
     shards: int = 16
+    workers: int = 0
 
 
 def simulate(assumed: Assumed, submissions: int, shards: int, how: How) -> Simulated:
-    """So many submissions, each of shards whose costs are drawn from those assumed; the same for all three ways."""
+    """So many submissions, each of shards whose costs are drawn from those assumed; the same for all ways."""
     rng = np.random.default_rng(submissions)
     drawn = rng.choice(np.asarray(assumed.costs), size=(submissions, shards))
-    workers, start = assumed.workers, assumed.start
+    up, start = assumed.workers, assumed.start
+    loads = up  # of models
     if how == "shards":
-        seconds = sum(_one_submission(each.tolist(), workers, assumed.handing) + assumed.finish for each in drawn)
-        loaded, held = workers * submissions, seconds * workers
+        seconds = sum(_one_submission(each.tolist(), up, assumed.handing) + assumed.finish for each in drawn)
+        held, loads = seconds * up, up * submissions
         total = seconds + start * submissions
     elif how == "submissions":
-        free = [0.0] * min(workers, submissions)  # when each worker is
+        free = [0.0] * min(up, submissions)  # when each worker is
         for each in drawn:
             heapq.heappush(free, heapq.heappop(free) + float(each.sum()) + assumed.prepare + assumed.finish)
-        seconds, held, loaded = max(free), sum(free), len(free)
-        total = seconds + start
+        held, up, loads = sum(free), len(free), len(free)
+        total = max(free) + start
+        seconds = max(free)
     else:
-        seconds = _Queue(assumed).run(drawn.tolist())
-        held, loaded, total = workers * seconds, workers, seconds + start
-    efficiency = float(drawn.sum()) / (workers * seconds)
-    return Simulated(submissions, how, total, efficiency, held / submissions, loaded * start / submissions, shards)
+        queue = _Queue(assumed, Growth(up, elastic=how == "elastic"))
+        seconds = queue.run(drawn.tolist())
+        held, up = len(queue.ups) * seconds - sum(queue.ups), len(queue.ups)
+        loads, total = queue.growth.asked, seconds + start
+    whole = held if how == "elastic" else assumed.workers * seconds
+    efficiency = float(drawn.sum()) / whole
+    return Simulated(submissions, how, total, efficiency, held / submissions, loads * start / submissions, shards, up)
 
 
 def _one_submission(costs: list[float], workers: int, handing: float) -> float:
@@ -106,47 +114,69 @@ def _one_submission(costs: list[float], workers: int, handing: float) -> float:
 
 @dataclass(slots=True)
 class _Queue:
-    """`worker --cluster`: lanes that claim while there is room, and actors that take the oldest's largest shard."""
+    """`worker --cluster`: lanes that claim while there is room, and actors that take the oldest's largest shard.
+
+    Time begins when the first actor is up; as many others as are asked for at once are up by then, too.
+    """
 
     assumed: Assumed
+    growth: Growth
+    ups: list[float] = field(default_factory=list)  # when each actor that came up did
     waiting: list[tuple[int, float]] = field(default_factory=list)  # the submission's number, minus the cost
-    events: list[tuple[float, str, int]] = field(default_factory=list)
+    events: list[tuple[float, str, int, float]] = field(default_factory=list)  # when, what, of which, its cost
     left: list[int] = field(default_factory=list)  # shards of each submission
     lanes: int = 0
     preparing: int = 0
     claimed: int = 0
+    published: int = 0
     idle: int = 0
     hand: float = 0.0  # when the process that hands out is free
 
     def run(self, drawn: list[list[float]]) -> float:
         """Seconds until all is published, once the workers are up."""
-        self.left, self.idle = [len(costs) for costs in drawn], self.assumed.workers
+        self.left = [len(costs) for costs in drawn]
         now = 0.0
+        for _ in range(self.growth.more(1)):
+            self._came_up(now)
         self._claim(now, len(drawn))
-        while self.events:
-            now, what, number = heapq.heappop(self.events)
+        while self.published < len(drawn):
+            now, what, number, cost = heapq.heappop(self.events)
             if what == "prepared":
                 self.preparing -= 1
-                for cost in drawn[number]:
-                    heapq.heappush(self.waiting, (number, -cost))
+                for each in drawn[number]:
+                    heapq.heappush(self.waiting, (number, -each))
+            elif what == "up":
+                self._came_up(now)
             elif what == "scored":
-                self.idle += 1
-                self.left[number] -= 1
-                if not self.left[number]:
-                    self.hand = max(now, self.hand) + self.assumed.finish
-                    heapq.heappush(self.events, (self.hand, "published", number))
+                self._scored(now, number, cost)
             else:
                 self.lanes -= 1
+                self.published += 1
+            for _ in range(self.growth.more(len(self.waiting))):
+                heapq.heappush(self.events, (now + self.assumed.start, "up", -1, 0.0))
             self._hand_out(now)
             self._claim(now, len(drawn))
         return now
+
+    def _came_up(self, now: float) -> None:
+        self.growth.came_up(self.assumed.start)
+        self.ups.append(now)
+        self.idle += 1
+
+    def _scored(self, now: float, number: int, cost: float) -> None:
+        self.growth.scored(cost)
+        self.idle += 1
+        self.left[number] -= 1
+        if not self.left[number]:
+            self.hand = max(now, self.hand) + self.assumed.finish
+            heapq.heappush(self.events, (self.hand, "published", number, 0.0))
 
     def _hand_out(self, now: float) -> None:
         while self.waiting and self.idle:
             number, minus_cost = heapq.heappop(self.waiting)
             self.idle -= 1
             self.hand = max(now, self.hand) + self.assumed.handing
-            heapq.heappush(self.events, (self.hand - minus_cost, "scored", number))
+            heapq.heappush(self.events, (self.hand - minus_cost, "scored", number, -minus_cost))
 
     def _claim(self, now: float, submissions: int) -> None:
         workers = self.assumed.workers
@@ -156,7 +186,7 @@ class _Queue:
             and self.lanes < min(workers, MOST_LANES) + 1
             and len(self.waiting) < HUNGRY * workers
         ):
-            heapq.heappush(self.events, (now + self.assumed.prepare, "prepared", self.claimed))
+            heapq.heappush(self.events, (now + self.assumed.prepare, "prepared", self.claimed, 0.0))
             self.claimed += 1
             self.lanes += 1
             self.preparing += 1

@@ -3,17 +3,20 @@
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from benchmark.cluster.options import Actors, Address, Gpus, cluster_of
-from benchmark.scoring_options import ProfileName, ScoringOptions, with_scoring_options
+from benchmark.cluster.options import ClusterOptions
+from benchmark.scoring_options import ProfileName, ScoringOptions
 from datasets_build.console import err
+from datasets_build.option_groups import with_option_groups
 
 if TYPE_CHECKING:
-    from benchmark.cluster.joining import Lost
+    from benchmark.cluster.joining import Cluster, Lost
     from benchmark.service.events import Tell
     from benchmark.service.hold import Stop
     from benchmark.worker import Worker
@@ -51,8 +54,9 @@ Cache = Annotated[
 ]
 
 
-@with_scoring_options
+@with_option_groups
 def worker(
+    *,
     store: Store,
     profile: ProfileName,
     scoring: ScoringOptions,
@@ -68,9 +72,7 @@ def worker(
     metric: MetricNames = None,
     cache: Cache = None,
     mirror: Mirror = None,
-    cluster: Address = None,
-    actors: Actors = None,
-    gpus_per_actor: Gpus = None,
+    cluster: ClusterOptions,
 ) -> None:
     """Score what was handed in to a service: the oldest submission first, one after the other, until it is ended.
 
@@ -94,27 +96,17 @@ def worker(
     from dataclasses import replace
     from datetime import timedelta
 
-    from benchmark.cluster.held import hold_cluster
-    from benchmark.service.log_tail import public_text
     from benchmark.worker import work
-    from submissions.queue_schema import one_line
 
-    def lost(each: "Lost") -> None:
-        tell("actor_lost", reason=one_line(public_text(str(each))), prompts=each.prompts)
-
-    place = cluster_of(cluster, actors, gpus_per_actor, lost)
     made, stop, tell = _made(store, results_store, profile, scoring, metric, name, results, cache, mirror)
     made = replace(made, lease=timedelta(seconds=lease), poll=poll, faults=stop_after)
-    if place is None:
-        work(made, stop, tell, once=once)
-        return
-    instruments = replace(made.instruments, cache=cache)  # who read what first would change last digits
-    with hold_cluster(place, instruments, made.instruments.profile.metrics(made.metrics)) as held:
-        work(replace(made, instruments=instruments, cluster=held), stop, tell, once=once)
+    with _on_cluster(made, cluster.place(_lost(tell)), cache) as placed:
+        work(placed, stop, tell, once=once)
 
 
-@with_scoring_options
+@with_option_groups
 def rescore(
+    *,
     store: Store,
     profile: ProfileName,
     scoring: ScoringOptions,
@@ -125,11 +117,12 @@ def rescore(
     metric: MetricNames = None,
     cache: Cache = None,
     mirror: Mirror = None,
+    cluster: ClusterOptions,
 ) -> None:
     """Score again what is scored, where a result is not there yet: of a new metric, version, model or suite revision.
 
     New results are published beside the old ones. Interrupted, the same command goes on where it stopped. Events as of
-    divbench worker. Exit 1 where a submission could not be scored.
+    divbench worker, and --cluster, too. Exit 1 where a submission could not be scored.
 
     Example: divbench rescore --store hf://datasets/ORG/submissions --profile offline
     """
@@ -138,9 +131,40 @@ def rescore(
     from benchmark.service.rescore import rescore as run
 
     made, stop, tell = _made(store, results_store, profile, scoring, metric, name, results, cache, mirror)
-    ended = run(replace(made, faults=stop_after), stop, tell)
+    made = replace(made, faults=stop_after)
+    with _on_cluster(made, cluster.place(_lost(tell)), cache) as placed:
+        ended = run(placed, stop, tell)
     if ended["failed"]:
         raise typer.Exit(1)
+
+
+def _lost(tell: "Tell") -> "Callable[[Lost], None]":
+    """What tells of an actor that is lost."""
+    from benchmark.service.log_tail import public_text
+    from submissions.queue_schema import one_line
+
+    return lambda lost: tell("actor_lost", reason=one_line(public_text(str(lost))), prompts=lost.prompts)
+
+
+@contextmanager
+def _on_cluster(made: "Worker", place: "Cluster | None", cache: Path | None) -> "Iterator[Worker]":
+    """The worker with the actors of a cluster, if one was named; they live as long as the block.
+
+    Args:
+        made: As it works here.
+        place: The cluster.
+        cache: That was asked for. Without, actors look up no surprisals: who read what first would change last digits.
+    """
+    from dataclasses import replace
+
+    from benchmark.cluster.held import hold_cluster
+
+    if place is None:
+        yield made
+        return
+    instruments = replace(made.instruments, cache=cache)
+    with hold_cluster(place, instruments, instruments.profile.metrics(made.metrics)) as held:
+        yield replace(made, instruments=instruments, cluster=held)
 
 
 def _made(

@@ -1,12 +1,16 @@
-"""Scoring again: more results for submissions that are scored, as after a new metric, version or profile."""
+"""Scoring again: more results for submissions that are scored, as after a new metric, version or profile.
+
+On a cluster several submissions are in work at once, as a worker has them.
+"""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from benchmark.scorer import Scored, result_id
 from benchmark.service.events import Tell
 from benchmark.service.hold import Stop, Stopped, patiently, said
+from benchmark.service.lanes import Shift, Turn, Turns, in_lanes
 from benchmark.service.log_tail import log_tail
 from benchmark.service.machine import Machine
 from benchmark.service.strangers import NotAcceptable, fetch_checked, fetch_manifest, private_folder
@@ -42,31 +46,32 @@ def rescore(worker: Worker, stop: Stop, tell: Tell) -> Counter[str]:
         StoreFault: The store cannot be read at the beginning. Later faults are waited out.
     """
     try:
-        return _rescore(worker, Machine(worker.faults), stop, tell)
+        shift = Shift(stop, tell, Machine(worker.faults), Turns(worker.hungry))
+        lanes = worker.load()
+        scored = iter([state for state in states(worker.store) if state.current.state == "scored"])
+        in_lanes(lambda: _lane(worker, shift, scored), lanes, stop)
     except DivBenchError as error:
         tell("stopped", reason=said(error), mend=error.mend)
         raise
+    tell("ended", **{how: shift.ended[how] for how in ("scored", "there", "passed_over", "refused", "failed")})
+    return shift.ended
 
 
-def _rescore(worker: Worker, machine: Machine, stop: Stop, tell: Tell) -> Counter[str]:
-    worker.instruments.load(worker.instruments.profile.metrics(worker.metrics))
-    ended: Counter[str] = Counter()
-    for state in states(worker.store):
-        if state.current.state != "scored":
-            continue
+def _lane(worker: Worker, shift: Shift, scored: Iterator[State]) -> None:
+    """One submission after the other of those that all lanes share, until there is none or the end is asked for."""
+    while (turn := shift.turns.wait(shift.stop)) is not None:
         try:
-            if lack := patiently(partial(worker.lacks, state), stop, tell, grace=0):
-                tell("passed_over", submission=state.submission_id, reason=lack)
-                ended["passed_over"] += 1
-                continue
-            ended[_again(worker, state, machine, stop, tell)] += 1
+            if (state := next(scored, None)) is None:
+                return
+            turn.found()
+            shift.count(_again(worker, shift, state, turn))
         except Stopped:
-            break
-    tell("ended", **{how: ended[how] for how in ("scored", "there", "passed_over", "refused", "failed")})
-    return ended
+            return
+        finally:
+            turn.prepared()
 
 
-def _again(worker: Worker, state: State, machine: Machine, stop: Stop, tell: Tell) -> str:
+def _again(worker: Worker, shift: Shift, state: State, turn: Turn) -> str:
     """Score a submission, unless its result is there; what came of it.
 
     Raises:
@@ -74,15 +79,18 @@ def _again(worker: Worker, state: State, machine: Machine, stop: Stop, tell: Tel
         MachineFault: As in `rescore`.
         NoWriteAccess: Likewise.
     """
-    name, attempt = state.submission_id, state.current.attempt
+    name, attempt, stop, tell = state.submission_id, state.current.attempt, shift.stop, shift.tell
 
     def go_on() -> None:
         if stop.asked:
             raise Stopped
 
+    if lack := patiently(partial(worker.lacks, state), stop, tell, grace=0):
+        tell("passed_over", submission=name, reason=lack)
+        return "passed_over"
     try:
         began = worker.clock()
-        made = _made(worker, state, stop, tell, go_on)
+        made = _made(worker, shift, state, turn, go_on)
         if made is None:
             return "there"
         _publish(worker, name, made, stop, tell)
@@ -98,10 +106,12 @@ def _again(worker: Worker, state: State, machine: Machine, stop: Stop, tell: Tel
             return "passed_over"
         reason = said(error) if isinstance(error, NotAcceptable) else log_tail(error).splitlines()[-1]
         tell("failed", submission=name, attempt=attempt, final=True, reason=reason)
-        if machine.to_blame(name, error):
-            machine.check(error)
+        with shift.lock:
+            if shift.machine.to_blame(name, error):
+                shift.machine.check(error)
         return "failed"
-    machine.went_well()
+    with shift.lock:
+        shift.machine.went_well()
     seconds = (worker.clock() - began).total_seconds()
     facts = {"result": made.result.result_id, "seconds": round(seconds, 3), "prompts": made.result.prompts}
     tell("scored", submission=name, attempt=attempt, **facts, resumed=made.resumed)
@@ -113,8 +123,9 @@ def _withdrawn(worker: Worker, name: str, stop: Stop, tell: Tell) -> bool:
     return patiently(lambda: state_of(worker.store, name), stop, tell, grace=0).current.state == "withdrawn"
 
 
-def _made(worker: Worker, state: State, stop: Stop, tell: Tell, go_on: Callable[[], None]) -> Scored | None:
-    """The result; None where the submission has it."""
+def _made(worker: Worker, shift: Shift, state: State, turn: Turn, go_on: Callable[[], None]) -> Scored | None:
+    """The result; None where the submission has it. The turn ends when it is ready to be scored."""
+    stop, tell = shift.stop, shift.tell
     with private_folder() as folder:
 
         def there(submission: Submission, suite: Suite) -> bool:
@@ -135,7 +146,10 @@ def _made(worker: Worker, state: State, stop: Stop, tell: Tell, go_on: Callable[
         if patiently(known_by_manifest, stop, tell, grace=0):
             return None
         submission, suite = patiently(fetched, stop, tell, grace=0)
-        return None if there(submission, suite) else worker.score(submission, suite, go_on)
+        if there(submission, suite):
+            return None
+        turn.prepared()
+        return worker.score(submission, suite, go_on)
 
 
 def _publish(worker: Worker, name: str, made: Scored, stop: Stop, tell: Tell) -> None:

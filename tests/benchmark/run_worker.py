@@ -26,6 +26,7 @@ from benchmark.profiles import find_profile
 from benchmark.scorer import Options
 from benchmark.service.commands import stop_on_signals
 from benchmark.service.events import Tell, teller
+from benchmark.service.rescore import rescore
 from benchmark.worker import Worker, work
 from submissions.filestore import Conflict, FileStore, open_store
 
@@ -96,16 +97,19 @@ def main() -> None:
     parser.add_argument("results", type=Path)
     parser.add_argument("--name", default="w")
     parser.add_argument("--once", action="store_true")
+    parser.add_argument("--rescore", action="store_true", help="what is scored, instead of what waits")
     parser.add_argument("--lease", type=float, default=60.0)
     parser.add_argument("--seconds", type=float, default=0.0, help="a prompt")
     parser.add_argument("--conflicts", action="store_true", help="tell of each")
     parser.add_argument("--cluster", metavar="ADDRESS")
     parser.add_argument("--actors", type=int, default=2)
+    parser.add_argument("--elastic", action="store_true", help="actors come as they are earned, and soon go")
+    parser.add_argument("--resamples", type=int, default=OPTIONS.resamples, help="which make another result")
     parser.add_argument("--seen", type=Path, help="a folder, for the processes that score")
     given = parser.parse_args()
     scorer.SHARD_PROMPTS = SHARD
     made = worker(open_store(given.store), given.results, given.name, given.seconds, given.lease)
-    made = replace(made, metrics=metrics(given.seconds, given.seen))
+    made = replace(made, metrics=metrics(given.seconds, given.seen), options=Options(resamples=given.resamples))
     tell = teller(given.name, sys.stdout, lambda line: None)
     if given.conflicts:
         tell_conflicts(made.store, tell)
@@ -114,10 +118,16 @@ def main() -> None:
         given.cluster or "",
         given.actors,
         events=lambda lost: tell("actor_lost", reason=lost.reason, prompts=lost.prompts),
+        elastic=given.elastic,
+        kept=2.0,
     )
     chosen = made.instruments.profile.metrics(made.metrics)
     with nullcontext() if given.cluster is None else hold_cluster(place, made.instruments, chosen) as held:
-        work(replace(made, cluster=held), stop, tell, once=given.once)
+        placed = replace(made, cluster=held)
+        if given.rescore:
+            rescore(placed, stop, tell)
+        else:
+            work(placed, stop, tell, once=given.once)
 
 
 if __name__ == "__main__":

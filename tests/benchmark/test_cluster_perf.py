@@ -54,6 +54,24 @@ def test_shards_of_several_submissions_fill_all_workers() -> None:
     assert simulate(assumed, 5, 3, "shards").seconds == pytest.approx(5 * (5 + 2))
 
 
+@pytest.mark.parametrize("submissions", [1, 10, 100, 1000])
+def test_an_elastic_cluster_costs_the_same_whatever_comes(submissions: int) -> None:
+    """A fixed one of 64 does not: its workers have next to nothing to do while few submissions are scored."""
+    assumed = Assumed(cluster.assumed_costs(5.0, 0.2), workers=64, start=60.0, prepare=3.0, finish=0.5)
+    found = simulate(assumed, submissions, 16, "elastic")
+    assert 0.9 < found.efficiency <= 1.0
+    assert 80 * 0.95 < found.cost < 80 / 0.9
+    assert found.loading * submissions <= 60 + found.cost * submissions / 4
+    assert found.workers == (64 if submissions == 1000 else found.workers)
+    if submissions == 10:
+        assert simulate(assumed, submissions, 16, "queue").efficiency < 0.9
+
+
+def test_an_elastic_cluster_of_one_is_one() -> None:
+    assumed = Assumed([2.0, 3.0], workers=1, start=60.0, prepare=1.0, finish=0.5)
+    assert simulate(assumed, 5, 4, "elastic").seconds == simulate(assumed, 5, 4, "queue").seconds
+
+
 def test_what_one_process_does_alone_limits_all_workers() -> None:
     quick = Assumed([0.001], workers=64, start=0.0, handing=0.5)
     assert simulate(quick, 10, 10, "queue").seconds == pytest.approx(50.0, rel=0.01)

@@ -1,6 +1,7 @@
 """`divbench worker --cluster`: the results of a plain worker, whatever is killed, and whoever is asked to end."""
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -48,6 +49,14 @@ def pids(seen: Path) -> set[str]:
     return {path.name for path in seen.iterdir() if path.name.isdigit()}
 
 
+def alive(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def plain(tmp_path: Path, names: list[tuple[str, str]]) -> dict[str, bytes]:
     """The results that a plain worker makes of the same submissions."""
     place = Place(str(tmp_path / "plain-store"), tmp_path)
@@ -69,6 +78,47 @@ def test_several_submissions_give_the_bytes_of_a_plain_worker_though_an_actor_is
     assert [event["prompts"] for event in worker.told("actor_lost")] == [SHARD]
     assert len(pids(seen)) <= 3  # two actors for all submissions, and one for the one that was killed
     assert results_at(store, store.head()) == plain(tmp_path, good)
+
+
+def test_rescoring_makes_the_bytes_that_one_process_makes_and_makes_them_once(
+    place: Place, tmp_path: Path, seen: Path, address: str
+) -> None:
+    store = place.open()
+    ids = hand_in(store, [demo(tmp_path / name, name) for name in ("one", "two", "three")])
+    assert Process(place, tmp_path / "first", "--once").end() == 0
+    copied = Place(str(shutil.copytree(place.text, tmp_path / "copied")), tmp_path)
+    again = ("--rescore", "--resamples", 300)
+    cluster = Process(place, tmp_path / "second", *again, "--cluster", address, "--seen", seen)
+    assert cluster.end() == 0
+    assert {event["submission"] for event in cluster.told("scored")} == set(ids)
+    assert pids(seen)  # actors scored them
+    assert Process(copied, tmp_path / "third", *again).end() == 0
+    made = results_at(store, store.head())
+    assert made == results_at(copied.open(), copied.open().head())
+    assert len(made) == 2 * 2 * len(ids)  # two results of two files each
+    once_more = Process(place, tmp_path / "second", *again, "--cluster", address)
+    assert once_more.end() == 0
+    [ended] = once_more.told("ended")
+    assert (ended["there"], ended["scored"]) == (len(ids), 0)
+
+
+@on_request
+def test_actors_come_with_the_work_and_go_without_it(place: Place, tmp_path: Path, seen: Path, address: str) -> None:
+    """One at first; a second when that has scored for four times as long as it loaded; none when there is no work."""
+    store, results = place.open(), tmp_path / "results"
+    names = [f"system-{i:02}" for i in range(16)]
+    hand_in(store, [demo(tmp_path / name, name) for name in names])
+    worker = Process(place, results, "--cluster", address, "--seen", seen, "--seconds", 0.1, "--elastic")
+    worker.wait_for("scored")
+    assert len(pids(seen)) == 1  # three shards of 0.8 s do not pay for another
+    wait_until(lambda: len(pids(seen)) == 2)
+    wait_until(lambda: len(worker.told("scored")) == len(names))
+    wait_until(lambda: not any(alive(pid) for pid in pids(seen)))
+    hand_in(store, [demo(tmp_path / "late", "late")])
+    wait_until(lambda: len(worker.told("scored")) == len(names) + 1)
+    assert worker.end(signal.SIGTERM) == 0
+    assert worker.told("actor_lost") == []
+    assert results_at(store, store.head()) == plain(tmp_path, [(name, "answer") for name in [*names, "late"]])
 
 
 @on_request
