@@ -6,6 +6,7 @@ signature, so numbers that were not made alike never stand under one another.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ class Entry:
     cells: dict[str, Aggregate]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Board:
     """A table of comparable results.
 
@@ -101,6 +102,16 @@ class Board:
     def label(self) -> str:
         """What it is called where one is chosen."""
         return f"{self.suite}: {self.terms}"
+
+    @cached_property
+    def means(self) -> dict[str, tuple[float | None, int]]:
+        """By column's signature the mean of the systems' means, and of how many systems; kept, as every prompt asks."""
+        found: dict[str, tuple[float | None, int]] = {}
+        for column in self.columns:
+            cells = [entry.cells.get(column.signature) for entry in self.entries]
+            means = [cell.value for cell in cells if cell is not None and cell.value is not None]
+            found[column.signature] = (sum(means) / len(means) if means else None, len(means))
+        return found
 
     def column(self, label: str | None) -> Column | None:
         """The column of a label; None where there is none of it."""

@@ -31,9 +31,6 @@ ANSWERS: Mapping[str, str] = {
     "bytes": "number",
 }
 _ALWAYS = frozenset({"#", "response", "bytes"})
-Means = Mapping[str, tuple[float | None, int]]  # by signature
-_KEPT = 8  # boards whose means are kept
-_means: dict[int, tuple[Board, Means]] = {}
 # Letters that show nothing and belong to no word: they hide or turn what stands around them.
 _HIDING = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2060\u202a-\u202e\u2066-\u2069\ufeff]"
@@ -260,31 +257,16 @@ def _scores(board: Board, entry: Entry, row: Mapping[str, Any]) -> tuple[Score, 
         for item in (missing if isinstance(missing, list) else ())
         if isinstance(item, dict)
     }
-    made, means = [], _means_of(board)
+    made = []
     for column in board.columns:
         own = entry.cells.get(column.signature)
         if own is None:  # of another signature, so the file's column of that name is not this one
             continue
         value = _number(row.get(column.metric))
-        mean, systems = means[column.signature]
+        mean, systems = board.means[column.signature]
         reason = "" if value is not None else why.get(column.metric) or "not computed"
         made.append(Score(column, value, reason, own.value, mean, systems))
     return tuple(made)
-
-
-def _means_of(board: Board) -> Means:
-    """The mean of the systems' means in each column, and of how many; kept, since every prompt shows them."""
-    known = _means.get(id(board))
-    if known is None or known[0] is not board:
-        found: dict[str, tuple[float | None, int]] = {}
-        for column in board.columns:
-            cells = [entry.cells.get(column.signature) for entry in board.entries]
-            means = [cell.value for cell in cells if cell is not None and cell.value is not None]
-            found[column.signature] = (sum(means) / len(means) if means else None, len(means))
-        if len(_means) >= _KEPT:
-            _means.clear()
-        known = _means[id(board)] = board, found
-    return known[1]
 
 
 def shared_classes(view: View) -> dict[int, int]:
