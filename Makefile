@@ -16,7 +16,7 @@ demo: $(VENV)/demo.stamp
 	$(VENV)/bin/divbench demo --out demo-run
 
 test: check
-	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest --numprocesses auto --dist loadfile
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/dev.stamp
 	$(VENV)/bin/ruff check .

@@ -32,10 +32,26 @@ from datasets_build.download import MIRROR_VARIABLE
 from datasets_build.schema import Prompt, Suite
 from submissions.schema import Generation, Manifest, Row, Submitter, System
 from submissions.store import write_submission
+from tests.forked import run_forked
 
 # Examples are judged by what comes out, not by how fast a busy machine is.
 settings.register_profile("divbench", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("divbench")
+
+# The files that take longest, from half a minute up: begun first, so that none is still at work when all else is done.
+LONGEST = (
+    *("test_demo", "test_page_explore", "test_app", "test_hostile_names", "test_metric_laws", "test_worker"),
+    *("test_static_browser", "test_page_tradeoff", "test_page_submit", "test_perf_command", "test_isolated"),
+    *("test_service_end_to_end", "test_publish", "test_page_metrics", "test_page_compare", "test_scorer_interrupted"),
+    *("test_metaeval_command", "test_gss_command", "test_internals_command", "test_cluster", "test_cluster_worker"),
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first; `--no-loadscope-reorder` keeps that order for several workers."""
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(LONGEST)))
+
 
 TOY = Suite(
     name="toy",
@@ -83,18 +99,34 @@ def write_toy(folder: Path, rows: Sequence[Row] | None = None, k: int = 3, name:
 
 
 RUN = "from leaderboard.cli import main; main()"
+_READ_AT_THE_START = ("PYTHON", "OMP_", "RAY_")  # variables: by an interpreter, or by libraries that are there already
 
 
 def divbench(*arguments: object, code: str = RUN, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, with no mirror but one that is given."""
-    known = {key: value for key, value in os.environ.items() if key != "DIVBENCH_MIRROR"}
+    """The command in a process of its own, with no mirror but one that is given.
+
+    It is forked from one that has imported the libraries of others: see `tests/forked.py`. Other code, and variables
+    that are read at the start, get a new interpreter.
+    """
+    if code != RUN or any(name.startswith(_READ_AT_THE_START) for name in environment):
+        return divbench_anew(*arguments, code=code, **environment)
+    return run_forked(RUN, arguments, _surroundings(environment))
+
+
+def divbench_anew(*arguments: object, code: str = RUN, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The same in a new interpreter."""
     return subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
-        env=known | {"COLUMNS": "200", "NO_COLOR": "1"} | environment,
+        env=_surroundings(environment),
         capture_output=True,
         encoding="utf-8",
         check=False,
     )
+
+
+def _surroundings(given: dict[str, str]) -> dict[str, str]:
+    known = {key: value for key, value in os.environ.items() if key != "DIVBENCH_MIRROR"}
+    return known | {"COLUMNS": "200", "NO_COLOR": "1"} | given
 
 
 def document(ended: subprocess.CompletedProcess[str]) -> Any:

@@ -1,7 +1,6 @@
 """README says what the code does: its table of metrics, its map, its commands."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 from benchmark.metrics import METRICS
 from datasets_build.sources import DATASETS
+from tests.conftest import divbench
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -56,13 +56,7 @@ def test_every_command_that_readme_names_exists() -> None:
     named = sorted(set(re.findall(r"`divbench ((?:[a-z]+ )?[a-z][a-z-]*)\b", README)))
     assert len(named) > 6
     for words in (each.split() for each in named):
-        run = subprocess.run(
-            [sys.executable, "-c", "from leaderboard.cli import main; main()", *words, "--help"],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=ROOT,
-        )
+        run = divbench(*words, "--help")
         assert run.returncode == 0, (words, run.stderr)
 
 

@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from benchmark.metaeval.estimate import Estimate, Resampling, estimate, without_nan
 from benchmark.metrics.equivalence import Labels, Partition, distinct_curve, utility_curve
@@ -224,6 +223,8 @@ def _pair_f1(tables: Sequence[_Table]) -> Floats:
 
 
 def _ranking(tables: Sequence[_Table]) -> Floats:
+    from scipy.stats import rankdata
+
     ours = np.stack([table.mean(table.distinct) for table in tables], axis=1)
     theirs = np.stack([table.mean(table.published) for table in tables], axis=1)
     a, b = rankdata(ours, axis=1), rankdata(theirs, axis=1)

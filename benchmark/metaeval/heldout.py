@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from benchmark.metaeval.estimate import Resampling, without_nan
 from benchmark.metaeval.labelled import Labelled
@@ -221,6 +220,8 @@ def _mean_rho(
     chosen = np.zeros((len(tried), len(features)))
     for row, members in enumerate(tried):
         chosen[row, [place[name] for name in members]] = 1.0
+    from scipy.stats import rankdata
+
     total = np.zeros(len(tried))
     for task in tasks:
         z = np.stack([(each.column(task.set_ids) - scale[each.name][0]) / scale[each.name][1] for each in features])

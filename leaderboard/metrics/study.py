@@ -6,7 +6,6 @@ from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from benchmark.metaeval.estimate import Estimate, Resampling
 from benchmark.metaeval.evaluate import TaskReport, evaluate_task
@@ -198,6 +197,8 @@ def worst_disagreements(set_ids: Sequence[str], human: Floats, scores: Floats, c
     Returns:
         At most `count`; none where all ranks agree.
     """
+    from scipy.stats import rankdata
+
     by_people, by_metric = rankdata(human), rankdata(scores)
     gaps = np.abs(by_metric - by_people)
     order = sorted(range(len(set_ids)), key=lambda i: (-gaps[i], set_ids[i]))[:count]
@@ -223,6 +224,8 @@ def rank_agreement(values: Floats) -> Floats:
     Returns:
         NaN where fewer than three things have both values, or one of the metrics gives them all alike.
     """
+    from scipy.stats import rankdata
+
     size = len(values)
     made = np.full((size, size), np.nan)
     whole = np.isfinite(values)

@@ -1,8 +1,6 @@
 """`divbench score` and `divbench metrics`, as a shell starts them."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +10,12 @@ from benchmark.metrics import METRICS
 from benchmark.results import read_result
 from benchmark.schema import Result
 from submissions.demo import write_demo_submissions
+from tests.conftest import divbench
 
 
 @pytest.fixture(scope="module")
 def submission(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_demo_submissions(tmp_path_factory.mktemp("demo"))[0]
-
-
-def divbench(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from leaderboard.cli import main; main()", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def document(*arguments: str) -> dict[str, Any]:

@@ -1,5 +1,9 @@
 """The demonstration's six systems, scored with the real embedder: metrics put them in the order they were made for."""
 
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
 import pytest
 
 from benchmark.instruments import Instruments
@@ -8,9 +12,10 @@ from benchmark.models.embedder import SentenceTransformersEmbedder
 from benchmark.profiles import find_profile
 from benchmark.schema import Aggregate, Result
 from benchmark.scorer import score_submission
-from benchmark.surprisal_cache import default_cache_path
+from datasets_build.schema import Suite
 from submissions.demo import write_demo_submissions
-from submissions.validate import open_submission
+from submissions.store import write_submission
+from submissions.validate import open_submission, validate
 
 OFFLINE = find_profile("offline")
 COMPUTED = [metric for metric in OFFLINE.metrics() if metric.reads != "reported" and metric.direction]
@@ -18,17 +23,55 @@ EACH = pytest.mark.parametrize("metric", COMPUTED, ids=lambda metric: metric.id)
 SYSTEMS = ["varied", "paraphrased", "collapsed", "repeated", "random-characters", "shuffled-words"]
 
 
-@pytest.fixture(scope="session")
-def results(tmp_path_factory: pytest.TempPathFactory, minilm: SentenceTransformersEmbedder) -> dict[str, Result]:
-    """The result of each demo system under the `offline` profile."""
+SURPRISALS = tuple(metric for metric in METRICS if metric.reads.startswith("surprisals"))
+OTHERS = tuple(metric for metric in METRICS if metric not in SURPRISALS)
+Results = dict[str, Result]
+
+
+def every_second_prompt(folder: Path, out: Path) -> Path:
+    """A submission with half of the prompts of another."""
+    submission, _, _ = open_submission(folder)
+    out.mkdir(parents=True)
+    write_submission(out, submission.manifest, list(submission.rows())[::2])
+    return out
+
+
+def _always(suite: Suite, _: str) -> Suite:
+    return suite
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory, minilm: SentenceTransformersEmbedder) -> Results:
+    """The result of each demo system under the `offline` profile, all but surprisals."""
     folder = tmp_path_factory.mktemp("demo")
-    found = {}
-    # The cache is of the tests' own home: commands that score these systems later find it.
-    instruments = Instruments(OFFLINE, default_cache_path(), minilm)
+    instruments, found = Instruments(OFFLINE, embedder=minilm), {}
     for path in write_demo_submissions(folder / "submissions"):
         submission, suite, _ = open_submission(path)
-        scored = score_submission(submission, suite, instruments, folder / "results")
+        scored = score_submission(submission, suite, instruments, folder / "results", metrics=OTHERS)
         found[scored.result.manifest.name] = scored.result
+    return found
+
+
+@pytest.fixture(scope="module")
+def surprisals(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """The same of surprisals, over every second prompt: the language model takes ten times as long as all else."""
+    folder = tmp_path_factory.mktemp("demo")
+    instruments, found = Instruments(OFFLINE, folder / "cache.sqlite"), {}
+    for path in write_demo_submissions(folder / "submissions"):
+        half = every_second_prompt(path, folder / "halves" / path.name)
+        _, whole, _ = open_submission(path)
+        suite = replace(whole, prompts=whole.prompts[::2])
+        submission = validate(half, partial(_always, suite)).submission
+        assert submission is not None
+        scored = score_submission(submission, suite, instruments, folder / "results", metrics=SURPRISALS)
+        found[scored.result.manifest.name] = scored.result
+    return found
+
+
+@pytest.fixture
+def known(metric: Metric, request: pytest.FixtureRequest) -> Results:
+    """The results that have a metric."""
+    found: Results = request.getfixturevalue("surprisals" if metric in SURPRISALS else "results")
     return found
 
 
@@ -43,26 +86,29 @@ def diversity(result: Result, metric: Metric) -> float:
     return metric.direction * value
 
 
-def test_all_six_systems_are_scored(results: dict[str, Result]) -> None:
-    assert list(results) == SYSTEMS
+def test_all_six_systems_are_scored(results: Results, surprisals: Results) -> None:
+    assert list(results) == list(surprisals) == SYSTEMS
     assert {(result.prompts, result.k, result.suite) for result in results.values()} == {(24, 10, "demo")}
+    assert {(result.prompts, result.k) for result in surprisals.values()} == {(12, 10)}
+    of_both = {score.metric for found in (results, surprisals) for score in found["varied"].scores}
+    assert of_both == {metric.id for metric in OFFLINE.metrics()}
 
 
 @EACH
-def test_repeated_text_is_least_diverse_by_every_metric(results: dict[str, Result], metric: Metric) -> None:
-    values = {name: diversity(result, metric) for name, result in results.items()}
+def test_repeated_text_is_least_diverse_by_every_metric(known: Results, metric: Metric) -> None:
+    values = {name: diversity(result, metric) for name, result in known.items()}
     assert values["repeated"] <= min(values.values()) + 1e-9
     assert values["repeated"] < values["varied"]
 
 
 @EACH
-def test_the_written_systems_stand_in_their_known_order(results: dict[str, Result], metric: Metric) -> None:
-    varied, paraphrased, collapsed = (diversity(results[name], metric) for name in SYSTEMS[:3])
+def test_the_written_systems_stand_in_their_known_order(known: Results, metric: Metric) -> None:
+    varied, paraphrased, collapsed = (diversity(known[name], metric) for name in SYSTEMS[:3])
     assert varied > paraphrased > collapsed
 
 
 @pytest.mark.parametrize("name", ["embedding_diversity", "vendi_score"])
-def test_varied_answers_stand_clear_of_the_less_varied(results: dict[str, Result], name: str) -> None:
+def test_varied_answers_stand_clear_of_the_less_varied(results: Results, name: str) -> None:
     metric = next(m for m in METRICS if m.id == name)
     varied = aggregate(results["varied"], metric)
     assert varied.low is not None
@@ -73,18 +119,19 @@ def test_varied_answers_stand_clear_of_the_less_varied(results: dict[str, Result
 
 
 @pytest.mark.parametrize("metric", [m for m in METRICS if m.reads == "embeddings"], ids=lambda metric: metric.id)
-def test_random_characters_do_not_pass_for_varied_answers(results: dict[str, Result], metric: Metric) -> None:
+def test_random_characters_do_not_pass_for_varied_answers(results: Results, metric: Metric) -> None:
     # Lexical metrics cannot tell: to most of them nothing is more diverse than random characters.
     assert diversity(results["random-characters"], metric) < diversity(results["varied"], metric)
 
 
-def test_what_nobody_reported_is_absent_and_not_invented(results: dict[str, Result]) -> None:
+def test_what_nobody_reported_is_absent_and_not_invented(results: Results) -> None:
     for result in results.values():
         for score in result.scores:
             if score.origin == "reported":
                 assert (score.value, score.n, score.missing) == (None, 0, {"not reported": 24})
 
 
-def test_results_can_be_compared(results: dict[str, Result]) -> None:
-    assert len({tuple(score.signature for score in result.scores) for result in results.values()}) == 1
-    assert len({result.result_id for result in results.values()}) == len(SYSTEMS)
+def test_results_can_be_compared(results: Results, surprisals: Results) -> None:
+    for found in (results, surprisals):
+        assert len({tuple(score.signature for score in result.scores) for result in found.values()}) == 1
+        assert len({result.result_id for result in found.values()}) == len(SYSTEMS)

@@ -25,7 +25,7 @@ from tests.benchmark.export_samples import (
     write_own_internals,
     write_rows,
 )
-from tests.conftest import divbench
+from tests.conftest import divbench, divbench_anew
 
 
 def exported(tmp_path: Path, submission: Submission, *options: str) -> tuple[datasets.Dataset, list[dict[str, Any]]]:
@@ -127,10 +127,10 @@ def test_the_same_input_gives_the_same_bytes_in_the_suites_order(tmp_path: Path)
     rewards = [{"prompt_id": row["prompt_id"], "rewards": [1, 2.5, 3]} for row in rows]
     one, two = write_rows(tmp_path / "1.jsonl", rewards), write_rows(tmp_path / "2.jsonl", rewards[::-1])
     write_own_internals(tmp_path / "sub" / INTERNALS_FILE, open_submission(tmp_path / "sub")[0], k=3)
-    for name, each in (("a", one), ("b", two)):
+    for name, each, start in (("a", one, divbench), ("b", two, divbench_anew)):
         options = ["--diversity", "nll", "--rho", 0.2, "--out", tmp_path / f"{name}.jsonl"]
         more = ["--table", tmp_path / f"{name}.csv"]
-        ended = divbench("export", "dpo", tmp_path / "sub", "--rewards", each, *options, *more)
+        ended = start("export", "dpo", tmp_path / "sub", "--rewards", each, *options, *more)
         assert ended.returncode == 0, ended.stderr
     for ending in ("jsonl", "csv"):
         assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()

@@ -84,9 +84,9 @@ def test_noise_and_one_mode_rank_below_many_modes(lm: HFCausalLM) -> None:
     rows = load_split("scenarios", "scenarios").to_list()
     found: dict[str, list[Read]] = {}
     for family in ("noise", "incoherent", "multi_mode", "one_mode"):
-        sets = [ResponseSet(r["context"], tuple(r["responses"])) for r in rows if r["family"] == family][:2]
+        sets = [ResponseSet(r["context"], tuple(r["responses"])) for r in rows if r["family"] == family][:1]
         found[family] = [each for each in read_sets(sets, lm) if isinstance(each, Read)]
-        assert len(found[family]) == 2
+        assert len(found[family]) == 1
     for metric in (d_can, coherent_retained):
         mean = {name: float(np.mean([metric(each.surprisals) for each in reads])) for name, reads in found.items()}
         assert mean["noise"] < min(mean["one_mode"], mean["incoherent"])

@@ -19,20 +19,43 @@ from datasets_build.download import MIRROR_VARIABLE
 from tests.benchmark.helpers import ROOT
 from tests.benchmark.perf_sample import NODE
 from tests.benchmark.run_perf import TINY
+from tests.forked import run_forked
 
 RUN = [sys.executable, "-m", "tests.benchmark.run_perf", "perf"]
+CODE = "import runpy; runpy.run_module('tests.benchmark.run_perf', run_name='__main__')"
 LACKING = "no_such_module is not installed; this machine has no GPU"
+
+
+@pytest.fixture(scope="module")
+def limits(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """What a run keeps of the limits of this machine, which every run wants to know first."""
+    out = tmp_path_factory.mktemp("limits") / "out"
+    ended = run(surroundings(out), "limits", "--out", out)
+    assert ended.returncode == 0, ended.stderr
+    return (out / "measured" / "limits.json").read_bytes()
+
+
+@pytest.fixture
+def out(tmp_path: Path, limits: bytes) -> Path:
+    """A folder to write to, in which a run has left the limits."""
+    (tmp_path / "out" / "measured").mkdir(parents=True)
+    (tmp_path / "out" / "measured" / "limits.json").write_bytes(limits)
+    return tmp_path / "out"
 
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
+    return surroundings(tmp_path)
+
+
+def surroundings(folder: Path) -> dict[str, str]:
+    """The variables of a run whose samples write their log to a folder."""
     own = {name: value for name, value in os.environ.items() if name != MIRROR_VARIABLE}
-    return own | {"SAMPLE_LOG": str(tmp_path / "log"), "OMP_NUM_THREADS": "1", "NO_COLOR": "1", "COLUMNS": "200"}
+    return own | {"SAMPLE_LOG": str(folder / "log"), "OMP_NUM_THREADS": "1", "NO_COLOR": "1", "COLUMNS": "200"}
 
 
 def run(environment: dict[str, str], *arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [*RUN, *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    return run_forked(CODE, ["perf", *arguments], environment, ROOT)
 
 
 def begun(environment: dict[str, str]) -> list[str]:
@@ -79,8 +102,7 @@ def test_benchmarks_of_the_package_are_run_and_reported(environment: dict[str, s
     assert (out / "report.md").read_text() == markdown(report)
 
 
-def test_the_report_names_no_machine_and_no_path(environment: dict[str, str], tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_the_report_names_no_machine_and_no_path(environment: dict[str, str], out: Path, tmp_path: Path) -> None:
     run(environment, "well", "badly", "--out", out)
     kept = [path.read_text() for path in (out / "measured").iterdir()]
     assert len(kept) == 2
@@ -92,8 +114,7 @@ def test_the_report_names_no_machine_and_no_path(environment: dict[str, str], tm
     assert failed.reason == "exit status 1: FileNotFoundError: no file … on …"
 
 
-def test_what_fails_or_is_lacking_stops_nothing(environment: dict[str, str], tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_what_fails_or_is_lacking_stops_nothing(environment: dict[str, str], out: Path) -> None:
     ended = run(environment, "badly", "prose", "odd", "lacking", "well", "--out", out)
     assert ended.returncode == 1, ended.stderr
     report = report_in(out)
@@ -109,14 +130,13 @@ def test_what_fails_or_is_lacking_stops_nothing(environment: dict[str, str], tmp
     assert "one \\| other" in page  # a line of a table stays one cell
 
 
-def test_what_is_lacking_alone_is_no_failure(environment: dict[str, str], tmp_path: Path) -> None:
-    ended = run(environment, "lacking", "--out", tmp_path / "out")
+def test_what_is_lacking_alone_is_no_failure(environment: dict[str, str], out: Path) -> None:
+    ended = run(environment, "lacking", "--out", out)
     assert ended.returncode == 0, ended.stderr
     assert "lacking (skipped): no_such_module is not installed" in ended.stderr
 
 
-def test_what_is_kept_is_not_run_again(environment: dict[str, str], tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_what_is_kept_is_not_run_again(environment: dict[str, str], out: Path) -> None:
     assert run(environment, "well", "--out", out).returncode == 0
     first = (out / "measured" / "well.json").read_bytes()
     assert run(environment, "well", "--out", out).returncode == 0
@@ -143,9 +163,8 @@ def test_what_is_kept_is_not_run_again(environment: dict[str, str], tmp_path: Pa
     ids=lambda change: next(iter(change)),
 )
 def test_what_was_measured_otherwise_does_not_count(
-    environment: dict[str, str], tmp_path: Path, change: dict[str, Any]
+    environment: dict[str, str], out: Path, change: dict[str, Any]
 ) -> None:
-    out = tmp_path / "out"
     run(environment, "well", "--out", out)
     path = out / "measured" / "well.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
@@ -156,8 +175,7 @@ def test_what_was_measured_otherwise_does_not_count(
     assert states(report_in(out))["well"] == "measured"
 
 
-def test_a_library_that_came_since_takes_nothing_away(environment: dict[str, str], tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_a_library_that_came_since_takes_nothing_away(environment: dict[str, str], out: Path) -> None:
     run(environment, "well", "--out", out)
     path = out / "measured" / "well.json"
     kept = json.loads(path.read_text())
@@ -167,8 +185,7 @@ def test_a_library_that_came_since_takes_nothing_away(environment: dict[str, str
     assert states(report_in(out))["well"] == "measured"
 
 
-def test_a_failure_is_tried_again_and_forgotten_when_it_went_well(environment: dict[str, str], tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_a_failure_is_tried_again_and_forgotten_when_it_went_well(environment: dict[str, str], out: Path) -> None:
     without = {name: value for name, value in environment.items() if name != "SAMPLE_LOG"}
     assert run(without, "well", "--out", out).returncode == 1
     assert (out / "failed" / "well.txt").exists()
@@ -177,8 +194,7 @@ def test_a_failure_is_tried_again_and_forgotten_when_it_went_well(environment: d
     assert not list((out / "failed").iterdir())
 
 
-def test_a_killed_run_goes_on(environment: dict[str, str], tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_a_killed_run_goes_on(environment: dict[str, str], out: Path, tmp_path: Path) -> None:
     names = ("well", "held")
     with subprocess.Popen(
         [*RUN, *names, "--out", str(out)], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True

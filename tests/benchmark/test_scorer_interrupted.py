@@ -1,9 +1,11 @@
 """A scorer that is killed or runs out of disk, in a process of its own."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -12,8 +14,10 @@ import pytest
 
 from submissions.store import Submission
 from tests.benchmark.helpers import ROOT, rows_of, submit, suite_of, text_classes
+from tests.forked import run_forked
 
 PROMPTS = 130  # three shards, of 64, 64 and 2
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
@@ -26,14 +30,20 @@ def submission(tmp_path_factory: pytest.TempPathFactory) -> Submission:
 
 
 def run(submission: Submission, out: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    given = [str(submission.folder), str(out), "--prompts", str(PROMPTS), *options]
+    return run_forked("from tests.benchmark.run_scorer import main; main()", given, os.environ, ROOT)
+
+
+def run_anew(submission: Submission, out: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """The same in a new interpreter, which has loaded nothing and has another hash seed."""
     command = [sys.executable, "-m", "tests.benchmark.run_scorer", str(submission.folder), str(out)]
     return subprocess.run(
         [*command, "--prompts", str(PROMPTS), *options], cwd=ROOT, capture_output=True, text=True, check=False
     )
 
 
-def finished(submission: Submission, out: Path, *options: str) -> dict[str, Any]:
-    done = run(submission, out, *options)
+def finished(submission: Submission, out: Path, *options: str, start: Run = run) -> dict[str, Any]:
+    done = start(submission, out, *options)
     assert done.returncode == 0, done.stderr
     report: dict[str, Any] = json.loads(done.stdout)
     return report
@@ -47,7 +57,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 def undisturbed(submission: Submission, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """All files of a run that nothing disturbed."""
     out = tmp_path_factory.mktemp("undisturbed")
-    report = finished(submission, out)
+    report = finished(submission, out, start=run_anew)
     assert (report["recognised"], report["resumed"]) == (False, 0)
     return tree(out)
 
@@ -94,7 +104,7 @@ def test_an_end_in_the_middle_of_a_write_leaves_older_results_as_they_were(
     copytree(older, tmp_path, dirs_exist_ok=True)
     [table] = [len(data) for name, data in undisturbed.items() if name.endswith("per_prompt.parquet")]
     options = ["--largest-file", "1000" if during == "the first shard" else str(table - 1)]
-    failed = run(submission, tmp_path, *options, *(["--deadly"] if ends == "killed" else []))
+    failed = run_anew(submission, tmp_path, *options, *(["--deadly"] if ends == "killed" else []))
     if ends == "killed":
         assert failed.returncode == -signal.SIGXFSZ
     else:
@@ -107,6 +117,6 @@ def test_an_end_in_the_middle_of_a_write_leaves_older_results_as_they_were(
 
 
 def test_the_lexical_profile_loads_no_model_library(submission: Submission, tmp_path: Path) -> None:
-    modules = set(finished(submission, tmp_path, "--profile", "lexical")["modules"])
+    modules = set(finished(submission, tmp_path, "--profile", "lexical", start=run_anew)["modules"])
     assert modules & {"torch", "transformers", "sentence_transformers", "datasets", "gradio"} == set()
     assert modules >= {"sacrebleu", "rapidfuzz", "rouge_score"}  # so the list is of what was loaded

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.forked import run_forked
 from tests.hub.server import HubServer
 
 LIMIT = 120  # seconds, far beyond what any step takes: a client that hangs fails its test
@@ -56,6 +57,8 @@ def run_client(
 ) -> subprocess.CompletedProcess[str]:
     """Run a client in a process of its own, to its end, and give back how it ended and what it wrote.
 
+    Python code is forked from a process that has imported libraries: see `tests/forked.py`.
+
     Args:
         code: Python code (indented as a whole, if you like), or a command with its arguments.
         server: The server that is to be the Hub.
@@ -71,6 +74,8 @@ def run_client(
     command = [sys.executable, "-c", textwrap.dedent(code)] if isinstance(code, str) else list(code)
     with tempfile.TemporaryDirectory(prefix="hub-home-") as new:
         environment = {**client_environment(server, home or Path(new), token), **(env or {})}
+        if command[:2] == [sys.executable, "-c"] and not any(name.startswith("PYTHON") for name in env or {}):
+            return run_forked(command[2], command[3:], environment, cwd, timeout)
         return subprocess.run(
             command, env=environment, cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False
         )

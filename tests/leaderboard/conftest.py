@@ -82,7 +82,7 @@ def wait_for(url: str, server: "subprocess.Popen[bytes]") -> None:
         try:
             urllib.request.urlopen(url, timeout=5).close()  # noqa: S310 - our own address
         except OSError:
-            time.sleep(0.3)
+            time.sleep(0.1)
         else:
             return
     pytest.fail("the server did not answer in three minutes")
@@ -109,6 +109,8 @@ def browser() -> Iterator["Chrome"]:
         options.add_argument(argument)
     for argument in ("--disable-background-networking", "--disable-component-update", "--disable-sync"):
         options.add_argument(argument)
+    options.add_argument("--disable-extensions")
+    options.add_argument("--disable-features=BackForwardCache,MediaRouter,OptimizationHints,Translate")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     os.environ["SE_OFFLINE"] = "true"
     made = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
@@ -153,7 +155,7 @@ def until(holds: Callable[[], bool], why: str, seconds: float = 60.0) -> None:
                 return
         except (NoSuchElementException, StaleElementReferenceException):
             pass
-        time.sleep(0.1)
+        time.sleep(0.03)
     pytest.fail(why)
 
 

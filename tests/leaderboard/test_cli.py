@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from leaderboard.cli import COMMANDS
-from tests.conftest import RUN, divbench, document, import_demo, write_toy
+from tests.conftest import RUN, document, import_demo, write_toy
+from tests.conftest import divbench_anew as divbench
 from tests.submissions.conftest import change_manifest
 
 HEAVY = {

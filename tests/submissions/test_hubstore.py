@@ -359,17 +359,18 @@ def test_long_lists_come_in_pages(server: HubServer, store: HubStore, repo: Repo
     assert len(server.requests("commits")) == 2  # no more than needed
 
 
-def test_no_network_is_a_fault(store: HubStore, monkeypatch: pytest.MonkeyPatch, waits: list[float]) -> None:
+def test_no_network_is_a_fault(store: HubStore, waits: list[float]) -> None:
     from huggingface_hub import constants
 
     nowhere = HubStore(REPO, endpoint="http://127.0.0.1:9", cache=store.cache)
     with pytest.raises(StoreFault, match="out of reach"):
         nowhere.head()
     assert len(waits) == ATTEMPTS - 1
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    for call in (store.head, store.history, lambda: store.read("0" * 40, "a", 1), store.create):
-        with pytest.raises(StoreFault, match="offline"):
-            call()
+    with pytest.MonkeyPatch.context() as patch:  # undone before the server's, or what it set would stay
+        patch.setattr(constants, "HF_HUB_OFFLINE", True)
+        for call in (store.head, store.history, lambda: store.read("0" * 40, "a", 1), store.create):
+            with pytest.raises(StoreFault, match="offline"):
+                call()
     assert len(waits) == ATTEMPTS - 1  # who is offline by choice is not kept waiting
 
 

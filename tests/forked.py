@@ -1,0 +1,82 @@
+"""Programs in processes of their own that need not import other people's libraries first.
+
+A new interpreter spends seconds on importing pandas, pyarrow and torch, hundreds of times over in these tests. The fork
+server of the standard library imports them once, and nothing of ours, and each program is forked from it: a process
+with its own environment, folder, streams and exit status, that imports DivBench anew. What a new interpreter is needed
+for (which libraries a command loads, another hash seed) starts one: `tests.conftest.divbench_anew`.
+"""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+
+# None of them reads the Hub's variables, which programs set to their own.
+LIBRARIES = (
+    *("numpy", "pandas", "pyarrow.dataset", "pyarrow.parquet", "pydantic.main", "rapidfuzz", "rich.console"),
+    *("rouge_score.rouge_scorer", "sacrebleu", "scipy.stats", "sklearn.cluster", "tenacity", "torch", "typer"),
+)
+
+
+@cache
+def _server() -> ForkServerContext:
+    made = multiprocessing.get_context("forkserver")
+    made.set_forkserver_preload([*LIBRARIES])
+    return made
+
+
+def run_forked(
+    code: str,
+    arguments: Sequence[object],
+    environment: Mapping[str, str],
+    folder: Path | None = None,
+    timeout: float | None = None,
+) -> "subprocess.CompletedProcess[str]":
+    """Run a program to its end, as `python -c CODE ARGUMENTS` does.
+
+    Args:
+        code: Of the program.
+        arguments: After its name.
+        environment: All of its variables. Those that an interpreter reads when it starts have no effect.
+        folder: To run in; None: this process's.
+        timeout: Seconds, after which it is killed.
+
+    Raises:
+        subprocess.TimeoutExpired: It was.
+    """
+    words = [str(each) for each in arguments]
+    with tempfile.TemporaryDirectory(prefix="forked-") as kept:
+        streams = Path(kept, "out"), Path(kept, "err")
+        given = (code, words, {**environment}, folder or Path.cwd(), *streams)
+        process = _server().Process(target=_program, args=given)
+        process.start()
+        process.join(timeout)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+            raise subprocess.TimeoutExpired([code, *words], timeout or 0.0)
+        out, err = (path.read_text("utf-8") if path.exists() else "" for path in streams)
+        status = process.exitcode
+        process.close()
+        return subprocess.CompletedProcess([code, *words], status, out, err)
+
+
+def _program(code: str, words: list[str], environment: dict[str, str], folder: Path, out: Path, err: Path) -> None:
+    for number, path in ((1, out), (2, err)):
+        with path.open("wb") as stream:
+            os.dup2(stream.fileno(), number)
+    # The fork server's own may lie on a file in which one can seek, and are shared with all that it forked.
+    sys.stdout = sys.__stdout__ = os.fdopen(1, "w", encoding="utf-8", closefd=False)  # type: ignore[misc]
+    sys.stderr = sys.__stderr__ = os.fdopen(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # type: ignore[misc]
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which the fork server ignores
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv[:] = ["-c", *words]
+    exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})  # noqa: S102 - code of the tests
