@@ -269,7 +269,7 @@ class Pool:
             machine, there, failed = said.result()
         except Exception as error:  # of Ray, or of libraries that it loads there
             self._failed_starts += 1
-            if self._failed_starts > TRIES * self.size:
+            if self._failed_starts > TRIES * self._growth.asked:
                 raise ConfigurationError(
                     f"{self._failed_starts} actors ended before they could score, the last of them: {words(error)}",
                     "are the package and its models installed on all machines, and do they fit in their memory?",
