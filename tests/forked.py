@@ -72,8 +72,8 @@ def _program(code: str, words: list[str], environment: dict[str, str], folder: P
         with path.open("wb") as stream:
             os.dup2(stream.fileno(), number)
     # The fork server's own may lie on a file in which one can seek, and are shared with all that it forked.
-    sys.stdout = sys.__stdout__ = os.fdopen(1, "w", encoding="utf-8", closefd=False)  # type: ignore[misc]
-    sys.stderr = sys.__stderr__ = os.fdopen(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # type: ignore[misc]
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = os.fdopen(2, "w", 1, "utf-8", "backslashreplace", closefd=False)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which the fork server ignores
     os.chdir(folder)
     os.environ.clear()

@@ -314,7 +314,6 @@ class Pool:
     def _scored(self, actor: Any, said: "Future[Any]") -> None:
         work, since = self._busy.pop(actor)
         self._heard = monotonic()
-        self._growth.scored(self._heard - since)
         try:
             found: pa.Table | Failed = said.result()
         except Exception as error:  # of Ray, or one that nothing foresaw
@@ -322,6 +321,7 @@ class Pool:
             self._lose(actor, Lost(len(work.shard.rows), work.shard.rows[0].prompt_id, words(error)))
             self._again(work)
             return
+        self._growth.scored(self._heard - since)
         self._idle.append((actor, monotonic()))
         if isinstance(found, Failed):
             work.run.found.put(found.whole())

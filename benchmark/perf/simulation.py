@@ -52,7 +52,8 @@ class Simulated:
         how: *shards*: `score --cluster`, one after the other; *submissions*: `worker` on each GPU; *queue*: `worker
             --cluster`; *elastic*: that with `--elastic`.
         seconds: Until all are done.
-        efficiency: Of what the workers could have scored, each from when it was up to the end.
+        efficiency: Of what all workers could have scored in that time, once they were up; of elastic ones, what each
+            could have from when it came up.
         cost: Seconds of workers, once they were up until nothing is left for them, a submission.
         loading: Seconds of workers that are not up yet, a submission.
         shards: Of each submission.
@@ -73,27 +74,32 @@ def simulate(assumed: Assumed, submissions: int, shards: int, how: How) -> Simul
     """So many submissions, each of shards whose costs are drawn from those assumed; the same for all ways."""
     rng = np.random.default_rng(submissions)
     drawn = rng.choice(np.asarray(assumed.costs), size=(submissions, shards))
-    up, start = assumed.workers, assumed.start
-    loads = up  # of models
+    workers, start = assumed.workers, assumed.start
     if how == "shards":
-        seconds = sum(_one_submission(each.tolist(), up, assumed.handing) + assumed.finish for each in drawn)
-        held, loads = seconds * up, up * submissions
-        total = seconds + start * submissions
+        seconds = sum(_one_submission(each.tolist(), workers, assumed.handing) + assumed.finish for each in drawn)
+        up, loads, starts = workers, workers * submissions, submissions
+        held = could = seconds * workers
     elif how == "submissions":
-        free = [0.0] * min(up, submissions)  # when each worker is
+        free = [0.0] * min(workers, submissions)  # when each worker is
         for each in drawn:
             heapq.heappush(free, heapq.heappop(free) + float(each.sum()) + assumed.prepare + assumed.finish)
-        held, up, loads = sum(free), len(free), len(free)
-        total = max(free) + start
-        seconds = max(free)
+        seconds, up, loads, starts = max(free), len(free), len(free), 1
+        held, could = sum(free), seconds * workers
     else:
-        queue = _Queue(assumed, Growth(up, elastic=how == "elastic"))
+        queue = _Queue(assumed, Growth(workers, elastic=how == "elastic"))
         seconds = queue.run(drawn.tolist())
-        held, up = len(queue.ups) * seconds - sum(queue.ups), len(queue.ups)
-        loads, total = queue.growth.asked, seconds + start
-    whole = held if how == "elastic" else assumed.workers * seconds
-    efficiency = float(drawn.sum()) / whole
-    return Simulated(submissions, how, total, efficiency, held / submissions, loads * start / submissions, shards, up)
+        up, loads, starts = len(queue.ups), queue.growth.asked, 1
+        held = could = seconds * up - sum(queue.ups)
+    return Simulated(
+        submissions,
+        how,
+        seconds=seconds + start * starts,
+        efficiency=float(drawn.sum()) / could,
+        cost=held / submissions,
+        loading=loads * start / submissions,
+        shards=shards,
+        workers=up,
+    )
 
 
 def _one_submission(costs: list[float], workers: int, handing: float) -> float:
