@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from benchmark.cluster.options import ClusterOptions
-from benchmark.scoring_options import ProfileName, ScoringOptions
+from benchmark.scoring.options import ProfileName, ScoringOptions
 from datasets_build.console import JsonOption, err, out, print_json, progress, table
-from datasets_build.errors import ConfigurationError
 from datasets_build.option_groups import with_option_groups
 
 if TYPE_CHECKING:
-    from benchmark.cluster.joining import Lost
-    from benchmark.metrics import Metric
-    from benchmark.profiles import Profile
+    from benchmark.cluster.connection import Lost
 
 
 @with_option_groups
@@ -58,13 +55,14 @@ def score(
 
     With --cluster the same shards go to many GPUs and machines, and the result is the same; see docs/scaling.md.
     """
-    from benchmark.cluster.held import hold_cluster
-    from benchmark.instruments import Instruments
-    from benchmark.internals.file import find_internals
-    from benchmark.scorer import score_submission
-    from benchmark.surprisal_cache import default_cache_path
+    from benchmark.cluster.session import open_cluster
+    from benchmark.scoring.backends import ScoringBackends
+    from benchmark.scoring.internals_file import find_internals
+    from benchmark.scoring.options import metrics_named
+    from benchmark.scoring.scorer import score_submission
+    from benchmark.surprisal.cache import default_cache_path
     from datasets_build.load import load_suite
-    from submissions.validate import open_submission
+    from submissions.checking.validate import open_submission
 
     chosen = scoring.profile(profile)
     submission, suite, report = open_submission(folder, partial(load_suite, mirror=mirror))
@@ -76,11 +74,11 @@ def score(
         err().print(str(each), markup=False)
 
     place = cluster.place(tell)
-    instruments = Instruments(chosen, cache or (None if place else default_cache_path()))
+    instruments = ScoringBackends(chosen, cache or (None if place else default_cache_path()))
     wanted = metrics_named(metric, chosen, internals=said is not None)
     with (
         progress() as bar,
-        nullcontext() if place is None else hold_cluster(place, instruments, wanted) as held,
+        nullcontext() if place is None else open_cluster(place, instruments, wanted) as held,
     ):
         task = bar.add_task(f"scoring {submission.manifest.name[:40]}", total=submission.prompts)
         scored = score_submission(
@@ -106,34 +104,11 @@ def score(
         return
     if report.findings.count("warning"):
         err().print(f"{report.findings.count('warning')} warnings: divbench submission validate {folder}", markup=False)
-    from benchmark.printing import print_result
+    from benchmark.scoring.printing import print_result
 
     print_result(scored.result, out())
     how = "recognised: computed before, nothing done" if scored.recognised else "written"
     out().print(f"{how}: {scored.folder}", markup=False)
-
-
-def metrics_named(names: "list[str] | None", profile: "Profile", *, internals: bool = False) -> "tuple[Metric, ...]":
-    """The profile's metrics of these names; all of them where none is named.
-
-    Args:
-        names: Of metrics.
-        profile: That has them.
-        internals: Whether internals are at hand.
-
-    Raises:
-        ConfigurationError: It has none of a name.
-    """
-    there = profile.metrics(internals=internals)
-    for name in names or []:
-        if all(each.id != name for each in there):
-            if any(each.id == name for each in profile.metrics(internals=True)):
-                mend = "read them: divbench internals SUBMISSION --model ID"
-                raise ConfigurationError(f"{name} needs the internals of the model that answered", mend)
-            raise ConfigurationError(
-                f"the profile {profile.name} has no metric {name!r}", f"one of {', '.join(each.id for each in there)}"
-            )
-    return tuple(each for each in there if not names or each.id in names)
 
 
 def metrics(json: JsonOption = False) -> None:

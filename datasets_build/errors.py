@@ -22,14 +22,14 @@ class DivBenchError(Exception):
 
     exit_status: ClassVar[int] = 2
 
-    def __init__(self, message: str, mend: str = "") -> None:
-        super().__init__(f"{message} ({mend})" if mend else message)
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(f"{message} ({hint})" if hint else message)
         self.message = message
-        self.mend = mend
+        self.hint = hint
 
     def as_json(self) -> dict[str, Any]:
         """The error as `--json` prints it."""
-        return {"error": {"kind": type(self).__name__, "message": self.message, "mend": self.mend}}
+        return {"error": {"kind": type(self).__name__, "message": self.message, "hint": self.hint}}
 
 
 class InputError(DivBenchError):

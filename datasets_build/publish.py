@@ -103,8 +103,8 @@ def publish(
             f"{repo} cannot be seen with this token: {first_line(error)}", "hf auth login"
         ) from error
     except HfHubHTTPError as error:
-        mend = "use a token with the right to write, or log in: hf auth login"
-        raise ConfigurationError(f"the Hub refused: {first_line(error)}", mend) from error
+        hint = "use a token with the right to write, or log in: hf auth login"
+        raise ConfigurationError(f"the Hub refused: {first_line(error)}", hint) from error
     except (OSError, connection_error()) as error:
         raise ConfigurationError(f"the Hub is out of reach: {first_line(error)}", "look at the network") from error
     return Published(repo, commit, tag, changed=commit != first)

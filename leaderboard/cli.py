@@ -33,23 +33,23 @@ Try it without any data: divbench demo
 COMMANDS: dict[str, tuple[str, str]] = {
     "data": ("datasets_build.commands", "app"),
     "submission": ("submissions.commands", "app"),
-    "submit": ("submissions.service.commands", "submit"),
-    "status": ("submissions.service.commands", "status"),
-    "submissions": ("submissions.service.commands", "app"),
+    "submit": ("submissions.work_queue.commands", "submit"),
+    "status": ("submissions.work_queue.commands", "status"),
+    "submissions": ("submissions.work_queue.commands", "app"),
     "generate": ("benchmark.generation.commands", "generate"),
-    "internals": ("benchmark.internals.commands", "internals"),
+    "internals": ("benchmark.generation.internals.commands", "internals"),
     "score": ("benchmark.commands", "score"),
     "metrics": ("benchmark.commands", "metrics"),
     "worker": ("benchmark.service.commands", "worker"),
     "rescore": ("benchmark.service.commands", "rescore"),
-    "explain": ("leaderboard.explain.commands", "explain"),
-    "classes": ("leaderboard.classes.commands", "classes"),
-    "metaeval": ("leaderboard.metaeval.commands", "metaeval"),
-    "heldout": ("leaderboard.metaeval.commands", "heldout"),
-    "gss": ("leaderboard.gss.commands", "gss"),
-    "reproduce": ("benchmark.reproduce.commands", "reproduce"),
+    "explain": ("leaderboard.reports.explain.commands", "explain"),
+    "classes": ("leaderboard.reports.equivalence.commands", "classes"),
+    "metaeval": ("leaderboard.reports.metaeval.commands", "metaeval"),
+    "heldout": ("leaderboard.reports.metaeval.commands", "heldout"),
+    "gss": ("leaderboard.reports.gss.commands", "gss"),
+    "reproduce": ("benchmark.analysis.reproduce.commands", "reproduce"),
     "perf": ("benchmark.perf.commands", "perf"),
-    "contrast": ("benchmark.contrast.commands", "contrast"),
+    "contrast": ("benchmark.analysis.contrast.commands", "contrast"),
     "export": ("benchmark.exports.commands", "app"),
     "board": ("leaderboard.commands", "app"),
     "demo": ("leaderboard.commands", "demo"),
@@ -115,10 +115,10 @@ def _fail(error: DivBenchError, as_json: bool) -> NoReturn:
     if as_json:
         print_json(error.as_json())
     else:
-        from submissions.findings import Refused
+        from submissions.untrusted.findings import Refused
 
         if isinstance(error, Refused):
-            from submissions.printing import print_findings
+            from submissions.checking.printing import print_findings
 
             print_findings(error.findings, err())
     err().print(f"error: {error}", style="red", markup=False, soft_wrap=True)

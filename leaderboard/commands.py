@@ -7,11 +7,11 @@ import typer
 
 from datasets_build.console import JsonOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError, need
-from leaderboard.metrics.commands import metrics_study
-from leaderboard.space_command import space
+from leaderboard.reports.metric_study_command import metrics_study
+from leaderboard.static.space_command import space
 
 if TYPE_CHECKING:
-    from leaderboard.site import Site
+    from leaderboard.data.snapshot import Site
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode="markdown", help="Look at results: in a browser, in the terminal, as files."
@@ -54,7 +54,7 @@ def serve(
     Stop it with Ctrl-C.
     """
     need("gradio", "board")
-    from leaderboard.app import build_app, launch
+    from leaderboard.app.application import build_app, launch
 
     site = _site(results, store, study, refresh)
     now = site.now()
@@ -98,7 +98,7 @@ def export(
         written = [str(made.folder / "index.html")]
         skipped = [{"folder": "", "reason": reason} for reason in made.left_out]
     else:
-        from leaderboard.export import export as write
+        from leaderboard.tables.export import export as write
 
         written = [str(path) for board in now.boards for path in write(board, destination)]
     if json:
@@ -112,7 +112,7 @@ def export(
 @app.command()
 def show(results: Results = Path("results"), store: Store = None, json: JsonOption = False) -> None:
     """Print every table in the terminal."""
-    from leaderboard.printing import board_json, print_board, print_curves
+    from leaderboard.tables.printing import board_json, print_board, print_curves
 
     now = _site(results, store, None, None).now()
     for item in now.unreadable:
@@ -136,17 +136,17 @@ def demo(
     Six submissions to 24 prompts: varied, paraphrased and collapsed answers that we wrote, and three known-bad systems
     derived from the first. No model made them; they show what the metrics do.
     """
-    from benchmark.instruments import Instruments
-    from benchmark.profiles import find_profile
-    from benchmark.scorer import score_submission
-    from benchmark.surprisal_cache import default_cache_path
-    from leaderboard.board import load_boards
-    from leaderboard.export import export as write
-    from leaderboard.printing import board_json, print_board, print_curves
-    from submissions.demo import write_demo_submissions
-    from submissions.validate import open_submission
+    from benchmark.scoring.backends import ScoringBackends
+    from benchmark.scoring.profiles import find_profile
+    from benchmark.scoring.scorer import score_submission
+    from benchmark.surprisal.cache import default_cache_path
+    from leaderboard.data.board import load_boards
+    from leaderboard.tables.export import export as write
+    from leaderboard.tables.printing import board_json, print_board, print_curves
+    from submissions.checking.validate import open_submission
+    from submissions.demo.build import write_demo_submissions
 
-    instruments = Instruments(find_profile(profile), default_cache_path())
+    instruments = ScoringBackends(find_profile(profile), default_cache_path())
     console = err() if json else out()
     console.print(f"1. import and derive six submissions into {folder / 'submissions'}", markup=False)
     folders = write_demo_submissions(folder / "submissions")
@@ -179,9 +179,9 @@ def _there(results: Path) -> Path:
 
 def _site(results: Path, store: str | None, study: Path | None, refresh: float | None) -> "Site":
     """What there is to show, read once."""
-    from leaderboard.site import Site
-    from leaderboard.source import FolderSource, StoreSource
-    from submissions.filestore import open_store
+    from leaderboard.data.snapshot import Site
+    from leaderboard.data.sources import FolderSource, StoreSource
+    from submissions.storage.filestore import open_store
 
     source = FolderSource(_there(results)) if store is None else StoreSource(open_store(store))
     return Site(source, study=study, refresh=refresh)

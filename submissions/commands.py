@@ -118,9 +118,9 @@ def import_(
       divbench submission import mine.jsonl --from jsonl --suite own --name my-model --submitter me --out subs/mine
     """
     from datasets_build.load import load_suite
-    from submissions.findings import problems_json
-    from submissions.importers import Documents, import_submission
-    from submissions.printing import print_report, shown
+    from submissions.checking.printing import print_report, shown
+    from submissions.importing.importers import Documents, import_submission
+    from submissions.untrusted.findings import problems_json
 
     known: dict[str, Any] = {
         "name": name,
@@ -176,9 +176,9 @@ def validate(
     from dataclasses import asdict
 
     from datasets_build.load import load_suite
-    from submissions.findings import problems_json
-    from submissions.printing import print_report
-    from submissions.validate import validate as run
+    from submissions.checking.printing import print_report
+    from submissions.checking.validate import validate as run
+    from submissions.untrusted.findings import problems_json
 
     with progress() as bar:
         task = bar.add_task("checking", total=None)
@@ -211,9 +211,9 @@ def baseline(
     """
     from datasets_build.errors import ConfigurationError
     from datasets_build.load import load_suite
-    from submissions.baselines import BASELINES
-    from submissions.demo import write_baseline
-    from submissions.validate import open_submission
+    from submissions.checking.validate import open_submission
+    from submissions.demo.baselines import BASELINES
+    from submissions.demo.build import write_baseline
 
     chosen = next((b for b in BASELINES if b.name == kind), None)
     if chosen is None:

@@ -177,7 +177,7 @@ class Problem:
     row: int | None
     field: str
     message: str
-    mend: str
+    hint: str
 
 
 def submission_id(manifest: Manifest, rows_digest: str) -> str:

@@ -31,7 +31,7 @@ from hypothesis import HealthCheck, settings
 from datasets_build.download import MIRROR_VARIABLE
 from datasets_build.schema import Prompt, Suite
 from submissions.schema import Generation, Manifest, Row, Submitter, System
-from submissions.store import write_submission
+from submissions.storage.submission_folders import write_submission
 from tests.forked import run_forked
 
 # Examples are judged by what comes out, not by how fast a busy machine is.

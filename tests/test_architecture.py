@@ -14,8 +14,8 @@ import pytest
 from benchmark.metrics import METRICS
 from datasets_build.sources import DATASETS, Source
 from leaderboard.cli import COMMANDS
-from submissions.baselines import BASELINES
-from submissions.checks import CHECKS
+from submissions.checking.checks import CHECKS
+from submissions.demo.baselines import BASELINES
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("datasets_build", "submissions", "benchmark", "leaderboard")
@@ -44,8 +44,8 @@ def test_imports_go_one_way() -> None:
     ("module", "wrong"),
     [
         ("datasets_build/errors.py", "import submissions.schema"),
-        ("submissions/findings.py", "from benchmark import schema"),
-        ("benchmark/schema.py", "def later() -> None:\n    import leaderboard.cli"),
+        ("submissions/untrusted/findings.py", "from benchmark import schema"),
+        ("benchmark/scoring/result_schema.py", "def later() -> None:\n    import leaderboard.cli"),
     ],
 )
 def test_an_import_the_other_way_would_be_found(tmp_path: Path, module: str, wrong: str) -> None:

@@ -8,10 +8,10 @@ from importlib.metadata import version
 
 import pyarrow as pa
 
-from benchmark.instruments import Instruments
 from benchmark.metrics import Metric
-from benchmark.scorer import library_versions
-from benchmark.shards import Shard, score_shard
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.scorer import library_versions
+from benchmark.scoring.shards import Shard, score_shard
 from datasets_build.errors import DivBenchError
 
 
@@ -49,7 +49,7 @@ class Failed:
 class Actor:
     """Holds the models of a profile, loaded once."""
 
-    def __init__(self, instruments: Instruments) -> None:
+    def __init__(self, instruments: ScoringBackends) -> None:
         self._instruments = instruments
 
     def come_up(self, metrics: Sequence[Metric]) -> tuple[str, dict[str, str], Failed | None]:
@@ -69,7 +69,7 @@ class Actor:
             return Failed.of(error)
 
 
-def versions_of(instruments: Instruments) -> dict[str, str]:
+def versions_of(instruments: ScoringBackends) -> dict[str, str]:
     """Of all that numbers may depend on."""
     ours = {"divbench": version("divbench"), "Python": platform.python_version()}
     return ours | library_versions(instruments.profile)

@@ -9,7 +9,7 @@ import typer
 from datasets_build.errors import ConfigurationError, need
 
 if TYPE_CHECKING:
-    from benchmark.cluster.joining import Cluster, Lost
+    from benchmark.cluster.connection import Cluster, Lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,6 @@ class ClusterOptions:
                     )
             return None
         need("ray", "cluster")  # before anything is written
-        from benchmark.cluster.joining import Cluster
+        from benchmark.cluster.connection import Cluster
 
         return Cluster(self.cluster, self.actors, self.gpus_per_actor, events=events, elastic=self.elastic)

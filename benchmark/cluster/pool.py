@@ -17,12 +17,12 @@ from typing import Any
 import pyarrow as pa
 
 from benchmark.cluster.actor import Actor, Failed, versions_of
-from benchmark.cluster.growth import HUNGRY, Growth
-from benchmark.cluster.joining import Cluster, Lost, joined, knock, words
-from benchmark.instruments import Instruments
+from benchmark.cluster.autoscaling import HUNGRY, Autoscaler
+from benchmark.cluster.connection import Cluster, Lost, joined, knock, words
 from benchmark.metrics import Metric
-from benchmark.sets import ScoringFault
-from benchmark.shards import Shard
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.compute import ScoringFault
+from benchmark.scoring.shards import Shard
 from datasets_build.errors import ConfigurationError, DivBenchError
 
 TRIES = 3  # of a shard
@@ -62,7 +62,7 @@ class _Work:
 class Pool:
     """Actors on a cluster that is joined, until `end`. Its public methods are for any thread."""
 
-    def __init__(self, cluster: Cluster, instruments: Instruments, metrics: Sequence[Metric]) -> None:
+    def __init__(self, cluster: Cluster, instruments: ScoringBackends, metrics: Sequence[Metric]) -> None:
         self._cluster = cluster
         self._instruments = instruments
         self._metrics = tuple(metrics)  # whose models are loaded by who comes up
@@ -77,7 +77,7 @@ class Pool:
         self._kind: Any = None  # of actors
         self._gcs = ""  # the address of the cluster's head
         self._gpus, self.size = 0, 0  # of an actor; actors at most
-        self._growth = Growth(0)
+        self._growth = Autoscaler(0)
         self._put: tuple[Sequence[Metric], Any] | None = None
         self._waiting: list[_Work] = []
         self._idle: list[tuple[Any, float]] = []  # and since when
@@ -130,7 +130,7 @@ class Pool:
         self.drop(run)
 
     @property
-    def hungry(self) -> bool:
+    def has_capacity(self) -> bool:
         """Whether actors would soon have nothing to do."""
         return len(self._waiting) < HUNGRY * max(self.size, 1)
 
@@ -161,7 +161,7 @@ class Pool:
                 self._kind = self._ray.remote(num_cpus=1, num_gpus=self._gpus, max_restarts=0)(Actor)
                 self._heard = self._knocked = self._answered = monotonic()
                 self._there.set()
-                self._growth = Growth(self.size, self._cluster.elastic)
+                self._growth = Autoscaler(self.size, self._cluster.elastic)
                 self._grow(1)  # which shows that the models can be loaded
                 while not self._ended:
                     self._hear()

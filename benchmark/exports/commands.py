@@ -11,9 +11,9 @@ from datasets_build.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from benchmark.exports.diversities import Measure
+    from benchmark.exports.preference import PoolRule
     from benchmark.exports.scored import ScoredResult
-    from benchmark.preference import PoolRule
-    from submissions.store import Submission
+    from submissions.storage.submission_folders import Submission
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -110,10 +110,10 @@ def dpo(
     from benchmark.exports.dpo import NO_REWARDS, Files, candidates_of, check_files, export_pairs, format_of
     from benchmark.exports.printing import print_exported
     from benchmark.exports.rewards import read_rewards
-    from benchmark.internals.file import INTERNALS_FILE
+    from benchmark.scoring.internals_file import INTERNALS_FILE
     from datasets_build.load import load_suite
-    from submissions.store import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
-    from submissions.validate import open_submission
+    from submissions.checking.validate import open_submission
+    from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
 
     chosen_rule = _rule(diversity, rho, rule)
     files = Files(destination, responses)
@@ -250,7 +250,7 @@ def _exported(scored: "ScoredResult", files: Sequence[Path]) -> dict[str, Any]:
 
 def _rule(diversity: DiversityName, rho: float | None, by: By) -> "PoolRule":
     from benchmark.exports.diversities import PUBLISHED_RHO
-    from benchmark.preference import PoolRule
+    from benchmark.exports.preference import PoolRule
 
     try:
         return PoolRule(PUBLISHED_RHO[diversity] if rho is None else rho, by)
@@ -267,9 +267,9 @@ def _measure(
 ) -> "Measure":
     """The measure of diversity, its model loaded."""
     from benchmark.exports.diversities import measure_embeddings, measure_internals
-    from benchmark.internals.file import INTERNALS_FILE, open_internals
     from benchmark.models.embedder import SentenceTransformersEmbedder
-    from benchmark.profiles import find_profile, with_models
+    from benchmark.scoring.internals_file import INTERNALS_FILE, open_internals
+    from benchmark.scoring.profiles import find_profile, with_models
 
     if diversity == "embedding":
         if internals is not None:

@@ -14,15 +14,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.internals.file import InternalsFile
 from benchmark.metrics.internals import UNCERTAINTY, Internals, leave_one_out_of
-from benchmark.metrics.metric import Unscorable
+from benchmark.metrics.metric import Missing, Unscorable
 from benchmark.metrics.uncertainty import perplexity
 from benchmark.models.embedder import Embedder
-from benchmark.sets import Missing
+from benchmark.scoring.internals_file import InternalsFile
 from datasets_build.errors import InputError
+from submissions.checking.response_kinds import is_answer
 from submissions.schema import Row
-from submissions.texts import is_answer
 
 Floats = NDArray[np.float64]
 Diversities = tuple[float | None, ...]

@@ -20,15 +20,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmark.exports.diversities import Measure
+from benchmark.exports.preference import (
+    Candidates,
+    PoolRule,
+    PreferencePairs,
+    Provenance,
+    preference_pairs,
+    response_rows,
+)
 from benchmark.exports.rewards import Rewards
-from benchmark.preference import Candidates, PoolRule, PreferencePairs, Provenance, preference_pairs, response_rows
-from benchmark.schema import package_version
-from benchmark.sets import Missing
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.result_schema import package_version
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import no_formula, whole_file
 from datasets_build.schema import Suite
 from submissions.schema import Generation, Mode
-from submissions.store import Submission
+from submissions.storage.submission_folders import Submission
 
 PairFormat = Literal["conversational", "standard"]
 _COLUMNS: "list[pa.Field[Any]]" = [

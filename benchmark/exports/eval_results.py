@@ -17,7 +17,7 @@ import yaml
 from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
 from benchmark.exports.scored import ScoredResult, way_of
-from benchmark.schema import Aggregate, Result
+from benchmark.scoring.result_schema import Aggregate, Result
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import write_text
 

@@ -38,7 +38,7 @@ from benchmark.exports.scored import (
     way_of,
     whole_pair,
 )
-from benchmark.schema import Aggregate, Result
+from benchmark.scoring.result_schema import Aggregate, Result
 from datasets_build.files import canonical_json, readable_json, sha256_of
 from submissions.schema import Generation
 

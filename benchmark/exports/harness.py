@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.exports.scored import ScoredPrompt, ScoredResult, epoch_of, json_line, whole_pair
-from benchmark.schema import Aggregate
+from benchmark.scoring.result_schema import Aggregate
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import readable_json
 from submissions.schema import Generation

@@ -8,9 +8,9 @@ from rich.text import Text
 
 from benchmark.exports.dpo import Exported
 from benchmark.exports.scored import ScoredResult
-from benchmark.printing import number
+from benchmark.scoring.printing import number
 from datasets_build.console import table
-from submissions.printing import shown
+from submissions.checking.printing import shown
 
 
 def print_exported(exported: Exported, console: Console) -> None:

@@ -12,10 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from submissions.findings import Findings, Refused
-from submissions.reading import few_rows, parquet_file, parquet_rows, strict_json
 from submissions.schema import Problem
-from submissions.tables import MAX_KEPT_BYTES, Table, lacks, read_table
+from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.table_files import MAX_KEPT_BYTES, Table, lacks, read_table
+from submissions.untrusted.untrusted_files import few_rows, parquet_file, parquet_rows, strict_json
 
 COLUMNS = ("prompt_id", "index", "reward", "rewards")
 _QUOTED = 40  # letters of a wrong value that a message shows
@@ -64,9 +64,9 @@ class _File:
         self.findings = findings
         self.is_csv = table.name.endswith(".csv")
 
-    def problem(self, number: int, field: str, message: str, mend: str) -> None:
+    def problem(self, number: int, field: str, message: str, hint: str) -> None:
         check = "prompt_ids" if field == "prompt_id" else "rewards"
-        self.findings.add(Problem(check, "error", self.table.name, number, field, message, mend))
+        self.findings.add(Problem(check, "error", self.table.name, number, field, message, hint))
 
     def named(self) -> Iterator[tuple[int, str | None, dict[str, Any]]]:
         """The rows with their numbers and prompt ids; None for one that is not known, which is told."""
@@ -141,8 +141,8 @@ def _quoted(value: Any) -> str:
 
 def _has_its_columns(table: Table, findings: Findings) -> bool:
     if {"reward", "rewards"} <= set(table.columns):
-        message, mend = "there are both reward and rewards", "a row is one response or one prompt: keep one of them"
-        findings.add(Problem("schema", "error", table.name, None, "rewards", message, mend))
+        message, hint = "there are both reward and rewards", "a row is one response or one prompt: keep one of them"
+        findings.add(Problem("schema", "error", table.name, None, "rewards", message, hint))
         return False
     if not table.columns and findings.refused():  # nothing could be read, and why is told
         return False

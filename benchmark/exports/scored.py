@@ -18,12 +18,12 @@ from typing import Any
 import pyarrow as pa
 
 from benchmark.metrics import METRICS, Metric
-from benchmark.results import PER_PROMPT_FILE, RESULT_FILE, Unreadable, read_result
-from benchmark.schema import Aggregate, Result
+from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, Unreadable, read_result
+from benchmark.scoring.result_schema import Aggregate, Result
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import whole_file
-from submissions.findings import Findings
-from submissions.reading import parquet_file, parquet_rows
+from submissions.untrusted.findings import Findings
+from submissions.untrusted.untrusted_files import parquet_file, parquet_rows
 
 _TEXTS = pa.list_(pa.string())
 _COLUMNS: dict[str, pa.DataType] = {

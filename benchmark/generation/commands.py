@@ -10,12 +10,12 @@ from datasets_build.errors import ConfigurationError, InputError
 
 if TYPE_CHECKING:
     from benchmark.generation.hf_sampler import HFSampler
+    from benchmark.generation.internals.read import Reader
     from benchmark.generation.journal import Journal
     from benchmark.generation.run import Item, Plan
     from benchmark.generation.sampler import Sampler, Settings
     from benchmark.generation.setup import Model
     from benchmark.generation.sweep import Sweep
-    from benchmark.internals.read import Reader
     from datasets_build.schema import Suite
 
 Dtype = Literal["float32", "bfloat16", "float16"]
@@ -227,12 +227,12 @@ def _check_options(
 
     if is_server(model):
         if not chat_template or template is not None or thinking is not None or stop:
-            mend = "leave out --no-chat-template, --template, --thinking and --stop"
-            raise ConfigurationError("a server is asked by chat", mend)
+            hint = "leave out --no-chat-template, --template, --thinking and --stop"
+            raise ConfigurationError("a server is asked by chat", hint)
         if internals:
             name = model.partition("@")[0]
-            mend = f"give its weights: divbench internals SUBMISSION --model ORG/NAME@COMMIT ({name})"
-            raise ConfigurationError("a server's model cannot be looked into", mend)
+            hint = f"give its weights: divbench internals SUBMISSION --model ORG/NAME@COMMIT ({name})"
+            raise ConfigurationError("a server's model cannot be looked into", hint)
     if template is not None and chat_template:
         raise ConfigurationError("--template is for models asked without chat template", "add --no-chat-template")
     if internals and swept is not None:
@@ -315,7 +315,7 @@ def _sample(plan: "Plan", answering: "Model", journal: "Journal") -> None:
 
 def _reader(plan: "Plan", sampler: "Sampler", layer: str, average: str | None) -> "Reader":
     """What reads the internals; made before the work, for layers that the model does not have."""
-    from benchmark.internals.read import Reader
+    from benchmark.generation.internals.read import Reader
     from benchmark.models.hf_states import Cut
 
     lm, settings = _of_transformers(sampler).lm, plan.items[0].settings
@@ -345,7 +345,7 @@ def chosen_layers(lm: Any, layer: str, average: str | None) -> Any:
     Raises:
         ConfigurationError: The model has no such layers, or these are no numbers.
     """
-    from benchmark.internals.read import layers_of
+    from benchmark.generation.internals.read import layers_of
 
     try:
         original = layer if layer in ("middle", "last") else int(layer)

@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from benchmark.generation.sampler import Failed, Outcome, Request, Sampled
-from benchmark.models.endpoint import ServerFault
-from submissions.checks import MAX_RESPONSE_BYTES
+from benchmark.models.http_client import ServerFault
+from submissions.checking.checks import MAX_RESPONSE_BYTES
 
 UNYIELDING = {  # fields without which answers were of another distribution, and what to do where a server refuses one
     "temperature": "ask for a temperature that it takes, mostly 1",

@@ -169,8 +169,8 @@ def open_journal(path: Path, *, restart: bool = False) -> Iterator[Journal]:
             if blank:
                 remove_journal(path)
     except sqlite3.Error as error:
-        mend = "look at the disk and the file's permissions, or begin anew by --restart"
-        raise ConfigurationError(f"{path} cannot be used: {error}", mend) from error
+        hint = "look at the disk and the file's permissions, or begin anew by --restart"
+        raise ConfigurationError(f"{path} cannot be used: {error}", hint) from error
     finally:
         # While it is held: whoever opened the file before sees that it is gone, and takes another.
         path.with_name(f"{path.name}.lock").unlink(missing_ok=True)

@@ -6,16 +6,16 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmark.generation.internals.read import Reader
 from benchmark.generation.journal import Journal
 from benchmark.generation.run import Item, Plan
-from benchmark.internals.file import INTERNALS_FILE, Drawing, HowRead, internals_of, write_internals
-from benchmark.internals.read import Reader
+from benchmark.scoring.internals_file import INTERNALS_FILE, Drawing, HowRead, internals_of, write_internals
 from datasets_build.files import whole_folder
 from datasets_build.schema import Suite
-from submissions.findings import Refused
+from submissions.checking.validate import validate
 from submissions.schema import Manifest, Row
-from submissions.store import Submission, write_submission
-from submissions.validate import validate
+from submissions.storage.submission_folders import Submission, write_submission
+from submissions.untrusted.findings import Refused
 
 TOKENS_FILE = "tokens.parquet"
 _COLUMNS: list[tuple[str, pa.DataType]] = [

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from benchmark.generation.hf_sampler import HFSampler
+from benchmark.generation.internals.read import Asked, Reader
 from benchmark.generation.journal import Answers, Journal
 from benchmark.generation.prompting import Asking, check_prompts, messages
 from benchmark.generation.sampler import Failed, Message, Outcome, Request, Sampled, Sampler, Settings, draw_seed
-from benchmark.internals.file import record
-from benchmark.internals.read import Asked, Reader
 from benchmark.models.hf_states import Response
+from benchmark.scoring.internals_file import record
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Prompt
 

@@ -26,7 +26,7 @@ from benchmark.generation.completions import (
     refused_fields,
 )
 from benchmark.generation.sampler import Failed, Outcome, Request, SamplerFault
-from benchmark.models.endpoint import KEY_VARIABLE, Endpoint, ServerFault
+from benchmark.models.http_client import KEY_VARIABLE, Endpoint, ServerFault
 from datasets_build.errors import ConfigurationError
 
 ANSWERS = 3  # that may be malformed before a request is given up
@@ -217,9 +217,9 @@ class ServerSampler:
                     raise
                 if asked := {name for name in refused & UNYIELDING.keys() if (name, body[name]) != ("top_p", 1.0)}:
                     names = ", ".join(f"{name}={body[name]}" for name in sorted(asked))
-                    mend = ", ".join(UNYIELDING[name] for name in sorted(asked))
+                    hint = ", ".join(UNYIELDING[name] for name in sorted(asked))
                     raise SamplerFault(
-                        f"{self._endpoint.base} does not take {names}: {error.said}", f"{mend}; {_KEPT}"
+                        f"{self._endpoint.base} does not take {names}: {error.said}", f"{hint}; {_KEPT}"
                     ) from error
                 without |= refused
             else:
@@ -237,7 +237,7 @@ class ServerSampler:
             return _Found(Failed("the server's filter refused the prompt"), True)
         if error.trouble == "passing" or error.status in _OF_ONE_REQUEST:
             return _Found(Failed(self._reason(error)), False, status=error.status)
-        raise SamplerFault(error.message, "; ".join(filter(None, (error.mend, _KEPT)))) from error
+        raise SamplerFault(error.message, "; ".join(filter(None, (error.hint, _KEPT)))) from error
 
     def _reason(self, error: ServerFault) -> str:
         """An error in words that stand with one answer, without the server's address."""

@@ -17,11 +17,11 @@ from benchmark.generation.sampler import Sampler, Settings
 from benchmark.generation.server_sampler import ServerSampler, ServerSamplerSpec
 from benchmark.models.causal_lm import Dtype
 from benchmark.models.hf_lm import CausalLMSpec, find_spec_of, load_causal_lm
-from benchmark.profiles import OFFLINE_LM
+from benchmark.scoring.profiles import OFFLINE_LM
 from datasets_build.errors import ConfigurationError
 from datasets_build.load import load_suite
 from datasets_build.schema import Suite
-from submissions.prompts import OWN, read_prompts
+from submissions.checking.prompts import OWN, read_prompts
 from submissions.schema import Generation, Manifest, Submitter, System
 
 OFFLINE = "offline"

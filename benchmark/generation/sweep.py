@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from benchmark.analysis.metaeval.set_files import write_sets
 from benchmark.generation.journal import Journal
 from benchmark.generation.run import Item, Plan
 from benchmark.generation.sampler import Settings, draw_seed
-from benchmark.metaeval.set_files import write_sets
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import canonical_json, content_id
 from datasets_build.schema import Prompt

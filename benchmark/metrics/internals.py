@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.equivalence import Partition
-from benchmark.metrics.hidden_states import Covariances, e_average, e_original, leave_one_out_average
+from benchmark.metrics.eigenscore import Covariances, e_average, e_original, leave_one_out_average
 from benchmark.metrics.metric import Metric, Unscorable
+from benchmark.metrics.partition import Partition
 from benchmark.metrics.uncertainty import (
     ClassedLikelihoods,
     ResponseScores,

@@ -22,6 +22,13 @@ Reads = Literal[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A value that cannot be had, and why."""
+
+    reason: str
+
+
 class Unscorable(ValueError):
     """A set that a metric is not defined for. The message is the reason, and the same reason has the same words.
 

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, logsumexp
 
-from benchmark.metrics.equivalence import Labels, Partition, class_entropy
 from benchmark.metrics.metric import Unscorable
+from benchmark.metrics.partition import Labels, Partition, class_entropy
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

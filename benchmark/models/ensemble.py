@@ -76,10 +76,10 @@ def mean_bits(bits: Floats) -> Floats:
 
 
 def _check_same_tokens(a: CausalLM, b: CausalLM) -> None:
-    mend = "an ensemble takes models that share a tokeniser, such as sizes of one family"
+    hint = "an ensemble takes models that share a tokeniser, such as sizes of one family"
     names = f"{a.signature} and {b.signature}"
     if a.bos != b.bos:
-        raise ConfigurationError(f"{names} begin texts differently: with token {a.bos} and with {b.bos}", mend)
+        raise ConfigurationError(f"{names} begin texts differently: with token {a.bos} and with {b.bos}", hint)
     for text, x, y in zip(_PROBES, a.encode(_PROBES), b.encode(_PROBES), strict=True):
         if not np.array_equal(x.ids, y.ids):
-            raise ConfigurationError(f"{names} have other tokens for {text!r}", mend)
+            raise ConfigurationError(f"{names} have other tokens for {text!r}", hint)

@@ -17,10 +17,10 @@ import numpy as np
 
 from benchmark.models.batch_budget import batch_budget
 from benchmark.models.causal_lm import Dtype, Encoding, Floats, Integers, OutOfMemory, TokenSequence
-from benchmark.models.head import head_of, token_bits
+from benchmark.models.device_map import DeviceMap, check_placed, device_kind, placing
 from benchmark.models.hf_tokeniser import HFTokeniser
+from benchmark.models.lm_head import head_of, token_bits
 from benchmark.models.model_files import ModelFiles, find_model_files, loading
-from benchmark.models.placing import DeviceMap, check_placed, device_kind, placing
 from benchmark.models.trie import Trie, build_trie
 from benchmark.models.trie_attention import CannotShareError, attending, packing_agrees, register_attention
 from datasets_build.errors import ConfigurationError, need

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.models.causal_lm import TokenSequence
-from benchmark.models.drawing import keep, log_largest
-from benchmark.models.head import logits_of
 from benchmark.models.hf_lm import HFCausalLM
+from benchmark.models.lm_head import logits_of
+from benchmark.models.token_sampling import keep, log_largest
 from benchmark.models.trie import build_trie
 
 Floats = NDArray[np.float64]

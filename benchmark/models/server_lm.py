@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from benchmark.models.causal_lm import Encoding, Floats, Integers, TokenSequence
-from benchmark.models.endpoint import Endpoint, ServerFault
 from benchmark.models.hf_lm import find_spec_of
 from benchmark.models.hf_tokeniser import HFTokeniser
+from benchmark.models.http_client import Endpoint, ServerFault
 from datasets_build.errors import ConfigurationError, need
 
 __all__ = ["ServerFault", "ServerLM", "connect", "load_tokeniser"]

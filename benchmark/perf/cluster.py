@@ -21,14 +21,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark.cluster.held import hold_cluster
-from benchmark.cluster.joining import Cluster
-from benchmark.instruments import Instruments
+from benchmark.cluster.connection import Cluster
+from benchmark.cluster.session import open_cluster
 from benchmark.perf.memory import made_up_rows, made_up_suite
 from benchmark.perf.simulation import Assumed, How, Simulated, simulate
-from benchmark.profiles import find_profile
-from benchmark.scorer import SHARD_PROMPTS
-from benchmark.shards import Shard
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.scorer import SHARD_PROMPTS
+from benchmark.scoring.shards import Shard
 
 PLANS: tuple[tuple[How, int, int], ...] = (  # how, shards a submission, submissions
     ("shards", 16, 1),
@@ -102,14 +102,14 @@ def shards_of(sets: int) -> list[Shard]:
     return [Shard(f"{at.start}", tuple(rows[at]), suite.prompts[at], (None,) * len(rows[at]), None) for at in places]
 
 
-def timed(actors: int, instruments: Instruments, shards: Sequence[Shard]) -> Timed:
+def timed(actors: int, instruments: ScoringBackends, shards: Sequence[Shard]) -> Timed:
     """One run with that many actors on this machine."""
     begun = perf_counter()
     ends, worked, tables = [], [], {}
     metrics = instruments.profile.metrics()
     with (
         tempfile.TemporaryDirectory() as folder,
-        hold_cluster(Cluster(actors=actors), instruments, metrics) as held,
+        open_cluster(Cluster(actors=actors), instruments, metrics) as held,
     ):
         for shard, table in held.run(shards, metrics):
             ends.append(perf_counter())
@@ -120,7 +120,7 @@ def timed(actors: int, instruments: Instruments, shards: Sequence[Shard]) -> Tim
     return Timed(ends[0] - begun, ends[-1] - ends[0], handing, np.diff(ends).tolist(), tables)
 
 
-def measure(instruments: Instruments, sets: int, rounds: int) -> Scaling:
+def measure(instruments: ScoringBackends, sets: int, rounds: int) -> Scaling:
     """One and two actors in turns.
 
     Raises:
@@ -173,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     found = None
     if given.assume is None:
-        found = measure(Instruments(find_profile(given.profile)), given.sets, given.rounds)
+        found = measure(ScoringBackends(find_profile(given.profile)), given.sets, given.rounds)
     assumed = Assumed(
         costs=found.costs if found else assumed_costs(given.assume, given.spread),
         workers=given.workers,

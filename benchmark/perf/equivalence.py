@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.models.equivalence import Floats, Question
-from benchmark.models.equivalence_models import ClassifierEquivalence, GenerationSimilarity
+from benchmark.equivalence.backend import Floats, Question
+from benchmark.equivalence.classifiers import ClassifierEquivalence, GenerationSimilarity
+from benchmark.equivalence.pair_classifier import PairClassifier
 from benchmark.models.model_files import ModelFiles
-from benchmark.models.pair_classifier import PairClassifier
 from datasets_build.download import mirror_folder
 
 TOLERANCE = 1e-4  # of probabilities, from another order of float32 sums

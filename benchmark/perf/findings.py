@@ -225,7 +225,7 @@ def simulation(document: Document, _: Limits) -> Findings:
 
 
 def board(document: Document, _: Limits) -> Findings:
-    """Of `leaderboard.perf`."""
+    """Of `benchmark.perf.board`."""
     what = (
         f"{document['submissions']:,} made-up systems of {document['prompts']:,} prompts, {document['metrics']} metrics"
     )

@@ -18,18 +18,18 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from benchmark.generation.hf_sampler import HFSampler
+from benchmark.generation.internals.read import Asked, Reader, layers_of
 from benchmark.generation.journal import open_journal
 from benchmark.generation.output import how_read
 from benchmark.generation.prompting import Asking
 from benchmark.generation.run import Item, Plan, read_plan, request_of, sample_plan
 from benchmark.generation.sampler import Settings
 from benchmark.generation.setup import spec_named
-from benchmark.internals.file import internals_of
-from benchmark.internals.read import Asked, Reader, layers_of
-from benchmark.metrics.hidden_states import covariances_of, e_average, e_original
+from benchmark.metrics.eigenscore import covariances_of, e_average, e_original
 from benchmark.metrics.internals import Internals, average, original
 from benchmark.models.hf_lm import HFCausalLM, load_causal_lm
 from benchmark.models.hf_states import Cut, Response
+from benchmark.scoring.internals_file import internals_of
 from datasets_build.load import load_suite
 
 Found = TypeVar("Found")

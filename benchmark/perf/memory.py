@@ -33,7 +33,7 @@ from datasets_build.errors import need
 from datasets_build.load import load_suite
 from datasets_build.schema import Prompt, Suite
 from submissions.schema import Generation, Manifest, Row, Submitter, System
-from submissions.store import Submission, write_submission
+from submissions.storage.submission_folders import Submission, write_submission
 
 K = 10
 DIMENSIONS, INNER, LAYERS = 384, 1536, 6  # of all-MiniLM-L6-v2
@@ -43,7 +43,7 @@ A_MEGABYTE = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class Autoscaler:
     """A straight line through the logarithms of seconds over those of responses.
 
     Attributes:
@@ -136,11 +136,11 @@ def write(folder: Path, prompts: int) -> None:
 
 def validate_and_score(folder: Path, prompts: int, profile: str, stand_in: bool) -> dict[str, Any]:
     """What `divbench score` does, in this process: seconds of each step, and this process's peak memory after each."""
-    from benchmark.instruments import Instruments, reads_surprisals
     from benchmark.metrics import METRICS
-    from benchmark.profiles import find_profile
-    from benchmark.scorer import score_submission
-    from submissions.validate import validate
+    from benchmark.scoring.backends import ScoringBackends, reads_surprisals
+    from benchmark.scoring.profiles import find_profile
+    from benchmark.scoring.scorer import score_submission
+    from submissions.checking.validate import validate
 
     suite = made_up_suite(prompts)
     start = perf_counter()
@@ -149,7 +149,7 @@ def validate_and_score(folder: Path, prompts: int, profile: str, stand_in: bool)
         raise ValueError(f"refused: {report.findings.problems[:3]}")
     validated = perf_counter()
     peak_of_validation = peak_megabytes(resource.RUSAGE_SELF)
-    instruments = Instruments(find_profile(profile), embedder=StandIn() if stand_in else None)
+    instruments = ScoringBackends(find_profile(profile), embedder=StandIn() if stand_in else None)
     metrics = tuple(metric for metric in METRICS if not reads_surprisals([metric]))
     instruments.load(instruments.profile.metrics(metrics))  # so that no size pays for it more than another
     timed = None if instruments.embedder is None else Timed(instruments.embedder)
@@ -195,7 +195,7 @@ def measure(prompts: int, profile: str, stand_in: bool = False) -> dict[str, Any
     return {"prompts": prompts, "submission_bytes": size, **found}
 
 
-def growth(responses: Sequence[int], seconds: Sequence[float]) -> Growth | None:
+def growth(responses: Sequence[int], seconds: Sequence[float]) -> Autoscaler | None:
     """The power of the work by which time grows; None for less than two sizes.
 
     >>> growth([10, 100, 1000], [2.0, 20.0, 200.0]).exponent
@@ -204,7 +204,7 @@ def growth(responses: Sequence[int], seconds: Sequence[float]) -> Growth | None:
     if len(set(responses)) < 2:
         return None
     line = stats.linregress(np.log10(responses), np.log10(seconds))
-    return Growth(round(float(line.slope), 12), float(line.stderr) if len(responses) > 2 else None)
+    return Autoscaler(round(float(line.slope), 12), float(line.stderr) if len(responses) > 2 else None)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

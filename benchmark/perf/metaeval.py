@@ -19,15 +19,15 @@ import numpy as np
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from benchmark.instruments import Instruments
-from benchmark.metaeval import agreement
-from benchmark.metaeval.agreement import Floats
-from benchmark.metaeval.evaluate import evaluate_task
-from benchmark.metaeval.labelled import BINARY_TASKS, load_labelled
-from benchmark.metaeval.overall import evaluate_overall
-from benchmark.metaeval.scores import metric_scores
-from benchmark.profiles import find_profile
-from benchmark.statistics import resample_weights
+from benchmark.analysis.metaeval import agreement
+from benchmark.analysis.metaeval.agreement import Floats
+from benchmark.analysis.metaeval.evaluate import evaluate_task
+from benchmark.analysis.metaeval.labelled import BINARY_TASKS, load_labelled
+from benchmark.analysis.metaeval.overall import evaluate_overall
+from benchmark.analysis.metaeval.scores import metric_scores
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.resampling import resample_weights
 from datasets_build.download import mirror_folder
 
 TOLERANCE = 1e-9
@@ -133,7 +133,7 @@ def nine_tasks(mirror: Path, profile: str) -> NineTasks:
         for each in chosen.metrics()
         if each.direction and each.reads != "reported" and not each.reads.startswith("surprisals")
     ]
-    columns = metric_scores(tasks, metrics, Instruments(chosen))
+    columns = metric_scores(tasks, metrics, ScoringBackends(chosen))
     marks.append(perf_counter())
     for task in tasks:
         evaluate_task(task, columns)

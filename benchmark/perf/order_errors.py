@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.progress import track
 
-from benchmark.engine import ResponseSet
-from benchmark.layout import Layout, lay_out
 from benchmark.models.causal_lm import CausalLM
 from benchmark.models.hf_lm import find_spec_of, load_causal_lm
-from benchmark.orders import Design, balanced, endpoint, exact, nodes, uniform
-from benchmark.profiles import OFFLINE_LM
+from benchmark.scoring.profiles import OFFLINE_LM
+from benchmark.surprisal.engine import ResponseSet
+from benchmark.surprisal.prompt_layout import Layout, lay_out
+from benchmark.surprisal.response_orders import Design, balanced, endpoint, exact, nodes, uniform
 from datasets_build.download import mirror_folder
 from datasets_build.load import load_split
 

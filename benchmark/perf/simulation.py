@@ -14,10 +14,10 @@ from typing import Literal
 
 import numpy as np
 
-from benchmark.cluster.growth import HUNGRY, Growth
-from benchmark.cluster.held import AHEAD
-from benchmark.service.lanes import PREPARING
-from benchmark.worker import MOST_LANES
+from benchmark.cluster.autoscaling import HUNGRY, Autoscaler
+from benchmark.cluster.session import AHEAD
+from benchmark.service.concurrency import PREPARING
+from benchmark.service.worker import MOST_LANES
 
 How = Literal["shards", "submissions", "queue", "elastic"]
 
@@ -86,7 +86,7 @@ def simulate(assumed: Assumed, submissions: int, shards: int, how: How) -> Simul
         seconds, up, loads, starts = max(free), len(free), len(free), 1
         held, could = sum(free), seconds * workers
     else:
-        queue = _Queue(assumed, Growth(workers, elastic=how == "elastic"))
+        queue = _Queue(assumed, Autoscaler(workers, elastic=how == "elastic"))
         seconds = queue.run(drawn.tolist())
         up, loads, starts = len(queue.ups), queue.growth.asked, 1
         held = could = seconds * up - sum(queue.ups)
@@ -126,7 +126,7 @@ class _Queue:
     """
 
     assumed: Assumed
-    growth: Growth
+    growth: Autoscaler
     ups: list[float] = field(default_factory=list)  # when each actor that came up did
     waiting: list[tuple[int, float]] = field(default_factory=list)  # the submission's number, minus the cost
     events: list[tuple[float, str, int, float]] = field(default_factory=list)  # when, what, of which, its cost

@@ -46,7 +46,7 @@ class Needs:
         """What this machine lacks, if anything."""
         modules = [(EXTRA_MODULES[extra], f": pip install 'divbench[{extra}]'") for extra in self.extras]
         modules += [(module, "") for module in self.modules]
-        lacking = [f"{module} is not installed{mend}" for module, mend in modules if not _has(module)]
+        lacking = [f"{module} is not installed{hint}" for module, hint in modules if not _has(module)]
         lacking += [f"there is no program {program}" for program in self.programs if shutil.which(program) is None]
         if self.mirror and not mirror:
             lacking.append("no folder with the released files is named: --mirror or DIVBENCH_MIRROR")
@@ -249,12 +249,12 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Benchmark(
         "board",
         "What a visitor of the board waits for, with many results.",
-        "leaderboard.perf",
+        "benchmark.perf.board",
         _words("--submissions 30 --prompts 200 --metrics 10 --times 3"),
         (),
         (2, 15),
         findings.board,
-        Needs(("board",), ("leaderboard.perf", "selenium"), ("chromium", "chromedriver"), memory_gb=6),
+        Needs(("board",), ("benchmark.perf.board", "selenium"), ("chromium", "chromedriver"), memory_gb=6),
         document="--out",
     ),
 )

@@ -26,12 +26,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.engine import OrderPlan, Read, ResponseSet, Unread, read_sets
-from benchmark.layout import Laid, Layout, lay_out
+from benchmark.metrics.metric import Missing
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.trie import build_trie
 from benchmark.perf.shapes import SHAPES, limit_of, operations, random_model
 from benchmark.perf.surprisal_work import RELEASED, Work, released, works
+from benchmark.surprisal.engine import OrderPlan, Read, ResponseSet, read_sets
+from benchmark.surprisal.prompt_layout import Laid, Layout, lay_out
 from datasets_build.download import mirror_folder
 
 Floats = NDArray[np.float64]
@@ -171,11 +172,11 @@ def _check(largest: float) -> None:
         raise ValueError(f"the naive way and the engine differ by {largest} bits")
 
 
-def _difference(laid: list[list[Laid]], expected: list[list[Floats]], found: Sequence[Read | Unread]) -> float:
+def _difference(laid: list[list[Laid]], expected: list[list[Floats]], found: Sequence[Read | Missing]) -> float:
     """The largest between the bits of any response in any order."""
     largest = 0.0
     for of_set, bits, read in zip(laid, expected, found, strict=True):
-        if isinstance(read, Unread):
+        if isinstance(read, Missing):
             raise TypeError(f"a set was not read: {read.reason}")
         s = read.surprisals
         ours = [*s.bits, *s.unconditional[:, None]]

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.engine import OrderPlan, ResponseSet
-from benchmark.layout import PAPER_COMPLETION, PAPER_INSTRUCT, Layout
+from benchmark.surprisal.engine import OrderPlan, ResponseSet
+from benchmark.surprisal.prompt_layout import PAPER_COMPLETION, PAPER_INSTRUCT, Layout
 from datasets_build.errors import ConfigurationError
 from datasets_build.load import load_split
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from benchmark.cluster.options import ClusterOptions
-from benchmark.scoring_options import ProfileName, ScoringOptions
+from benchmark.scoring.options import ProfileName, ScoringOptions
 from datasets_build.console import err
 from datasets_build.option_groups import with_option_groups
 
 if TYPE_CHECKING:
-    from benchmark.cluster.joining import Cluster, Lost
-    from benchmark.service.events import Tell
-    from benchmark.service.hold import Stop
-    from benchmark.worker import Worker
+    from benchmark.cluster.connection import Cluster, Lost
+    from benchmark.service.events import EventSink
+    from benchmark.service.lease import Stop
+    from benchmark.service.worker import Worker
 
 Store = Annotated[str, typer.Option(help="The service's store: a folder, or hf://datasets/ORG/NAME.")]
 ResultsStore = Annotated[
@@ -96,7 +96,7 @@ def worker(
     from dataclasses import replace
     from datetime import timedelta
 
-    from benchmark.worker import work
+    from benchmark.service.worker import work
 
     made, stop, tell = _made(store, results_store, profile, scoring, metric, name, results, cache, mirror)
     made = replace(made, lease=timedelta(seconds=lease), poll=poll, faults=stop_after)
@@ -138,10 +138,10 @@ def rescore(
         raise typer.Exit(1)
 
 
-def _lost(tell: "Tell") -> "Callable[[Lost], None]":
+def _lost(tell: "EventSink") -> "Callable[[Lost], None]":
     """What tells of an actor that is lost."""
-    from benchmark.service.log_tail import public_text
-    from submissions.queue_schema import one_line
+    from benchmark.service.redaction import public_text
+    from submissions.work_queue.schema import one_line
 
     return lambda lost: tell("actor_lost", reason=one_line(public_text(str(lost))), prompts=lost.prompts)
 
@@ -157,13 +157,13 @@ def _on_cluster(made: "Worker", place: "Cluster | None", cache: Path | None) -> 
     """
     from dataclasses import replace
 
-    from benchmark.cluster.held import hold_cluster
+    from benchmark.cluster.session import open_cluster
 
     if place is None:
         yield made
         return
     instruments = replace(made.instruments, cache=cache)
-    with hold_cluster(place, instruments, instruments.profile.metrics(made.metrics)) as held:
+    with open_cluster(place, instruments, instruments.profile.metrics(made.metrics)) as held:
         yield replace(made, instruments=instruments, cluster=held)
 
 
@@ -177,25 +177,25 @@ def _made(
     results: Path | None,
     cache: Path | None,
     mirror: Path | None,
-) -> "tuple[Worker, Stop, Tell]":
+) -> "tuple[Worker, Stop, EventSink]":
     """A worker, what ends it, and what says how it goes."""
     from secrets import token_hex
 
-    from benchmark.commands import metrics_named
-    from benchmark.instruments import Instruments
+    from benchmark.scoring.backends import ScoringBackends
+    from benchmark.scoring.options import metrics_named
     from benchmark.service.events import teller
-    from benchmark.service.strangers import Suites
-    from benchmark.surprisal_cache import default_cache_path
-    from benchmark.worker import Worker
+    from benchmark.service.fetch import Suites
+    from benchmark.service.worker import Worker
+    from benchmark.surprisal.cache import default_cache_path
     from datasets_build.download import home
-    from submissions.filestore import open_store
+    from submissions.storage.filestore import open_store
 
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # the Hub's client reads it when it is imported
     chosen = scoring.profile(profile)
     made = Worker(
         name=_checked_name(name or f"worker-{token_hex(3)}"),
         store=open_store(store),
-        instruments=Instruments(chosen, cache or default_cache_path()),
+        instruments=ScoringBackends(chosen, cache or default_cache_path()),
         results=results or home() / "worker",
         suites=Suites(mirror),
         metrics=metrics_named(metric, chosen),
@@ -209,7 +209,7 @@ def _made(
 
 def stop_on_signals() -> "Stop":
     """What the first SIGTERM or SIGINT asks to end by; the second ends the process at once."""
-    from benchmark.service.hold import Stop
+    from benchmark.service.lease import Stop
 
     stop = Stop()
 
@@ -231,7 +231,7 @@ def _checked_name(name: str) -> str:
     from pydantic import ValidationError
 
     from datasets_build.errors import ConfigurationError
-    from submissions.queue_schema import Identity
+    from submissions.work_queue.schema import Identity
 
     try:
         return Identity(name=name).name

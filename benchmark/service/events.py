@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Protocol, TextIO
 
-from submissions.queue_schema import one_line
+from submissions.work_queue.schema import one_line
 
 # For people; an event that is not named here is said by its name and facts.
 WORDS: Mapping[str, str] = {
@@ -27,7 +27,7 @@ WORDS: Mapping[str, str] = {
 }
 
 
-class Tell(Protocol):
+class EventSink(Protocol):
     """Takes events; any thread may call it."""
 
     def __call__(self, event: str, /, **facts: Any) -> None:
@@ -35,7 +35,7 @@ class Tell(Protocol):
         ...
 
 
-def teller(worker: str, out: TextIO, words: Callable[[str], None]) -> Tell:
+def teller(worker: str, out: TextIO, words: Callable[[str], None]) -> EventSink:
     """Says events on a stream as JSON lines, and in words.
 
     Args:

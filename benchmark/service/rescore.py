@@ -7,26 +7,26 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from benchmark.scorer import Scored, result_id
-from benchmark.service.events import Tell
-from benchmark.service.hold import Stop, Stopped, patiently, said
-from benchmark.service.lanes import Shift, Turn, Turns, in_lanes
-from benchmark.service.log_tail import log_tail
-from benchmark.service.machine import Machine
-from benchmark.service.strangers import NotAcceptable, fetch_checked, fetch_manifest, private_folder
-from benchmark.worker import Worker
+from benchmark.scoring.scorer import Scored, result_id
+from benchmark.service.concurrency import Admission, Admissions, WorkerState, in_lanes
+from benchmark.service.events import EventSink
+from benchmark.service.fetch import NotAcceptable, fetch_checked, fetch_manifest, private_folder
+from benchmark.service.host_faults import Machine
+from benchmark.service.lease import Stop, Stopped, said, with_backoff
+from benchmark.service.redaction import log_tail
+from benchmark.service.worker import Worker
 from datasets_build.errors import DivBenchError
 from datasets_build.schema import Suite
-from submissions.filestore import NoWriteAccess
-from submissions.prompts import OWN
-from submissions.queue import state_of, states
-from submissions.queue_errors import DamagedState, IllegalTransition, UnknownSubmission
-from submissions.queue_schema import State
-from submissions.queue_upkeep import add_results
-from submissions.store import Submission
+from submissions.checking.prompts import OWN
+from submissions.storage.filestore import NoWriteAccess
+from submissions.storage.submission_folders import Submission
+from submissions.work_queue.errors import DamagedState, IllegalTransition, UnknownSubmission
+from submissions.work_queue.maintenance import add_results
+from submissions.work_queue.operations import state_of, states
+from submissions.work_queue.schema import State
 
 
-def rescore(worker: Worker, stop: Stop, tell: Tell) -> Counter[str]:
+def rescore(worker: Worker, stop: Stop, tell: EventSink) -> Counter[str]:
     """Score all scored submissions whose result under the worker's profile and metrics is not there yet.
 
     Each is published as soon as it is made, beside the old ones; so what was interrupted goes on where it stopped.
@@ -46,18 +46,18 @@ def rescore(worker: Worker, stop: Stop, tell: Tell) -> Counter[str]:
         StoreFault: The store cannot be read at the beginning. Later faults are waited out.
     """
     try:
-        shift = Shift(stop, tell, Machine(worker.faults), Turns(worker.hungry))
+        shift = WorkerState(stop, tell, Machine(worker.faults), Admissions(worker.has_capacity))
         lanes = worker.load()
         scored = iter([state for state in states(worker.store) if state.current.state == "scored"])
         in_lanes(lambda: _lane(worker, shift, scored), lanes, stop)
     except DivBenchError as error:
-        tell("stopped", reason=said(error), mend=error.mend)
+        tell("stopped", reason=said(error), hint=error.hint)
         raise
     tell("ended", **{how: shift.ended[how] for how in ("scored", "there", "passed_over", "refused", "failed")})
     return shift.ended
 
 
-def _lane(worker: Worker, shift: Shift, scored: Iterator[State]) -> None:
+def _lane(worker: Worker, shift: WorkerState, scored: Iterator[State]) -> None:
     """One submission after the other of those that all lanes share, until there is none or the end is asked for."""
     while (turn := shift.turns.wait(shift.stop)) is not None:
         try:
@@ -71,7 +71,7 @@ def _lane(worker: Worker, shift: Shift, scored: Iterator[State]) -> None:
             turn.prepared()
 
 
-def _again(worker: Worker, shift: Shift, state: State, turn: Turn) -> str:
+def _again(worker: Worker, shift: WorkerState, state: State, turn: Admission) -> str:
     """Score a submission, unless its result is there; what came of it.
 
     Raises:
@@ -85,7 +85,7 @@ def _again(worker: Worker, shift: Shift, state: State, turn: Turn) -> str:
         if stop.asked:
             raise Stopped
 
-    if lack := patiently(partial(worker.lacks, state), stop, tell, grace=0):
+    if lack := with_backoff(partial(worker.lacks, state), stop, tell, grace=0):
         tell("passed_over", submission=name, reason=lack)
         return "passed_over"
     try:
@@ -118,12 +118,14 @@ def _again(worker: Worker, shift: Shift, state: State, turn: Turn) -> str:
     return "scored"
 
 
-def _withdrawn(worker: Worker, name: str, stop: Stop, tell: Tell) -> bool:
+def _withdrawn(worker: Worker, name: str, stop: Stop, tell: EventSink) -> bool:
     """Whether a submission was taken back meanwhile, and its files with it."""
-    return patiently(lambda: state_of(worker.store, name), stop, tell, grace=0).current.state == "withdrawn"
+    return with_backoff(lambda: state_of(worker.store, name), stop, tell, grace=0).current.state == "withdrawn"
 
 
-def _made(worker: Worker, shift: Shift, state: State, turn: Turn, go_on: Callable[[], None]) -> Scored | None:
+def _made(
+    worker: Worker, shift: WorkerState, state: State, turn: Admission, go_on: Callable[[], None]
+) -> Scored | None:
     """The result; None where the submission has it. The turn ends when it is ready to be scored."""
     stop, tell = shift.stop, shift.tell
     with private_folder() as folder:
@@ -143,16 +145,16 @@ def _made(worker: Worker, shift: Shift, state: State, turn: Turn, go_on: Callabl
             return fetch_checked(worker.store, state.submission_id, folder, worker.suites)
 
         go_on()
-        if patiently(known_by_manifest, stop, tell, grace=0):
+        if with_backoff(known_by_manifest, stop, tell, grace=0):
             return None
-        submission, suite = patiently(fetched, stop, tell, grace=0)
+        submission, suite = with_backoff(fetched, stop, tell, grace=0)
         if there(submission, suite):
             return None
         turn.prepared()
         return worker.score(submission, suite, go_on)
 
 
-def _publish(worker: Worker, name: str, made: Scored, stop: Stop, tell: Tell) -> None:
+def _publish(worker: Worker, name: str, made: Scored, stop: Stop, tell: EventSink) -> None:
     def attempt() -> State:
         return add_results(
             worker.store,
@@ -164,4 +166,4 @@ def _publish(worker: Worker, name: str, made: Scored, stop: Stop, tell: Tell) ->
             results_store=worker.results_store,
         )
 
-    patiently(attempt, stop, tell)
+    with_backoff(attempt, stop, tell)

@@ -10,7 +10,7 @@ from typing import Any
 
 from datasets_build.errors import ConfigurationError
 from datasets_build.gssbench import complement, factualqa, intersection, random_choice, subset, union
-from datasets_build.gssbench.draw import generator
+from datasets_build.gssbench.rng import generator
 from datasets_build.gssbench.rows import PAIRS, PROMPTS
 
 VERSION: str = "1.0.0"

@@ -10,7 +10,7 @@ from datasets_build.gssbench.banks.personas import PERSONAS
 from datasets_build.gssbench.banks.poems import POEMS
 from datasets_build.gssbench.banks.programs import PROGRAMS
 from datasets_build.gssbench.banks.stories import STORIES
-from datasets_build.gssbench.draw import by_turns, shuffled
+from datasets_build.gssbench.rng import by_turns, shuffled
 from datasets_build.gssbench.rows import pair_row
 from datasets_build.gssbench.tasks import Family, Kind
 

@@ -12,8 +12,8 @@ from datasets_build.gssbench.banks.governments import GOVERNMENTS
 from datasets_build.gssbench.banks.history import HISTORY
 from datasets_build.gssbench.banks.nature import NATURE
 from datasets_build.gssbench.banks.science import SCIENCE
-from datasets_build.gssbench.draw import by_turns, shuffled
 from datasets_build.gssbench.facts import Fact, Template
+from datasets_build.gssbench.rng import by_turns, shuffled
 from datasets_build.gssbench.rows import pair_row
 
 TEMPLATES: tuple[Template, ...] = (*COUNTRIES, *GOVERNMENTS, *GEOGRAPHY, *SCIENCE, *NATURE, *HISTORY, *ARTS)

@@ -6,8 +6,8 @@ from itertools import combinations, product
 from typing import Any
 
 from datasets_build.gssbench.banks.constraints import GENRES, LENGTHS, STRUCTURES, STYLES, Genre
-from datasets_build.gssbench.draw import shuffled
 from datasets_build.gssbench.lattice import INCLUSIONS, MEMBERS
+from datasets_build.gssbench.rng import shuffled
 from datasets_build.gssbench.rows import pair_row
 
 PER_GENRE = 3

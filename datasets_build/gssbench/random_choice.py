@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from datasets_build.gssbench.banks.options import OPTIONS
-from datasets_build.gssbench.draw import shuffled
+from datasets_build.gssbench.rng import shuffled
 from datasets_build.gssbench.rows import pair_row
 
 PAIRS_IN_ALL = 500

@@ -6,7 +6,7 @@ from itertools import combinations, cycle, islice
 from typing import Any
 
 from datasets_build.gssbench.complement import FAMILIES
-from datasets_build.gssbench.draw import shuffled
+from datasets_build.gssbench.rng import shuffled
 from datasets_build.gssbench.rows import pair_row
 from datasets_build.gssbench.tasks import Kind
 

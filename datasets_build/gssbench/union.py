@@ -6,8 +6,8 @@ from itertools import islice, product
 from typing import Any
 
 from datasets_build.gssbench.banks.alternatives import THEMES
-from datasets_build.gssbench.draw import by_turns, shuffled
 from datasets_build.gssbench.lattice import INCLUSIONS, LETTERS, MEMBERS
+from datasets_build.gssbench.rng import by_turns, shuffled
 from datasets_build.gssbench.rows import pair_row
 
 SETS = 60

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import perm, prod
 from string import Formatter, digits
 
-from datasets_build.draws import some
+from datasets_build.rng import some
 
 Bank = tuple[str, ...]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from datasets_build.draws import different, shuffled, some, stream
+from datasets_build.rng import different, shuffled, some, stream
 from datasets_build.scenarios.forms import Form
 from datasets_build.scenarios.sea_everyday_notes import EVERYDAY_NOTES
 from datasets_build.scenarios.sea_official_papers import OFFICIAL_PAPERS

@@ -13,7 +13,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from datasets_build.draws import pick, shuffled, some, stream
+from datasets_build.rng import pick, shuffled, some, stream
 from datasets_build.scenarios.forms import Bank
 
 PROMPT = "Write a short sentence in lower case, without punctuation."
@@ -43,7 +43,7 @@ VERBS: Bank = (
 )  # fmt: skip
 ADVERBS: Bank = (
     "briefly", "calmly", "cheerfully", "eagerly", "gracefully", "happily", "loudly", "nervously", "noisily",
-    "patiently", "politely", "quietly", "sadly", "secretly", "slowly", "stubbornly",
+    "with_backoff", "politely", "quietly", "sadly", "secretly", "slowly", "stubbornly",
 )  # fmt: skip
 PREPOSITIONS: Bank = ("around", "behind", "beside", "between", "beyond", "near")
 

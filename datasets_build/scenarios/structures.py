@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from datasets_build.draws import different, shuffled, some, stream
+from datasets_build.rng import different, shuffled, some, stream
 from datasets_build.scenarios.about_bread import BREAD
 from datasets_build.scenarios.about_garden import GARDEN
 from datasets_build.scenarios.about_music import MUSIC

@@ -7,9 +7,9 @@ on light and on dark pages; what colours say, shapes or dashes say, too.
 from collections.abc import Sequence
 from typing import Any
 
-from benchmark.printing import ARROWS
+from benchmark.scoring.printing import ARROWS
 from datasets_build.errors import need
-from leaderboard.board import Column
+from leaderboard.data.board import Column
 from leaderboard.figures.plots import BLUE, LINES, VERMILION, inert, page_figure
 from leaderboard.tables.compare import Gap
 from leaderboard.tables.curves import Curve

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.explain import Curve
-from benchmark.pairs import Pairs
-from benchmark.tokens import TokenCost
+from benchmark.analysis.explain import Curve
+from benchmark.surprisal.pairwise_surprisal import Pairs
+from benchmark.surprisal.token_surprisals import TokenCost
 from datasets_build.errors import need
+from leaderboard.data.plain_text import cut, printable, shortened
 
 LABEL = 30  # letters of a text on an axis
 HOVER = 80  # letters of a text under the pointer
@@ -39,15 +40,6 @@ _TEMPLATE = {"layout": {"autotypenumbers": "strict", "hovermode": "closest", "xa
 _NO_BUTTONS = ("select2d", "lasso2d", "autoScale2d")
 _DASHES = ("solid", "dash", "dot")
 _ROW, _FRAME, _LOWEST = 26, 170, 340  # pixels: of a response's row, of what stands around them, of a figure
-
-
-def shortened(text: str, length: int) -> str:
-    r"""A text on one line and of so many letters at most, without what could drive a terminal or turn the text round.
-
-    >>> shortened("one\n\ntwo", 20), shortened("a long text", 6), shortened("\x1b[31m", 20)
-    ('one two', 'a lon…', '\\x1b[31m')
-    """
-    return _cut(_printable(" ".join(text.split())), length)
 
 
 def inert(text: str, length: int) -> str:
@@ -289,16 +281,8 @@ def _ticks(labels: Sequence[str]) -> dict[str, Any]:
 
 def _token(text: str) -> str:
     """A token under the pointer: in marks, so that its white space shows."""
-    inside = html.escape(_cut(_printable(text), HOVER), quote=False)
+    inside = html.escape(cut(printable(text), HOVER), quote=False)
     return f"“{inside}”" if text else "(of the character before, or the space)"
-
-
-def _printable(text: str) -> str:
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def _nullable(values: Any) -> Any:

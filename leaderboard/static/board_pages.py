@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leaderboard.board import Board, Column, ranking_column
+from leaderboard.data.board import Board, Column, ranking_column
+from leaderboard.data.scores import BoardScores
 from leaderboard.figures.board_plots import system_curves_figure, tradeoff_figure
-from leaderboard.scores import BoardScores
 from leaderboard.static.render import Figure, Page, Table, figure_script, table_of
-from leaderboard.tables import words
+from leaderboard.tables import page_text
 from leaderboard.tables.compare import LEVEL, Gap, compare
 from leaderboard.tables.curves import Curve, curves_sheet, distinct_curves, patience_curves
 from leaderboard.tables.models import (
@@ -20,8 +20,8 @@ from leaderboard.tables.models import (
     columns_sheet,
     models_table,
 )
-from leaderboard.tables.sheets import Sheet, places_for_all, ranged_text
 from leaderboard.tables.systems import first_systems, system_labels
+from leaderboard.tables.table_view import Sheet, places_for_all, ranged_text
 from leaderboard.tables.tradeoff import about_tradeoff, default_axes, end_of, tradeoff, tradeoff_sheet
 
 MODELS, TRADEOFF, COMPARE, EXPLORE = "Models", "Diversity × quality", "Compare", "Explore"
@@ -61,7 +61,7 @@ def models_page(board: Board, scores: BoardScores, file: str) -> Page:
     sheet = Sheet(made.headers, made.values, made.shown, made.kinds)
     first = frozenset(presets["overview"])
     values = {
-        "lead": (words.MODELS,),
+        "lead": (page_text.MODELS,),
         "presets": presets,
         "systems": table_of(sheet, "systems", "Mean over prompts [95% interval]", marks, first),
         "said": about_models(board, made),
@@ -69,7 +69,7 @@ def models_page(board: Board, scores: BoardScores, file: str) -> Page:
             f"Ranks are by {ranks.label}. A click on the head of any column sorts by it, and leaves the ranks as they "
             "are. People stand on green, known-bad baselines on yellow; the type says it, too.",
         ),
-        "about_columns": (words.COLUMNS,),
+        "about_columns": (page_text.COLUMNS,),
         "columns": table_of(columns_sheet(board), "columns", "What each column means"),
         "files": {
             "csv": f"data/{board.name}.csv",
@@ -100,7 +100,7 @@ def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Made:
         scripts[f"figures/{board.name}-tradeoff.js"] = figure_script("tradeoff", tradeoff_figure(found))
         table = table_of(tradeoff_sheet(board, found), "points", f"Systems by {name}")
         parts.append(Part(figure=figure, said=(about_tradeoff(board, found),), tables=(table,)))
-    parts.append(Part(title="More answers, more patience", text=(words.CURVES,)))
+    parts.append(Part(title="More answers, more patience", text=(page_text.CURVES,)))
     kinds: tuple[tuple[str, str, str, str, Callable[..., tuple[Curve, ...]]], ...] = (
         ("distinct", "Different answers to expect of m", "m", "expected classes", distinct_curves),
         ("patience", "Utility by the reader's patience", "p", "utility", patience_curves),
@@ -120,8 +120,8 @@ def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Made:
             )
             parts.append(Part(title=title, text=text, figure=figure, tables=(table,)))
         elif own == "patience":
-            parts.append(Part(text=(words.NO_PATIENCE,)))
-    values = {"lead": (words.TRADEOFF,)}
+            parts.append(Part(text=(page_text.NO_PATIENCE,)))
+    values = {"lead": (page_text.TRADEOFF,)}
     page = Page(
         file, TRADEOFF, "plain.html", values | {"parts": parts}, TRADEOFF, board.name, tuple(scripts), bool(scripts)
     )
@@ -141,7 +141,7 @@ def compare_page(board: Board, scores: BoardScores, file: str) -> Page:
         for number, column in enumerate(columns, 1)
     ]
     lead = [
-        words.COMPARE,
+        page_text.COMPARE,
         "Mean difference of the row's system less the column's, over the prompts that both have a value for, with its "
         "95% percentile bootstrap interval. ▲: the row's system is ahead, ▽: the column's is, by Wilcoxon's "
         f"signed-rank test, two-sided, at {LEVEL:g} after Holm's correction over all {tested} tests of this page. "
@@ -150,7 +150,7 @@ def compare_page(board: Board, scores: BoardScores, file: str) -> Page:
     if len(places) < len(board.entries):
         lead.append(f"{len(places)} of the {len(board.entries)} systems: those that the table has first.")
     if len(places) < 2:
-        lead.append(words.ALONE)
+        lead.append(page_text.ALONE)
     values: dict[str, Any] = {"lead": lead, "parts": [part for part in parts if part.tables]}
     return Page(file, COMPARE, "plain.html", values, COMPARE, board.name)
 

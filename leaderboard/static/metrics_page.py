@@ -5,15 +5,18 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.metrics import METRICS
-from leaderboard.board import Board
-from leaderboard.figures.plots import shortened
-from leaderboard.gss.figure import heat_map_of
-from leaderboard.metrics.about import BY_FAMILY, FAMILIES
-from leaderboard.metrics.figures import agreement_map, correlation_map
-from leaderboard.metrics.files import load_studies
-from leaderboard.metrics.pairs import PairStudy, drawn_blocks
-from leaderboard.metrics.record import MEASURES, MetricStudy
-from leaderboard.metrics.tables import (
+from leaderboard.data.board import Board
+from leaderboard.data.metric_study import MEASURES, MetricStudy
+from leaderboard.data.metric_study_files import load_studies
+from leaderboard.data.plain_text import shortened
+from leaderboard.data.prompt_pair_accuracies import PairStudy, drawn_blocks
+from leaderboard.figures.metric_plots import agreement_map, correlation_map
+from leaderboard.reports.gss.figure import heat_map_of
+from leaderboard.static.board_pages import Made, Part
+from leaderboard.static.render import Figure, Page, figure_script, table_of
+from leaderboard.tables import page_text
+from leaderboard.tables.metric_cards import BY_FAMILY, FAMILIES
+from leaderboard.tables.metrics import (
     about_study,
     agreement_sheet,
     agreements_of,
@@ -23,9 +26,6 @@ from leaderboard.metrics.tables import (
     measures_of,
     pair_accuracies,
 )
-from leaderboard.static.board_pages import Made, Part
-from leaderboard.static.render import Figure, Page, figure_script, table_of
-from leaderboard.tables import words
 
 METRICS_TITLE = "Metrics"
 Figures = dict[str, Any]
@@ -54,7 +54,7 @@ def metrics_page(boards: Sequence[Board], folder: Path | None, file: str) -> Mad
         known = {metric.id for metric in METRICS}
         parts += [_metric(entry.name, study) for entry in study.metrics if entry.name not in known]
     scripts = {f"figures/{name}.js": figure_script(name, figure) for name, figure in figures.items()}
-    values = {"lead": (words.METRICS,), "parts": parts}
+    values = {"lead": (page_text.METRICS,), "parts": parts}
     page = Page(file, METRICS_TITLE, "plain.html", values, METRICS_TITLE, "", tuple(scripts), bool(scripts))
     return Made((page,), scripts)
 
@@ -87,12 +87,12 @@ def _pairs(study: PairStudy, figures: Figures) -> Part:
             "metrics-pairs", drawn, "Accuracy by split and metric as a heat map; the table has the numbers."
         )
     table = table_of(pair_accuracies(study), "metrics-pairs-table", "Share of prompt pairs ordered rightly")
-    return Part(title="Prompt pairs", text=(words.PAIRS,), figure=figure, tables=(table,))
+    return Part(title="Prompt pairs", text=(page_text.PAIRS,), figure=figure, tables=(table,))
 
 
 def _agreement(boards: Sequence[Board], study: MetricStudy | None, figures: Figures) -> list[Part]:
     found = agreements_of(study, boards)
-    made = [Part(title="Do they measure the same?", text=(words.AGREEMENT,))] if found else []
+    made = [Part(title="Do they measure the same?", text=(page_text.AGREEMENT,))] if found else []
     for number, agreement in enumerate(found, 1):
         name = f"metrics-agreement-{number}"
         drawn = figures[name] = agreement_map(agreement)
@@ -116,7 +116,7 @@ def _metric(name: str, study: MetricStudy | None) -> Part:
         (what, line.removeprefix("• ")) for what, text in described(name, study) for line in text.splitlines() if line
     ]
     sheet = None if study is None else disagreements(study, name)
-    tables = (table_of(sheet, f"{_slug(name)}-worst", words.WORST),) if sheet is not None and sheet.values else ()
+    tables = (table_of(sheet, f"{_slug(name)}-worst", page_text.WORST),) if sheet is not None and sheet.values else ()
     return Part(title=name, facts=tuple(facts), tables=tables)
 
 

@@ -2,7 +2,7 @@
 
 from leaderboard.static.board_pages import Part
 from leaderboard.static.render import Page, table_of
-from leaderboard.tables import words
+from leaderboard.tables import page_text
 from leaderboard.tables.about import (
     HOW_IT_WORKS,
     PUBLISHED_NOTE,
@@ -24,7 +24,7 @@ from leaderboard.tables.dataset_cards import (
     splits_table,
     suites_table,
 )
-from leaderboard.tables.sheets import Sheet
+from leaderboard.tables.table_view import Sheet
 
 DATASETS_TITLE, ABOUT_TITLE = "Datasets", "About"
 
@@ -37,7 +37,7 @@ def datasets_page(file: str) -> Page:
         Part(title="Datasets", tables=(table_of(overview(found), "overview", "All datasets"),)),
         *map(_dataset, found),
     ]
-    return Page(file, DATASETS_TITLE, "plain.html", {"lead": (words.DATASETS,), "parts": parts}, DATASETS_TITLE)
+    return Page(file, DATASETS_TITLE, "plain.html", {"lead": (page_text.DATASETS,), "parts": parts}, DATASETS_TITLE)
 
 
 def _dataset(card: Card) -> Part:
@@ -68,7 +68,7 @@ def about_page(file: str) -> Page:
     parts += [
         Part(
             title="How to cite",
-            text=(words.CITE,),
+            text=(page_text.CITE,),
             codes=(("DivBench", divbench_citation()), *paper_citations()),
         ),
         Part(

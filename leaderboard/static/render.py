@@ -16,7 +16,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from datasets_build.errors import need
-from leaderboard.tables.sheets import Sheet
+from leaderboard.tables.table_view import Sheet
 
 HERE = Path(__file__).parent
 # `file:` is what a page from a folder is, and where 'self' means nothing in some browsers. Plotly draws a picture of

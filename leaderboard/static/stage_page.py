@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from benchmark.sets import Missing
-from leaderboard.board import Board, Column
+from benchmark.metrics.metric import Missing
+from leaderboard.data.board import Board, Column
+from leaderboard.data.scores import BoardScores
 from leaderboard.figures.response_plots import distributions_figure, stage_curves_figure
-from leaderboard.scores import BoardScores
 from leaderboard.static.board_pages import Made, Part
 from leaderboard.static.render import Figure, Page, Table, figure_script, table_of
-from leaderboard.tables import words
-from leaderboard.tables.sheets import Sheet
+from leaderboard.tables import page_text
 from leaderboard.tables.stages import (
     METRICS,
     RULE,
@@ -26,6 +25,7 @@ from leaderboard.tables.stages import (
     stage_curves,
     values_of,
 )
+from leaderboard.tables.table_view import Sheet
 
 STAGES_TITLE = "Post-training"
 
@@ -43,11 +43,11 @@ def stages_page(boards: Sequence[Board], scores: Mapping[str, BoardScores], file
             made, figures = _series(board, scores[board.name], series)
             parts += made
             scripts |= {f"figures/{name}.js": figure_script(name, figure) for name, figure in figures.items()}
-    lead = (words.STAGES,) if parts else (words.STAGES, words.NO_STAGES)
+    lead = (page_text.STAGES,) if parts else (page_text.STAGES, page_text.NO_STAGES)
     title = "What makes a series, and how contrasts are made"
-    parts.append(Part(title=title, text=(RULE, words.CONTRASTS)))
-    published = table_of(published_table(), "published", words.PRINTED)
-    parts.append(Part(title="Published", text=(words.PRINTED_STAGES,), tables=(published,)))
+    parts.append(Part(title=title, text=(RULE, page_text.CONTRASTS)))
+    published = table_of(published_table(), "published", page_text.PRINTED)
+    parts.append(Part(title="Published", text=(page_text.PRINTED_STAGES,), tables=(published,)))
     values = {"lead": lead, "parts": parts}
     page = Page(file, STAGES_TITLE, "plain.html", values, STAGES_TITLE, "", tuple(scripts), bool(scripts))
     return Made((page,), scripts)

@@ -7,17 +7,17 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from benchmark.results import PER_PROMPT_FILE
-from leaderboard.board import Board, Column, Entry
-from leaderboard.score_index import table_faults
-from leaderboard.scores import BoardScores
+from benchmark.scoring.result_files import PER_PROMPT_FILE
+from leaderboard.data.board import Board, Column, Entry
+from leaderboard.data.score_index import table_faults
+from leaderboard.data.scores import BoardScores
 from leaderboard.static.board_pages import EXPLORE, Part
 from leaderboard.static.render import Page, data_script
-from leaderboard.tables import words
+from leaderboard.tables import page_text
 from leaderboard.tables.models import columns_of
 from leaderboard.tables.responses import MOST_LETTERS, View, class_words, make_view
-from leaderboard.tables.sheets import number_text
 from leaderboard.tables.systems import system_labels
+from leaderboard.tables.table_view import number_text
 
 NOT_HERE = (
     "What small models find in a prompt's responses when a visitor asks (token by token, and what each response adds) "
@@ -107,7 +107,7 @@ def _prompt(view: View, columns: Sequence[Column]) -> dict[str, Any]:
 
 def explore_page(board: Board, key: str, label: str, back: str) -> Page:
     """The page of one system's responses."""
-    values = {"system": label, "lead": (words.EXPLORE, NOT_HERE), "back": back}
+    values = {"system": label, "lead": (page_text.EXPLORE, NOT_HERE), "back": back}
     return Page(explore_file(key), EXPLORE, "explore.html", values, EXPLORE, board.name, (texts_file(key),))
 
 

@@ -12,11 +12,10 @@ from typing import Any
 
 from datasets_build.errors import ConfigurationError, InputError, need
 from datasets_build.files import whole_folder, write_text
-from leaderboard.board import Board
-from leaderboard.export import export
-from leaderboard.figures.plots import shortened
-from leaderboard.scores import BoardScores
-from leaderboard.site import Site
+from leaderboard.data.board import Board
+from leaderboard.data.plain_text import shortened
+from leaderboard.data.scores import BoardScores
+from leaderboard.data.snapshot import Site
 from leaderboard.static.board_pages import (
     COMPARE,
     EXPLORE,
@@ -38,7 +37,8 @@ from leaderboard.static.other_pages import (
 from leaderboard.static.render import HERE, Page, render, style_marks
 from leaderboard.static.stage_page import STAGES_TITLE, stages_page
 from leaderboard.static.texts import explore_page, keys_of, systems_page, texts_bytes, texts_file, texts_script
-from leaderboard.tables import words
+from leaderboard.tables import page_text
+from leaderboard.tables.export import export
 from leaderboard.tables.systems import system_labels
 
 TEXTS_LIMIT = 50_000_000  # bytes of responses that are written unless they are asked for
@@ -159,7 +159,7 @@ def _fault(board: Board, error: InputError) -> str:
 def _assets(folder: Path, plotly: Path) -> None:
     """Our style sheets in one, our script, and plotly's, once for all pages."""
     own = HERE / "assets"
-    sheets = (own / "variables.css", own / "static.css", HERE.parent / "assets" / "board.css")
+    sheets = (own / "variables.css", own / "static.css", HERE.parent / "app" / "assets" / "board.css")
     write_text(folder / "board.css", "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets))
     for name in ("board.js", "figures.css"):
         copyfile(own / name, folder / name)
@@ -197,7 +197,7 @@ def _kept(found: Made, made: Path) -> tuple[Page, ...]:
 
 
 def _empty() -> Page:
-    return Page(INDEX, MODELS, "plain.html", {"lead": (words.NO_RESULTS,), "parts": [Part()]}, MODELS)
+    return Page(INDEX, MODELS, "plain.html", {"lead": (page_text.NO_RESULTS,), "parts": [Part()]}, MODELS)
 
 
 def _write(made: Path, pages: Sequence[Page], boards: Sequence[Board], given: Mapping[str, Any]) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from benchmark.metrics import METRICS, Metric
 from datasets_build.sources import DATASETS, Source
-from leaderboard.tables.sheets import Sheet, number_text, plain_sheet
-from submissions.baselines import BASELINES
+from leaderboard.tables.table_view import Sheet, number_text, plain_sheet
+from submissions.demo.baselines import BASELINES
 
 PUBLISHED = Path(__file__).parents[1] / "published"
 _COLUMNS = (

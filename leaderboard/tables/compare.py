@@ -8,16 +8,16 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from benchmark.parted import COLUMN as CLASSES
-from benchmark.printing import ARROWS
-from benchmark.ranking import prompt_wins
-from benchmark.statistics import bootstrap_means, cohens_dz, holm, wilcoxon
-from leaderboard.board import Board, Column, Entry
-from leaderboard.scores import BoardScores, prompt_row
+from benchmark.analysis.ranking import prompt_wins
+from benchmark.equivalence.rated_partition import COLUMN as CLASSES
+from benchmark.scoring.printing import ARROWS
+from benchmark.scoring.resampling import bootstrap_means, cohens_dz, holm, wilcoxon
+from leaderboard.data.board import Board, Column, Entry
+from leaderboard.data.scores import BoardScores, prompt_row
 from leaderboard.tables.models import QUALITY
 from leaderboard.tables.prompts import prompts_of
-from leaderboard.tables.sheets import Sheet, number_text, p_text, places_for, places_for_all, ranged_text
 from leaderboard.tables.systems import system_ids
+from leaderboard.tables.table_view import Sheet, number_text, p_text, places_for, places_for_all, ranged_text
 from leaderboard.tables.tradeoff import end_of
 
 FEWEST, MOST = 2, 4
@@ -98,8 +98,8 @@ def compare(
 ) -> tuple[Gap, ...]:
     """Paired differences of each two systems by each metric.
 
-    The numbers of a metric are those of `benchmark.contrast.paired.paired_contrast`, two-sided and over prompts; only
-    Holm's correction is wider: over everything returned here.
+    The numbers of a metric are those of `paired_contrast` in `benchmark.analysis.contrast.paired`, two-sided and over
+    prompts; only Holm's correction is wider: over everything returned here.
 
     Args:
         scores: Of the board.

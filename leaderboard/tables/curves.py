@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from benchmark.metrics.equivalence import Partition, utility_curve
+from benchmark.equivalence.rated_partition import COLUMN, REPORTED_COLUMN
 from benchmark.metrics.metric import Unscorable
-from benchmark.parted import COLUMN, REPORTED_COLUMN
-from benchmark.results import PER_PROMPT_FILE
-from benchmark.statistics import Floats, bootstrap_means
-from leaderboard.board import Board, Entry
-from leaderboard.score_index import table_faults
-from leaderboard.tables.sheets import Sheet, ranged_text
+from benchmark.metrics.partition import Partition, utility_curve
+from benchmark.scoring.resampling import Floats, bootstrap_means
+from benchmark.scoring.result_files import PER_PROMPT_FILE
+from leaderboard.data.board import Board, Entry
+from leaderboard.data.score_index import table_faults
 from leaderboard.tables.systems import system_labels
+from leaderboard.tables.table_view import Sheet, ranged_text
 
 PATIENCES = tuple(place / 10 for place in range(11))
 _RESAMPLES = 1000

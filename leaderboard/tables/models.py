@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmark.printing import ARROWS
-from benchmark.ranking import Standing
-from leaderboard.board import Board, Column, Entry, facts
-from leaderboard.tables.sheets import Sheet, plain_sheet, ranged_texts
+from benchmark.analysis.ranking import Standing
+from benchmark.scoring.printing import ARROWS
+from leaderboard.data.board import Board, Column, Entry, facts
 from leaderboard.tables.systems import system_labels
+from leaderboard.tables.table_view import Sheet, plain_sheet, ranged_texts
 
 ANY = "any"
 QUALITY = ("utility_k", "utility_k_reported", "mean_head_quality", "first_quality", "coherence")

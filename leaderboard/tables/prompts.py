@@ -8,10 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark.results import PER_PROMPT_FILE
+from benchmark.scoring.result_files import PER_PROMPT_FILE
 from datasets_build.errors import InputError
-from leaderboard.board import Board, Entry
-from leaderboard.figures.plots import shortened
+from leaderboard.data.board import Board, Entry
+from leaderboard.data.plain_text import shortened
 from leaderboard.tables.systems import system_ids, system_labels
 
 ANY = "any"

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmark.parted import COLUMN as CLASSES
-from benchmark.readings import COLUMN as SURPRISALS
-from benchmark.results import PER_PROMPT_FILE
+from benchmark.equivalence.rated_partition import COLUMN as CLASSES
+from benchmark.scoring.result_files import PER_PROMPT_FILE
+from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
 from datasets_build.errors import InputError
-from leaderboard.board import Board, Column, Entry
+from leaderboard.data.board import Board, Column, Entry
 from leaderboard.tables.prompts import Asked
-from leaderboard.tables.sheets import Sheet, number_sheet
-from submissions.texts import is_answer, is_blank, is_placeholder, is_refusal
+from leaderboard.tables.table_view import Sheet, number_sheet
+from submissions.checking.response_kinds import is_answer, is_blank, is_placeholder, is_refusal
 
 MOST_LETTERS = 20_000  # of one response on a page
 ANSWERS: Mapping[str, str] = {
@@ -74,7 +74,7 @@ class SlotCurve:
     Attributes:
         rate: a_k for k = 1 … n, bits/byte: what the response in place k costs, the k − 1 before it known.
         error: The standard errors that the choice of orders leaves; NaN where they are not known.
-        estimator: Of the errors, as in benchmark/orders.py.
+        estimator: Of the errors, as in benchmark/surprisal/response_orders.py.
     """
 
     rate: tuple[float, ...]

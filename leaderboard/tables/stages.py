@@ -13,15 +13,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from benchmark.contrast.paired import Contrast, Expected, Pairing, paired_contrast, pairs_of
-from benchmark.readings import COLUMN as SURPRISALS
-from benchmark.reproduce.cells import read_published
-from benchmark.results import PER_PROMPT_FILE
-from benchmark.sets import Missing, Value
+from benchmark.analysis.contrast.paired import Contrast, Expected, Pairing, paired_contrast, pairs_of
+from benchmark.analysis.reproduce.cells import read_published
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.compute import Value
+from benchmark.scoring.result_files import PER_PROMPT_FILE
+from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
 from datasets_build.errors import InputError
-from leaderboard.board import Board, Column, Entry
-from leaderboard.figures.plots import shortened
-from leaderboard.tables.sheets import Sheet, number_text, p_text, ranged_text
+from leaderboard.data.board import Board, Column, Entry
+from leaderboard.data.plain_text import shortened
+from leaderboard.tables.table_view import Sheet, number_text, p_text, ranged_text
 
 Floats = NDArray[np.float64]
 # What a name says of the stage, in the order of training; after reinforcement learning many are called instruct.

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from leaderboard.board import Board
+from leaderboard.data.board import Board
 
 DEFAULT_LINES = 8  # that can still be told apart in one figure
 

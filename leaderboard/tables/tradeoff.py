@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.printing import ARROWS
-from benchmark.ranking import TIE
-from benchmark.statistics import Floats, resample_weights
-from leaderboard.board import Board, Column
-from leaderboard.scores import BoardScores
+from benchmark.analysis.ranking import TIE
+from benchmark.scoring.printing import ARROWS
+from benchmark.scoring.resampling import Floats, resample_weights
+from leaderboard.data.board import Board, Column
+from leaderboard.data.scores import BoardScores
 from leaderboard.tables.models import QUALITY, cell_texts
-from leaderboard.tables.sheets import Sheet
 from leaderboard.tables.systems import system_labels
+from leaderboard.tables.table_view import Sheet
 
 # The first that a board has is an axis to begin with. utility_k mixes quality with diversity, so it is not the first.
 DIVERSITY_AXES = ("distinct_k", "embedding_diversity", "distinct_k_reported", "distinct_n")

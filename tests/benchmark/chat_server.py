@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmark.judgement_cache import JudgementCache
-from benchmark.models.judge import ChatJudge, JudgeSpec
+from benchmark.equivalence.judgement_cache import JudgementCache
+from benchmark.equivalence.llm_judge import ChatJudge, JudgeSpec
 from tests.benchmark.json_server import JsonServer, Reply, serving
 
 # Sets with what the judge makes of them.

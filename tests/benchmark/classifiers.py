@@ -9,7 +9,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import DebertaV2Config, DebertaV2ForSequenceClassification, DebertaV2Model, DebertaV2Tokenizer
 
-from benchmark.models.equivalence import Question
+from benchmark.equivalence.backend import Question
 from tests.benchmark.encoders import save_cross_encoder
 from tests.benchmark.lms import CORPUS
 

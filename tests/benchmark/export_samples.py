@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark.internals.file import INTERNALS_FILE, HowRead, write_internals
+from benchmark.scoring.internals_file import INTERNALS_FILE, HowRead, write_internals
 from datasets_build.files import readable_json
 from datasets_build.schema import Prompt, Suite
+from submissions.checking.validate import open_submission
 from submissions.schema import Row
-from submissions.store import Submission
-from submissions.validate import open_submission
+from submissions.storage.submission_folders import Submission
 from tests.benchmark.helpers import hash_internals, random_responses, submit
 
 K = 5

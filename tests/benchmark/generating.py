@@ -19,7 +19,7 @@ from benchmark.generation.setup import Model
 from datasets_build.schema import Prompt
 from leaderboard.cli import main
 from submissions.schema import Manifest
-from submissions.store import MANIFEST_FILE
+from submissions.storage.submission_folders import MANIFEST_FILE
 
 PARAPHRASES = 3
 PROMPTS = tuple(

@@ -8,23 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.engine import OrderPlan, Reader, ResponseSet
-from benchmark.internals.file import INTERNALS_FILE, HowRead, InternalsFile, open_internals, write_internals
-from benchmark.layout import Layout
 from benchmark.metrics import Metric, Reads
-from benchmark.metrics.equivalence import Partition, of_reported
-from benchmark.metrics.hidden_states import covariances_of
+from benchmark.metrics.eigenscore import covariances_of
 from benchmark.metrics.internals import Internals
+from benchmark.metrics.metric import Missing
+from benchmark.metrics.partition import Partition, of_reported
 from benchmark.metrics.uncertainty import ResponseScores
 from benchmark.models.causal_lm import HashLM
 from benchmark.models.embedder import Embedder, HashEmbedder
 from benchmark.models.pair_scorer import HashPairScorer
-from benchmark.sets import Missing, answers_of, score_sets
+from benchmark.scoring.compute import answers_of, score_sets
+from benchmark.scoring.internals_file import INTERNALS_FILE, HowRead, InternalsFile, open_internals, write_internals
+from benchmark.surprisal.engine import OrderPlan, Reader, ResponseSet
+from benchmark.surprisal.prompt_layout import Layout
 from datasets_build.schema import Prompt, Suite
+from submissions.checking.response_kinds import is_answer
+from submissions.checking.validate import validate
 from submissions.schema import Generation, Manifest, Reported, Row, Submitter, System
-from submissions.store import Submission, write_submission
-from submissions.texts import is_answer
-from submissions.validate import validate
+from submissions.storage.submission_folders import Submission, write_submission
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"

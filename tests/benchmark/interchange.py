@@ -10,20 +10,20 @@ import jsonschema
 import pyarrow.parquet as pq
 import pytest
 
+from benchmark.equivalence.partitioning import PartitionSpec
+from benchmark.equivalence.rules import Rouge1
 from benchmark.exports.every_eval_ever import write_every_eval_ever
 from benchmark.exports.scored import ScoredResult
-from benchmark.instruments import Instruments
 from benchmark.models.embedder import HashEmbedder
-from benchmark.models.equivalence_rules import Rouge1
 from benchmark.models.reward import HashReward
-from benchmark.partition import PartitionSpec
-from benchmark.profiles import find_profile
-from benchmark.results import PER_PROMPT_FILE, read_result
-from benchmark.schema import Result
-from benchmark.scorer import Options, score_submission
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.result_files import PER_PROMPT_FILE, read_result
+from benchmark.scoring.result_schema import Result
+from benchmark.scoring.scorer import Options, score_submission
+from submissions.checking.validate import open_submission
 from submissions.schema import Generation, Manifest, Row, Submitter, System
-from submissions.store import Submission, write_submission
-from submissions.validate import open_submission
+from submissions.storage.submission_folders import Submission, write_submission
 from tests.benchmark.helpers import (
     GOLDEN,
     HASH_PAIR_SCORERS,
@@ -40,7 +40,7 @@ SUITE = suite_of(6)
 OFFLINE = replace(  # so that all metrics are computed
     find_profile("offline"), pair_scorers=HASH_PAIR_SCORERS, reward=HashReward(), partition=PartitionSpec(Rouge1())
 )
-HASHED = Instruments(OFFLINE, embedder=HashEmbedder(), reader=HASH_READER)
+HASHED = ScoringBackends(OFFLINE, embedder=HashEmbedder(), reader=HASH_READER)
 UUID4 = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 DAY = date(2025, 3, 27)
 MIDNIGHT = 1743033600  # of that day, UTC

@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.cluster import actor, pool
-from benchmark.cluster.held import hold_cluster
-from benchmark.cluster.joining import Cluster, Lost
-from benchmark.instruments import Instruments
+from benchmark.cluster.connection import Cluster, Lost
+from benchmark.cluster.session import open_cluster
 from benchmark.models.embedder import Embedder, HashEmbedder
-from benchmark.profiles import find_profile
-from benchmark.scorer import Options, score_submission
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.scorer import Options, score_submission
 from datasets_build.errors import ConfigurationError, DivBenchError
-from submissions.validate import validate
+from submissions.checking.validate import validate
 from tests.benchmark.helpers import HASH_READER, suite_of
 
 DOOMED_NODE = "DIVBENCH_TEST_DOOMED_NODE"  # in the environment of a machine that may be killed
@@ -93,11 +93,11 @@ def main() -> None:
     embedder: Embedder = HashEmbedder()
     if given.trouble != "none":
         embedder = TroublesomeEmbedder(given.trouble, given.text, given.marker)
-    instruments = Instruments(find_profile("offline"), embedder=embedder, reader=HASH_READER)
+    instruments = ScoringBackends(find_profile("offline"), embedder=embedder, reader=HASH_READER)
     lost: list[Lost] = []
     place = Cluster(given.address, given.actors, patience=given.patience, events=lost.append)
     try:
-        with hold_cluster(place, instruments, instruments.profile.metrics()) as held:
+        with open_cluster(place, instruments, instruments.profile.metrics()) as held:
             scored = score_submission(
                 submission,
                 suite,

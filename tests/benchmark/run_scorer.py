@@ -11,11 +11,11 @@ import signal
 import sys
 from pathlib import Path
 
-from benchmark.instruments import Instruments
 from benchmark.models.embedder import HashEmbedder
-from benchmark.profiles import find_profile
-from benchmark.scorer import Options, score_submission
-from submissions.validate import validate
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.scorer import Options, score_submission
+from submissions.checking.validate import validate
 from tests.benchmark.helpers import HASH_READER, suite_of
 
 
@@ -45,7 +45,7 @@ def main() -> None:
     scored = score_submission(
         submission,
         suite,
-        Instruments(
+        ScoringBackends(
             profile,
             embedder=HashEmbedder() if profile.embedder else None,
             reader=HASH_READER if profile.causal_lm else None,

@@ -17,18 +17,18 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from benchmark import scorer
-from benchmark.cluster.held import hold_cluster
-from benchmark.cluster.joining import Cluster
-from benchmark.instruments import Instruments
+from benchmark.cluster.connection import Cluster
+from benchmark.cluster.session import open_cluster
 from benchmark.metrics import METRICS, Metric
-from benchmark.profiles import find_profile
-from benchmark.scorer import Options
+from benchmark.scoring import scorer
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.scorer import Options
 from benchmark.service.commands import stop_on_signals
-from benchmark.service.events import Tell, teller
+from benchmark.service.events import EventSink, teller
 from benchmark.service.rescore import rescore
-from benchmark.worker import Worker, work
-from submissions.filestore import Conflict, FileStore, open_store
+from benchmark.service.worker import Worker, work
+from submissions.storage.filestore import Conflict, FileStore, open_store
 
 SHARD = 8  # prompts; the demonstration's suite has three such
 POISON = "poison"
@@ -68,7 +68,7 @@ def worker(store: FileStore, results: Path, name: str = "w", seconds: float = 0.
     return Worker(
         name=name,
         store=store,
-        instruments=Instruments(find_profile("lexical")),
+        instruments=ScoringBackends(find_profile("lexical")),
         results=results,
         metrics=metrics(seconds),
         options=OPTIONS,
@@ -77,7 +77,7 @@ def worker(store: FileStore, results: Path, name: str = "w", seconds: float = 0.
     )
 
 
-def tell_conflicts(store: FileStore, tell: Tell) -> None:
+def tell_conflicts(store: FileStore, tell: EventSink) -> None:
     """Tell of each commit that a store refuses because somebody else was faster."""
     before = store.commit
 
@@ -122,7 +122,7 @@ def main() -> None:
         kept=2.0,
     )
     chosen = made.instruments.profile.metrics(made.metrics)
-    with nullcontext() if given.cluster is None else hold_cluster(place, made.instruments, chosen) as held:
+    with nullcontext() if given.cluster is None else open_cluster(place, made.instruments, chosen) as held:
         placed = replace(made, cluster=held)
         if given.rescore:
             rescore(placed, stop, tell)

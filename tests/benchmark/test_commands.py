@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from benchmark.metrics import METRICS
-from benchmark.results import read_result
-from benchmark.schema import Result
-from submissions.demo import write_demo_submissions
+from benchmark.scoring.result_files import read_result
+from benchmark.scoring.result_schema import Result
+from submissions.demo.build import write_demo_submissions
 from tests.conftest import divbench
 
 

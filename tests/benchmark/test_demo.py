@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.instruments import Instruments
 from benchmark.metrics import METRICS, Metric
 from benchmark.models.embedder import SentenceTransformersEmbedder
-from benchmark.profiles import find_profile
-from benchmark.schema import Aggregate, Result
-from benchmark.scorer import score_submission
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.result_schema import Aggregate, Result
+from benchmark.scoring.scorer import score_submission
 from datasets_build.schema import Suite
-from submissions.demo import write_demo_submissions
-from submissions.store import write_submission
-from submissions.validate import open_submission, validate
+from submissions.checking.validate import open_submission, validate
+from submissions.demo.build import write_demo_submissions
+from submissions.storage.submission_folders import write_submission
 
 OFFLINE = find_profile("offline")
 COMPUTED = [metric for metric in OFFLINE.metrics() if metric.reads != "reported" and metric.direction]
@@ -44,7 +44,7 @@ def _always(suite: Suite, _: str) -> Suite:
 def results(tmp_path_factory: pytest.TempPathFactory, minilm: SentenceTransformersEmbedder) -> Results:
     """The result of each demo system under the `offline` profile, all but surprisals."""
     folder = tmp_path_factory.mktemp("demo")
-    instruments, found = Instruments(OFFLINE, embedder=minilm), {}
+    instruments, found = ScoringBackends(OFFLINE, embedder=minilm), {}
     for path in write_demo_submissions(folder / "submissions"):
         submission, suite, _ = open_submission(path)
         scored = score_submission(submission, suite, instruments, folder / "results", metrics=OTHERS)
@@ -56,7 +56,7 @@ def results(tmp_path_factory: pytest.TempPathFactory, minilm: SentenceTransforme
 def surprisals(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """The same of surprisals, over every second prompt: the language model takes ten times as long as all else."""
     folder = tmp_path_factory.mktemp("demo")
-    instruments, found = Instruments(OFFLINE, folder / "cache.sqlite"), {}
+    instruments, found = ScoringBackends(OFFLINE, folder / "cache.sqlite"), {}
     for path in write_demo_submissions(folder / "submissions"):
         half = every_second_prompt(path, folder / "halves" / path.name)
         _, whole, _ = open_submission(path)

@@ -281,16 +281,16 @@ def test_a_damaged_build_is_not_read(tmp_path: Path) -> None:
     (folder / "prompts.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError) as caught:
         load_table("demo", "prompts", data=tmp_path)
-    assert "divbench data build demo" in caught.value.mend
+    assert "divbench data build demo" in caught.value.hint
 
 
 def test_unknown_names_are_refused_with_the_known_ones() -> None:
     with pytest.raises(ConfigurationError) as caught:
         load_table("mcdivv", "story_gen")
-    assert "mcdiv" in caught.value.mend
+    assert "mcdiv" in caught.value.hint
     with pytest.raises(ConfigurationError) as caught:
         load_table("mcdiv", "story")
-    assert "story_gen, resp_gen, prompt_gen" in caught.value.mend
+    assert "story_gen, resp_gen, prompt_gen" in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_a_failure_that_stays_is_not_tried_again_and_leaves_nothing(fault: str, 
         Fetcher(source_of(url))("some/file.csv")
     assert message in caught.value.message
     assert url in caught.value.message
-    assert "--mirror" in caught.value.mend
+    assert "--mirror" in caught.value.hint
     assert len(behaviour.requests) == 1
     assert left_in(own_home) == []
 

@@ -16,7 +16,7 @@ def test_need_names_the_extra_that_is_missing(module: str) -> None:
     with pytest.raises(MissingExtra) as caught:
         need(module, "board")
     assert caught.value.message == f"{module} is not installed"
-    assert "pip install 'divbench[board]'" in caught.value.mend
+    assert "pip install 'divbench[board]'" in caught.value.hint
     assert caught.value.exit_status == 2
 
 
@@ -35,7 +35,7 @@ def test_each_error_has_its_exit_status_and_its_json(kind: type[DivBenchError], 
     error = kind("it is wrong", "mend it")
     assert error.exit_status == status
     assert str(error) == "it is wrong (mend it)"
-    assert error.as_json() == {"error": {"kind": kind.__name__, "message": "it is wrong", "mend": "mend it"}}
+    assert error.as_json() == {"error": {"kind": kind.__name__, "message": "it is wrong", "hint": "mend it"}}
 
 
 def test_an_error_without_a_mend_says_only_what_is_wrong() -> None:

@@ -22,10 +22,10 @@ from datasets_build.gssbench.banks.constraints import GENRES, LENGTHS, STRUCTURE
 from datasets_build.gssbench.banks.governments import FIRST_PRESIDENTS, OFFICIAL_LANGUAGES
 from datasets_build.gssbench.banks.options import OPTIONS
 from datasets_build.gssbench.complement import FAMILIES
-from datasets_build.gssbench.draw import by_turns, generator, shuffled
 from datasets_build.gssbench.factualqa import TEMPLATES
 from datasets_build.gssbench.intersection import request
 from datasets_build.gssbench.lattice import INCLUSIONS, MEMBERS
+from datasets_build.gssbench.rng import by_turns, generator, shuffled
 from datasets_build.gssbench.rows import prompt_id
 from datasets_build.gssbench.union import one_of
 from datasets_build.schema import conform

@@ -88,7 +88,7 @@ def test_an_unknown_suite_is_refused_with_the_names_of_the_known_ones() -> None:
     with pytest.raises(ConfigurationError) as caught:
         find_suite("novelty")
     assert caught.value.message == "there is no suite 'novelty'"
-    assert "demo, noveltybench-curated" in caught.value.mend
+    assert "demo, noveltybench-curated" in caught.value.hint
 
 
 def refusal(mirror: Path | None) -> DivBenchError:
@@ -103,14 +103,14 @@ def test_without_a_mirror_it_is_said_what_to_fetch_and_where_to_put_it(monkeypat
     assert type(error) is ConfigurationError
     assert "noveltybench/curated.jsonl of noveltybench is not at hand, and no mirror is named" in error.message
     for part in (CURATED.urls[0], CURATED.path, "divbench data build", "--mirror", MIRROR_VARIABLE):
-        assert part in error.mend
+        assert part in error.hint
 
 
 def test_a_mirror_without_the_file_is_refused_with_its_path(tmp_path: Path) -> None:
     error = refusal(tmp_path)
     assert type(error) is ConfigurationError
     assert error.message == f"the mirror has no file {tmp_path / CURATED.path}"
-    assert CURATED.urls[0] in error.mend
+    assert CURATED.urls[0] in error.hint
 
 
 @pytest.mark.parametrize("content", [b"", b"not even JSON", b'{"id": "curated-0"}\n'])
@@ -121,7 +121,7 @@ def test_a_file_of_other_bytes_is_refused_before_it_is_parsed(tmp_path: Path, co
     error = refusal(tmp_path)
     assert type(error) is InputError
     assert f"{path} is not the pinned file: SHA-256 {sha256_of(path)}, wanted {CURATED.sha256}" == error.message
-    assert error.mend == f"fetch {CURATED.urls[0]} again"
+    assert error.hint == f"fetch {CURATED.urls[0]} again"
 
 
 @pytest.mark.mirror

@@ -180,7 +180,7 @@ def test_without_the_right_to_write_it_is_refused_with_the_mend(
     head = server.repo(REPO).head
     status, said, _ = publish(server, built, "--tag", "v2.0.0", user=user)
     assert status == 2
-    assert "hf auth login" in said["error"]["mend"]
+    assert "hf auth login" in said["error"]["hint"]
     assert server.repo(REPO).head == head
 
 

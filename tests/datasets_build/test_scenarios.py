@@ -17,10 +17,10 @@ from typing import Any, cast
 import pytest
 
 from benchmark.metrics import METRICS
-from benchmark.sets import Value, score_set
-from datasets_build.draws import below, different, pick, shuffled, some, stream
+from benchmark.scoring.compute import Value, score_set
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import canonical_json
+from datasets_build.rng import below, different, pick, shuffled, some, stream
 from datasets_build.scenarios import SCHEMA, SEED, SPLITS, VERSION, rows
 from datasets_build.scenarios.forms import Form, form
 from datasets_build.scenarios.garbage import INCOHERENT, noise
@@ -28,7 +28,7 @@ from datasets_build.scenarios.mode_count import FORMS
 from datasets_build.scenarios.pos_pattern import ADJECTIVES, ADVERBS, AGENTS, PLACES, PREPOSITIONS, VERBS
 from datasets_build.scenarios.structures import FAMILIES, TOPICS
 from datasets_build.schema import conform
-from submissions.texts import is_answer
+from submissions.checking.response_kinds import is_answer
 
 Row = dict[str, Any]
 

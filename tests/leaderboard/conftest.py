@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from benchmark.instruments import Instruments
-from benchmark.profiles import find_profile
-from benchmark.scorer import score_submission
-from submissions.demo import write_demo_submissions
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.scorer import score_submission
+from submissions.checking.validate import open_submission
+from submissions.demo.build import write_demo_submissions
 from submissions.schema import Row
-from submissions.store import write_submission
-from submissions.validate import open_submission
+from submissions.storage.submission_folders import write_submission
 from tests.leaderboard.injections import INJECTIONS
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     The submissions lie beside it in `submissions`; the hostile one answers the prompts with all injections in turn.
     """
     folder = tmp_path_factory.mktemp("board")
-    lexical = Instruments(find_profile("lexical"))
+    lexical = ScoringBackends(find_profile("lexical"))
     written = write_demo_submissions(folder / "submissions")
     submission, _, _ = open_submission(written[0])
     hostile = folder / "submissions" / "hostile"

@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.instruments import Instruments
-from benchmark.internals.file import INTERNALS_FILE, HowRead, write_internals
-from benchmark.metaeval.prompt_pairs import load_pairs
-from benchmark.metaeval.prompt_scores import sanity_scores
-from benchmark.metrics.hidden_states import Covariances
+from benchmark.analysis.metaeval.prompt_pairs import load_pairs
+from benchmark.analysis.metaeval.prompt_scores import sanity_scores
+from benchmark.metrics.eigenscore import Covariances
 from benchmark.metrics.internals import Internals
 from benchmark.metrics.uncertainty import ResponseScores
-from benchmark.profiles import find_profile
-from benchmark.scorer import Options, score_submission
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.internals_file import INTERNALS_FILE, HowRead, write_internals
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.scorer import Options, score_submission
 from datasets_build.load import load_suite
+from submissions.checking.validate import open_submission
 from submissions.schema import Generation, Manifest, Row, Submitter, System
-from submissions.store import Submission, write_submission
-from submissions.validate import open_submission
+from submissions.storage.submission_folders import Submission, write_submission
 from tests.benchmark.helpers import hash_internals, rows_of
 
 PAIRS = load_pairs()
@@ -108,7 +108,7 @@ def unusable(kind: str, parent: Path, plain: Path, result: Path) -> Path:
         write_submission(folder, manifest, rows_of(load_suite("demo"), 2))
     if kind == "demo_result":
         submission, suite, _ = open_submission(folder)
-        instruments = Instruments(find_profile("lexical"))
+        instruments = ScoringBackends(find_profile("lexical"))
         return score_submission(submission, suite, instruments, parent / "results", Options(resamples=100)).folder
     return folder
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark.schema import Result
+from benchmark.scoring.result_schema import Result
 from datasets_build.files import content_id, sha256_of
-from leaderboard.board import load_boards
+from leaderboard.data.board import load_boards
 from tests.leaderboard.injections import INJECTIONS, NAMES
 
 

@@ -3,17 +3,17 @@
 from dataclasses import replace
 from pathlib import Path
 
-from benchmark.instruments import Instruments
 from benchmark.models.reward import HashReward
-from benchmark.profiles import find_profile
-from benchmark.scorer import score_submission
-from submissions.demo import write_demo_submissions
-from submissions.validate import open_submission
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.scorer import score_submission
+from submissions.checking.validate import open_submission
+from submissions.demo.build import write_demo_submissions
 
 
 def judged_results(folder: Path) -> Path:
     """Six systems on the demonstration's prompts, with classes by ROUGE-1 and qualities."""
-    instruments = Instruments(replace(find_profile("lexical"), reward=HashReward()))
+    instruments = ScoringBackends(replace(find_profile("lexical"), reward=HashReward()))
     for each in write_demo_submissions(folder / "submissions"):
         submission, suite, _ = open_submission(each)
         score_submission(submission, suite, instruments, folder / "results")

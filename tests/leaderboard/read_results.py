@@ -3,17 +3,17 @@
 from dataclasses import replace
 from pathlib import Path
 
-from benchmark.engine import Reader
-from benchmark.instruments import Instruments
 from benchmark.models.causal_lm import HashLM
 from benchmark.models.embedder import HashEmbedder
 from benchmark.models.reward import HashReward
-from benchmark.profiles import find_profile
-from benchmark.scorer import score_submission
-from submissions.demo import write_demo_submissions
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.scorer import score_submission
+from benchmark.surprisal.engine import Reader
+from submissions.checking.validate import open_submission
+from submissions.demo.build import write_demo_submissions
 from submissions.schema import Row
-from submissions.store import write_submission
-from submissions.validate import open_submission
+from submissions.storage.submission_folders import write_submission
 
 ODD = (
     "One answer, to begin with.",
@@ -31,11 +31,11 @@ REASONS = (*(["stop"] * 5), "length", *(["stop"] * 4))
 STAGES = ("base", "sft", "dpo")
 
 
-def instruments() -> Instruments:
+def instruments() -> ScoringBackends:
     """Those of the profile offline, with fakes for its models and a reward model."""
     profile = replace(find_profile("offline"), reward=HashReward())
     reader = Reader(HashLM(), profile.layout, profile.orders)
-    return Instruments(profile, embedder=HashEmbedder(), reader=reader)
+    return ScoringBackends(profile, embedder=HashEmbedder(), reader=reader)
 
 
 def odd_results(folder: Path) -> Path:

@@ -6,13 +6,13 @@ python -m tests.leaderboard.run_board RESULTS STORE PORT
 import sys
 from pathlib import Path
 
-from leaderboard import api
-from leaderboard.app import build_app, launch
-from leaderboard.pages import Page, submit
-from leaderboard.site import Site
-from leaderboard.source import FolderSource, Look
-from submissions.filestore import FolderStore
-from submissions.queue import listing
+from leaderboard.app import api
+from leaderboard.app.application import build_app, launch
+from leaderboard.app.pages import Page, submit
+from leaderboard.data.snapshot import Site
+from leaderboard.data.sources import FolderSource, Look
+from submissions.storage.filestore import FolderStore
+from submissions.work_queue.operations import listing
 
 
 class TakingSource(FolderSource):

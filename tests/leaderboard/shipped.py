@@ -1,8 +1,8 @@
 """The study of metrics that ships with the package: of the profile *offline* on Tevet & Berant's sets, and GSSBench."""
 
-from leaderboard.metrics.files import MEASURED, PAIRS_FILE, STUDY_FILE, read_pairs, read_study
-from leaderboard.metrics.pairs import PairStudy
-from leaderboard.metrics.record import MetricStudy
+from leaderboard.data.metric_study import MetricStudy
+from leaderboard.data.metric_study_files import MEASURED, PAIRS_FILE, STUDY_FILE, read_pairs, read_study
+from leaderboard.data.prompt_pair_accuracies import PairStudy
 
 
 def shipped_study() -> MetricStudy:

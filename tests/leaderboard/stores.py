@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from benchmark.results import Unreadable, read_results
-from benchmark.schema import Result
-from submissions.filestore import FileStore
-from submissions.queue import claim, finish, submit
-from submissions.queue_schema import Identity
+from benchmark.scoring.result_files import Unreadable, read_results
+from benchmark.scoring.result_schema import Result
+from submissions.storage.filestore import FileStore
+from submissions.work_queue.operations import claim, finish, submit
+from submissions.work_queue.schema import Identity
 
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -27,7 +27,7 @@ class Scored:
 
 def scored(results: Path) -> list[Scored]:
     """The demonstration's submissions with their results, in the order of the results' ids."""
-    from submissions.validate import open_submission
+    from submissions.checking.validate import open_submission
 
     folders = {}
     for path in sorted((results.parent / "submissions").iterdir()):

@@ -157,7 +157,7 @@ def test_a_wrong_configuration_exits_2(arguments: list[str], kind: str, message:
     assert ended.returncode == 2
     assert made["error"]["kind"] == kind
     assert message in made["error"]["message"]
-    assert made["error"]["mend"]
+    assert made["error"]["hint"]
     assert message in ended.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -205,7 +205,7 @@ def test_a_build_without_its_files_says_what_to_do_and_leaves_nothing(tmp_path: 
 
 def test_an_interrupted_command_says_that_it_can_go_on() -> None:
     code = (
-        "import leaderboard.cli as cli, submissions.validate as v, os, signal, time\n"
+        "import leaderboard.cli as cli, submissions.checking.validate as v, os, signal, time\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a job in the background starts with it ignored
         "v.validate = lambda *a, **k: (os.kill(os.getpid(), signal.SIGINT), time.sleep(60))\n"
         "cli.main()"

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from submissions.store import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
+from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
 
 Json = dict[str, Any]
 Make = Callable[[Path, Random], object]

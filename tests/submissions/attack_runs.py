@@ -22,9 +22,9 @@ from rich.console import Console
 
 from datasets_build.load import load_suite
 from datasets_build.schema import Suite
-from submissions.findings import problems_json
-from submissions.printing import print_report
-from submissions.validate import Report, validate
+from submissions.checking.printing import print_report
+from submissions.checking.validate import Report, validate
+from submissions.untrusted.findings import problems_json
 from tests.conftest import TOY, write_toy
 from tests.submissions.attack import SHOWN, Attack
 

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from datasets_build.console import out, print_json, table
-from submissions.printing import shown
+from submissions.checking.printing import shown
 from tests.submissions.attack import Attack
 from tests.submissions.attack_runs import Outcome, make_apart, outcomes
 from tests.submissions.attacks_on_answers import ATTACKS as ON_ANSWERS

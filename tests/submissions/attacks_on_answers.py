@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from submissions.checks import MAX_RESPONSE_BYTES
+from submissions.checking.checks import MAX_RESPONSE_BYTES
 from submissions.schema import GENERATIONS
 from tests.conftest import TOY
 from tests.submissions.attack import SHOWN, Attack, G, Json, Make, Place, both, manifest

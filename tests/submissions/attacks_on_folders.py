@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 from random import Random
 
-from submissions.reading import MAX_FILE_BYTES, MAX_MANIFEST_BYTES
+from submissions.untrusted.untrusted_files import MAX_FILE_BYTES, MAX_MANIFEST_BYTES
 from tests.submissions.attack import NO_FILE, Attack, G, M, Make, Place, R, both
 
 NO_MANIFEST: tuple[Place, ...] = (("file", M, None, ""),)

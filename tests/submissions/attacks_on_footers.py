@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from submissions.thrift import BINARY, I32, I64, STRUCT
+from submissions.untrusted.thrift import BINARY, I32, I64, STRUCT
 from tests.conftest import TOY
 from tests.submissions.attack import DAMAGED, UNREADABLE, Attack, content
 from tests.submissions.crafted import (

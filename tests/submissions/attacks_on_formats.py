@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from submissions.schema import GENERATIONS
-from submissions.thrift import BINARY, LIST, STRUCT
+from submissions.untrusted.thrift import BINARY, LIST, STRUCT
 from tests.conftest import TOY
 from tests.submissions.attack import DAMAGED, NO_FILE, UNREADABLE, Attack, G, Json, Place, changed, content
 from tests.submissions.crafted import MAGIC, Field, file_of, generations

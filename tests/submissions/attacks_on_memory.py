@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from submissions.schema import GENERATIONS
-from submissions.thrift import BINARY, I32
+from submissions.untrusted.thrift import BINARY, I32
 from tests.submissions.attack import DAMAGED, SWELLS, TOO_LARGE, UNREADABLE, Attack, G, Place, content
 from tests.submissions.crafted import (
     IN_NUMBERS,

@@ -6,7 +6,7 @@ from typing import Literal
 import pyarrow as pa
 
 from submissions.schema import GENERATIONS
-from submissions.thrift import BINARY, I32, I64, STRUCT
+from submissions.untrusted.thrift import BINARY, I32, I64, STRUCT
 from tests.conftest import TOY
 from tests.submissions.attack import SWELLS, UNREADABLE, Attack, Make, content
 from tests.submissions.attacks_on_formats import about

@@ -12,11 +12,11 @@ import pytest
 
 from datasets_build.load import load_suite
 from datasets_build.schema import Suite
-from submissions.findings import Refused
-from submissions.importers import Format, import_submission
+from submissions.checking.validate import Report, validate
+from submissions.importing.importers import Format, import_submission
 from submissions.schema import GENERATIONS, REPORTED, Problem
-from submissions.store import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
-from submissions.validate import Report, validate
+from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
+from submissions.untrusted.findings import Refused
 from tests.conftest import TOY, toy_rows
 
 Json = dict[str, Any]
@@ -109,7 +109,7 @@ def refused(path: Path, kind: Format = "jsonl", **known: Any) -> list[Problem]:
         imported(path, kind, **known)
     assert sorted(path.parent.iterdir()) == before
     problems = caught.value.findings.problems
-    assert all(p.message and p.mend and p.file for p in problems)
+    assert all(p.message and p.hint and p.file for p in problems)
     return problems
 
 

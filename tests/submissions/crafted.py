@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from submissions.thrift import BINARY, FALSE, I16, I32, I64, LIST, STRUCT, TRUE
+from submissions.untrusted.thrift import BINARY, FALSE, I16, I32, I64, LIST, STRUCT, TRUE
 from tests.conftest import TOY, toy_rows
 
 Field = tuple[int, int, Any]  # the number of a field, its type and its value

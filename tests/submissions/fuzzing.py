@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datasets_build.errors import DivBenchError
-from submissions.findings import Findings
-from submissions.reading import read_jsonl, strict_json
+from submissions.checking.validate import Report, validate
 from submissions.schema import GENERATIONS, REPORTED
-from submissions.store import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
-from submissions.thrift import Malformed, read_struct
-from submissions.validate import Report, validate
+from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
+from submissions.untrusted.findings import Findings
+from submissions.untrusted.thrift import Malformed, read_struct
+from submissions.untrusted.untrusted_files import read_jsonl, strict_json
 from tests.conftest import TOY, toy_manifest, toy_rows
 from tests.submissions.attack_runs import find_suite, raw_letters
 from tests.submissions.crafted import generations
@@ -107,7 +107,7 @@ def check_submission(folder: Path, changed: dict[str, bytes]) -> Report | None:
         return None
     assert time.process_time() - start < SECONDS, "too slow"
     assert (report.submission is None) == report.findings.refused()
-    assert all(p.check and p.message and p.mend and p.file in FILES for p in report.findings.problems)
+    assert all(p.check and p.message and p.hint and p.file in FILES for p in report.findings.problems)
     assert raw_letters(report) == ""
     if report.submission is not None:
         rows = list(report.submission.rows())

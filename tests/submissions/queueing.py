@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from datasets_build.errors import InputError
-from submissions.filestore import Commit, Conflict, FileStore, checked_path
-from submissions.queue import claim, fail, finish, refuse, release, renew, submit
-from submissions.queue_schema import Claim, Identity, State
-from submissions.queue_upkeep import retry, withdraw
 from submissions.schema import Problem
+from submissions.storage.filestore import Commit, Conflict, FileStore, checked_path
+from submissions.work_queue.maintenance import retry, withdraw
+from submissions.work_queue.operations import claim, fail, finish, refuse, release, renew, submit
+from submissions.work_queue.schema import Claim, Identity, State
 from tests.conftest import write_toy
 from tests.submissions.conftest import find_toy
 

@@ -13,7 +13,7 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from submissions.filestore import Conflict, FileStore, FolderStore, StoreFault, open_store
+from submissions.storage.filestore import Conflict, FileStore, FolderStore, StoreFault, open_store
 
 NAMES = ("a", "b/c", "b/d/e")
 

@@ -21,15 +21,15 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from benchmark import scorer
-from benchmark.service.hold import Stop
-from benchmark.worker import work
+from benchmark.scoring import scorer
+from benchmark.service.lease import Stop
+from benchmark.service.worker import work
 from datasets_build.console import out, print_json, table
-from submissions.filestore import Conflict, FileStore, FolderStore, StoreFault
-from submissions.queue import listing
-from submissions.queue_errors import QueueBusy
-from submissions.queue_files import read_listing
-from submissions.queue_schema import MAX_ATTEMPTS, State
+from submissions.storage.filestore import Conflict, FileStore, FolderStore, StoreFault
+from submissions.work_queue.errors import QueueBusy
+from submissions.work_queue.files import read_listing
+from submissions.work_queue.operations import listing
+from submissions.work_queue.schema import MAX_ATTEMPTS, State
 from tests.benchmark.run_worker import SHARD, worker
 from tests.hub import HubServer
 from tests.hub.faults import Fault

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from submissions.filestore import FileStore, FolderStore
-from submissions.hubstore import HubStore
+from submissions.storage.filestore import FileStore, FolderStore
+from submissions.storage.hubstore import HubStore
 from tests.hub import HubServer, client_environment, hub
 from tests.hub.server import Handler
 

@@ -1,0 +1,251 @@
+"""`divbench contrast`."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
+
+import typer
+
+from datasets_build.console import JsonOption, err, out, print_json, progress
+from datasets_build.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from benchmark.analysis.contrast.labels import Labels, PromptScores
+
+    ReadLabels = Callable[[Sequence[str]], Labels]  # the labels of prompts that have these ids
+
+PromptSet = Literal["alpacaeval", "nbcurated"]
+Length = Literal["raw", "matched", "both"]
+Expected = Literal["greater", "two-sided"]
+Pairing = Literal["consecutive", "all"]
+# Options of one use alone, as their functions' arguments have them: to give one in the other use is a slip.
+_OF_SYSTEMS = ("length", "alternative", "pairs", "prompt_set")
+_OF_LABELS = ("label_column", "positive", "negative", "against", "results")
+_OF_SCORING = ("profile", "k", "cache", "results")
+
+
+def contrast(
+    context: typer.Context,
+    systems: Annotated[
+        list[str],
+        typer.Argument(
+            help="Submission folders, or stages such as olmo_stages/base; two or more, in order. With --labels one: a "
+            "submission folder, or a result folder of divbench score."
+        ),
+    ],
+    profile: Annotated[
+        str,
+        typer.Option(
+            help="lexical (texts alone), offline (the models that come with the package) or paper (the papers')."
+        ),
+    ] = "lexical",
+    length: Annotated[
+        Length, typer.Option(help="raw; matched: all responses of a prompt cut to its shortest one's bytes; or both.")
+    ] = "both",
+    alternative: Annotated[
+        Expected, typer.Option(help="Of the test; greater: the earlier system is more diverse.")
+    ] = "greater",
+    pairs: Annotated[Pairing, typer.Option(help="Which systems are compared.")] = "consecutive",
+    prompt_set: Annotated[PromptSet, typer.Option(help="Of olmo_stages.")] = "alpacaeval",
+    k: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(help="Use the first k responses of each prompt; else as many as every system has."),
+    ] = None,
+    labels: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            help="Contrast groups of one system's prompts: a .csv, .jsonl or .parquet file with the columns prompt_id "
+            "and label (0 and 1, true and false, or words)."
+        ),
+    ] = None,
+    label_column: Annotated[str, typer.Option(help="Of --labels: the column that parts the prompts.")] = "label",
+    positive: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(help="Of --labels: a word that makes group 1; may be repeated."),
+    ] = None,
+    negative: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(help="Of --labels: a word that makes group 0; may be repeated; else all others."),
+    ] = None,
+    against: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(help="Of --labels: a column of numbers to correlate scores with; may be repeated."),
+    ] = None,
+    results: Annotated[
+        Path, typer.Option(help="Of --labels: the folder of results, where a submission is scored.")
+    ] = Path("results"),
+    resamples: Annotated[int, typer.Option(min=100, help="Of the bootstrap over prompts.")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap, and of the folds of --labels.")] = 0,
+    destination: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--out", help="Write a file, too: .md, .csv or .json."),
+    ] = None,
+    cache: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="The file that keeps what the language model found; else one in the user's cache."),
+    ] = None,
+    mirror: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="A folder with released files, for datasets and suites. (env: DIVBENCH_MIRROR)"),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Compare systems prompt by prompt: paired tests by every metric of a profile, all on the same texts.
+
+    For each metric and pair: both means, the mean difference with a bootstrap interval over prompts, Cohen's d_z, and
+    Wilcoxon's signed-rank test with p-values corrected over the pairs by Bonferroni and by Holm. A prompt with a value
+    missing on either side is left out for that metric, and counted with its reason.
+
+    Longer texts have more repeated words and more room, so lengths matter: *matched* cuts every response of a prompt to
+    the bytes of its shortest one over all systems, and leaves out prompts whose shortest has under 50 bytes.
+
+    Does training make OLMo less diverse, stage by stage, as in arXiv:2606.01811?
+
+      divbench contrast olmo_stages/base olmo_stages/sft olmo_stages/dpo olmo_stages/instruct --pairs all
+
+    Do two systems differ at all?
+
+      divbench contrast subs/one subs/other --alternative two-sided --out table.md
+
+    With --labels: do the scores of *one* system tell two groups of its prompts apart? For each metric: both means,
+    Welch's t, Cohen's d, AUROC, and what a threshold on the score tells of prompts that it was not chosen on. Do
+    prompts that call for a question back have more room for answers, and longer reasoning, as in arXiv:2510.12699?
+
+      divbench contrast subs/rifts --labels rifts.csv --positive addressing --positive ambiguous
+
+      divbench contrast results/0123456789abcdef --labels rifts.csv --against reasoning_tokens --out groups.md
+    """
+    if labels is not None:
+        from benchmark.analysis.contrast.label_files import read_labels
+
+        words = {"positive": positive or (), "negative": negative or (), "against": against or ()}
+        read = partial(read_labels, labels, label_column=label_column, **words)
+        _contrast_labels(
+            context, systems, read, profile, k, results, cache, mirror, resamples, seed, destination, json=json
+        )
+        return
+    _refuse_given(context, _OF_LABELS, "is of --labels alone")
+    from benchmark.analysis.contrast.printing import print_study
+    from benchmark.analysis.contrast.report import write_study, writer_of
+    from benchmark.analysis.contrast.study import contrast_systems, texts_of
+    from benchmark.analysis.contrast.systems import open_systems
+    from benchmark.scoring.backends import ScoringBackends
+    from benchmark.scoring.profiles import find_profile
+    from benchmark.surprisal.cache import default_cache_path
+
+    chosen = find_profile(profile)
+    if destination is not None:
+        writer_of(destination)  # before the work, not after
+    texts = texts_of(open_systems(systems, prompt_set=prompt_set, k=k, mirror=mirror), length)
+    if k is None:
+        err().print(f"the first {texts[0].k} responses of each prompt are compared")
+    with progress() as bar:
+        sets = sum(len(answers) for each in texts for answers in each.answers.values())
+        task = bar.add_task("scoring", total=sets)
+        study = contrast_systems(
+            texts,
+            ScoringBackends(chosen, cache or default_cache_path()),
+            expected=alternative,
+            pairing=pairs,
+            resamples=resamples,
+            seed=seed,
+            progress=lambda sets: bar.advance(task, sets),
+        )
+    if destination is not None:
+        write_study(study, destination)
+        err().print(f"written: {destination}", markup=False, soft_wrap=True)
+    if json:
+        print_json(study.as_json())
+    else:
+        print_study(study, out())
+
+
+def _contrast_labels(
+    context: typer.Context,
+    systems: list[str],
+    read: "ReadLabels",
+    profile: str,
+    k: int | None,
+    results: Path,
+    cache: Path | None,
+    mirror: Path | None,
+    resamples: int,
+    seed: int,
+    destination: Path | None,
+    *,
+    json: bool,
+) -> None:
+    """`--labels`: groups of one system's prompts."""
+    from benchmark.analysis.contrast.label_files import is_result, read_scores
+    from benchmark.analysis.contrast.label_printing import WRITERS, print_label_study, write_label_study
+    from benchmark.analysis.contrast.label_study import contrast_groups
+    from benchmark.analysis.contrast.report import ending_of
+
+    if len(systems) != 1:
+        raise ConfigurationError(f"--labels is of one system, and there are {len(systems)}", "name one")
+    _refuse_given(context, _OF_SYSTEMS, "is of several systems, not of --labels")
+    if destination is not None:
+        ending_of(destination, WRITERS)  # before the work, not after
+    folder = Path(systems[0])
+    if is_result(folder):
+        _refuse_given(context, _OF_SCORING, "is of scoring, and a result is scored already")
+        scores = read_scores(folder)
+        labels = read(scores.prompt_ids)
+    else:
+        scores, labels = _score(folder, read, profile, k, results, cache, mirror)
+    with progress() as bar:
+        task = bar.add_task("resampling prompts", total=resamples)
+        study = contrast_groups(
+            scores, labels, resamples=resamples, seed=seed, progress=lambda done: bar.advance(task, done)
+        )
+    if destination is not None:
+        write_label_study(study, destination)
+        err().print(f"written: {destination}", markup=False, soft_wrap=True)
+    if json:
+        print_json(study.as_json())
+    else:
+        print_label_study(study, out())
+
+
+def _score(
+    folder: Path,
+    read: "ReadLabels",
+    profile: str,
+    k: int | None,
+    results: Path,
+    cache: Path | None,
+    mirror: Path | None,
+) -> "tuple[PromptScores, Labels]":
+    """A submission's scores, computed or recognised, and its labels, read before that."""
+    from benchmark.analysis.contrast.label_files import read_scores
+    from benchmark.scoring.backends import ScoringBackends
+    from benchmark.scoring.profiles import find_profile
+    from benchmark.scoring.scorer import Options, score_submission
+    from benchmark.surprisal.cache import default_cache_path
+    from datasets_build.load import load_suite
+    from submissions.checking.validate import open_submission
+
+    chosen = find_profile(profile)
+    submission, suite, _ = open_submission(folder, partial(load_suite, mirror=mirror))
+    labels = read([prompt.prompt_id for prompt in suite.prompts])
+    with progress() as bar:
+        task = bar.add_task(f"scoring {submission.manifest.name[:40]}", total=submission.prompts)
+        scored = score_submission(
+            submission,
+            suite,
+            ScoringBackends(chosen, cache or default_cache_path()),
+            results,
+            Options(k=k),  # the bootstrap of means as `divbench score` has it, so that its result is recognised
+            progress=lambda prompts: bar.update(task, completed=prompts),
+        )
+    err().print(f"{'recognised' if scored.recognised else 'written'}: {scored.folder}", markup=False, soft_wrap=True)
+    return read_scores(scored.folder), labels
+
+
+def _refuse_given(context: typer.Context, names: tuple[str, ...], why: str) -> None:
+    """Refuse options that stand in the command line and would do nothing."""
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise ConfigurationError(f"--{name.replace('_', '-')} {why}", "leave it out")

@@ -1,0 +1,292 @@
+"""Two groups of prompts and scores that may tell them apart: what goes in, what comes out, and a threshold's part.
+
+Group 1 has the label, group 0 has not; t and d are of group 1 minus group 0 in the metric's own values. Welch's t is in
+statistics.py, AUROC and correlations in metaeval/agreement.py; here is what a threshold on a score does on prompts that
+it was not chosen on. A resample is a row of weights, as there. Pure.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.analysis.metaeval import agreement
+from benchmark.analysis.metaeval.estimate import Estimate
+from benchmark.scoring.compute import Value
+from benchmark.scoring.resampling import Floats
+from datasets_build.errors import need
+
+Truths = NDArray[np.bool_]
+FOLDS = 5
+_ROUNDING = 1e-12  # relative: equal sets of samples, summed in another order, differ by as much
+
+
+@dataclass(frozen=True, slots=True)
+class MetricScores:
+    """What one metric gives each prompt.
+
+    Attributes:
+        metric: Its id.
+        version: Of its definition.
+        direction: +1 where more is more diverse, −1 where less is, 0 where neither.
+        origin: *computed*, or *reported*: from values that came with the submission.
+        signature: What the values depend on beside the texts.
+        values: In the order of the prompts: a number or why there is none.
+    """
+
+    metric: str
+    version: int
+    direction: int
+    origin: str
+    signature: str
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PromptScores:
+    """The scores of a system's prompts.
+
+    Attributes:
+        system: Its name.
+        submission_id: Of what was scored.
+        result_id: Of the result that has the scores.
+        suite: With its revision.
+        profile: Which models scored.
+        k: Responses a prompt.
+        prompt_ids: [prompts].
+        prompt_bytes: [prompts], of their texts in UTF-8.
+        metrics: Those that have a value for any prompt.
+    """
+
+    system: str
+    submission_id: str
+    result_id: str
+    suite: str
+    profile: str
+    k: int
+    prompt_ids: tuple[str, ...]
+    prompt_bytes: Floats
+    metrics: tuple[MetricScores, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The two groups of prompts.
+
+    Attributes:
+        source: The file and column that say them.
+        group_1: What makes group 1, for people.
+        group_0: Likewise.
+        is_1: By the ids of the prompts that are in a group, whether it is group 1.
+        left_out: How many prompts are in none, by reason.
+        columns: By name, numbers to correlate scores with, by prompt id.
+    """
+
+    source: str
+    group_1: str
+    group_0: str
+    is_1: Mapping[str, bool]
+    left_out: Mapping[str, int]
+    columns: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Classifier:
+    """How well a threshold tells the groups of prompts that it was not chosen on.
+
+    Attributes:
+        folds: Of the cross-validation; fewer than five where a group has fewer prompts.
+        accuracy: Share of prompts told rightly, each by the threshold of the other folds. Intervals resample prompts
+            with what was predicted of them.
+        majority: Share of the larger group: what predicting it always gives.
+        macro_f1: Mean of the F1 of both groups, likewise.
+        threshold: Of all prompts together; None where it tells none apart.
+        above: Whether group 1 lies above it.
+    """
+
+    folds: int
+    accuracy: Estimate
+    majority: float
+    macro_f1: Estimate
+    threshold: float | None
+    above: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """A metric and a column of numbers, over the prompts of both groups.
+
+    Attributes:
+        column: Its name.
+        n: Prompts that have both.
+        left_out: Prompts of the groups that lack one.
+        pearson: Of the metric's own values; intervals resample prompts.
+        spearman: Likewise.
+        partial_pearson: With the prompt's UTF-8 bytes held fixed, linearly.
+        partial_spearman: Likewise, of ranks.
+        untested: Why numbers are missing; None where none is.
+    """
+
+    column: str
+    n: int
+    left_out: int
+    pearson: Estimate
+    spearman: Estimate
+    partial_pearson: Estimate
+    partial_spearman: Estimate
+    untested: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelContrast:
+    """One metric, two groups of prompts.
+
+    Attributes:
+        metric: Its id.
+        version: Of its definition.
+        direction: +1 where more is more diverse, −1 where less is, 0 where neither.
+        origin: *computed* or *reported*.
+        signature: Of its values.
+        n1: Prompts of group 1 that have a value; all that follows is over those and `n0`.
+        n0: Of group 0.
+        left_out: Prompts of the groups that have none.
+        reasons: Why, and how often.
+        mean1: None where n1 is 0.
+        mean0: Likewise.
+        t: Welch's, of group 1 minus group 0 in the metric's own values; None where untested.
+        df: By Satterthwaite; None likewise.
+        p: Two-sided; None likewise.
+        p_holm: Adjusted over all metrics; None likewise.
+        stars: Of p: one under .05, two under .01, three under .001.
+        d: Cohen's, by the pooled standard deviation of both groups; None likewise.
+        auroc: The chance that a prompt of group 1 is more diverse than one of group 0, ties as half: of
+            direction × value; of the value where the direction is 0.
+        classifier: None where a group is too small, or the metric constant.
+        untested: Why numbers are missing; None where none is.
+        correlations: For each column.
+    """
+
+    metric: str
+    version: int
+    direction: int
+    origin: str
+    signature: str
+    n1: int
+    n0: int
+    left_out: int
+    reasons: dict[str, int]
+    mean1: float | None
+    mean0: float | None
+    t: float | None
+    df: float | None
+    p: float | None
+    p_holm: float | None
+    stars: str
+    d: float | None
+    auroc: Estimate
+    classifier: Classifier | None
+    untested: str | None
+    correlations: tuple[Correlation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A rule that parts prompts by one score: group 1 is what lies above the cut, or what does not."""
+
+    cut: float
+    above: bool
+
+    def predict(self, scores: Floats) -> Truths:
+        """Whether each score [prompts] says group 1."""
+        return np.asarray((scores > self.cut) == self.above)
+
+
+def stars(p: float | None) -> str:
+    """As the paper's tables star p.
+
+    >>> [stars(p) for p in (0.2, 0.05, 0.049, 0.0099, 0.0001, None)]
+    ['', '', '*', '**', '***', '']
+    """
+    return "" if p is None else "*" * sum(p < bound for bound in (0.05, 0.01, 0.001))
+
+
+def is_constant(values: Floats) -> bool:
+    """Whether values [any] are all equal but for rounding; none are."""
+    return values.size == 0 or bool(np.ptp(values) <= _ROUNDING * np.max(np.abs(values)))
+
+
+def best_threshold(scores: Floats, is_1: Truths) -> Threshold:
+    """The threshold, and its side, with the highest accuracy.
+
+    Between two neighbouring scores every cut tells alike: it is put midway. Of several gaps that are equally good the
+    middle one is taken, of two the lower; group 1 below the cut only where that is better than any cut with it above.
+
+    Args:
+        scores: [prompts].
+        is_1: [prompts].
+    """
+    values, place = np.unique(scores, return_inverse=True)
+    ones = np.bincount(place, is_1, len(values))
+    zeros = np.bincount(place, ~is_1, len(values))
+    # Right with group 1 above the gap before each value, and, last, above all.
+    right = ones.sum() - np.concatenate([[0], np.cumsum(ones)]) + np.concatenate([[0], np.cumsum(zeros)])
+    wrong = len(scores) - right
+    above = bool(right.max() >= wrong.max())
+    counts = right if above else wrong
+    tied = np.flatnonzero(counts == counts.max())
+    gap = int(tied[(len(tied) - 1) // 2])
+    if gap in (0, len(values)):
+        return Threshold(-np.inf if gap == 0 else np.inf, above)
+    low, high = float(values[gap - 1]), float(values[gap])
+    middle = low + (high - low) / 2
+    return Threshold(middle if middle < high else low, above)  # between neighbouring floats there is nothing
+
+
+def held_out_predictions(scores: Floats, is_1: Truths, *, folds: int = FOLDS, seed: int = 0) -> Truths:
+    """What each prompt is told to be by the threshold that is best on the other folds, [prompts].
+
+    Args:
+        scores: [prompts].
+        is_1: [prompts]; either group has at least as many prompts as there are folds.
+        folds: Each with the groups in the same shares.
+        seed: Of the folds.
+    """
+    model_selection = need("sklearn.model_selection", "score")
+    splitter = model_selection.StratifiedKFold(folds, shuffle=True, random_state=seed % 2**32)
+    predicted = np.zeros(len(scores), bool)
+    for train, rest in splitter.split(scores, is_1):
+        predicted[rest] = best_threshold(scores[train], is_1[train]).predict(scores[rest])
+    return predicted
+
+
+def macro_f1(is_1: Truths, predicted: Truths, weights: Floats) -> Floats:
+    """The mean of both groups' F1, [resamples]; scikit-learn's, many resamples at once. F1 of no prompts is 0.
+
+    Args:
+        is_1: [prompts].
+        predicted: [prompts].
+        weights: [resamples, prompts].
+    """
+    wrong = weights @ (is_1 != predicted)
+    found = []
+    for group in (True, False):
+        twice = 2 * (weights @ ((is_1 == group) & (predicted == group)))
+        found.append(np.divide(twice, twice + wrong, out=np.zeros_like(twice), where=twice > 0))
+    return np.asarray((found[0] + found[1]) / 2)
+
+
+def correlations(x: Floats, y: Floats, z: Floats, weights: Floats) -> list[Floats]:
+    """Pearson's and Spearman's correlation of x and y, and then both with z held fixed: each [resamples].
+
+    Args:
+        x: [prompts].
+        y: Likewise.
+        z: Likewise.
+        weights: [resamples, prompts].
+    """
+    made = []
+    for own in ([x, y, z], [agreement.ranks(each, weights) for each in (x, y, z)]):
+        xy, xz, yz = (agreement.pearson(own[a], own[b], weights) for a, b in ((0, 1), (0, 2), (1, 2)))
+        made.append((xy, agreement.partial(xy, xz, yz)))
+    return [made[0][0], made[1][0], made[0][1], made[1][1]]

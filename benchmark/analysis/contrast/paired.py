@@ -1,0 +1,172 @@
+"""Paired tests between systems that answered the same prompts, as in the OLMo study (arXiv:2606.01811, section 4.3)."""
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Literal
+
+import numpy as np
+
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.compute import Value
+from benchmark.scoring.resampling import Alternative, Floats, bonferroni, bootstrap_means, cohens_dz, holm, wilcoxon
+
+Expected = Literal["greater", "two-sided"]
+Pairing = Literal["consecutive", "all"]
+NOT_ANSWERED = Missing("prompt not there")
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """One metric, two systems.
+
+    Attributes:
+        a: The first system.
+        b: The second.
+        alternative: Of the test, in the metric's own values: *greater*, a has the greater ones.
+        n: Prompts on which both have a value; all that follows is over those.
+        left_out: Prompts on which one has none.
+        reasons: Why, as `system: reason`, and how often.
+        mean_a: None where n is 0.
+        mean_b: Likewise.
+        difference: Mean of a − b; likewise.
+        low: Of its percentile bootstrap interval over prompts; None where there is none.
+        high: Likewise.
+        d_z: Cohen's d of the paired differences; None where they do not vary.
+        statistic: Wilcoxon's; None where untested.
+        p: None where untested.
+        p_bonferroni: Times the number of pairs tested, at most 1.
+        p_holm: Adjusted over the same pairs.
+        untested: Why there is no p.
+    """
+
+    a: str
+    b: str
+    alternative: Alternative
+    n: int
+    left_out: int
+    reasons: dict[str, int]
+    mean_a: float | None
+    mean_b: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    d_z: float | None
+    statistic: float | None
+    p: float | None
+    p_bonferroni: float | None
+    p_holm: float | None
+    untested: str | None
+
+
+def pairs_of(systems: Sequence[str], pairing: Pairing) -> tuple[tuple[str, str], ...]:
+    """The pairs to compare, each in the order of the systems.
+
+    >>> pairs_of(["base", "sft", "dpo"], "consecutive")
+    (('base', 'sft'), ('sft', 'dpo'))
+    >>> len(pairs_of(["base", "sft", "dpo", "instruct"], "all"))
+    6
+    """
+    return tuple(pairwise(systems) if pairing == "consecutive" else combinations(systems, 2))
+
+
+def alternative_of(expected: Expected, direction: int) -> Alternative:
+    """The alternative in a metric's values where the first system is expected to be more diverse.
+
+    Args:
+        expected: *greater*: more diverse.
+        direction: Of the metric; one that says nothing of diversity (0) is tested two-sided.
+    """
+    if expected == "two-sided" or direction == 0:
+        return "two-sided"
+    return "greater" if direction > 0 else "less"
+
+
+def paired_contrast(
+    values: Mapping[str, Mapping[str, Value]],
+    pairs: Sequence[tuple[str, str]],
+    *,
+    expected: Expected = "greater",
+    direction: int = 1,
+    clusters: Mapping[str, Hashable] | None = None,
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> tuple[Contrast, ...]:
+    """Compare systems prompt by prompt on one metric.
+
+    The p-values of the pairs given are corrected together; the intervals of their differences come from the same
+    resamples of prompts.
+
+    Args:
+        values: Of each system, of each prompt by its id: a number or why it is missing. NaN is missing, too.
+        pairs: Of systems, the one that is expected to be more diverse first.
+        expected: As in `alternative_of`.
+        direction: Of the metric: +1 where more is more diverse, −1 where less is, 0 where neither.
+        clusters: Of each prompt, what is drawn together; None: each prompt alone.
+        level: Of the intervals.
+        resamples: Of the bootstrap.
+        seed: Of the bootstrap.
+
+    Returns:
+        For each pair.
+    """
+    prompts = list(dict.fromkeys(prompt for system in values for prompt in values[system]))
+    given = {name: [own.get(prompt, NOT_ANSWERED) for prompt in prompts] for name, own in values.items()}
+    numbers = {name: np.array([_number(value) for value in own]) for name, own in given.items()}
+    gaps = np.array([numbers[a] - numbers[b] for a, b in pairs]).reshape(len(pairs), len(prompts))
+    names = None if clusters is None else [clusters[prompt] for prompt in prompts]
+    intervals = bootstrap_means(gaps.T, clusters=names, resamples=resamples, level=level, seed=seed)
+    alternative = alternative_of(expected, direction)
+    tests = [wilcoxon(numbers[a], numbers[b], alternative) for a, b in pairs]
+    p = np.array([np.nan if test.p is None else test.p for test in tests])
+    by_bonferroni, by_holm = bonferroni(p), holm(p)
+    made = []
+    for i, (a, b) in enumerate(pairs):
+        there, interval, test = np.isfinite(gaps[i]), intervals[i], tests[i]
+        made.append(
+            Contrast(
+                a=a,
+                b=b,
+                alternative=alternative,
+                n=test.n,
+                left_out=len(prompts) - test.n,
+                reasons=_reasons({name: given[name] for name in (a, b)}),
+                mean_a=_mean(numbers[a][there]),
+                mean_b=_mean(numbers[b][there]),
+                difference=_mean(gaps[i][there]),
+                low=interval.low if interval else None,
+                high=interval.high if interval else None,
+                d_z=_there(cohens_dz(gaps[i])),
+                statistic=test.statistic,
+                p=test.p,
+                p_bonferroni=_there(by_bonferroni[i]),
+                p_holm=_there(by_holm[i]),
+                untested=test.untested,
+            )
+        )
+    return tuple(made)
+
+
+def _number(value: Value) -> float:
+    return float("nan") if isinstance(value, Missing) else value
+
+
+def _reasons(given: Mapping[str, Sequence[Value]]) -> dict[str, int]:
+    counted: Counter[str] = Counter()
+    for name, values in given.items():
+        for value in values:
+            if isinstance(value, Missing):
+                counted[f"{name}: {value.reason}"] += 1
+            elif not np.isfinite(value):
+                counted[f"{name}: not a number"] += 1
+    return dict(sorted(counted.items()))
+
+
+def _mean(values: Floats) -> float | None:
+    return float(np.mean(values)) if len(values) else None
+
+
+def _there(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

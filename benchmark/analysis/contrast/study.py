@@ -1,0 +1,179 @@
+"""A contrast study: every metric of a profile on the same texts, raw and length-matched, and the paired tests."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from benchmark.analysis.contrast.paired import Contrast, Expected, Pairing, paired_contrast, pairs_of
+from benchmark.analysis.contrast.systems import Systems, length_matched
+from benchmark.metrics import METRICS, Metric
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.compute import Value
+from benchmark.scoring.profiles import Profile
+from benchmark.scoring.result_schema import package_version, sign
+from benchmark.surprisal.engine import ResponseSet
+
+Length = Literal["raw", "matched", "both"]
+SETS_AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One metric on one kind of texts.
+
+    Attributes:
+        metric: Its id.
+        version: Of its definition.
+        direction: +1 where more is more diverse, −1 where less is, 0 where neither.
+        signature: Of its values: what they depend on beside the texts.
+        contrasts: For each pair of systems.
+    """
+
+    metric: str
+    version: int
+    direction: int
+    signature: str
+    contrasts: tuple[Contrast, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """All metrics on one kind of texts.
+
+    Attributes:
+        length: *raw* or *matched*.
+        prompts: That are compared.
+        left_out: Prompts that are not, by reason.
+        lines: For each metric.
+    """
+
+    length: str
+    prompts: int
+    left_out: dict[str, int]
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What `divbench contrast` found."""
+
+    suite: str
+    systems: dict[str, str]
+    k: int
+    profile: str
+    expected: Expected
+    pairing: Pairing
+    level: float
+    resamples: int
+    seed: int
+    divbench: str
+    parts: tuple[Part, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """As one JSON object; what is missing is null."""
+        return asdict(self)
+
+
+def texts_of(systems: Systems, length: Length) -> tuple[Systems, ...]:
+    """The texts to compare: as they are, cut to equal length, or both."""
+    raw = () if length == "matched" else (systems,)
+    matched = () if length == "raw" else (length_matched(systems),)
+    return raw + matched
+
+
+def contrast_systems(
+    texts: Sequence[Systems],
+    instruments: ScoringBackends,
+    *,
+    expected: Expected = "greater",
+    pairing: Pairing = "consecutive",
+    resamples: int = 10_000,
+    seed: int = 0,
+    metrics: tuple[Metric, ...] = METRICS,
+    progress: Callable[[int], None] = lambda sets: None,
+) -> Study:
+    """Compare systems by every metric, on each kind of texts.
+
+    Values that came with submissions are not compared: they are of the texts as they were, under someone else's models.
+
+    Args:
+        texts: From `texts_of`: the same systems.
+        instruments: Which score.
+        expected: *greater*: the earlier system is expected to be more diverse.
+        pairing: *consecutive*, or *all* pairs.
+        resamples: Of the bootstrap over prompts.
+        seed: Likewise.
+        metrics: Of which those that the profile can compute are.
+        progress: Called with the number of response sets done since the last call.
+
+    Raises:
+        ConfigurationError: A model is not pinned, or cannot be had.
+        ScoringFault: A metric failed.
+    """
+    level, first = 0.95, texts[0]
+    pairs = pairs_of(list(first.answers), pairing)
+    chosen = tuple(metric for metric in instruments.profile.metrics(metrics) if metric.reads != "reported")
+    parts = []
+    for systems in texts:
+        signatures = [_signature(metric, systems, instruments.profile) for metric in chosen]
+        values = {name: _scored(systems, name, instruments, chosen, progress) for name in systems.answers}
+        lines = [
+            Line(
+                metric=metric.id,
+                version=metric.version,
+                direction=metric.direction,
+                signature=signature,
+                contrasts=paired_contrast(
+                    {name: {prompt: own[metric.id] for prompt, own in sets.items()} for name, sets in values.items()},
+                    pairs,
+                    expected=expected,
+                    direction=metric.direction,
+                    level=level,
+                    resamples=resamples,
+                    seed=seed,
+                ),
+            )
+            for metric, signature in zip(chosen, signatures, strict=True)
+        ]
+        kind = systems.length.split(":", maxsplit=1)[0]
+        parts.append(Part(kind, len(systems.prompts), dict(systems.left_out), tuple(lines)))
+    return Study(
+        suite=f"{first.suite.name}@{first.suite.revision}",
+        systems=dict(first.origins),
+        k=first.k,
+        profile=instruments.profile.name,
+        expected=expected,
+        pairing=pairing,
+        level=level,
+        resamples=resamples,
+        seed=seed,
+        divbench=package_version(),
+        parts=tuple(parts),
+    )
+
+
+def _scored(
+    systems: Systems,
+    name: str,
+    instruments: ScoringBackends,
+    metrics: tuple[Metric, ...],
+    progress: Callable[[int], None],
+) -> dict[str, dict[str, Value]]:
+    """The values of a system by prompt and metric."""
+    own = systems.answers[name]
+    there = [prompt for prompt in systems.prompts if prompt.prompt_id in own]
+    values: dict[str, dict[str, Value]] = {}
+    for start in range(0, len(there), SETS_AT_ONCE):
+        batch = there[start : start + SETS_AT_ONCE]
+        ids = [prompt.prompt_id for prompt in batch]
+        sets = [ResponseSet(prompt.prompt, own[prompt.prompt_id]) for prompt in batch]
+        values |= dict(zip(ids, instruments.score(sets, metrics, names=ids), strict=True))
+        progress(len(batch))
+    return values
+
+
+def _signature(metric: Metric, systems: Systems, profile: Profile) -> str:
+    signed = sign(metric, profile, systems.suite, systems.k, None)
+    if systems.length == "raw":
+        return str(signed)
+    return str(replace(signed, parameters=(*signed.parameters, ("length", systems.length))))

@@ -1,0 +1,157 @@
+"""The systems of a contrast: their responses to the same prompts, as sampled or cut to equal length."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from pathlib import Path
+
+from datasets_build.errors import ConfigurationError
+from datasets_build.files import content_id
+from datasets_build.load import load_suite, load_table
+from datasets_build.schema import Prompt, Suite
+from datasets_build.sources.olmo import PROMPT_SETS, SHORTEST, SOURCE, STAGES, cut
+from submissions.checking.validate import open_submission
+
+STAGE = "olmo_stages/"
+Answers = Mapping[str, tuple[str, ...]]  # by prompt id
+
+
+@dataclass(frozen=True, slots=True)
+class Systems:
+    """What is compared.
+
+    Attributes:
+        suite: The prompts.
+        origins: Of each system, by its name, where its texts come from: `submission:ID` or `olmo_stages@VERSION`.
+        k: Responses a prompt.
+        answers: Of each system, its responses by prompt id.
+        length: *raw*, or what the texts were cut to: a part of signatures.
+        left_out: Prompts that are not compared, by reason.
+    """
+
+    suite: Suite
+    origins: Mapping[str, str]
+    k: int
+    answers: Mapping[str, Answers]
+    length: str = "raw"
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """The prompts that are compared, in the suite's order."""
+        there = {prompt for own in self.answers.values() for prompt in own}
+        return tuple(prompt for prompt in self.suite.prompts if prompt.prompt_id in there)
+
+
+def open_systems(
+    names: Sequence[str], *, prompt_set: str = "alpacaeval", k: int | None = None, mirror: Path | None = None
+) -> Systems:
+    """The systems of that many names.
+
+    Args:
+        names: Folders of submissions, each checked, or stages of OLMo such as `olmo_stages/base`.
+        prompt_set: Of the stages: alpacaeval or nbcurated.
+        k: Use the first k responses of each prompt; None: as many as every system has.
+        mirror: A folder with released files; else the one that DIVBENCH_MIRROR names.
+
+    Raises:
+        ConfigurationError: Fewer than two systems, one twice, of several suites, or with fewer than k responses.
+        Refused: A folder does not pass the checks.
+    """
+    if len(names) < 2:
+        raise ConfigurationError("a contrast is between systems, and there is one", "name two or more")
+    stages = [name for name in names if name.startswith(STAGE)]
+    if stages and len(stages) < len(names):
+        raise ConfigurationError(
+            "stages of OLMo and submissions answer different prompts", "compare the ones or the others"
+        )
+    if stages:
+        found = _stages([name.removeprefix(STAGE) for name in stages], prompt_set, mirror)
+    else:
+        found = _submissions([Path(name) for name in names], mirror)
+    if len(found.origins) < len(names) or len(set(found.origins.values())) < len(found.origins):
+        raise ConfigurationError("a system is named twice", "name each once")
+    chosen = found.k if k is None else k
+    if not 1 <= chosen <= found.k:
+        raise ConfigurationError(f"k = {k}, but a system has {found.k} responses a prompt", "choose k among those")
+    first = {name: {i: texts[:chosen] for i, texts in own.items()} for name, own in found.answers.items()}
+    return replace(found, k=chosen, answers=first)
+
+
+def length_matched(systems: Systems) -> Systems:
+    """Every response cut to the UTF-8 bytes of its prompt's shortest one over all systems, as in the OLMo study.
+
+    A letter that the cut would split leaves. Prompts whose shortest response is under 50 bytes are left out: of so
+    little text, no metric says much.
+    """
+    shortest: dict[str, int] = {}
+    for own in systems.answers.values():
+        for prompt, texts in own.items():
+            shortest[prompt] = min([shortest.get(prompt, 2**31), *(len(text.encode()) for text in texts)])
+    kept = {prompt: length for prompt, length in shortest.items() if length >= SHORTEST}
+    answers = {
+        name: {
+            prompt: tuple(cut(text, kept[prompt]) for text in texts) for prompt, texts in own.items() if prompt in kept
+        }
+        for name, own in systems.answers.items()
+    }
+    # Which lengths they are depends on all systems: numbers of another company of systems are other numbers.
+    length = f"matched:{content_id(kept)}"
+    left_out = {f"a response of under {SHORTEST} bytes": len(shortest) - len(kept)}
+    return replace(systems, answers=answers, length=length, left_out=left_out)
+
+
+def _submissions(folders: Sequence[Path], mirror: Path | None) -> Systems:
+    find_suite = cache(partial(load_suite, mirror=mirror))
+    opened, suites = [], []
+    for folder in folders:
+        submission, suite, _ = open_submission(folder, find_suite)
+        opened.append(submission)
+        suites.append(suite)
+    if len({suite.revision for suite in suites}) > 1:
+        asked = sorted({suite.name for suite in suites})
+        if len(asked) == 1:  # own prompts
+            what = "the submissions answer own prompts that differ in ids, texts or order"
+            raise ConfigurationError(what, "compare those that answer the same prompts")
+        raise ConfigurationError(
+            f"the submissions answer several suites: {', '.join(asked)}", "compare those of one suite"
+        )
+    names = [submission.manifest.name for submission in opened]
+    # Two submissions may bear one name: then their ids tell them apart.
+    labels = [
+        f"{name} {submission.id[:8]}" if names.count(name) > 1 else name
+        for name, submission in zip(names, opened, strict=True)
+    ]
+    return Systems(
+        suite=suites[0],
+        origins={label: f"submission:{submission.id}" for label, submission in zip(labels, opened, strict=True)},
+        k=min(submission.manifest.generation.k for submission in opened),
+        answers={
+            label: {row.prompt_id: row.responses for row in submission.rows()}
+            for label, submission in zip(labels, opened, strict=True)
+        },
+    )
+
+
+def _stages(stages: Sequence[str], prompt_set: str, mirror: Path | None) -> Systems:
+    if unknown := [stage for stage in stages if stage not in STAGES]:
+        raise ConfigurationError(f"OLMo has no stage {unknown[0]!r}", f"one of {', '.join(STAGES)}")
+    if prompt_set not in PROMPT_SETS:
+        raise ConfigurationError(f"OLMo has no prompt set {prompt_set!r}", f"one of {', '.join(PROMPT_SETS)}")
+    rows = load_table("olmo_stages", prompt_set, mirror=mirror).to_pylist()
+    answers: dict[str, dict[str, tuple[str, ...]]] = {stage: {} for stage in stages}
+    prompts: dict[str, Prompt] = {}
+    for row in rows:
+        prompts[row["prompt_id"]] = Prompt(row["prompt_id"], prompt_set, row["prompt"])
+        if row["stage"] in answers:
+            answers[row["stage"]][row["prompt_id"]] = tuple(row["responses"])
+    return Systems(
+        suite=Suite(f"olmo_stages-{prompt_set}", SOURCE.title, tuple(prompts.values())),
+        origins={stage: f"{STAGE}{stage}@{SOURCE.version}" for stage in stages},
+        k=_fewest(answers.values()),
+        answers=answers,
+    )
+
+
+def _fewest(answers: Iterable[Answers]) -> int:
+    return min(len(texts) for own in answers for texts in own.values())

@@ -1,0 +1,331 @@
+"""How backends part the same answers: counts, agreement with partitions that came with them, the effect of order.
+
+Agreement is measured prompt by prompt: the adjusted Rand index of both partitions, and the F1 of pairs that are
+together. Intervals come from resampling prompts, all systems' answers to one together.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmark.analysis.metaeval.estimate import Estimate, Resampling, estimate, without_nan
+from benchmark.equivalence.partitioning import Answers, adjusted_rand_index, classes_of, pair_counts
+from benchmark.metrics.partition import Labels, Partition, distinct_curve, utility_curve
+from benchmark.scoring.resampling import Floats, resample_weights
+from datasets_build.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class System:
+    """A system's answers.
+
+    Attributes:
+        name: Of the system.
+        prompt_ids: [prompts].
+        answers: [prompts].
+        published: [prompts], the partitions that came with them; None where none did.
+        judged: [prompts], the same with the qualities that came with them; None where none did.
+    """
+
+    name: str
+    prompt_ids: tuple[str, ...]
+    answers: tuple[Answers, ...]
+    published: tuple[Labels, ...] | None
+    judged: tuple[Partition, ...] | None = None
+
+    def prompts(self, keep: Callable[[str], bool]) -> "System":
+        """The prompts whose ids are kept."""
+        places = [i for i, name in enumerate(self.prompt_ids) if keep(name)]
+        return System(
+            self.name,
+            tuple(self.prompt_ids[i] for i in places),
+            tuple(self.answers[i] for i in places),
+            None if self.published is None else tuple(self.published[i] for i in places),
+            None if self.judged is None else tuple(self.judged[i] for i in places),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SystemClasses:
+    """A system under a backend.
+
+    Attributes:
+        system: Its name.
+        prompts: How many.
+        unjudged: Prompts without a partition, by reason.
+        distinct: Mean number of classes.
+        published: Mean number of the published ones.
+        curve: Mean classes expected of 1, 2, … answers, over prompts that have as many.
+        rand_index: Mean adjusted Rand index with the published partitions.
+        pair_f1: Of pairs that are together, over all prompts.
+    """
+
+    system: str
+    prompts: int
+    unjudged: dict[str, int]
+    distinct: Estimate
+    published: Estimate | None
+    curve: tuple[float, ...]
+    rand_index: Estimate | None
+    pair_f1: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class BackendClasses:
+    """A backend over all systems.
+
+    Attributes:
+        backend: Its name.
+        signature: Of its partitions.
+        systems: One by one.
+        rand_index: With the published partitions, over systems that have them.
+        pair_f1: Likewise.
+        count_error: Mean absolute difference in the number of classes, likewise.
+        ranking: Spearman's rho of the systems' mean numbers of classes with the published ones; None with fewer than
+            three systems that have them.
+    """
+
+    backend: str
+    signature: str
+    systems: tuple[SystemClasses, ...]
+    rand_index: Estimate | None
+    pair_f1: Estimate | None
+    count_error: Estimate | None
+    ranking: Estimate | None
+
+    def as_json(self) -> dict[str, Any]:
+        """For `--json`; what is not defined is null."""
+        return dict(without_nan(asdict(self)))
+
+
+PATIENCES = (0.0, 0.25, 0.5, 0.8, 0.9, 0.95, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class UtilityCurve:
+    """A system's mean utility by the patience of its reader (NoveltyBench, eq. 2), from qualities that came with it.
+
+    Attributes:
+        system: Its name.
+        utilities: One a patience, in the order of `PATIENCES`; the published metric is at 0.8.
+    """
+
+    system: str
+    utilities: tuple[Estimate, ...]
+
+
+def utility_curves(systems: Sequence[System], resampling: Resampling | None = None) -> list[UtilityCurve]:
+    """Of the systems that came with qualities; intervals over prompts."""
+    how = resampling or Resampling()
+    made = []
+    for system in systems:
+        if system.judged is None:
+            continue
+        values = np.array([utility_curve(each, PATIENCES) for each in system.judged])
+        weights = np.concatenate(
+            [np.ones((1, len(values))), resample_weights(len(values), resamples=how.resamples, seed=how.seed)]
+        )
+        means = weights @ values / weights.sum(axis=1, keepdims=True)
+        made.append(UtilityCurve(system.name, tuple(estimate(column, how.level) for column in means.T)))
+    return made
+
+
+Parts = Sequence[Labels | str]  # of each prompt its labels, or why there are none
+
+
+def measure(
+    backend: str,
+    signature: str,
+    systems: Sequence[System],
+    parts: Mapping[str, Parts],
+    resampling: Resampling | None = None,
+) -> BackendClasses:
+    """Counts and agreement of a backend's partitions.
+
+    Args:
+        backend: Its name.
+        signature: Of its partitions.
+        systems: The answers.
+        parts: By the system's name, the partition of each prompt.
+        resampling: For intervals.
+    """
+    how = resampling or Resampling()
+    ids = sorted({name for system in systems for name in system.prompt_ids})
+    drawn = resample_weights(len(ids), resamples=how.resamples, seed=how.seed)
+    weights = np.concatenate([np.ones((1, len(ids))), drawn])
+    column = {name: i for i, name in enumerate(ids)}
+    tables = {system.name: _Table.of(system, parts[system.name], weights, column) for system in systems}
+    known = [table for table in tables.values() if table.has_published]
+    return BackendClasses(
+        backend=backend,
+        signature=signature,
+        systems=tuple(_of_system(system, parts[system.name], tables[system.name], how) for system in systems),
+        rand_index=estimate(_mean(known, "rand_index"), how.level) if known else None,
+        pair_f1=estimate(_pair_f1(known), how.level) if known else None,
+        count_error=estimate(_mean(known, "count_error"), how.level) if known else None,
+        ranking=estimate(_ranking(known), how.level) if len(known) > 2 else None,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    """Numbers of a system's parted prompts, [prompts], and their weights, [1 + resamples, prompts]."""
+
+    weights: Floats
+    distinct: Floats
+    published: Floats
+    rand_index: Floats
+    count_error: Floats
+    pairs: Floats  # [prompts, 3]
+    has_published: bool
+
+    @staticmethod
+    def of(system: System, parts: Parts, weights: Floats, column: Mapping[str, int]) -> "_Table":
+        places = [i for i, part in enumerate(parts) if not isinstance(part, str)]
+        labels = [part for part in parts if not isinstance(part, str)]
+        distinct = np.array([classes_of(found) for found in labels], np.float64)
+        own = weights[:, [column[system.prompt_ids[i]] for i in places]]
+        if system.published is None:
+            nothing = np.full(len(places), np.nan)
+            return _Table(own, distinct, nothing, nothing, nothing, np.zeros((len(places), 3)), False)
+        theirs = [system.published[i] for i in places]
+        published = np.array([classes_of(found) for found in theirs], np.float64)
+        both = list(zip(labels, theirs, strict=True))
+        return _Table(
+            own,
+            distinct,
+            published,
+            np.array([adjusted_rand_index(a, b) for a, b in both]),
+            np.abs(distinct - published),
+            np.array([pair_counts(a, b) for a, b in both], np.float64).reshape(-1, 3),
+            True,
+        )
+
+    def mean(self, values: Floats) -> Floats:
+        """Of a column in each resample, [1 + resamples]."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.weights @ values / self.weights.sum(axis=1))
+
+
+def _mean(tables: Sequence[_Table], name: str) -> Floats:
+    """Over systems, each prompt of each system alike."""
+    total = sum(table.weights @ getattr(table, name) for table in tables)
+    return np.asarray(total / sum(table.weights.sum(axis=1) for table in tables))
+
+
+def _pair_f1(tables: Sequence[_Table]) -> Floats:
+    both, only_a, only_b = np.sum([table.weights @ table.pairs for table in tables], axis=0).T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(2 * both / (2 * both + only_a + only_b))
+
+
+def _ranking(tables: Sequence[_Table]) -> Floats:
+    from scipy.stats import rankdata
+
+    ours = np.stack([table.mean(table.distinct) for table in tables], axis=1)
+    theirs = np.stack([table.mean(table.published) for table in tables], axis=1)
+    a, b = rankdata(ours, axis=1), rankdata(theirs, axis=1)
+    a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((a * b).sum(axis=1) / np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1)))
+
+
+def _of_system(system: System, parts: Parts, table: _Table, how: Resampling) -> SystemClasses:
+    unjudged: dict[str, int] = {}
+    for part in parts:
+        if isinstance(part, str):
+            unjudged[part] = unjudged.get(part, 0) + 1
+    curves = [distinct_curve(Partition(part)) for part in parts if not isinstance(part, str) and classes_of(part)]
+    longest = max((len(curve) for curve in curves), default=0)
+    mean = [float(np.mean([curve[size] for curve in curves if len(curve) > size])) for size in range(longest)]
+    return SystemClasses(
+        system=system.name,
+        prompts=len(parts),
+        unjudged=dict(sorted(unjudged.items())),
+        distinct=estimate(table.mean(table.distinct), how.level),
+        published=estimate(table.mean(table.published), how.level) if table.has_published else None,
+        curve=tuple(mean),
+        rand_index=estimate(table.mean(table.rand_index), how.level) if table.has_published else None,
+        pair_f1=estimate(_pair_f1([table]), how.level) if table.has_published else None,
+    )
+
+
+def half_of(prompt_id: str, seed: int = 0) -> int:
+    """The half of the prompts, 0 or 1, that one belongs to: by hash, so the same for every system."""
+    return hashlib.sha256(f"{seed}/{prompt_id}".encode()).digest()[0] & 1
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The backend that agrees best with the published partitions on one half, and what it does on the other.
+
+    Attributes:
+        half: That it was chosen on.
+        chosen: Its name.
+        chosen_on: Its mean adjusted Rand index there.
+        reported: All backends on the other half.
+    """
+
+    half: int
+    chosen: str
+    chosen_on: float
+    reported: tuple[BackendClasses, ...]
+
+
+def choose(
+    backends: Mapping[str, tuple[str, Mapping[str, Parts]]],
+    systems: Sequence[System],
+    *,
+    seed: int = 0,
+    resampling: Resampling | None = None,
+) -> list[Choice]:
+    """Choose by the mean adjusted Rand index on each half of the prompts, report on the other.
+
+    Args:
+        backends: By name, the signature and each system's partitions.
+        systems: The answers; those without published partitions are left out.
+        seed: Of the halves.
+        resampling: For intervals.
+
+    Raises:
+        ConfigurationError: No system has published partitions.
+    """
+    known = [system for system in systems if system.published is not None]
+    if not known:
+        raise ConfigurationError("no system came with published classes", "leave out --choose, or import some that did")
+    made = []
+    for half in (0, 1):
+        on = {name: _on_half(name, *given, known, half, seed, resampling) for name, given in backends.items()}
+        values = {name: _value(found.rand_index) for name, found in on.items()}
+        best = max(values, key=lambda name: values[name])
+        off = tuple(_on_half(name, *given, known, 1 - half, seed, resampling) for name, given in backends.items())
+        made.append(Choice(half, best, values[best], off))
+    return made
+
+
+def _value(found: Estimate | None) -> float:
+    return -1.0 if found is None or found.value is None else found.value
+
+
+def _on_half(
+    name: str,
+    signature: str,
+    parts: Mapping[str, Parts],
+    systems: Sequence[System],
+    half: int,
+    seed: int,
+    resampling: Resampling | None,
+) -> BackendClasses:
+    kept = [system.prompts(lambda prompt: half_of(prompt, seed) == half) for system in systems]
+    own = {
+        system.name: [
+            part
+            for prompt, part in zip(system.prompt_ids, parts[system.name], strict=True)
+            if half_of(prompt, seed) == half
+        ]
+        for system in systems
+    }
+    return measure(name, signature, kept, own, resampling)

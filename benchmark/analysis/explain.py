@@ -1,0 +1,341 @@
+"""What a language model finds in one response set: everything behind its D_Can (arXiv:2606.01811), and beside it.
+
+For people who invent or doubt such metrics. Numbers come from the same engine, orders and metrics as scores do.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.metrics import METRICS, Metric, Unscorable, surprisal
+from benchmark.metrics.metric import Missing
+from benchmark.models.causal_lm import CausalLM
+from benchmark.scoring.compute import Value
+from benchmark.surprisal import response_orders, surprisal_columns
+from benchmark.surprisal.engine import DEFAULT_LAYOUT, OrderPlan, Read, ResponseSet, read_sets
+from benchmark.surprisal.pairwise_surprisal import Pairs, cross_mode_matrix, pair_matrix
+from benchmark.surprisal.prompt_layout import Layout
+from benchmark.surprisal.response_orders import Estimator
+from benchmark.surprisal.token_surprisals import TokenCost, TokenSaving, pair_tokens, token_surprisals
+from datasets_build.errors import ConfigurationError
+
+__all__ = ["SCALARS", "Curve", "Explanation", "cross_mode_matrix", "explain", "pair_tokens", "token_surprisals"]
+
+Floats = NDArray[np.float64]
+MOST_PAIRED = 30  # responses; they make 465 pairs, and a heat map of many more cannot be read
+_UNTOLD = Missing("endpoint orders give a_n alone")
+
+A_1 = Metric(
+    "a_1",
+    1,
+    "a_1, surprise with only the prompt before",
+    surprisal.a_1,
+    reads="surprisals:curve",
+    direction=0,
+    bounds=(0, None),
+    unit="bits/byte",
+    paper="D_Can 2026, arXiv:2606.01811, table 5",
+    needs=2,
+)
+SCALARS: tuple[Metric, ...] = (A_1, *(metric for metric in METRICS if metric.reads.startswith("surprisals")))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """The a_k curve in one unit; NaN where a place is not estimated.
+
+    Attributes:
+        mean: float64 [n], a_k for k = 1 … n.
+        error: float64 [n], the standard errors that the choice of orders leaves.
+        alone: The mean over responses without any order, where a_1 would be if all orders were read.
+    """
+
+    mean: Floats
+    error: Floats
+    alone: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanation:
+    """What a model finds in one set of n responses.
+
+    Attributes:
+        given: The set.
+        model: The model's signature.
+        layout: How the set became text and tokens.
+        plan: In which orders it was read.
+        read: The surprisals that all else is made of, with the orders.
+        bits: The curve in bits.
+        rate: The curve in bits/byte.
+        estimator: Of the curves' errors, as in response_orders.py.
+        values: Of `SCALARS`, by id.
+        bands: C, D_Ca_n and C · E_rate over the spread of coherence; NaN where not estimated.
+        fits: Of the curve in bits, by name: *sigmoid*, *exponential*; none where the curve is not estimated.
+        last: float64 [n], each response's bits in the last place, averaged over orders; NaN where it never stands
+            there.
+        tokens: For each response its tokens, read in the given order.
+        pairs: Each response right after each other, or why not.
+        strongest: Of the two responses i, j where j spares i the most bits, the tokens of i; None without pairs or
+            under other boundaries than *exact*.
+    """
+
+    given: ResponseSet
+    model: str
+    layout: Layout
+    plan: OrderPlan
+    read: Read
+    bits: Curve
+    rate: Curve
+    estimator: Estimator
+    values: Mapping[str, Value]
+    bands: surprisal.Bands
+    fits: Mapping[str, surprisal.Fit]
+    last: Floats
+    tokens: tuple[tuple[TokenCost, ...], ...]
+    pairs: Pairs | Missing
+    strongest: tuple[TokenSaving, ...] | None
+
+    @property
+    def alone(self) -> Floats:
+        """Each response's bits with only the prompt before it, [n]."""
+        return self.read.surprisals.unconditional
+
+    @property
+    def byte_counts(self) -> NDArray[np.int64]:
+        """Each response's UTF-8 bytes, [n]."""
+        return self.read.surprisals.byte_counts
+
+    def orders_for(self, precision: float) -> int:
+        """How many balanced orders give a_n this standard error, judged by the orders that were read.
+
+        Args:
+            precision: The standard error, in bits/byte.
+
+        Raises:
+            ConfigurationError: The precision is not above 0, or the orders were too few to judge by.
+        """
+        try:
+            return response_orders.orders_for(precision, self.read.design, _rates(self.read))
+        except ValueError as error:
+            if self.estimator == "exact":  # two responses, say: there is nothing to judge, and nothing to add
+                return len(self.read.design.orders)
+            raise ConfigurationError(
+                "these orders are too few to say how many are needed", "read a balanced square, or more orders"
+            ) from error
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it as JSON: bits, and bits/byte where a name says rate; null for what is not known."""
+        design, found = self.read.design, self.read.surprisals
+        return {
+            "model": self.model,
+            "layout": str(self.layout),
+            "prompt": self.given.prompt,
+            "responses": [_response(*each) for each in self._responses()],
+            "orders": {"plan": str(self.plan), "design": design.name, "orders": design.orders.tolist()},
+            "bits": found.bits.tolist(),
+            "curve": {
+                "bits": _numbers(self.bits.mean),
+                "bits_error": _numbers(self.bits.error),
+                "rate": _numbers(self.rate.mean),
+                "rate_error": _numbers(self.rate.error),
+                "estimator": self.estimator,
+            },
+            "values": {metric.id: _value(metric, self.values[metric.id]) for metric in SCALARS},
+            "bands": {name: _numbers(np.array(ends)) for name, ends in asdict(self.bands).items()},
+            "fits": {name: _fit(fit) for name, fit in self.fits.items()},
+            "pairs": self._pairs(),
+        }
+
+    def _responses(self) -> Any:
+        counts = self.byte_counts.tolist()
+        return zip(self.given.responses, counts, self.alone.tolist(), self.last.tolist(), self.tokens, strict=True)
+
+    def _pairs(self) -> dict[str, Any]:
+        if isinstance(self.pairs, Missing):
+            return {"missing": self.pairs.reason}
+        summary, strongest = self.pairs.summary, self.pairs.strongest
+        tokens = None if self.strongest is None else [asdict(token) for token in self.strongest]
+        return {
+            "alone": self.pairs.alone.tolist(),
+            "given": self.pairs.given.tolist(),
+            "saved": summary.reduction.tolist(),
+            "mean_saved_by_repeat": summary.diagonal,
+            "mean_saved": summary.off_diagonal,
+            "share_positive": summary.share_positive,
+            "asymmetry": summary.asymmetry,
+            "strongest": {"response": strongest[0], "after": strongest[1], "tokens": tokens} if strongest else None,
+        }
+
+
+def explain(
+    model: CausalLM,
+    given: ResponseSet,
+    layout: Layout = DEFAULT_LAYOUT,
+    plan: OrderPlan | None = None,
+    *,
+    most_paired: int = MOST_PAIRED,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Explanation:
+    """Read one set, and tell what was found.
+
+    What is no answer is to be left out before, as the scorer does. With an empty response in the set the standard
+    errors are not known, and there are no pairs.
+
+    Args:
+        model: Reads.
+        given: The set, of two texts at least.
+        layout: How it becomes text and tokens.
+        plan: In which orders; one balanced square by default.
+        most_paired: A larger set is not read in pairs, of which it has about n² / 2.
+        progress: Called with the number of pairs done.
+
+    Raises:
+        Unscorable: The model cannot read the set, or it has no curve.
+        ConfigurationError: The plan or the layout cannot be had.
+    """
+    plan = plan or OrderPlan()
+    (read,) = read_sets([given], model, layout, plan)
+    if isinstance(read, Missing):
+        raise Unscorable(read.reason)
+    bits, rate, estimator = _curves(read)
+    pairs = _paired(model, layout, given, most_paired, progress)
+    return Explanation(
+        given=given,
+        model=model.signature,
+        layout=layout,
+        plan=plan,
+        read=read,
+        bits=bits,
+        rate=rate,
+        estimator=estimator,
+        values={metric.id: _scalar(metric, read) for metric in SCALARS},
+        bands=_bands(read),
+        fits=_fits(read),
+        last=_last(read),
+        tokens=token_surprisals(model, layout, given.prompt, given.responses),
+        pairs=pairs,
+        strongest=_strongest(model, layout, given, pairs),
+    )
+
+
+def _rates(read: Read) -> Floats:
+    """The bits/byte behind the curve, [orders, n]."""
+    found = read.surprisals
+    return found.bits / np.maximum(found.byte_counts, 1)[found.orders]
+
+
+def _curves(read: Read) -> tuple[Curve, Curve, Estimator]:
+    """In bits and in bits/byte, and what estimated their errors."""
+    found = read.surprisals
+    text = found.byte_counts > 0
+    alone = found.unconditional[text]
+    bit_errors, rate_errors = (
+        response_orders.standard_errors(read.design, found.bits),
+        surprisal_columns.rate_errors(read),
+    )
+    if not text.all():  # the means leave empty responses out, which these do not
+        unknown = np.full(len(text), np.nan)
+        bit_errors, rate_errors = (response_orders.StandardErrors(unknown, "none") for _ in range(2))
+    return (
+        Curve(_known(read, surprisal.curve_bits(found)), bit_errors.curve, float(alone.mean())),
+        Curve(
+            _known(read, surprisal.curve_rate(found)),
+            rate_errors.curve,
+            float((alone / found.byte_counts[text]).mean()),
+        ),
+        rate_errors.estimator,
+    )
+
+
+def _known(read: Read, curve: Floats) -> Floats:
+    """A curve without the places that the orders do not estimate."""
+    made = curve.copy()
+    if not _whole(read):
+        made[:-1] = np.nan
+    return made
+
+
+def _whole(read: Read) -> bool:
+    return read.design.estimates == "curve"
+
+
+def _scalar(metric: Metric, read: Read) -> Value:
+    if metric.reads == "surprisals:curve" and not _whole(read):
+        return _UNTOLD
+    try:
+        return float(metric.fn(read.surprisals))
+    except Unscorable as error:
+        return Missing(str(error))
+
+
+def _bands(read: Read) -> surprisal.Bands:
+    bands = surprisal.bands(read.surprisals)
+    return bands if _whole(read) else replace(bands, coherent_excess_rate=(math.nan, math.nan))
+
+
+def _fits(read: Read) -> dict[str, surprisal.Fit]:
+    if not _whole(read):
+        return {}
+    curve = surprisal.curve_bits(read.surprisals)
+    return {"sigmoid": surprisal.fit_sigmoid(curve), "exponential": surprisal.fit_exponential(curve)}
+
+
+def _last(read: Read) -> Floats:
+    """The mean bits of each response over the orders in which it is last."""
+    found = read.surprisals
+    ends = found.orders[:, -1]
+    n = len(found.byte_counts)
+    times = np.bincount(ends, minlength=n)
+    sums = np.bincount(ends, weights=found.bits[:, -1], minlength=n)
+    mean = np.full(n, np.nan)
+    np.divide(sums, times, out=mean, where=times > 0)
+    return mean
+
+
+def _paired(
+    model: CausalLM, layout: Layout, given: ResponseSet, most: int, progress: Callable[[int], None]
+) -> Pairs | Missing:
+    if len(given.responses) > most:
+        return Missing(f"more than {most} responses")
+    try:
+        return pair_matrix(model, layout, given.prompt, given.responses, progress)
+    except Unscorable as error:
+        return Missing(str(error))
+
+
+def _strongest(
+    model: CausalLM, layout: Layout, given: ResponseSet, pairs: Pairs | Missing
+) -> tuple[TokenSaving, ...] | None:
+    if isinstance(pairs, Missing) or pairs.strongest is None or layout.boundaries != "exact":
+        return None
+    i, j = pairs.strongest
+    return pair_tokens(model, layout, given.prompt, given.responses[i], given.responses[j])
+
+
+def _numbers(values: Floats) -> list[float | None]:
+    return [x if math.isfinite(x) else None for x in values.tolist()]
+
+
+def _value(metric: Metric, value: Value) -> dict[str, Any]:
+    known = {"value": None, "missing": value.reason} if isinstance(value, Missing) else {"value": value}
+    return {"title": metric.title, "unit": metric.unit} | known
+
+
+def _fit(fit: surprisal.Fit) -> dict[str, Any]:
+    numbers = {name: x if not isinstance(x, float) or math.isfinite(x) else None for name, x in asdict(fit).items()}
+    return numbers | {"at_bounds": list(fit.at_bounds), "converged": fit.converged}
+
+
+def _response(text: str, byte_count: int, alone: float, last: float, tokens: Sequence[TokenCost]) -> dict[str, Any]:
+    return {
+        "text": text,
+        "bytes": byte_count,
+        "bits_alone": alone,
+        "bits_last": last if math.isfinite(last) else None,
+        "bits_saved": alone - last if math.isfinite(last) else None,
+        "tokens": [asdict(token) for token in tokens],
+    }

@@ -1,0 +1,397 @@
+"""GSSBench by model and metric: how often a metric gives the prompt with the larger generation space the higher score.
+
+Pure: results and scores of prompts to accuracies, and these to rows that tables and the heat map show alike.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from benchmark.analysis.metaeval.estimate import Estimate, Resampling, without_nan
+from benchmark.analysis.metaeval.pair_reports import Scorer, accuracies
+from benchmark.analysis.metaeval.prompt_pairs import (
+    SPLITS,
+    MissingAs,
+    PairComparison,
+    PairEvaluation,
+    Pairs,
+    compare_pairs,
+    evaluate_pairs,
+)
+from benchmark.analysis.reproduce.cells import Published
+from benchmark.analysis.reproduce.gssbench import MARGIN
+from benchmark.metrics import METRICS
+from benchmark.scoring.result_schema import Result
+from datasets_build.errors import ConfigurationError
+
+# In the order of the columns of the paper's Table 2.
+TABLE_2: tuple[str, ...] = (
+    "perplexity",
+    "energy",
+    "normalised_entropy",
+    "rouge_l_similarity",
+    "e_original",
+    "eigenscore_output",
+    "e_average",
+    "semantic_entropy",
+)
+# What is evaluated unless metrics are named: seconds to minutes, where internals are at hand.
+USUAL = (*TABLE_2, "semantic_entropy_discrete", "normalised_entropy_inside", "mean_token_entropy")
+MEAN, BALANCED, HALF, TIES, MISSING = "mean of splits", "length-balanced", "half", "ties", "missing"
+REFERENCES = ("random", "prompt_length", "constant", "oracle")
+_DIRECTION = {metric.id: metric.direction for metric in METRICS}
+_PLACE = {name: place for place, name in enumerate(dict.fromkeys([*USUAL, *_DIRECTION]))}
+_OF_INTERNALS = {metric.id for metric in METRICS if metric.reads.endswith("internals")}
+# What the paper's tables call metrics and splits.
+_PAPER_METRICS = {
+    "perplexity": "perplexity",
+    "energy": "energy",
+    "length_normalized_entropy": "normalised_entropy",
+    "lexical_similarity": "rouge_l_similarity",
+    "eigenscore_original": "e_original",
+    "eigenscore_output": "eigenscore_output",
+    "eigenscore_average": "e_average",
+    "semantic_entropy": "semantic_entropy",
+}
+_PAPER_SPLITS = {split: {"factualqa": "factual_qa"}.get(split, split) for split in SPLITS}
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """Metrics that a model has no scores of.
+
+    Attributes:
+        metrics: Their ids.
+        reason: Why.
+        mend: What to do; empty where nothing can be done.
+    """
+
+    metrics: tuple[str, ...]
+    reason: str
+    hint: str
+
+    def __str__(self) -> str:
+        """In one line."""
+        return f"{', '.join(self.metrics)}: {self.reason}{f' ({self.hint})' if self.hint else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A system's answers to the suite, as one result has scored them.
+
+    Attributes:
+        name: Of its manifest; with a short id where another has the same.
+        result: The result.
+        scorers: Its metrics, in the published order.
+        lacking: Those that were asked for and are not there.
+    """
+
+    name: str
+    result: Result
+    scorers: tuple[Scorer, ...]
+    lacking: tuple[Lacking, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """A model and what was found.
+
+    Attributes:
+        model: The model.
+        evaluations: By metric.
+        comparisons: By metric, less the one that all are compared with; empty where there is none.
+    """
+
+    model: Model
+    evaluations: dict[str, PairEvaluation]
+    comparisons: dict[str, PairComparison]
+
+    def as_json(self) -> dict[str, Any]:
+        """As one JSON object."""
+        result = self.model.result
+        signatures = {score.metric: score.signature for score in result.scores}
+        return {
+            "name": self.model.name,
+            "model_id": result.manifest.system.model_id,
+            "submission_id": result.submission_id,
+            "result_id": result.result_id,
+            "k": result.k,
+            "profile": result.profile,
+            "signatures": {name: signatures[name] for name in self.evaluations},
+            "best": sorted(_best({name: each.mean_of_splits.strict for name, each in self.evaluations.items()})),
+            "evaluations": {name: each.as_json() for name, each in self.evaluations.items()},
+            "comparisons": {name: each.as_json() for name, each in self.comparisons.items()},
+            "lacking": [asdict(each) for each in self.model.lacking],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a table or of the heat map.
+
+    Attributes:
+        metric: Its id, or the name of a reference.
+        cells: Strict accuracy by split, as `MEAN`, as `BALANCED` and pair-weighted; of the mean `HALF`, `TIES` and
+            `MISSING`. What is not known is not there.
+        pairs: Both of whose prompts have a score; None where not known.
+        best: Whether none of its block has a higher mean of splits.
+    """
+
+    metric: str
+    cells: dict[str, Estimate]
+    pairs: int | None
+    best: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Rows that stand together.
+
+    Attributes:
+        title: A model's name, which is a stranger's text; or what the rows are.
+        beneath: More about it; a stranger's, too.
+        rows: The rows.
+        model: None of references and published numbers.
+    """
+
+    title: str
+    beneath: str
+    rows: tuple[Row, ...]
+    model: Evaluated | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that was found.
+
+    Attributes:
+        suite: Of the prompts, with its revision.
+        models: In the order in which they were given.
+        references: Scorers that are known beforehand, by name.
+        against: The metric or reference that all are compared with, within each model.
+        missing_as: What a pair with a missing score counts as.
+        how: Intervals were made.
+        published: The paper's tables, a block a model; empty where not asked for.
+    """
+
+    suite: str
+    models: tuple[Evaluated, ...]
+    references: dict[str, PairEvaluation]
+    against: str | None
+    missing_as: MissingAs
+    how: Resampling
+    published: tuple[Block, ...] = ()
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The models, below them the references, and what was published."""
+        models = [Block(each.model.name, _about(each.model), _rows(each.evaluations), each) for each in self.models]
+        known = Block("references", "scorers that are known beforehand", _rows(self.references, REFERENCES))
+        return (*models, known, *self.published)
+
+    @property
+    def differing(self) -> list[str]:
+        """Metrics whose numbers have several signatures; that internals are of several models is no difference."""
+        found: dict[str, set[str]] = {}
+        for each in self.models:
+            for score in each.model.result.scores:
+                if score.metric in each.evaluations:
+                    parts = score.signature.split("|")
+                    own = [part for part in parts if score.metric not in _OF_INTERNALS or part[:6] != "model:"]
+                    found.setdefault(score.metric, set()).add("|".join(own))
+        return sorted((metric for metric, own in found.items() if len(own) > 1), key=lambda name: _PLACE[name])
+
+    def as_json(self) -> dict[str, Any]:
+        """As one JSON object; what is missing is null."""
+        document = {
+            "suite": self.suite,
+            "missing_as": self.missing_as,
+            "against": self.against,
+            **asdict(self.how),
+            "differing": self.differing,
+            "models": [each.as_json() for each in self.models],
+            "references": {name: each.as_json() for name, each in self.references.items()},
+            "published": [
+                {"title": block.title, "metrics": {row.metric: _strict(row) for row in block.rows}}
+                for block in self.published
+            ],
+        }
+        made: dict[str, Any] = without_nan(document)
+        return made
+
+
+def choose(
+    result: Result, scorers: Iterable[Scorer], wanted: Sequence[str] | None, folder: str | None = None
+) -> tuple[tuple[Scorer, ...], tuple[Lacking, ...]]:
+    """The metrics of a result that are to be evaluated, in the published order, and those that cannot be.
+
+    A metric of which no prompt has a value cannot: it has no accuracy, rather than one of 0.
+
+    Args:
+        result: The result.
+        scorers: All of its metrics that have a direction.
+        wanted: Their ids; None: all, and those of internals.
+        folder: Of the submission that was scored for this; None: the result was given.
+    """
+    there = {score.metric: score for score in result.scores}
+    has_internals = not _OF_INTERNALS.isdisjoint(there)
+    names = [*there, *_OF_INTERNALS] if wanted is None else wanted
+    chosen = sorted({name for name in names if _DIRECTION.get(name)}, key=lambda name: _PLACE[name])
+    lacking: dict[tuple[str, str], list[str]] = {}
+    for name in chosen:
+        if name in there and there[name].n:
+            continue
+        if name in there:
+            reasons = there[name].missing
+            why = (f"no prompt has a value: {max(reasons, key=lambda reason: reasons[reason])}", "")
+        elif name in _OF_INTERNALS and not has_internals:
+            why = no_internals(folder)
+        elif folder is None:
+            why = ("not in the result", "give the submission instead")
+        else:
+            why = (f"not made by the profile {result.profile}", "choose another by --profile")
+        lacking.setdefault(why, []).append(name)
+    usable = {each.name: each for each in scorers if each.name in there and there[each.name].n}
+    return (
+        tuple(usable[name] for name in chosen if name in usable),
+        tuple(Lacking(tuple(metrics), *why) for why, metrics in lacking.items()),
+    )
+
+
+def no_internals(folder: str | None) -> tuple[str, str]:
+    """That a submission has no internals, and the mend; None: of a result whose submission is not known."""
+    then = ", then give the submission" if folder is None else ""
+    return "there are no internals", f"divbench internals {folder or 'SUBMISSION'} --model …{then}"
+
+
+def names_of(results: Sequence[Result]) -> list[str]:
+    """The name of each result's system; with a short id where several have the same.
+
+    Raises:
+        ConfigurationError: A result is given twice.
+    """
+    ids = [result.result_id for result in results]
+    if repeated := next((name for name in ids if ids.count(name) > 1), None):
+        raise ConfigurationError(f"the result {repeated} is given twice", "give each submission or result once")
+    given = [(result.manifest.name, result.submission_id) for result in results]
+    names = [name for name, _ in given]
+    return [
+        own[0] if names.count(own[0]) == 1 else f"{own[0]} {(own[1] if given.count(own) == 1 else result_id)[:8]}"
+        for own, result_id in zip(given, ids, strict=True)
+    ]
+
+
+def evaluate(
+    pairs: Pairs,
+    suite: str,
+    models: Sequence[Model],
+    references: Mapping[str, Mapping[str, float]],
+    how: Resampling,
+    *,
+    missing_as: MissingAs = "wrong",
+    against: str | None = None,
+    published: Sequence[Block] = (),
+    progress: Callable[[], None] = lambda: None,
+) -> Report:
+    """Every metric of every model, and the references once.
+
+    Args:
+        pairs: By split.
+        suite: The name and revision of their prompts.
+        models: Their scores.
+        references: The scores of scorers that are known beforehand, by name.
+        how: Intervals are made.
+        missing_as: As in `evaluate_pairs`.
+        against: A metric, or a reference, to compare the others with, by the same resamples of sets, within a model.
+        published: To show beside.
+        progress: Called when a metric of a model, or a reference, is done.
+
+    Raises:
+        ConfigurationError: No model has a metric; or no model, and no reference, has scores of `against`.
+    """
+    if not any(model.scorers for model in models):
+        reasons = [str(each) for model in models for each in model.lacking]
+        raise ConfigurationError(
+            f"there is nothing to evaluate: {'; '.join(reasons)}", "name other metrics by --metric"
+        )
+    known = {each.name for model in models for each in model.scorers} | references.keys()
+    if against is not None and against not in known:
+        raise ConfigurationError(f"there are no scores named {against!r}", f"one of {', '.join(sorted(known))}")
+    own = asdict(how)
+
+    def of(scores: Mapping[str, float]) -> PairEvaluation:
+        found = evaluate_pairs(pairs, scores, missing_as=missing_as, **own)
+        progress()
+        return found
+
+    found = []
+    for model in models:
+        pool = {**references, **{each.name: each.scores for each in model.scorers}}
+        other = pool.get(against or "")
+        compared = [each for each in model.scorers if other is not None and each.name != against]
+        found.append(
+            Evaluated(
+                model,
+                {each.name: of(each.scores) for each in model.scorers},
+                {
+                    each.name: compare_pairs(pairs, each.scores, other or {}, missing_as=missing_as, **own)
+                    for each in compared
+                },
+            )
+        )
+    known_beforehand = {name: of(scores) for name, scores in references.items()}
+    return Report(suite, tuple(found), known_beforehand, against, missing_as, how, tuple(published))
+
+
+def published_blocks(numbers: Iterable[Published]) -> tuple[Block, ...]:
+    """The paper's Table A10, a block a model, with its margins as intervals; the mean is that of Table 2.
+
+    Args:
+        numbers: Of the table `gssbench-a10`.
+    """
+    cells = {one.place: one.value for one in numbers}
+    columns = dict.fromkeys(column for _, column in cells if not column.endswith(MARGIN))
+    made = []
+    for column in columns:
+        rows = []
+        for printed, metric in _PAPER_METRICS.items():
+            strict = {}
+            for split, name in _PAPER_SPLITS.items():
+                place = f"{name} {printed}"
+                value, margin = cells[place, column], cells[place, f"{column}{MARGIN}"]
+                strict[split] = Estimate(value, value - margin, value + margin, None)
+            mean = sum(each.value or 0.0 for each in strict.values()) / len(strict)
+            rows.append(Row(metric, {**strict, MEAN: Estimate(mean, None, None, None)}, None))
+        made.append(Block(f"published: {column}", "arXiv:2510.12699, tables A10 and 2; other texts", _marked(rows)))
+    return tuple(made)
+
+
+def _rows(evaluations: Mapping[str, PairEvaluation], names: Iterable[str] | None = None) -> tuple[Row, ...]:
+    rows = []
+    for name in evaluations if names is None else names:
+        found = evaluations[name]
+        cells = {part: each.strict for part, each in accuracies(found).items()}
+        mean = found.mean_of_splits
+        cells |= {HALF: mean.half, TIES: mean.tie_rate, MISSING: mean.missing_rate}
+        rows.append(Row(name, cells, sum(each.pairs - each.missing for each in found.splits.values())))
+    return _marked(rows) if names is None else tuple(rows)
+
+
+def _marked(rows: Sequence[Row]) -> tuple[Row, ...]:
+    best = _best({row.metric: row.cells[MEAN] for row in rows})
+    return tuple(Row(row.metric, row.cells, row.pairs, row.metric in best) for row in rows)
+
+
+def _best(means: Mapping[str, Estimate]) -> set[str]:
+    values = {name: each.value for name, each in means.items() if each.value is not None}
+    return {name for name, value in values.items() if value == max(values.values())}
+
+
+def _about(model: Model) -> str:
+    result = model.result
+    parts = [result.manifest.system.model_id, f"k = {result.k}", f"profile {result.profile}"]
+    return ", ".join([*(part for part in parts if part), f"submission {result.submission_id[:8]}"])
+
+
+def _strict(row: Row) -> dict[str, Any]:
+    return {part: asdict(each) for part, each in row.cells.items()}

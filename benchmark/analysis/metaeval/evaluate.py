@@ -1,0 +1,262 @@
+"""A task's evaluation: metrics against labels and people, with intervals over contexts, all on the same sets."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.analysis.metaeval import agreement
+from benchmark.analysis.metaeval.decoding import Draws, Ranking, ranking_test, resampled_spearman
+from benchmark.analysis.metaeval.estimate import Estimate, Resampling, estimate, without_nan
+from benchmark.analysis.metaeval.labelled import Labelled
+from benchmark.analysis.metaeval.scores import Scores
+from benchmark.scoring.resampling import resample_weights
+
+Floats = NDArray[np.float64]
+_AT_ONCE = 250  # resamples; keeps what is in hand within a processor's cache
+
+MEASURES: tuple[tuple[str, str], ...] = (
+    ("spearman", "Spearman's rho with the label"),
+    ("pearson", "Pearson's r with the label"),
+    ("kendall", "Kendall's tau-b with the label"),
+    ("oca_directional", "optimal classification accuracy of 'high above the threshold', the paper's definition"),
+    ("oca_folded", "the same or its opposite, whichever is better: the published code; at least the larger class"),
+    ("roc_auc", "area under the ROC curve, ties as half"),
+    ("pair_accuracy", "pairs of sets of one context in the right order, ties as half"),
+    ("partial_spearman", "Spearman's rho with the label, the mean length of a response in bytes held fixed"),
+    ("human_spearman", "Spearman's rho with the mean human score"),
+    ("human_pearson", "Pearson's r with the mean human score"),
+)
+_OF_TWO_LABELS = ("oca_directional", "oca_folded", "roc_auc")
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One metric on one task.
+
+    Attributes:
+        metric: Its name.
+        origin: Of the scores.
+        sets: That were evaluated: those with a score of every metric compared.
+        missing: Sets without a score of this metric, by reason.
+        left_out: Sets that have a score of this metric, left out because another lacks it.
+        measures: By name, see `MEASURES`.
+    """
+
+    metric: str
+    origin: str
+    sets: int
+    missing: dict[str, int]
+    left_out: int
+    measures: dict[str, Estimate]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two metrics on one task: the measure of `a` less that of `b`, on the same sets and resamples."""
+
+    a: str
+    b: str
+    measure: str
+    difference: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class DecodingTest:
+    """Tevet & Berant's tests of one metric against a decoding parameter; see decoding.py."""
+
+    metric: str
+    resampled: Draws
+    ranking: Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """A task's evaluations.
+
+    Attributes:
+        task: Such as `contest/story_gen`.
+        label: *binary* or *graded*.
+        label_name: What it is, such as `temperature`.
+        sets: Of the task, whether or not they have scores.
+        contexts: Different ones among the evaluated sets.
+        pairs: Of sets of one context with different labels.
+        noise_ceiling: What correlation with the mean human score the raters' own disagreement allows; None where there
+            are no human scores.
+        evaluations: One a metric.
+        comparisons: With the metric that the others are compared against.
+        decoding: Where labels are graded and sets enough to be drawn from.
+    """
+
+    task: str
+    label: str
+    label_name: str
+    sets: int
+    contexts: int
+    pairs: int
+    noise_ceiling: Estimate | None
+    evaluations: tuple[Evaluation, ...]
+    comparisons: tuple[Comparison, ...]
+    decoding: tuple[DecodingTest, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """For `--json`; what is not defined is null."""
+        return dict(without_nan(asdict(self)))
+
+
+def evaluate_task(
+    task: Labelled,
+    columns: Sequence[Scores],
+    *,
+    against: str | None = None,
+    resampling: Resampling | None = None,
+) -> TaskReport:
+    """Every measure of every metric on one task.
+
+    A set that lacks the score of one metric is left out for all, so that all are measured on the same sets.
+
+    Args:
+        task: The sets.
+        columns: The scores of each metric.
+        against: The name of the metric that the others are compared with.
+        resampling: For the intervals.
+    """
+    how = resampling or Resampling()
+    values = {each.name: each.column(task.set_ids) for each in columns}
+    there = {name: np.isfinite(column) for name, column in values.items()}
+    keep = np.logical_and.reduce(list(there.values()))
+    kept = task.rows(keep)
+    rows = len(kept.set_ids)
+    draws: dict[str, dict[str, Floats]] = {}
+    ceiling = None
+    if rows:
+        weights = resample_weights(rows, clusters=kept.contexts, resamples=how.resamples, seed=how.seed)
+        stacked = np.concatenate([agreement.ones(rows), weights])
+        sheet = _Sheet.of(kept, stacked)
+        draws = {name: sheet.measures(column[keep]) for name, column in values.items()}
+        ceiling = sheet.noise_ceiling()
+    evaluations = tuple(
+        Evaluation(
+            metric=each.name,
+            origin=each.origin,
+            sets=rows,
+            missing=each.reasons(task.set_ids),
+            left_out=int((there[each.name] & ~keep).sum()),
+            measures={m: estimate(found, how.level, chance_of(m)) for m, found in draws.get(each.name, {}).items()},
+        )
+        for each in columns
+    )
+    comparisons = tuple(
+        Comparison(each.name, against, measure, estimate(found - draws[against][measure], how.level, 0.0))
+        for each in columns
+        if against is not None and each.name != against and rows
+        for measure, found in draws[each.name].items()
+    )
+    return TaskReport(
+        task=task.name,
+        label=task.label,
+        label_name=task.label_name,
+        sets=len(task.set_ids),
+        contexts=len(set(kept.contexts)),
+        pairs=len(agreement.pairs_within(kept.contexts, kept.labels).first),
+        noise_ceiling=None if ceiling is None else estimate(ceiling, how.level),
+        evaluations=evaluations,
+        comparisons=comparisons,
+        decoding=tuple(_decoding(name, column[keep], kept.labels, how.seed) for name, column in values.items())
+        if task.label == "graded" and _can_be_drawn(kept.labels)
+        else (),
+    )
+
+
+_DRAWN = 200  # sets in a draw, as in the paper
+_FEWEST_DECODED = 20
+
+
+def _can_be_drawn(labels: Floats) -> bool:
+    """Whether there are enough sets, and pairs of different labels among them that share none."""
+    counts = np.unique(labels, return_counts=True)[1]
+    return bool(len(labels) >= _FEWEST_DECODED and len(labels) - counts.max() >= 2)
+
+
+def _decoding(name: str, scores: Floats, labels: Floats, seed: int) -> DecodingTest:
+    """With fewer sets than the paper drew from, half of them are drawn: all would be the same draw every time."""
+    size = _DRAWN if len(scores) >= 2 * _DRAWN else len(scores) // 2
+    resampled = resampled_spearman(scores, labels, size=size, seed=seed)
+    return DecodingTest(name, resampled, ranking_test(scores, labels, seed=seed))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sheet:
+    """What all metrics of a task share: weights in parts, and the ranks of labels, lengths and human scores in each."""
+
+    task: Labelled
+    pairs: agreement.Pairs
+    parts: tuple["_Part", ...]
+
+    @staticmethod
+    def of(task: Labelled, weights: NDArray[Any]) -> "_Sheet":
+        parts = []
+        for start in range(0, len(weights), _AT_ONCE):
+            part = weights[start : start + _AT_ONCE].astype(np.float64)
+            label, length = agreement.ranks(task.labels, part), agreement.ranks(task.lengths, part)
+            human = None if task.human is None else agreement.ranks(task.human, part)
+            parts.append(_Part(part, label, length, human, agreement.pearson(label, length, part)))
+        return _Sheet(task, agreement.pairs_within(task.contexts, task.labels), tuple(parts))
+
+    def measures(self, scores: Floats) -> dict[str, Floats]:
+        """By name, [1 + resamples]: first that of the data as they are."""
+        found = [self._measures(scores, part) for part in self.parts]
+        return {name: np.concatenate([each[name] for each in found]) for name in found[0]}
+
+    def _measures(self, scores: Floats, part: "_Part") -> dict[str, Floats]:
+        task, weights = self.task, part.weights
+        ranked = agreement.ranks(scores, weights)
+        rho = agreement.pearson(ranked, part.label, weights)
+        made = {
+            "spearman": rho,
+            "pearson": agreement.pearson(scores, task.labels, weights),
+            "kendall": agreement.kendall(scores, task.labels, weights),
+        }
+        if task.label == "binary":
+            high = task.labels == 1
+            made["oca_directional"] = agreement.optimal_accuracy(scores, high, weights, folded=False)
+            made["oca_folded"] = agreement.optimal_accuracy(scores, high, weights, folded=True)
+            made["roc_auc"] = agreement.roc_auc(scores, high, weights)
+        if len(self.pairs.first):
+            made["pair_accuracy"] = agreement.pair_accuracy(scores, self.pairs, weights)
+        made["partial_spearman"] = agreement.partial(
+            rho, agreement.pearson(ranked, part.length, weights), part.label_and_length
+        )
+        if part.human is not None and task.human is not None:
+            made["human_spearman"] = agreement.pearson(ranked, part.human, weights)
+            made["human_pearson"] = agreement.pearson(scores, task.human, weights)
+        return made
+
+    def noise_ceiling(self) -> Floats | None:
+        """[1 + resamples]."""
+        human, spread = self.task.human, self.task.human_spread
+        if human is None or spread is None:
+            return None
+        return np.asarray(
+            np.sqrt(np.concatenate([agreement.reliability(human, spread, part.weights) for part in self.parts]))
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    weights: Floats
+    label: Floats
+    length: Floats
+    human: Floats | None
+    label_and_length: Floats
+
+
+_CHANCE = {"roc_auc": 0.5, "pair_accuracy": 0.5}
+_NO_P = ("oca_directional", "oca_folded")  # chance has no one value for the best of many thresholds
+
+
+def chance_of(measure: str) -> float | None:
+    """What a metric that says nothing would get; None where that has no one value."""
+    return None if measure in _NO_P else _CHANCE.get(measure, 0.0)

@@ -1,0 +1,235 @@
+"""Combinations of metrics, chosen on some sets and reported on others.
+
+Whoever tries many combinations finds one that does well on the sets that it was tried on. Here the choice is made on
+one part of the contexts and its numbers come from the rest, and the number of things tried stands beside them. Two ways
+to part them: halves of the contexts, drawn by hash so that a context is on the same side in every task that holds it;
+and one kind of task (story, response, prompt) held out, of which the choice has seen no context.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.analysis.metaeval.estimate import Resampling, without_nan
+from benchmark.analysis.metaeval.labelled import Labelled
+from benchmark.analysis.metaeval.overall import Overall, evaluate_overall, kind_of
+from benchmark.analysis.metaeval.scores import Scores
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.compute import Value
+from datasets_build.errors import ConfigurationError
+
+Floats = NDArray[np.float64]
+Members = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fold:
+    """What is chosen on, and what is reported on. No context is in both.
+
+    Attributes:
+        name: Such as `half 1` or `story_gen held out`.
+        choose: Tasks, with the sets to choose on alone.
+        report: Tasks, with the sets to report on alone.
+    """
+
+    name: str
+    choose: tuple[Labelled, ...]
+    report: tuple[Labelled, ...]
+
+
+_SHOWN = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A combination: its mean Spearman's rho where it was chosen on, and on the rest."""
+
+    members: Members
+    chosen_on: float
+    held_out: float
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """One fold's outcome.
+
+    Attributes:
+        fold: Its name.
+        tried: Combinations of which the best was chosen, single metrics among them.
+        chosen: The members of the best.
+        chosen_single: The best single metric.
+        chosen_on: Mean Spearman's rho of the chosen one over the tasks that it was chosen on: what the held-out value
+            falls short of is what choosing gained.
+        best: The fifteen best combinations where they were chosen on, and what is left of them on the rest.
+        held_out: On the reported sets: the chosen one, the chosen single one, every single metric and the references.
+    """
+
+    fold: str
+    tried: int
+    chosen: Members
+    chosen_single: str
+    chosen_on: float
+    best: tuple[Tried, ...]
+    held_out: tuple[Overall, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """For `--json`; what is not defined is null."""
+        return dict(without_nan(asdict(self)))
+
+
+def halves(tasks: Sequence[Labelled], seed: int = 0) -> list[Fold]:
+    """Two folds: each half of the contexts is chosen on once and reported on once."""
+    parts = []
+    for side in (0, 1):
+        kept = [task.rows(np.array([_side(context, seed) == side for context in task.contexts])) for task in tasks]
+        parts.append(tuple(kept))
+    return [Fold("chosen on half 1", parts[0], parts[1]), Fold("chosen on half 2", parts[1], parts[0])]
+
+
+def kinds(tasks: Sequence[Labelled]) -> list[Fold]:
+    """A fold for each kind of task: chosen on the others, reported on it.
+
+    A set of conTest or nuggets is one of McDiv, too; kinds share none.
+    """
+    made = []
+    for kind in sorted({kind_of(task) for task in tasks}):
+        others = tuple(task for task in tasks if kind_of(task) != kind)
+        made.append(Fold(f"{kind} held out", others, tuple(task for task in tasks if kind_of(task) == kind)))
+    return made
+
+
+def _side(context: str, seed: int) -> int:
+    return hashlib.sha256(f"{seed}/{context}".encode()).digest()[0] & 1
+
+
+def candidates(names: Sequence[str], largest: int) -> list[Members]:
+    """All combinations of up to `largest` metrics, single ones first."""
+    return [members for size in range(1, largest + 1) for members in combinations(names, size)]
+
+
+def held_out(
+    fold: Fold,
+    features: Sequence[Scores],
+    references: Sequence[Scores] = (),
+    *,
+    largest: int = 3,
+    against: str | None = None,
+    resampling: Resampling | None = None,
+) -> HeldOut:
+    """Choose the combination with the highest mean Spearman's rho, and report it on the rest.
+
+    A combination is the sum of its members' z-scores: one formula for all tasks, its means and standard deviations from
+    the sets that it was chosen on.
+
+    Args:
+        fold: The parts.
+        features: What is combined; larger is more diverse.
+        references: Reported beside, not combined.
+        largest: Members of a combination at most.
+        against: The feature or reference that all are compared with.
+        resampling: For intervals of what is reported.
+
+    Raises:
+        ConfigurationError: Nothing is named `against`, or a task has no set that every metric has scored.
+    """
+    columns = [*features, *references]
+    names = [each.name for each in columns]
+    if against is not None and against not in names:
+        raise ConfigurationError(f"there are no scores named {against!r}", f"one of {', '.join(names)}")
+    # The same sets for everything: those that all metrics have scored.
+    choose = [_scored(task, columns) for task in fold.choose]
+    report = [_scored(task, columns) for task in fold.report]
+    if not all(task.set_ids for task in (*choose, *report)):
+        raise ConfigurationError(
+            f"{fold.name}: no set of a task has a score of every metric", "leave out the metric that lacks them"
+        )
+    scale = _scale(choose, features)
+    tried = candidates([each.name for each in features], largest)
+    rho = _mean_rho(choose, features, scale, tried)
+    best = int(np.argmax(rho))
+    single = int(np.argmax(rho[: len(features)]))
+    chosen = combined(tried[best], features, scale, report)
+    rest = _mean_rho(report, features, scale, tried)
+    shown = [chosen, *columns] if len(tried[best]) > 1 else columns
+    return HeldOut(
+        fold=fold.name,
+        tried=len(tried),
+        chosen=tried[best],
+        chosen_single=tried[single][0],
+        chosen_on=float(rho[best]),
+        best=tuple(
+            Tried(tried[i], float(rho[i]), float(rest[i])) for i in np.argsort(-rho, kind="stable")[:_SHOWN].tolist()
+        ),
+        held_out=tuple(evaluate_overall(report, shown, against=against, resampling=resampling)),
+    )
+
+
+def combined(
+    members: Members, features: Sequence[Scores], scale: dict[str, tuple[float, float]], tasks: Sequence[Labelled]
+) -> Scores:
+    """The scores of a combination on the sets of these tasks; missing where a member is.
+
+    Args:
+        members: Names of features.
+        features: Their scores.
+        scale: Mean and standard deviation of each feature.
+        tasks: Whose sets to score.
+    """
+    by_name = {each.name: each for each in features}
+    values: dict[str, Value] = {}
+    for name in {name for task in tasks for name in task.set_ids}:
+        total = 0.0
+        for member in members:
+            found = by_name[member].values[name]
+            if isinstance(found, Missing):
+                values[name] = Missing(f"no {member}")
+                break
+            mean, sd = scale[member]
+            total += (found - mean) / sd
+        else:
+            values[name] = total
+    return Scores(" + ".join(members), "sum of z-scores", values)
+
+
+def _scored(task: Labelled, columns: Sequence[Scores]) -> Labelled:
+    return task.rows(np.logical_and.reduce([np.isfinite(each.column(task.set_ids)) for each in columns]))
+
+
+def _scale(tasks: Sequence[Labelled], features: Sequence[Scores]) -> dict[str, tuple[float, float]]:
+    """Mean and standard deviation of each feature over the different sets; a constant is left as it is."""
+    ids = sorted({name for task in tasks for name in task.set_ids})
+    made = {}
+    for each in features:
+        column = each.column(ids)
+        made[each.name] = (float(column.mean()), float(column.std()) or 1.0)
+    return made
+
+
+def _mean_rho(
+    tasks: Sequence[Labelled],
+    features: Sequence[Scores],
+    scale: dict[str, tuple[float, float]],
+    tried: Sequence[Members],
+) -> Floats:
+    """Mean Spearman's rho of each combination over tasks, [combinations]; a constant's is -1: never chosen."""
+    place = {each.name: i for i, each in enumerate(features)}
+    chosen = np.zeros((len(tried), len(features)))
+    for row, members in enumerate(tried):
+        chosen[row, [place[name] for name in members]] = 1.0
+    from scipy.stats import rankdata
+
+    total = np.zeros(len(tried))
+    for task in tasks:
+        z = np.stack([(each.column(task.set_ids) - scale[each.name][0]) / scale[each.name][1] for each in features])
+        ranks, labels = rankdata(chosen @ z, axis=1), rankdata(task.labels)
+        ranks -= ranks.mean(axis=1, keepdims=True)
+        labels -= labels.mean()
+        with np.errstate(invalid="ignore", divide="ignore"):
+            rho = (ranks @ labels) / np.sqrt((ranks**2).sum(axis=1) * (labels**2).sum())
+        total += np.nan_to_num(rho, nan=-1.0)
+    return total / len(tasks)

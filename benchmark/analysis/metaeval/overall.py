@@ -1,0 +1,103 @@
+"""Means over tasks. Tasks share sets and contexts, so they are resampled together: a context is in all or in none."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmark.analysis.metaeval import agreement
+from benchmark.analysis.metaeval.estimate import Estimate, Resampling, estimate
+from benchmark.analysis.metaeval.evaluate import chance_of
+from benchmark.analysis.metaeval.labelled import Labelled
+from benchmark.analysis.metaeval.scores import Scores
+from benchmark.scoring.resampling import Floats, resample_weights
+
+OVERALL = ("spearman", "oca_directional", "roc_auc")
+
+
+@dataclass(frozen=True, slots=True)
+class Overall:
+    """The unweighted mean of a metric's measures over tasks with two labels, on the sets that all metrics scored.
+
+    Attributes:
+        metric: Its name.
+        tasks: How many.
+        measures: By name.
+        less: The same less those of the metric that all are compared against; empty where none is, and for itself.
+    """
+
+    metric: str
+    tasks: int
+    measures: dict[str, Estimate]
+    less: dict[str, Estimate]
+
+    def as_json(self) -> dict[str, Any]:
+        """For `--json`."""
+        return asdict(self)
+
+
+def evaluate_overall(
+    tasks: Sequence[Labelled],
+    columns: Sequence[Scores],
+    *,
+    against: str | None = None,
+    resampling: Resampling | None = None,
+) -> list[Overall]:
+    """Means over the tasks with two labels; none where there are fewer than two such tasks.
+
+    Args:
+        tasks: Those with other labels are passed over.
+        columns: The scores of each metric.
+        against: The name of the metric that the others are compared with.
+        resampling: For the intervals.
+    """
+    how = resampling or Resampling()
+    kept = []
+    for task in tasks:
+        there = np.logical_and.reduce([np.isfinite(each.column(task.set_ids)) for each in columns])
+        if task.label == "binary" and there.any():
+            kept.append(task.rows(there))
+    if len(kept) < 2:
+        return []
+    # Contexts of two generation tasks never meet, and each is resampled apart, so that none changes its size.
+    parts = [
+        _weights([task for task in kept if kind_of(task) == kind], how) for kind in sorted(set(map(kind_of, kept)))
+    ]
+    weights = {name: each for part in parts for name, each in part.items()}
+    means = {each.name: _means(kept, each, weights) for each in columns}
+    made = []
+    for name, found in means.items():
+        other = means[against] if against is not None and name != against else {}
+        measures = {measure: estimate(draws, how.level, chance_of(measure)) for measure, draws in found.items()}
+        less = {measure: estimate(found[measure] - draws, how.level, 0.0) for measure, draws in other.items()}
+        made.append(Overall(name, len(kept), measures, less))
+    return made
+
+
+def kind_of(task: Labelled) -> str:
+    """Story, response or prompt: the name of the split without what says that it has human scores."""
+    return task.name.partition("/")[2].removesuffix("_with_hds")
+
+
+def _weights(tasks: Sequence[Labelled], how: Resampling) -> dict[tuple[str, str], Floats]:
+    """For each task the weights of its rows, [1 + resamples, rows], by the task's name and kind."""
+    contexts = list(dict.fromkeys(context for task in tasks for context in task.contexts))
+    drawn = resample_weights(len(contexts), resamples=how.resamples, seed=how.seed)
+    place = {context: i for i, context in enumerate(contexts)}
+    made = {}
+    for task in tasks:
+        weights = drawn[:, [place[context] for context in task.contexts]].astype(np.float64)
+        made[task.name, kind_of(task)] = np.concatenate([agreement.ones(len(task.contexts)), weights])
+    return made
+
+
+def _means(tasks: Sequence[Labelled], scores: Scores, weights: dict[tuple[str, str], Floats]) -> dict[str, Floats]:
+    """By measure, [1 + resamples]."""
+    found: dict[str, list[Floats]] = {name: [] for name in OVERALL}
+    for task in tasks:
+        column, given, high = scores.column(task.set_ids), weights[task.name, kind_of(task)], task.labels == 1
+        found["spearman"].append(agreement.spearman(column, task.labels, given))
+        found["oca_directional"].append(agreement.optimal_accuracy(column, high, given, folded=False))
+        found["roc_auc"].append(agreement.roc_auc(column, high, given))
+    return {name: np.mean(values, axis=0) for name, values in found.items()}

@@ -1,0 +1,130 @@
+"""Scores of GSSBench's prompts to what is found of each scorer: accuracies, and differences from another one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmark.analysis.metaeval.estimate import Resampling
+from benchmark.analysis.metaeval.prompt_pairs import (
+    Accuracy,
+    PairComparison,
+    PairEvaluation,
+    Pairs,
+    compare_pairs,
+    evaluate_pairs,
+)
+from benchmark.analysis.metaeval.prompt_scores import sanity_scores, scores_of_result
+from benchmark.analysis.metaeval.scores import file_scores
+from benchmark.metrics import METRICS
+from benchmark.metrics.metric import Missing
+from datasets_build.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """A score of every prompt, larger for a larger generation space; NaN or absent where missing."""
+
+    name: str
+    scores: Mapping[str, float]
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PairReport:
+    """What was found of each scorer.
+
+    Attributes:
+        evaluations: By the scorer's name.
+        comparisons: Likewise: less the scorer that all are compared with.
+        against: That one's name.
+        problems: Of files, by the scorer's name.
+    """
+
+    evaluations: dict[str, PairEvaluation]
+    comparisons: dict[str, PairComparison]
+    against: str | None
+    problems: dict[str, list[str]]
+
+    def as_json(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "evaluations": {name: each.as_json() for name, each in self.evaluations.items()},
+            "against": self.against,
+            "comparisons": {name: each.as_json() for name, each in self.comparisons.items()},
+            "problems": self.problems,
+        }
+
+
+def collect(
+    pairs: Pairs, results: Path | None, files: Sequence[Path], lower_is_more_diverse: bool, seed: int = 0
+) -> list[Scorer]:
+    """The scorers to evaluate: metrics of a result, columns of files, and those that are known beforehand.
+
+    Args:
+        pairs: By split.
+        results: A result folder of the suite gssbench.
+        files: With `prompt_id` and columns of numbers.
+        lower_is_more_diverse: Of the files.
+        seed: Of the random scorer.
+
+    Raises:
+        InputError: A file or folder cannot be used.
+    """
+    made: list[Scorer] = []
+    if results is not None:
+        made += scorers_of_result(results)
+    known = {row[side] for rows in pairs.values() for row in rows for side in ("a_id", "b_id")}
+    for path in files:
+        for each in file_scores(path, "prompt_id", known, lower_is_more_diverse=lower_is_more_diverse, unit="prompt"):
+            there = {prompt: value for prompt, value in each.values.items() if not isinstance(value, Missing)}
+            made.append(Scorer(each.name, there, each.problems))
+    return made + [Scorer(name, scores) for name, scores in sanity_scores(pairs, seed).items()]
+
+
+def scorers_of_result(folder: Path) -> list[Scorer]:
+    """The metrics of a result of the suite gssbench that say more diverse or less, turned so that larger is more.
+
+    Raises:
+        InputError: As in `scores_of_result`.
+    """
+    direction = {metric.id: metric.direction for metric in METRICS}
+    return [
+        Scorer(name, {prompt: sign * value for prompt, value in scores.items()})
+        for name, scores in scores_of_result(folder).items()
+        if (sign := direction.get(name, 0))
+    ]
+
+
+def evaluate(pairs: Pairs, scorers: Sequence[Scorer], against: str | None, how: Resampling) -> PairReport:
+    """Every scorer on every split.
+
+    Raises:
+        ConfigurationError: Two scorers have one name, or none is named `against`.
+    """
+    by_name = {each.name: each for each in scorers}
+    if len(by_name) < len(scorers):
+        raise ConfigurationError("two scorers have the same name", "rename a file or a column")
+    if against is not None and against not in by_name:
+        raise ConfigurationError(f"there are no scores named {against!r}", f"one of {', '.join(by_name)}")
+
+    def of(each: Scorer) -> PairEvaluation:
+        return evaluate_pairs(pairs, each.scores, level=how.level, resamples=how.resamples, seed=how.seed)
+
+    def less(each: Scorer) -> PairComparison:
+        other = by_name[str(against)].scores
+        return compare_pairs(pairs, each.scores, other, level=how.level, resamples=how.resamples, seed=how.seed)
+
+    return PairReport(
+        evaluations={each.name: of(each) for each in scorers},
+        comparisons={each.name: less(each) for each in scorers if against is not None and each.name != against},
+        against=against,
+        problems={each.name: list(each.problems) for each in scorers if each.problems},
+    )
+
+
+def accuracies(found: PairEvaluation) -> dict[str, Accuracy]:
+    """By split, and the means; length-balanced where there is such a mean."""
+    made = {split: each.accuracy for split, each in found.splits.items()}
+    made |= {"mean of splits": found.mean_of_splits, "pair-weighted": found.pair_weighted}
+    return made if found.length_balanced is None else made | {"length-balanced": found.length_balanced}

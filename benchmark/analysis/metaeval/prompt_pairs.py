@@ -1,0 +1,344 @@
+"""Does a score of prompts order the pairs of *gssbench*? (arXiv:2510.12699; `a` has the smaller generation space.)
+
+A scorer gives every prompt a number; a pair is right where `b`, the prompt with more room for good answers, has the
+strictly greater one. Pairs of one set share texts, so intervals resample whole sets (`set_id`). A few short texts stand
+in several sets of *subset* and *intersection* (datasets_build/gssbench/rows.py): their sets are taken as independent.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.analysis.metaeval import agreement
+from benchmark.analysis.metaeval.estimate import Estimate, estimate
+from benchmark.scoring.resampling import Difference, Floats, difference, resample_weights
+
+SPLITS = ("complement", "factualqa", "random_choice", "subset", "union", "intersection")
+PREVAILS = 0.95
+"""The share of a split's pairs from which on we say that its longer, or its shorter, prompts have the larger space."""
+TIE = 1e-12  # relative: equal sets of samples, summed in another order, differ by as much
+
+Pairs = Mapping[str, Sequence[Mapping[str, Any]]]  # rows of datasets_build/gssbench/rows.py, by split
+MissingAs = Literal["wrong", "left out"]
+_NUMBERS = ("strict", "half", "tie_rate", "missing_rate")
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """How often pairs are ordered rightly.
+
+    Attributes:
+        strict: Share of pairs with the greater score on `b`; ties are wrong, as published.
+        half: The same, a tie counting half: `strict` and half of `tie_rate`.
+        tie_rate: Share of pairs whose scores are equal within 1e-12 of the greater.
+        missing_rate: Share of all pairs of which a score is missing or not finite. They are wrong, not ties; or, left
+            out, in none of the other shares.
+    """
+
+    strict: Estimate
+    half: Estimate
+    tie_rate: Estimate
+    missing_rate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class SplitResult:
+    """One split.
+
+    Attributes:
+        pairs: How many.
+        sets: How many clusters they come in.
+        missing: Pairs of which a score is missing.
+        ties: Pairs whose scores are equal.
+        accuracy: See `Accuracy`.
+        longer_is_larger: Share of pairs whose prompt with the larger space has more UTF-8 bytes.
+        shorter_is_larger: Or fewer.
+        length_pearson: Correlation of the score, greater for a larger space, with the prompt's UTF-8 bytes, over the
+            split's different prompts; resampled by the set in which each stands first.
+        length_spearman: Likewise, of ranks.
+    """
+
+    pairs: int
+    sets: int
+    missing: int
+    ties: int
+    accuracy: Accuracy
+    longer_is_larger: float
+    shorter_is_larger: float
+    length_pearson: Estimate
+    length_spearman: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class PairEvaluation:
+    """How a scorer does on all splits.
+
+    Attributes:
+        splits: By name.
+        mean_of_splits: The unweighted mean over splits: the published overall accuracy.
+        pair_weighted: Over all pairs alike.
+        length_balanced: The mean of two means, over the splits of `longer` and of `shorter`: what length alone decides
+            gets one half. None where one of them has no split.
+        longer: Splits of whose pairs in at least 95% the longer prompt has the larger space.
+        shorter: In which the shorter has it. A split may be in neither.
+        missing_as: What a pair with a missing score counts as.
+        level: Of the intervals.
+        resamples: Of whole sets, within each split.
+        seed: Likewise.
+    """
+
+    splits: dict[str, SplitResult]
+    mean_of_splits: Accuracy
+    pair_weighted: Accuracy
+    length_balanced: Accuracy | None
+    longer: tuple[str, ...]
+    shorter: tuple[str, ...]
+    missing_as: MissingAs
+    level: float
+    resamples: int
+    seed: int
+
+    def as_json(self) -> dict[str, Any]:
+        """As one JSON object; what is missing is null."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class PairComparison:
+    """Two scorers on the same resamples: first minus second, by the name of a split or of an overall accuracy.
+
+    Attributes:
+        strict: Differences of strict accuracy.
+        half: Of that with ties as half.
+    """
+
+    strict: dict[str, Difference]
+    half: dict[str, Difference]
+
+    def as_json(self) -> dict[str, Any]:
+        """As one JSON object; what is missing is null."""
+        return asdict(self)
+
+
+def load_pairs(data: Path | None = None, mirror: Path | None = None) -> dict[str, list[dict[str, Any]]]:
+    """The pairs of the six splits; they are generated where there is no build.
+
+    Args:
+        data: The folder of built datasets; else the package's own.
+        mirror: As in `load_table`.
+    """
+    from datasets_build.load import load_table
+
+    return {split: load_table("gssbench", split, data=data, mirror=mirror).to_pylist() for split in SPLITS}
+
+
+def evaluate_pairs(
+    pairs: Pairs,
+    scores: Mapping[str, float],
+    *,
+    direction: int = 1,
+    missing_as: MissingAs = "wrong",
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> PairEvaluation:
+    """How well a score orders pairs of prompts.
+
+    Args:
+        pairs: By split, such as from `load_pairs`; any of the splits.
+        scores: By prompt id. A prompt that is not there, or whose score is not finite, is missing.
+        direction: +1 where a greater score means a larger space, −1 where a smaller one does.
+        missing_as: *wrong*, or *left out*.
+        level: Of the intervals.
+        resamples: Of the cluster bootstrap.
+        seed: Likewise; each split adds its place to it.
+
+    Returns:
+        The evaluation.
+
+    Raises:
+        ValueError: The direction is neither +1 nor −1.
+    """
+    outcomes = _outcomes(pairs, scores, direction, missing_as, resamples, seed)
+    longer, shorter = _length_groups(outcomes)
+    overall = _overall(outcomes, longer, shorter)
+    balanced = overall.get("length_balanced")
+    return PairEvaluation(
+        splits={
+            split: _split_result(each, _length_correlations(pairs[split], scores, direction, resamples, seed), level)
+            for split, each in outcomes.items()
+        },
+        mean_of_splits=_accuracy(overall["mean_of_splits"], level),
+        pair_weighted=_accuracy(overall["pair_weighted"], level),
+        length_balanced=None if balanced is None else _accuracy(balanced, level),
+        longer=longer,
+        shorter=shorter,
+        missing_as=missing_as,
+        level=level,
+        resamples=resamples,
+        seed=seed,
+    )
+
+
+def compare_pairs(
+    pairs: Pairs,
+    first: Mapping[str, float],
+    second: Mapping[str, float],
+    *,
+    directions: tuple[int, int] = (1, 1),
+    missing_as: MissingAs = "wrong",
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> PairComparison:
+    """The differences in accuracy of two scorers, with intervals and p from the same resamples of sets.
+
+    Args:
+        pairs: As in `evaluate_pairs`.
+        first: The scores of one.
+        second: Of the other.
+        directions: Of the first and the second.
+        missing_as: As in `evaluate_pairs`.
+        level: Likewise.
+        resamples: Likewise.
+        seed: Likewise.
+    """
+    rates = []
+    for scores, direction in zip((first, second), directions, strict=True):
+        outcomes = _outcomes(pairs, scores, direction, missing_as, resamples, seed)
+        rates.append(
+            {split: each.rates for split, each in outcomes.items()} | _overall(outcomes, *_length_groups(outcomes))
+        )
+    gaps = {name: rates[0][name] - rates[1][name] for name in rates[0]}
+    return PairComparison(
+        *({name: difference(float(g[0, i]), g[1:, i], level) for name, g in gaps.items()} for i in (0, 1))
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Outcome:
+    """A split under a scorer.
+
+    Attributes:
+        right: [1 + resamples, numbers], how much of each of `_NUMBERS`; the first row is that of all pairs.
+        of: Likewise, of how many pairs.
+        sets: How many.
+        longer: Share of pairs whose larger space has the longer prompt.
+        shorter: Likewise the shorter.
+    """
+
+    right: Floats
+    of: Floats
+    sets: int
+    longer: float
+    shorter: float
+
+    @property
+    def rates(self) -> Floats:
+        """[1 + resamples, numbers]; NaN of no pairs."""
+        with np.errstate(invalid="ignore"):
+            return self.right / self.of
+
+
+def _outcomes(
+    pairs: Pairs, scores: Mapping[str, float], direction: int, missing_as: MissingAs, resamples: int, seed: int
+) -> dict[str, _Outcome]:
+    if direction not in (1, -1):
+        raise ValueError(f"direction is +1 or -1, not {direction}")
+    return {
+        split: _outcome(rows, scores, direction, missing_as, resamples, seed + place)
+        for place, (split, rows) in enumerate(pairs.items())
+    }
+
+
+def _outcome(
+    rows: Sequence[Mapping[str, Any]],
+    scores: Mapping[str, float],
+    direction: int,
+    missing_as: MissingAs,
+    resamples: int,
+    seed: int,
+) -> _Outcome:
+    a, b = (direction * np.array([scores.get(row[side], np.nan) for row in rows]) for side in ("a_id", "b_id"))
+    there = np.isfinite(a) & np.isfinite(b)
+    a, b = np.where(there, a, 0.0), np.where(there, b, 0.0)
+    tied = there & (np.abs(a - b) <= TIE * np.maximum(np.abs(a), np.abs(b)))
+    strict = there & (a < b) & ~tied
+    counted = there if missing_as == "left out" else np.ones(len(rows), bool)
+    numbers = np.column_stack([strict, strict + 0.5 * tied, tied, ~there]).astype(np.float64)
+    of = np.column_stack([counted, counted, counted, np.ones(len(rows))]).astype(np.float64)
+    sets = [row["set_id"] for row in rows]
+    weights = _with_all(len(rows), sets, resamples, seed)
+    lengths = {side: np.array([len(row[side].encode()) for row in rows]) for side in ("a", "b")}
+    return _Outcome(
+        right=weights @ numbers,
+        of=weights @ of,
+        sets=len(set(sets)),
+        longer=float(np.mean(lengths["b"] > lengths["a"])),
+        shorter=float(np.mean(lengths["b"] < lengths["a"])),
+    )
+
+
+def _with_all(rows: int, sets: Sequence[str], resamples: int, seed: int) -> NDArray[np.int64]:
+    """The weights of each resample, and before them those of all rows once."""
+    drawn = resample_weights(rows, clusters=sets, resamples=resamples, seed=seed)
+    return np.vstack([np.ones((1, rows), np.int64), drawn])
+
+
+def _length_correlations(
+    rows: Sequence[Mapping[str, Any]], scores: Mapping[str, float], direction: int, resamples: int, seed: int
+) -> tuple[Floats, Floats]:
+    """Of all prompts, and of each resample, Pearson's and Spearman's correlation of score and length."""
+    texts: dict[str, tuple[str, str]] = {}
+    for row in rows:
+        for side in ("a", "b"):
+            texts.setdefault(row[f"{side}_id"], (row[side], row["set_id"]))
+    given = direction * np.array([scores.get(prompt, np.nan) for prompt in texts])
+    there = np.isfinite(given)
+    weights = _with_all(len(texts), [own for _, own in texts.values()], resamples, seed)[:, there]
+    if not there.any():
+        return np.full(len(weights), np.nan), np.full(len(weights), np.nan)
+    lengths = np.array([len(text.encode()) for text, _ in texts.values()], np.float64)[there]
+    counts = weights.astype(np.float64)
+    return agreement.pearson(given[there], lengths, counts), agreement.spearman(given[there], lengths, counts)
+
+
+def _length_groups(outcomes: Mapping[str, _Outcome]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    longer = tuple(split for split, each in outcomes.items() if each.longer >= PREVAILS)
+    shorter = tuple(split for split, each in outcomes.items() if each.shorter >= PREVAILS)
+    return longer, shorter
+
+
+def _overall(outcomes: Mapping[str, _Outcome], longer: Sequence[str], shorter: Sequence[str]) -> dict[str, Floats]:
+    """The overall accuracies: [1 + resamples, numbers] each."""
+    rates = {split: each.rates for split, each in outcomes.items()}
+    right, of = (sum((getattr(each, name) for each in outcomes.values()), np.zeros(())) for name in ("right", "of"))
+    with np.errstate(invalid="ignore"):
+        made = {"mean_of_splits": np.mean(list(rates.values()), axis=0), "pair_weighted": right / of}
+    if longer and shorter:
+        halves = [np.mean([rates[split] for split in group], axis=0) for group in (longer, shorter)]
+        made["length_balanced"] = np.mean(halves, axis=0)
+    return made
+
+
+def _accuracy(rates: Floats, level: float) -> Accuracy:
+    return Accuracy(*(estimate(rates[:, i], level) for i in range(len(_NUMBERS))))
+
+
+def _split_result(outcome: _Outcome, correlations: tuple[Floats, Floats], level: float) -> SplitResult:
+    pearson, spearman = correlations
+    return SplitResult(
+        pairs=int(outcome.of[0, 3]),
+        sets=outcome.sets,
+        missing=int(outcome.right[0, 3]),
+        ties=int(outcome.right[0, 2]),
+        accuracy=_accuracy(outcome.rates, level),
+        longer_is_larger=outcome.longer,
+        shorter_is_larger=outcome.shorter,
+        length_pearson=estimate(pearson, level),
+        length_spearman=estimate(spearman, level),
+    )

@@ -1,0 +1,79 @@
+"""Scores of the prompts of *gssbench* for prompt_pairs.py: from a result of the scorer, and those that test a test."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from benchmark.analysis.metaeval.prompt_pairs import Pairs
+from benchmark.scoring.result_files import PER_PROMPT_FILE, Unreadable, read_result
+from datasets_build.errors import InputError
+
+
+def sanity_scores(pairs: Pairs, seed: int = 0) -> dict[str, dict[str, float]]:
+    """Scorers whose accuracy is known beforehand, by name: what an evaluation is checked against.
+
+    *prompt_length*: characters of the prompt. *constant*: all tie. *random*: uniform. *oracle*: orders every pair.
+
+    Args:
+        pairs: As in `evaluate_pairs`.
+        seed: Of *random*.
+
+    Returns:
+        For each scorer the score of each prompt by its id.
+
+    Raises:
+        ValueError: The pairs contradict each other, so that nothing could order them all.
+    """
+    texts = {row[f"{side}_id"]: row[side] for rows in pairs.values() for row in rows for side in ("a", "b")}
+    drawn = np.random.default_rng(seed).random(len(texts))
+    return {
+        "prompt_length": {prompt: float(len(text)) for prompt, text in texts.items()},
+        "constant": dict.fromkeys(texts, 0.0),
+        "random": dict(zip(texts, drawn.tolist(), strict=True)),
+        "oracle": _oracle(pairs, list(texts)),
+    }
+
+
+def scores_of_result(folder: Path) -> dict[str, dict[str, float]]:
+    """The values of a result of the suite *gssbench*, for `evaluate_pairs`.
+
+    Args:
+        folder: As `divbench score` wrote it.
+
+    Returns:
+        By metric, by prompt id; NaN where missing.
+
+    Raises:
+        InputError: The folder is no whole result, or one of another suite.
+    """
+    result = read_result(folder)
+    if isinstance(result, Unreadable):
+        raise InputError(f"{folder} is no whole result: {result.reason}", "score the submission again")
+    if result.suite != "gssbench":
+        raise InputError(f"{folder} is a result of {result.suite}", "give one of the suite gssbench")
+    metrics = [score.metric for score in result.scores]
+    table = pq.read_table(folder / PER_PROMPT_FILE, columns=["prompt_id", *metrics])
+    prompts: list[Any] = table["prompt_id"].to_pylist()
+    made: dict[str, dict[str, float]] = {}
+    for metric in metrics:
+        values = table[metric].to_numpy(zero_copy_only=False).astype(np.float64)  # null becomes NaN
+        made[metric] = dict(zip(prompts, values.tolist(), strict=True))
+    return made
+
+
+def _oracle(pairs: Pairs, prompts: Sequence[str]) -> dict[str, float]:
+    """For each prompt the length of the longest chain of smaller spaces below it."""
+    numbers = {prompt: i for i, prompt in enumerate(prompts)}
+    ids = [(numbers[row["a_id"]], numbers[row["b_id"]]) for rows in pairs.values() for row in rows]
+    a, b = np.array(ids, np.int64).reshape(-1, 2).T
+    levels = np.zeros(len(prompts))
+    for _ in range(len(prompts)):
+        raised = levels.copy()
+        np.maximum.at(raised, b, levels[a] + 1)
+        if (raised == levels).all():
+            return dict(zip(prompts, levels.tolist(), strict=True))
+        levels = raised
+    raise ValueError("the pairs contradict each other: a chain of smaller spaces comes back to where it began")

@@ -1,0 +1,255 @@
+"""Where scores to be tested come from: this package's metrics, released columns, a function of one's own, a file.
+
+Scores are kept by set_id, so that sets which stand in several tasks are scored once. Larger is more diverse: a metric
+of which less is more is negated here, and says so.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from benchmark.analysis.metaeval.external import score_externally
+from benchmark.analysis.metaeval.labelled import Labelled
+from benchmark.metrics import Metric
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.compute import Value
+from benchmark.surprisal.engine import ResponseSet
+from datasets_build.errors import ConfigurationError, InputError
+
+Floats = NDArray[np.float64]
+MAX_FILE_BYTES = 2**30
+NOT_IN_FILE = "not in the file"
+_SCORED_AT_ONCE = 1000  # sets; large enough that texts of all of them are embedded in full batches
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and of how much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What one metric gives each set.
+
+    Attributes:
+        name: Of the metric, in tables.
+        origin: *metric*, *released*, *external* or *file*, with what pins it: a version, a path.
+        values: By set_id, larger for more diverse; or why there is none.
+        problems: Of the whole, such as ids that no task has.
+    """
+
+    name: str
+    origin: str
+    values: Mapping[str, Value]
+    problems: tuple[str, ...] = field(default=())
+
+    def column(self, ids: Sequence[str]) -> Floats:
+        """The values in that order, NaN where missing."""
+        found = (self.values.get(name, Missing(NOT_IN_FILE)) for name in ids)
+        return np.array([np.nan if isinstance(value, Missing) else value for value in found], np.float64)
+
+    def reasons(self, ids: Sequence[str]) -> dict[str, int]:
+        """How many of these sets have no value, by reason."""
+        found = (self.values.get(name, Missing(NOT_IN_FILE)) for name in ids)
+        return dict(sorted(Counter(value.reason for value in found if isinstance(value, Missing)).items()))
+
+    def missing(self, ids: Sequence[str]) -> dict[str, str]:
+        """Why a set has no value, by set_id."""
+        found = ((name, self.values.get(name, Missing(NOT_IN_FILE))) for name in ids)
+        return {name: value.reason for name, value in found if isinstance(value, Missing)}
+
+
+def unique_sets(tasks: Iterable[Labelled]) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Context and responses of each different set of the tasks, by set_id."""
+    made: dict[str, tuple[str, tuple[str, ...]]] = {}
+    for task in tasks:
+        for name, context, responses in zip(task.set_ids, task.contexts, task.responses, strict=True):
+            made.setdefault(name, (context, responses))
+    return made
+
+
+def metric_scores(
+    tasks: Sequence[Labelled],
+    metrics: Sequence[Metric],
+    instruments: ScoringBackends,
+    progress: Progress = lambda what, done, total: None,
+) -> list[Scores]:
+    """The scores of this package's metrics, each different set scored once.
+
+    Args:
+        tasks: Whose sets to score.
+        metrics: Which; the instruments' profile has the models that they need.
+        instruments: To score with.
+        progress: Told what is being done.
+
+    Raises:
+        ScoringFault: A metric failed.
+        ConfigurationError: A model cannot be loaded.
+    """
+    named = unique_sets(tasks)
+    names = list(named)
+    sets = [ResponseSet(context, responses) for context, responses in named.values()]
+    readings = instruments.read(
+        sets, metrics, lambda done: progress("reading with the language model", done, len(sets))
+    )
+    found: list[dict[str, Value]] = []
+    for start in range(0, len(sets), _SCORED_AT_ONCE):
+        part = slice(start, start + _SCORED_AT_ONCE)
+        read = None if readings is None else readings[part]
+        found += instruments.score(sets[part], metrics, readings=read, names=names[part])
+        progress("scoring", len(found), len(sets))
+    made = []
+    for metric in metrics:
+        sign = -1 if metric.direction == -1 else 1
+        values: dict[str, Value] = {}
+        for name, row in zip(names, found, strict=True):
+            value = row[metric.id]
+            values[name] = value if isinstance(value, Missing) else sign * value
+        made.append(Scores(metric.id, f"metric v{metric.version}{', negated' if sign < 0 else ''}", values))
+    return made
+
+
+def released_scores(tasks: Sequence[Labelled], names: Sequence[str] | None = None) -> list[Scores]:
+    """The metric columns that were published with the texts, rounded to 3 decimals there."""
+    found: dict[str, dict[str, Value]] = {}
+    for task in tasks:
+        for name, values in task.released.items():
+            column = found.setdefault(name, {})
+            for set_id, value in zip(task.set_ids, values.tolist(), strict=True):
+                column[set_id] = Missing("not released") if np.isnan(value) else value
+    chosen = list(found) if names is None else list(names)
+    lacking = [name for name in chosen if name not in found]
+    if lacking:
+        raise ConfigurationError(
+            f"no released column {lacking[0]!r} is at hand",
+            f"there are {', '.join(found) or 'none without the mirror'}",
+        )
+    return [Scores(f"released:{name}", "released with the texts, 3 decimals", found[name]) for name in chosen]
+
+
+def external_scores(
+    tasks: Sequence[Labelled],
+    function: str,
+    *,
+    lower_is_more_diverse: bool = False,
+    time_limit: float = 60.0,
+    progress: Progress = lambda what, done, total: None,
+) -> Scores:
+    """The scores of a function of one's own; see `score_externally`."""
+    sets = unique_sets(tasks)
+    found = score_externally(
+        function,
+        list(sets.values()),
+        time_limit=time_limit,
+        progress=lambda done: progress(f"calling {function}", done, len(sets)),
+    )
+    sign = -1 if lower_is_more_diverse else 1
+    values = {
+        name: value if isinstance(value, Missing) else sign * value for name, value in zip(sets, found, strict=True)
+    }
+    return Scores(function, f"external{', negated' if sign < 0 else ''}", values)
+
+
+def file_scores(
+    path: Path, key: str, known: Iterable[str], *, lower_is_more_diverse: bool = False, unit: str = "set"
+) -> list[Scores]:
+    """The scores in a CSV or Parquet file: a column of ids and, beside it, a column of numbers for each metric.
+
+    An id that no task has, one that stands twice with different values, and a field that is no number are problems
+    that are told; the rest is used.
+
+    Args:
+        path: Ends in .csv or .parquet.
+        key: The column of ids, such as `set_id`.
+        known: All ids that could be meant.
+        lower_is_more_diverse: Negate the values.
+        unit: What the ids name, for messages.
+
+    Raises:
+        InputError: The file cannot be read, has no such column, or no other one.
+    """
+    table = _table(path, key)
+    if key not in table.column_names:
+        raise InputError(f"{path} has no column {key}", f"it has {', '.join(table.column_names)[:200]}")
+    ids = [None if each is None else str(each) for each in table[key].to_pylist()]
+    columns = [name for name in table.column_names if name != key and _could_be_numbers(table.schema.field(name).type)]
+    if not columns:
+        raise InputError(f"{path} has no column of scores beside {key}", "add one column of numbers for each metric")
+    there = set(known)
+    unknown = sorted({name for name in ids if name is not None and name not in there})
+    twice = {name for name, count in Counter(ids).items() if count > 1 and name is not None}
+    problems = []
+    if unknown:
+        problems.append(f"{len(unknown)} ids are of no {unit} asked for, such as {unknown[0][:60]!r}: left out")
+    if None in ids:
+        problems.append(f"{ids.count(None)} rows have no {key}: left out")
+    made = []
+    for name in columns:
+        numbers = table[name].to_pylist()
+        values, more = _by_id(ids, numbers, twice, -1 if lower_is_more_diverse else 1, unit)
+        made.append(Scores(f"{path.stem}:{name}", f"file {path.name}", values, (*problems, *more)))
+    return [each for each in made if any(not isinstance(value, Missing) for value in each.values.values())] or made[:1]
+
+
+def _by_id(
+    ids: Sequence[str | None], numbers: Sequence[Any], twice: set[str], sign: int, unit: str
+) -> tuple[dict[str, Value], list[str]]:
+    values: dict[str, Value] = {}
+    conflicting: set[str] = set()
+    for name, given in zip(ids, numbers, strict=True):
+        if name is None:
+            continue
+        value = _number(given)
+        value = value if isinstance(value, Missing) else sign * value
+        if name in twice and name in values and values[name] != value:
+            conflicting.add(name)
+        values[name] = value
+    values |= {name: Missing("stands twice in the file with different values") for name in conflicting}
+    problems = []
+    if conflicting:
+        problems.append(
+            f"{len(conflicting)} {unit}s stand twice with different values, such as {min(conflicting)!r}: missing"
+        )
+    if repeated := len(twice) - len(conflicting):
+        problems.append(f"{repeated} {unit}s stand twice with the same value: counted once")
+    return values, problems
+
+
+def _number(given: Any) -> Value:
+    if given is None or given == "":
+        return Missing("no value in the file")
+    try:
+        value = float(given)
+    except (TypeError, ValueError):
+        return Missing(f"not a number in the file: {str(given)[:40]!r}")
+    return value if np.isfinite(value) else Missing("not finite in the file")
+
+
+def _could_be_numbers(kind: pa.DataType) -> bool:
+    """Texts, too: a column with one word in it is read as texts, and its numbers are still numbers."""
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_string(kind) or pa.types.is_null(kind)
+
+
+def _table(path: Path, key: str) -> pa.Table:
+    if not path.is_file():
+        raise InputError(f"there is no file {path}", "name a CSV or Parquet file")
+    if path.stat().st_size > MAX_FILE_BYTES:
+        raise InputError(f"{path} has more than {MAX_FILE_BYTES:,} bytes", "keep ids and scores alone")
+    try:
+        if path.suffix == ".parquet":
+            return pq.read_table(path)
+        if path.suffix == ".csv":
+            as_text = pa.csv.ConvertOptions(column_types={key: pa.string()})  # or 007 would be 7
+            return pa.csv.read_csv(path, convert_options=as_text)
+    except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
+        raise InputError(
+            f"{path} cannot be read: {str(error).splitlines()[0][:200]}", "mend or write it again"
+        ) from error
+    raise InputError(f"{path} is neither .csv nor .parquet", "name it by what it is")

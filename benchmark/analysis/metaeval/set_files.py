@@ -1,0 +1,117 @@
+"""Files of labelled sets of one's own, such as a sweep of a decoding parameter: `divbench metaeval FILE.parquet`."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmark.analysis.metaeval.labelled import Labelled
+from datasets_build.errors import ConfigurationError
+from datasets_build.files import whole_file
+from datasets_build.schema import conform
+from submissions.schema import Problem
+from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.untrusted_files import open_parquet, parquet_rows
+
+SETS = pa.schema(
+    [
+        pa.field("set_id", pa.string(), nullable=False),
+        pa.field("context", pa.string(), nullable=False),  # what was answered; sets of one context are one cluster
+        pa.field("responses", pa.list_(pa.string()), nullable=False),
+        pa.field("label", pa.float64(), nullable=False),  # greater for more diverse
+        pa.field("label_name", pa.string(), nullable=False),  # what the label is, the same in all rows
+    ]
+)
+SUFFIX = ".parquet"
+
+
+def write_sets(path: Path, rows: Iterable[Mapping[str, Any]], about: Mapping[bytes, bytes]) -> None:
+    """Write a file of labelled sets, whole or not at all.
+
+    Args:
+        path: Of the file.
+        rows: As `SETS`.
+        about: How they were made, for the file's metadata.
+    """
+    table = conform(rows, SETS, path.name).replace_schema_metadata(dict(about))
+    with whole_file(path) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
+
+
+def read_set_file(path: Path) -> Labelled:
+    """The sets of a file as a task with a graded label.
+
+    Raises:
+        Refused: It is not such a file; every problem is named with its row and field.
+        ConfigurationError: There is no such file.
+    """
+    if not path.is_file():
+        raise ConfigurationError(f"there is no file {path}", "make one: divbench generate --sweep")
+    findings = Findings()
+    file = open_parquet(path, SETS, findings)
+    rows = [] if file is None else list(parquet_rows(path, findings))
+    seen: set[str] = set()
+    for number, row in rows:
+        for field, message in _faults(row, seen):
+            findings.add(Problem("sets", "error", path.name, number, field, message, "see the columns in README"))
+    found = [row for _, row in rows]
+    if not findings.refused():
+        for field, message, hint in _faults_of_all(found):
+            findings.add(Problem("sets", "error", path.name, None, field, message, hint))
+    if findings.refused():
+        raise Refused(str(path), findings)
+    return Labelled(
+        name=path.stem,
+        label="graded",
+        set_ids=tuple(row["set_id"] for row in found),
+        contexts=tuple(row["context"] for row in found),
+        responses=tuple(tuple(row["responses"]) for row in found),
+        labels=np.array([row["label"] for row in found], np.float64),
+        lengths=np.array([np.mean([len(text.encode()) for text in row["responses"]]) for row in found]),
+        human=None,
+        human_spread=None,
+        released={},
+        label_name=found[0]["label_name"],
+    )
+
+
+def check_apart(tasks: Sequence[Labelled]) -> None:
+    """Scores are kept by task and set id: refuse different ones of one name.
+
+    Raises:
+        ConfigurationError: Two tasks have one name, or two different sets one id.
+    """
+    known: dict[str, tuple[str, tuple[str, ...], str]] = {}
+    for task in tasks:
+        if sum(task.name == other.name for other in tasks) > 1:
+            raise ConfigurationError(f"two tasks are named {task.name}", "rename a file, or ask for one at a time")
+        for set_id, context, responses in zip(task.set_ids, task.contexts, task.responses, strict=True):
+            first = known.setdefault(set_id, (context, responses, task.name))
+            if first[:2] != (context, responses):
+                message = f"{set_id!r} is one set in {first[2]} and another in {task.name}"
+                raise ConfigurationError(message, "give sets other ids, or ask for one task at a time")
+
+
+def _faults_of_all(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    if len({row["label"] for row in rows}) < 2:
+        yield "label", "there are no two labels", "give sets of at least two settings: there is nothing to rank by"
+    names = sorted({row["label_name"] for row in rows})
+    if len(names) > 1:
+        yield "label_name", f"several: {', '.join(names[:5])}", "one file for each"
+
+
+def _faults(row: Mapping[str, Any], seen: set[str]) -> Iterator[tuple[str, str]]:
+    for name in SETS.names:
+        if row.get(name) is None:
+            yield name, "null where a value must stand"
+            return
+    if row["set_id"] in seen:
+        yield "set_id", f"{row['set_id']!r} stands here twice"
+    seen.add(row["set_id"])
+    if not row["responses"] or None in row["responses"]:
+        yield "responses", "no responses, or one is null"
+    if not np.isfinite(row["label"]):
+        yield "label", f"{row['label']} is no number to rank by"

@@ -1,0 +1,324 @@
+"""Ranks of systems, for boards: intervals, tie groups, Bradley-Terry strengths."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.scoring.resampling import (
+    Floats,
+    Interval,
+    percentile_interval,
+    resample_weights,
+)
+
+TIE = 1e-12  # relative: what differs by less differs by rounding alone
+_CLOSE = 1e-12  # the last step of the iteration, in the logarithm of a strength
+_MOST_STEPS = 100_000
+_MOST_AT_ONCE = 128  # systems whose differences from another are resampled together
+
+
+class Unrankable(ValueError):
+    """Comparisons that leave the strengths of some systems open. The message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a system stands on a board.
+
+    Attributes:
+        mean: Over its prompts; NaN where it has none, and then all else is None.
+        rank: One more than the number of systems that are better.
+        low: The best rank in the interval of resampled ranks; None where it has fewer than two prompts.
+        high: The worst; likewise.
+        group: Its tie group, 1 for the best. Groups stand in a row: a system that differs from the best of a group
+            opens the next one.
+    """
+
+    mean: float
+    rank: int | None
+    low: int | None
+    high: int | None
+    group: int | None
+
+
+def standings(
+    values: Floats,
+    *,
+    direction: int = 1,
+    clusters: Sequence[Hashable] | None = None,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> list[Standing]:
+    """Ranks with intervals and tie groups, from one bootstrap over prompts that all systems share.
+
+    A system ties with the best of a group when the interval of their paired difference, over prompts that have both,
+    holds 0, or when there is none.
+
+    Args:
+        values: [prompts, systems], NaN where missing; a mean is over the values that are there.
+        direction: +1 where more is better, −1 where less is.
+        clusters: Of prompts, as in `resample_weights`.
+        level: Of the intervals.
+        resamples: How many.
+        seed: Of the resamples.
+
+    Returns:
+        For each system, in the order of the columns.
+    """
+    good = direction * values
+    prompts = len(good)
+    weights = resample_weights(prompts, clusters=clusters, resamples=resamples, seed=seed).astype(np.float64)
+    means = _plain_means(good)
+    ranks = _positions(means[None, :])[0]
+    drawn = _Drawn(good, np.isfinite(good), weights, _means(good, weights), level)
+    lows, highs = _rank_intervals(_positions(drawn.means), level)
+    groups = _tie_groups(ranks, drawn)
+    several = drawn.there.sum(axis=0) > 1
+    made = []
+    for i, group in enumerate(groups):
+        if group is None:
+            made.append(Standing(float("nan"), None, None, None, None))
+            continue
+        low, high = (int(lows[i]), int(highs[i])) if several[i] else (None, None)
+        made.append(Standing(float(direction * means[i]), int(ranks[i]), low, high, group))
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class BradleyTerry:
+    """Strengths of systems from paired comparisons (Bradley & Terry 1952).
+
+    Attributes:
+        strengths: Natural log-odds with mean 0: i beats j with probability 1 / (1 + exp(s_j − s_i)).
+        intervals: Of each; None where fewer than two resamples could be solved.
+        unsolved: Resamples that leave strengths open, as when one system wins all; the intervals are without them.
+    """
+
+    strengths: tuple[float, ...]
+    intervals: tuple[Interval | None, ...]
+    unsolved: int
+
+
+def bradley_terry(
+    values: Floats,
+    *,
+    direction: int = 1,
+    clusters: Sequence[Hashable] | None = None,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> BradleyTerry:
+    """Strengths by which systems win over each other prompt by prompt, with bootstrap intervals over prompts.
+
+    Args:
+        values: [prompts, systems], NaN where missing; a prompt compares the systems that have a value.
+        direction: As in `standings`.
+        clusters: Likewise.
+        level: Likewise.
+        resamples: Likewise.
+        seed: Likewise.
+
+    Raises:
+        Unrankable: As in `strengths_of`.
+    """
+    prompts, systems = values.shape
+    each = prompt_wins(values, direction).reshape(prompts, systems * systems)
+    strengths = strengths_of(each.sum(axis=0).reshape(systems, systems))
+    weights = resample_weights(prompts, clusters=clusters, resamples=resamples, seed=seed)
+    drawn = _solved((weights @ each).reshape(resamples, systems, systems))
+    return BradleyTerry(
+        tuple(strengths.tolist()),
+        tuple(percentile_interval(column, level) for column in drawn.T),
+        int(np.isnan(drawn[:, 0]).sum()),
+    )
+
+
+def prompt_wins(values: Floats, direction: int = 1) -> Floats:
+    """Who wins on each prompt: [prompts, systems, systems], 1 where the row's system is better, ½ where they tie.
+
+    Args:
+        values: [prompts, systems], NaN where missing: no comparison, 0 both ways.
+        direction: As in `standings`.
+    """
+    good = direction * values
+    one, other = good[:, :, None], good[:, None, :]
+    compared = np.isfinite(one) & np.isfinite(other) & ~np.eye(values.shape[1], dtype=bool)
+    with np.errstate(invalid="ignore"):
+        tied = np.abs(one - other) <= TIE * np.maximum(np.abs(one), np.abs(other))
+        wins: Floats = np.where(tied, 0.5, (one > other).astype(np.float64))
+    return np.where(compared, wins, 0.0)
+
+
+def strengths_of(wins: Floats) -> Floats:
+    """The maximum-likelihood strengths of a table of wins, by Zermelo's iteration (Hunter 2004, MM).
+
+    Args:
+        wins: [systems, systems], how often the row's system beat the column's.
+
+    Returns:
+        [systems], as in `BradleyTerry`.
+
+    Raises:
+        Unrankable: Some systems were never compared with the others, or a group of them won or lost all its
+            comparisons with the others: then no finite strengths are the likeliest (Ford 1957).
+    """
+    played = wins + wins.T
+    if not _linked(played[None])[0]:
+        raise Unrankable("some systems were never compared with the others, directly or through third ones")
+    if not _linked(wins[None])[0]:
+        raise Unrankable("some systems won, or lost, all comparisons with the others: their strength has no bound")
+    found: Floats = _solved(wins[None])[0]
+    if np.isnan(found).any():
+        raise Unrankable(f"the strengths do not settle within {_MOST_STEPS:,} steps: they are all but without bound")
+    return found
+
+
+def _solved(wins: Floats) -> Floats:
+    """Strengths [tables, systems] of tables of wins [tables, systems, systems]; NaN where they are open."""
+    made = np.full(wins.shape[:2], np.nan)
+    going = np.flatnonzero(_linked(wins))
+    logs = np.zeros((len(going), wins.shape[1]))
+    for _ in range(_MOST_STEPS):
+        if not len(going):
+            break
+        powers = np.exp(logs)
+        played = wins[going] + wins[going].transpose(0, 2, 1)
+        shares = (played / (powers[:, :, None] + powers[:, None, :])).sum(axis=2)
+        after = np.log(wins[going].sum(axis=2) / shares) if wins.shape[1] > 1 else logs
+        after -= after.mean(axis=1, keepdims=True)
+        done = np.abs(after - logs).max(axis=1) < _CLOSE
+        made[going[done]] = after[done]
+        going, logs = going[~done], after[~done]
+    return made
+
+
+def _linked(wins: Floats) -> NDArray[np.bool_]:
+    """For each table [tables, systems, systems] whether every system reaches every other along wins."""
+    systems = wins.shape[1]
+    reach = (wins > 0) | np.eye(systems, dtype=bool)
+    for _ in range(max(1, systems - 1).bit_length()):
+        reach = reach.astype(np.float32) @ reach.astype(np.float32) > 0
+    return np.asarray(reach.all(axis=(1, 2)))
+
+
+def _plain_means(values: Floats) -> Floats:
+    """The mean of each column's values that are there: equal columns have equal means, to the last digit."""
+    there = np.isfinite(values)
+    sums = np.ascontiguousarray(np.where(there, values, 0.0).T).sum(axis=1)  # each column by itself, in one order
+    with np.errstate(invalid="ignore"):
+        means: Floats = sums / there.sum(axis=0)
+    return means
+
+
+def _means(values: Floats, weights: Floats) -> Floats:
+    """The weighted mean of each column: [resamples, columns]."""
+    there = np.isfinite(values)
+    if there.all():
+        counts = weights.sum(axis=1, keepdims=True)
+    else:
+        values, counts = np.where(there, values, 0.0), weights @ there.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        found: Floats = (weights @ values) / counts
+    return found
+
+
+def _positions(means: Floats) -> Floats:
+    """Ranks along rows of [resamples, systems], 1 the greatest, what differs by rounding equal; NaN of NaN."""
+    # Better than v is what exceeds it by more than TIE times the greater of the two absolute values.
+    limits = np.where(means >= 0, means / (1 - TIE), means * (1 - TIE))
+    ascending = np.sort(means, axis=1)  # NaN last
+    there = np.isfinite(means).sum(axis=1)
+    made = np.full(means.shape, np.nan)
+    for row, (limit, ordered, count) in enumerate(zip(limits, ascending, there, strict=True)):
+        made[row] = 1.0 + count - np.searchsorted(ordered[:count], limit, side="right")
+    made[np.isnan(means)] = np.nan
+    return made
+
+
+def _rank_intervals(drawn: Floats, level: float) -> tuple[Floats, Floats]:
+    """The ranks [systems] between which the middle `level` of resampled ranks lie; NaN of a system without any.
+
+    Args:
+        drawn: [resamples, systems], NaN where a resample has no value of a system.
+        level: Such as 0.95. The ends are ranks that were drawn, the outer ones.
+    """
+    tail = (1 - level) / 2
+    ordered = np.sort(drawn, axis=0)  # NaN last
+    last = np.maximum(np.isfinite(drawn).sum(axis=0) - 1, 0)
+    columns = np.arange(drawn.shape[1])
+    lows = ordered[np.floor(last * tail).astype(np.int64), columns]
+    highs = ordered[np.ceil(last * (1 - tail)).astype(np.int64), columns]
+    return lows, highs
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """Values and what the resamples make of them.
+
+    Attributes:
+        values: [prompts, systems], the greater the better.
+        there: [prompts, systems], whether there is a value.
+        weights: [resamples, prompts].
+        means: [resamples, systems].
+        level: Of the intervals.
+    """
+
+    values: Floats
+    there: NDArray[np.bool_]
+    weights: Floats
+    means: Floats
+    level: float
+
+    def ties(self, best: int, others: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether the interval of the mean gap of one system to each of others holds 0, or there is none."""
+        both = self.there[:, [best]] & self.there[:, others]
+        gaps = self._gaps(best, others)
+        tail = (1 - self.level) / 2
+        if np.isfinite(gaps).all():
+            low, high = np.quantile(gaps, [tail, 1 - tail], axis=0)
+            holds = (low <= 0) & (high >= 0)
+        else:
+            intervals = [percentile_interval(column, self.level) for column in gaps.T]
+            holds = np.array([each is None or each.low <= 0 <= each.high for each in intervals])
+        return np.asarray(holds | (both.sum(axis=0) < 2))
+
+    def _gaps(self, best: int, others: NDArray[np.int64]) -> Floats:
+        """The mean differences over prompts that have both: [resamples, others]."""
+        if (self.there[:, [best]] != self.there[:, others]).any():
+            return _means(self.values[:, [best]] - self.values[:, others], self.weights)
+        # On the same prompts it is the difference of the means that are known; equal ones may differ by rounding.
+        one, other = self.means[:, [best]], self.means[:, others]
+        gaps: Floats = one - other
+        gaps[np.abs(gaps) <= TIE * np.maximum(np.abs(one), np.abs(other))] = 0.0
+        return gaps
+
+
+def _tie_groups(ranks: Floats, drawn: _Drawn) -> list[int | None]:
+    """The tie group of each system; None where it has no rank."""
+    groups: list[int | None] = [None] * len(ranks)
+    order = np.argsort(ranks, kind="stable")  # not by the means: rounding must not say who is the best of a group
+    left = order[np.isfinite(ranks[order])]
+    group = 0
+    while len(left):
+        group += 1
+        tied = 1 + _tied(int(left[0]), left[1:], drawn)
+        for i in left[:tied].tolist():
+            groups[i] = group
+        left = left[tied:]
+    return groups
+
+
+def _tied(best: int, others: NDArray[np.int64], drawn: _Drawn) -> int:
+    """How many of others, in their order, tie with the best before the first that does not."""
+    tied, size = 0, 1
+    while tied < len(others):
+        block = others[tied : tied + size]
+        each = drawn.ties(best, block)
+        if not each.all():
+            return tied + int(np.argmin(each))
+        tied += len(block)
+        size = min(2 * size, _MOST_AT_ONCE)  # most groups are small, and some hold all
+    return tied

@@ -1,0 +1,55 @@
+"""The bundled language model in the place of the papers' (`--bundled`): other numbers, and named so."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.analysis.metaeval.labelled import Labelled
+from benchmark.metrics.metric import Unscorable
+from benchmark.metrics.surprisal import Surprisals
+from benchmark.scoring.compute import answers_of
+from benchmark.scoring.profiles import OFFLINE_LM
+from benchmark.surprisal.cache import SurprisalCache, default_cache_path
+from benchmark.surprisal.engine import OrderPlan, Read, Reader, ResponseSet
+from benchmark.surprisal.prompt_layout import Layout
+
+Floats = NDArray[np.float64]
+Progress = Callable[[str, int, int], None]
+_AT_ONCE = 200  # sets; what was read is kept in the cache, so an interrupted run goes on there
+
+
+def bundled_reader() -> Reader:
+    """The bundled model, reading prompts that responses go on from, in one balanced square of orders."""
+    from benchmark.models.hf_lm import load_causal_lm
+
+    return Reader(load_causal_lm(OFFLINE_LM), Layout("completion"), OrderPlan(), SurprisalCache(default_cache_path()))
+
+
+def surprisal_columns(
+    reader: Reader, task: Labelled, functions: Mapping[str, Callable[[Surprisals], float]], progress: Progress
+) -> dict[str, Floats]:
+    """Each function of each set's surprisals, [sets], NaN where it has none. Blank responses are left out.
+
+    Args:
+        reader: Reads.
+        task: The sets.
+        functions: By name.
+        progress: Called with what is being read, how many sets of it were, and of how many.
+    """
+    given = [ResponseSet(c, answers_of(texts)) for c, texts in zip(task.contexts, task.responses, strict=True)]
+    values: dict[str, list[float]] = {name: [] for name in functions}
+    for start in range(0, len(given), _AT_ONCE):
+        progress(f"reading {task.name}", start, len(given))
+        for reading in reader.read(given[start : start + _AT_ONCE]):
+            for name, function in functions.items():
+                values[name].append(_value(function, reading.surprisals if isinstance(reading, Read) else None))
+    progress(f"reading {task.name}", len(given), len(given))
+    return {name: np.array(column) for name, column in values.items()}
+
+
+def _value(function: Callable[[Surprisals], float], s: Surprisals | None) -> float:
+    try:
+        return float("nan") if s is None else function(s)
+    except Unscorable:
+        return float("nan")

@@ -1,0 +1,114 @@
+"""`divbench reproduce`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from datasets_build.console import JsonOption, err, out, print_json, progress
+from datasets_build.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from benchmark.analysis.reproduce.cells import Reproduced
+
+_ENDINGS = (".md", ".json", ".csv")
+
+
+def reproduce(
+    tables: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(
+            help="tevet-2, -4, -8, -9, -10, decan-2, -3, -4, -5, -7, gssbench-2, -a10, noveltybench-1; else all."
+        ),
+    ] = None,
+    bundled: Annotated[
+        bool,
+        typer.Option(
+            "--bundled", help="Show beside what needs a larger model what the bundled one gives; slow on a CPU."
+        ),
+    ] = False,
+    destination: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--out", help="Write one line for each number to a file: .md, .json or .csv."),
+    ] = None,
+    mirror: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="A folder with the released files. (env: DIVBENCH_MIRROR)"),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Recompute the tables of the papers from what was released, and set ours beside every printed number.
+
+    Each number is the same to the printed digits; or differs, for a reason that is known or not; or needs a model that
+    does not come with the package; or cannot be had, because what it takes was not released.
+
+      divbench reproduce tevet-2 decan-2
+
+      divbench reproduce --out tables.md
+
+    --bundled has the bundled language model read the sets of decan-2, decan-3 and decan-7: minutes for decan-7, hours
+    for all. What was read is kept.
+
+    Exit status: 1 where a number differs without a known reason, 2 where a table could not be run.
+    """
+    from benchmark.analysis.reproduce.bundled import bundled_reader
+    from benchmark.analysis.reproduce.cells import read_published
+    from benchmark.analysis.reproduce.inputs import Inputs
+    from benchmark.analysis.reproduce.tables import find_tables, reproduce_table
+
+    chosen = find_tables(tables or [])
+    _check_output(destination)
+    found: list[Reproduced] = []
+    not_run: dict[str, ConfigurationError] = {}
+    with progress() as bar:
+        work = bar.add_task("", total=None)
+
+        def tell(what: str, done: int, total: int) -> None:
+            bar.update(work, description=what, completed=done, total=total)
+
+        inputs = Inputs(read_published(), mirror, bundled_reader if bundled else None, tell)
+        for done, table in enumerate(chosen):
+            tell(table.id, done, len(chosen))
+            try:
+                found.append(reproduce_table(table, inputs))
+            except ConfigurationError as error:
+                not_run[table.id] = error
+    if not found:
+        raise next(iter(not_run.values()))
+    _deliver(found, {name: str(error) for name, error in not_run.items()}, destination, json)
+    if any(each.counts.unexplained for each in found):
+        raise typer.Exit(1)
+    if not_run:
+        raise typer.Exit(ConfigurationError.exit_status)
+
+
+def _check_output(destination: Path | None) -> None:
+    """Before the work, not after."""
+    if destination is None:
+        return
+    if destination.suffix not in _ENDINGS:
+        raise ConfigurationError(f"{destination} is neither .md, .json nor .csv", "name it by what it is to be")
+    if destination.is_dir() or not destination.absolute().parent.is_dir():
+        raise ConfigurationError(f"{destination} cannot be written", "name a file in a folder that is there")
+
+
+def _deliver(found: "list[Reproduced]", not_run: dict[str, str], destination: Path | None, json: bool) -> None:
+    """To the terminal, and to a file."""
+    from benchmark.analysis.reproduce.printing import LEGEND, as_csv, as_markdown, print_reproduced, summary
+    from datasets_build.files import readable_json, write_text
+
+    document = {"tables": [each.as_json() for each in found], "not_run": not_run}
+    if destination is not None:
+        written = {".md": as_markdown(found, not_run), ".csv": as_csv(found), ".json": readable_json(document)}
+        write_text(destination, written[destination.suffix])
+        err().print(f"written: {destination}", markup=False, soft_wrap=True)
+    for name, reason in not_run.items():
+        err().print(f"{name} was not run: {reason}", style="yellow", markup=False, soft_wrap=True)
+    if json:
+        print_json(document)
+        return
+    for each in found:
+        print_reproduced(each, out())
+    out().print(LEGEND, markup=False)
+    for each in found:
+        out().print(f"{each.id}: {summary(each.counts)}", markup=False)

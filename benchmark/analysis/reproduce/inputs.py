@@ -1,0 +1,92 @@
+"""What tables are made from: published numbers, released files, labelled sets, with `--bundled` a language model."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmark.analysis.metaeval.labelled import Labelled, load_labelled
+from benchmark.analysis.reproduce.cells import Published
+from benchmark.surprisal.engine import Reader
+from datasets_build.download import Fetcher
+from datasets_build.sources.source import File, Source
+
+Progress = Callable[[str, int, int], None]
+
+PER_PROMPT_D = File(
+    "olmo/reference/per_prompt_D.csv",
+    "762fe69eb159dea52c6543f8956b811f57e09757ecc85a76dfc8c93f7de97f7b",
+    found_in="the values of D_Can for each prompt and stage, read off the vector figures metric_correlation_scatter_* "
+    "in figures/rlhf_experiment of the authors' repository (AMindToThink/icl-diversity)",
+)
+SCENARIOS_GPT2 = File(
+    "scenarios/scenario_metrics_v3_gpt2_100perm.json",
+    "65788a2c2615f44e010343094eddfaa563b1d724249b0159e5c9ed47601fb6e8",
+    found_in="results of the authors' repository (AMindToThink/icl-diversity)",
+)
+_SUBMISSIONS = "results of the project's repositories (novelty-bench/novelty-bench, novelty-bench.github.io)"
+GEMINI = File(
+    "noveltybench/submissions/gemini-1.5-pro.jsonl",
+    "3449323c4a03721ecbf564bfb7255f0058713ca99dd27e94bae20bd56258972e",
+    found_in=f"scores.jsonl of gemini-1.5-pro on curated, {_SUBMISSIONS}",
+)
+GPT_4O = File(
+    "noveltybench/submissions/gpt-4o.jsonl",
+    "adc58f4b232ba6b627fc0ae8b1ae6809cb46dda25480ae67d6bae8fda1da9efc",
+    found_in=f"scores.jsonl of gpt-4o on curated, {_SUBMISSIONS}",
+)
+# Results of others, no dataset: nothing is built of them.
+RESULTS = Source(
+    name="published results",
+    title="Values that were published for each prompt",
+    version="1.0.0",
+    files=(PER_PROMPT_D, SCENARIOS_GPT2, GEMINI, GPT_4O),
+    licence="none stated for D_Can's; NoveltyBench's MIT",
+    citation="",
+    paper="",
+    flaws=(),
+    configs=(),
+)
+
+
+@dataclass(slots=True)
+class Inputs:
+    """What is given to each table.
+
+    Attributes:
+        published: By table.
+        mirror: A folder with released files; else the one that DIVBENCH_MIRROR names.
+        bundled: Loads the reader with the language model that comes with the package; None: it is not used.
+        progress: Called with what is being read, how much of it is done, and of how much.
+    """
+
+    published: dict[str, tuple[Published, ...]]
+    mirror: Path | None = None
+    bundled: Callable[[], Reader] | None = None
+    progress: Progress = lambda what, done, total: None
+    _labelled: dict[str, Labelled] = field(default_factory=dict, init=False)
+    _reader: Reader | None = field(default=None, init=False)
+
+    def file(self, file: File) -> Path:
+        """The local copy of one of `RESULTS`.
+
+        Raises:
+            ConfigurationError: It is not at hand.
+            InputError: It has other bytes.
+        """
+        return Fetcher(RESULTS, self.mirror, network=False)(file.path)
+
+    def labelled(self, name: str) -> Labelled:
+        """The sets of a task, loaded once. Raises as `load_labelled`."""
+        if name not in self._labelled:
+            self._labelled[name] = load_labelled(name, mirror=self.mirror)
+        return self._labelled[name]
+
+    def reader(self) -> Reader | None:
+        """The reader with the bundled model, loaded once; None where it is not to be used."""
+        if self._reader is None and self.bundled is not None:
+            self._reader = self.bundled()
+        return self._reader
+
+    def numbers(self, table: str) -> Sequence[Published]:
+        """The published numbers of a table."""
+        return self.published[table]

@@ -1,0 +1,1 @@
+"""The responses to a prompt in; their partition into equivalence classes out."""

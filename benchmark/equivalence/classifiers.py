@@ -1,0 +1,241 @@
+"""Equivalence by a model that reads both answers at once: NoveltyBench's classifier, and entailment both ways."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from benchmark.equivalence.backend import Floats, Question
+from benchmark.equivalence.pair_classifier import PairClassifier, PairTokens, load_pair_classifier
+from benchmark.models.causal_lm import Dtype
+from benchmark.models.model_files import ModelFiles, find_model_files
+from datasets_build.errors import ConfigurationError
+
+# The commit is `main` on the model's page since March 2023.
+DEBERTA_V3_LARGE_TOKENISER = ModelFiles("microsoft/deberta-v3-large", "64a8c8eab3e352a784c658aef62be1662607476f")
+_MARKS = 3  # [CLS], and [SEP] after each answer
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationSimilarity:
+    """NoveltyBench's classifier of pairs of answers (arXiv:2504.05228, section 3.1).
+
+    It reads [CLS] a [SEP] b [SEP], with token type 0 up to the first [SEP] and 1 after it, and its second output is the
+    probability that both say the same. The prompt is not read, (a, b) and (b, a) have different scores, and what looks
+    like a special token in an answer is plain text. It was trained on the first 128 tokens of each answer.
+
+    Attributes:
+        files: Of a DeBERTa (v2 or v3) with two outputs.
+        tokeniser: Where its tokeniser lies; None: with the model.
+        window: The tokens of each answer that are read, from its beginning; 128 is as trained and as published. None:
+            as many as `max_tokens` leaves room for, which the model was not trained on.
+        max_tokens: Of both answers together, with the three marks; 512 are DeBERTa's positions. Pairs over it are cut,
+            the longer answer first.
+        threshold: As published: of the best F1 on the 100 pairs that it is reported on.
+        dtype: Of the weights.
+    """
+
+    files: ModelFiles
+    tokeniser: ModelFiles | None = None
+    window: int | None = 128
+    max_tokens: int = 512
+    threshold: float = 0.102
+    dtype: Dtype = "float32"
+
+    @property
+    def signature(self) -> str:
+        """As `EquivalenceSpec.signature`."""
+        its = "" if self.tokeniser is None else f"tokeniser-{self.tokeniser.signature},"
+        read = f"full-text-to-{self.max_tokens}-tokens" if self.window is None else f"{self.window}-tokens-each"
+        return f"{self.files.signature},{its}{self.dtype},{read},no-prompt,p-over-{self.threshold}"
+
+    def load(self) -> "ClassifierEquivalence":
+        """As `EquivalenceSpec.load`."""
+        return ClassifierEquivalence(self, load_pair_classifier(self.files, self.tokeniser, self.dtype))
+
+
+def find_generation_similarity(name: str, window: int | None = 128) -> GenerationSimilarity:
+    """The classifier of `ORG/NAME@COMMIT` on the Hub, or of a folder.
+
+    The published one comes without a tokeniser; where a folder has none, it is DeBERTa v3's.
+
+    Raises:
+        ConfigurationError: As `find_model_files`.
+    """
+    files = find_model_files(name)
+    folder = files.folder
+    has_own = folder is not None and any((folder / name).is_file() for name in ("tokenizer.json", "spm.model"))
+    return GenerationSimilarity(files, None if has_own else DEBERTA_V3_LARGE_TOKENISER, window)
+
+
+class ClassifierEquivalence:
+    """Probabilities, in [0, 1], that two answers say the same.
+
+    Args:
+        spec: What is read, and the threshold.
+        classifier: Of that spec's kind.
+
+    Raises:
+        ConfigurationError: The model is of another family, has not two outputs, or no room for what is to be read.
+    """
+
+    symmetric = False
+
+    def __init__(self, spec: GenerationSimilarity, classifier: PairClassifier) -> None:
+        self.signature = spec.signature
+        self.threshold = spec.threshold
+        self._classifier = classifier
+        self._window, self._max_tokens = spec.window, spec.max_tokens
+        name = spec.files.name
+        if classifier.kind != "deberta-v2" or len(classifier.labels) != 2:
+            raise ConfigurationError(
+                f"{name} is a {classifier.kind} with {len(classifier.labels)} outputs, and NoveltyBench's classifier a "
+                "deberta-v2 with 2",
+                "give its files, or those of a model trained like it",
+            )
+        begin, end = classifier.tokeniser.cls_token_id, classifier.tokeniser.sep_token_id
+        if begin is None or end is None:
+            raise ConfigurationError(f"the tokeniser of {name} has no [CLS] or no [SEP]", "give DeBERTa's tokeniser")
+        self._begin, self._end = int(begin), int(end)
+        longest = spec.max_tokens if spec.window is None else 2 * spec.window + _MARKS
+        _check_room(name, longest, classifier)
+
+    def scores(self, questions: Sequence[Question]) -> Floats:
+        """As `Equivalence.scores`."""
+        texts = sorted({text for question in questions for text in (question.a, question.b)})
+        ids = dict(zip(texts, self._classifier.encode(texts), strict=True))
+        logits = self._classifier.logits([self._join(ids[question.a], ids[question.b]) for question in questions])
+        return _softmax(logits)[:, 1]
+
+    def _join(self, a: list[int], b: list[int]) -> PairTokens:
+        kept_a, kept_b = self._kept(len(a), len(b))
+        first, second = (self._begin, *a[:kept_a], self._end), (*b[:kept_b], self._end)
+        return PairTokens(first + second, (0,) * len(first) + (1,) * len(second))
+
+    def _kept(self, a: int, b: int) -> tuple[int, int]:
+        """How many tokens of answers of so many are read."""
+        if self._window is not None:
+            return min(a, self._window), min(b, self._window)
+        room = self._max_tokens - _MARKS
+        return min(a, max(room - b, room - room // 2)), min(b, max(room - a, room // 2))
+
+
+@dataclass(frozen=True, slots=True)
+class BothWaysNLI:
+    """Entailment from each answer to the other (Farquhar et al. 2024, Nature, doi:10.1038/s41586-024-07421-0).
+
+    Both texts are the prompt, a space and the answer, as in that paper. A direction's verdict is the most probable of
+    the model's labels. The score is positive exactly where the answers are equivalent:
+
+    *strict*: the smaller of both directions' margins, p(entailment) − the greatest of the other labels' p.
+    *lax*: neither direction is contradiction, nor both neutral. The smallest of the margins of what is not
+    contradiction over contradiction in each direction, and the greater of both directions' margins of entailment.
+
+    Attributes:
+        files: Of any model for natural language inference that names its labels.
+        rule: As above.
+        with_prompt: Without it, the answers alone are read.
+        max_tokens: Pairs that are longer together are cut, the longer text first.
+        dtype: Of the weights.
+    """
+
+    files: ModelFiles
+    rule: Literal["strict", "lax"] = "strict"
+    with_prompt: bool = True
+    max_tokens: int = 512
+    dtype: Dtype = "float32"
+
+    @property
+    def signature(self) -> str:
+        """As `EquivalenceSpec.signature`."""
+        read = "with-prompt" if self.with_prompt else "no-prompt"
+        return f"{self.files.signature},{self.dtype},{self.max_tokens}-tokens,{read},{self.rule}-both-ways"
+
+    def load(self) -> "NLIEquivalence":
+        """As `EquivalenceSpec.load`."""
+        return NLIEquivalence(self, load_pair_classifier(self.files, dtype=self.dtype))
+
+
+class NLIEquivalence:
+    """Margins, in [−1, 1], of the verdict that the answers say the same; see `BothWaysNLI`.
+
+    Args:
+        spec: What is read, and the rule.
+        classifier: Of that spec's kind.
+
+    Raises:
+        ConfigurationError: The model does not name the labels that the rule needs, or has no room for what is read.
+    """
+
+    symmetric = True
+    threshold = 0.0
+
+    def __init__(self, spec: BothWaysNLI, classifier: PairClassifier) -> None:
+        self.signature = spec.signature
+        self._spec, self._classifier = spec, classifier
+        names = [label.casefold() for label in classifier.labels]
+        needed = {"entailment"} if spec.rule == "strict" else {"entailment", "neutral", "contradiction"}
+        fits = needed <= set(names) if spec.rule == "strict" else needed == set(names)
+        if not fits or len(names) < 2 or len(set(names)) < len(names):
+            raise ConfigurationError(
+                f"{spec.files.name} has the labels {', '.join(classifier.labels)}; {spec.rule} needs "
+                f"{', '.join(sorted(needed))}",
+                "give a model for natural language inference whose config.json names its labels (id2label)",
+            )
+        self._entailment = names.index("entailment")
+        self._contradiction = names.index("contradiction") if spec.rule == "lax" else None
+        _check_room(spec.files.name, spec.max_tokens, classifier)
+
+    def scores(self, questions: Sequence[Question]) -> Floats:
+        """As `Equivalence.scores`."""
+        texts = [
+            tuple(f"{q.prompt} {text}" if self._spec.with_prompt else text for text in (q.a, q.b)) for q in questions
+        ]
+        directions = sorted({pair for a, b in texts for pair in ((a, b), (b, a))})
+        sequences = self._classifier.encode_pairs(directions, self._spec.max_tokens)
+        p = dict(zip(directions, _softmax(self._classifier.logits(sequences)), strict=True))
+        return np.array([self._score(np.stack([p[a, b], p[b, a]])) for a, b in texts], dtype=np.float64)
+
+    def _score(self, p: Floats) -> float:
+        """From the probabilities of both directions, [2, labels]."""
+        entailed = _margins(p, self._entailment)
+        if self._contradiction is None:
+            return float(entailed.min())
+        compatible = -_margins(p, self._contradiction)
+        return float(min(compatible.min(), entailed.max()))
+
+
+def _margins(p: Floats, label: int) -> Floats:
+    """By how much a label is more probable than the best other one, [rows]."""
+    margins: Floats = p[:, label] - np.delete(p, label, axis=1).max(axis=1)
+    return margins
+
+
+def _softmax(logits: Floats) -> Floats:
+    """Probabilities of rows, [rows, labels]."""
+    raised = np.exp(logits - logits.max(axis=1, keepdims=True, initial=-np.inf))
+    probabilities: Floats = raised / raised.sum(axis=1, keepdims=True)
+    return probabilities
+
+
+def _check_room(name: str, longest: int, classifier: PairClassifier) -> None:
+    if classifier.context is not None and longest > classifier.context:
+        raise ConfigurationError(
+            f"{name} reads {classifier.context} tokens, and up to {longest} are to be read",
+            "choose a smaller window or max_tokens",
+        )
+
+
+# Published without a tokeniser. The commit is the one that inspect_evals 0.26.0 (UKGovernmentBEIS) pins; the model's
+# page shows its first seven digits, with safetensors.
+GENERATION_SIMILARITY = GenerationSimilarity(
+    ModelFiles("yimingzhang/deberta-v3-large-generation-similarity", "4e11444c12adf9837e58ae1e598472c45b1d3bd9"),
+    DEBERTA_V3_LARGE_TOKENISER,
+)
+
+# The model of Farquhar et al. Its `main` has no safetensors; this commit, of pull request 1 on the model's page
+# (refs/pr/1), adds those that the Hub's own converter made.
+DEBERTA_V2_XLARGE_MNLI = BothWaysNLI(
+    ModelFiles("microsoft/deberta-v2-xlarge-mnli", "11c091bfe1cb424a4fd559c4f34662faa9ebbe52")
+)

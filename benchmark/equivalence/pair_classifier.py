@@ -1,0 +1,211 @@
+"""Classifiers of pairs of texts: any sequence classification model of transformers, pairs in batches to logits.
+
+Weights are safetensors of a pinned revision, no code comes with them. Each different sequence is read once, those of
+about equal length together, the longest first, so that a lack of memory shows at once; a batch that does not fit is
+halved until it does.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmark.equivalence.backend import Floats
+from benchmark.equivalence.deberta import has_positions_to_leave_out, narrow_positions
+from benchmark.models.causal_lm import Dtype, OutOfMemory
+from benchmark.models.model_files import ModelFiles, loading
+from datasets_build.errors import ConfigurationError, need
+
+_BATCH_TOKENS = {"cpu": 2048, "cuda": 32_768}  # padding counted; more is no faster
+
+
+@dataclass(frozen=True, slots=True)
+class PairTokens:
+    """What the model reads of a pair.
+
+    Attributes:
+        ids: Tokens, with the special ones.
+        types: For each 0 or 1, which text it is of; None: the model is not told.
+    """
+
+    ids: tuple[int, ...]
+    types: tuple[int, ...] | None
+
+
+def load_pair_classifier(
+    files: ModelFiles, tokeniser: ModelFiles | None = None, dtype: Dtype = "float32", device: str | None = None
+) -> "PairClassifier":
+    """The classifier of some files.
+
+    Args:
+        files: Of the model.
+        tokeniser: Where its tokeniser lies; None: with the model.
+        dtype: Of the weights.
+        device: As torch names it; None: a GPU, if there is one.
+
+    Raises:
+        ConfigurationError: The files are not there, are no safetensors, need remote code, are not those pinned, or lack
+            weights, such as a model's that was not trained to classify.
+        MissingExtra: torch or transformers is not installed.
+    """
+    torch = need("torch", "score")
+    transformers = need("transformers", "score")
+    transformers.utils.logging.disable_progress_bar()  # of loading; ours is for scoring
+    where, options = files.locate()
+    its_where, its_options = (tokeniser or files).locate()
+    try:
+        with loading(its_where):
+            its = transformers.AutoTokenizer.from_pretrained(its_where, **its_options)
+    except ConfigurationError as error:
+        if "tiktoken" not in error.message:  # what the library asks for where it lacks sentencepiece
+            raise
+        raise ConfigurationError(
+            f"{its_where}: its tokeniser comes as a sentencepiece model alone, and what reads one is not installed",
+            "pip install 'divbench[score]', or save the tokeniser as a tokenizer.json into the model's folder",
+        ) from error
+    with loading(where):
+        model, found = transformers.AutoModelForSequenceClassification.from_pretrained(
+            where, use_safetensors=True, dtype=getattr(torch, dtype), output_loading_info=True, **options
+        )
+    if found["missing_keys"]:  # the library would go on with random ones
+        raise ConfigurationError(
+            f"{where} lacks weights, such as {min(found['missing_keys'])}",
+            "give the files of a model that was trained to classify pairs",
+        )
+    return PairClassifier(model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")), its)
+
+
+class PairClassifier:
+    """A loaded model and its tokeniser.
+
+    Attributes:
+        kind: The model's family, such as `deberta-v2`.
+        labels: Of the model's outputs, in their order.
+        context: The most tokens that a sequence may have; None: any number.
+        batch_tokens: The most tokens that are read at once, padding counted.
+    """
+
+    def __init__(self, model: Any, tokeniser: Any, batch_tokens: int | None = None) -> None:
+        self.model = model.eval()
+        self.tokeniser = tokeniser
+        config = model.config
+        self.kind: str = config.model_type
+        self.labels = tuple(str(config.id2label[i]) for i in range(config.num_labels))
+        positions = getattr(config, "max_position_embeddings", None)
+        limits = [limit for limit in (positions, tokeniser.model_max_length) if limit]
+        self.context: int | None = min(limits, default=None)
+        self.batch_tokens = batch_tokens or _BATCH_TOKENS["cuda" if model.device.type == "cuda" else "cpu"]
+        self._special = [token for token in tokeniser.all_special_tokens if len(token) > 1]
+        self._narrows = has_positions_to_leave_out(model)
+        rows = model.get_input_embeddings().weight.shape[0]
+        size = max(tokeniser.get_vocab().values()) + 1
+        if size > rows:
+            raise ConfigurationError(
+                f"the tokeniser has ids up to {size - 1}, the model {rows} embeddings",
+                "the tokeniser belongs to another model: give the one it was trained with",
+            )
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of each text, without special ones; what looks like one is plain text."""
+        if not texts:
+            return []
+        ids: list[list[int]] = self.tokeniser(
+            [self._plain(text) for text in texts], add_special_tokens=False, return_attention_mask=False, verbose=False
+        ).input_ids
+        return ids
+
+    def _plain(self, text: str) -> str:
+        """The text with a space inside what would be a special token, such as a stranger's "[SEP]".
+
+        The library's `split_special_tokens` does not help where they are pieces of the vocabulary, as DeBERTa's are.
+        """
+        for token in self._special:
+            text = text.replace(token, f"{token[0]} {token[1:]}")
+        return text
+
+    def encode_pairs(self, pairs: Sequence[tuple[str, str]], max_tokens: int) -> list[PairTokens]:
+        """Pairs as the tokeniser joins them; those over `max_tokens` are cut, the longer text first, at its end."""
+        if not pairs:
+            return []
+        found = self.tokeniser(
+            [self._plain(a) for a, _ in pairs],
+            [self._plain(b) for _, b in pairs],
+            truncation="longest_first",
+            max_length=max_tokens,
+            return_attention_mask=False,
+            verbose=False,
+        )
+        told = found.get("token_type_ids") or [None] * len(pairs)
+        return [
+            PairTokens(tuple(ids), None if types is None else tuple(types))
+            for ids, types in zip(found["input_ids"], told, strict=True)
+        ]
+
+    def logits(self, sequences: Sequence[PairTokens]) -> Floats:
+        """float64 [sequences, labels]; equal sequences have equal ones, and their order changes nothing.
+
+        Raises:
+            OutOfMemory: A sequence does not fit even alone.
+            ConfigurationError: A number is infinite or NaN.
+        """
+        # Sorted, so that batches do not depend on the order in which questions come.
+        different = sorted(set(sequences), key=lambda one: (-len(one.ids), one.ids, one.types or ()))
+        found = {one: row for batch, rows in self._batches(different) for one, row in zip(batch, rows, strict=True)}
+        made: Floats = np.array([found[one] for one in sequences], dtype=np.float64).reshape(-1, len(self.labels))
+        if not np.isfinite(made).all():
+            raise ConfigurationError("the model's output is no finite number", "read it in float32")
+        return made
+
+    def _batches(self, ordered: Sequence[PairTokens]) -> Iterator[tuple[Sequence[PairTokens], Floats]]:
+        start = 0
+        while start < len(ordered):
+            longest = len(ordered[start].ids)
+            batch = ordered[start : start + max(1, self.batch_tokens // longest)]
+            try:
+                rows = self._read(batch)
+            except OutOfMemory:
+                if len(batch) == 1:
+                    raise
+                self.batch_tokens = len(batch) // 2 * longest  # for what comes after, too: it would not fit either
+                continue
+            yield batch, rows
+            start += len(batch)
+
+    def _read(self, batch: Sequence[PairTokens]) -> Floats:
+        """Logits of sequences, the first the longest, that are read at once: float64 [sequences, labels]."""
+        import torch
+
+        device = self.model.device
+        longest = len(batch[0].ids)
+        pad = self.tokeniser.pad_token_id or 0
+        ids = np.array([one.ids + (pad,) * (longest - len(one.ids)) for one in batch], dtype=np.int64)
+        mask = np.arange(longest) < np.array([[len(one.ids)] for one in batch])
+        given = {"input_ids": ids, "attention_mask": mask.astype(np.int64)}
+        if batch[0].types is not None:
+            rows = [(one.types or ()) + (0,) * (longest - len(one.ids)) for one in batch]
+            given["token_type_ids"] = np.array(rows, dtype=np.int64)
+        narrow = narrow_positions(self.model, longest) if self._narrows else nullcontext()
+        try:
+            with torch.inference_mode(), narrow:
+                tensors = {name: torch.from_numpy(array).to(device) for name, array in given.items()}
+                logits: Floats = self.model(**tensors).logits.double().cpu().numpy()
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            raise self._out_of_memory(batch, error) from error
+        except RuntimeError as error:  # what the CPU's allocator raises
+            if "allocate memory" in str(error) or "out of memory" in str(error):
+                raise self._out_of_memory(batch, error) from error
+            raise
+        return logits
+
+    def _out_of_memory(self, batch: Sequence[PairTokens], error: BaseException) -> OutOfMemory:
+        import torch
+
+        if self.model.device.type == "cuda":
+            torch.cuda.empty_cache()
+        told = (str(error).splitlines() or [type(error).__name__])[0]
+        return OutOfMemory(
+            f"out of memory with {len(batch)} pairs of up to {len(batch[0].ids)} tokens: {told}",
+            "a smaller model or dtype fits, or a machine with more memory",
+        )

@@ -1,0 +1,130 @@
+"""`divbench internals`."""
+
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from benchmark.generation.commands import (
+    AverageLayers,
+    Dtype,
+    Layer,
+    Template,
+    Thinking,
+    chosen_layers,
+)
+from datasets_build.console import JsonOption, out, print_json, progress
+from datasets_build.errors import ConfigurationError
+
+_READ_AT_ONCE = 64
+
+
+def internals(
+    folder: Annotated[Path, typer.Argument(help="The submission folder.")],
+    model: Annotated[str, typer.Option(help="What answered: ORG/NAME@COMMIT on the Hub, a folder, or offline.")],
+    destination: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--out", help="The file to write; else internals.parquet in the folder, where score finds it."),
+    ] = None,
+    greedy: Annotated[
+        bool, typer.Option(help="Also draw one answer a prompt without chance, for perplexity and energy as published.")
+    ] = True,
+    max_tokens: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(min=1, help="Of that answer; else as the manifest says, or 256."),
+    ] = None,
+    chat_template: Annotated[
+        Optional[bool],  # noqa: UP045
+        typer.Option("--chat-template/--no-chat-template", help="How it was asked; else as the manifest says."),
+    ] = None,
+    template: Template = None,
+    thinking: Thinking = None,
+    layer: Layer = "middle",
+    average_layers: AverageLayers = None,
+    dtype: Annotated[
+        Dtype, typer.Option(help="Of the model; all after its last layer is float32 or better.")
+    ] = "float32",
+    device: Annotated[str, typer.Option(help="As torch names it: cpu, cuda, cuda:1.")] = "cpu",
+    restart: Annotated[bool, typer.Option("--restart", help="Throw away what an interrupted run had read.")] = False,
+    mirror: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Read what an open model says of the responses of a submission, for the uncertainty metrics.
+
+    The model reads each prompt with each response, as it was asked, and of its likelihoods and hidden states sums and
+    covariances are kept: perplexity, energy, entropies, EigenScores and LOOE follow from them. divbench generate does
+    the same at once with --internals, and then from the very tokens that were drawn. Interrupted, it goes on.
+
+      divbench internals subs/qwen --model Qwen/Qwen3-0.6B@COMMIT --device cuda
+
+      divbench score subs/qwen
+    """
+    from dataclasses import replace
+
+    from benchmark.generation.internals.read import Reader
+    from benchmark.generation.internals.retokenise import asked_of
+    from benchmark.generation.journal import open_journal, remove_journal
+    from benchmark.generation.prompting import asking_of, check_prompts
+    from benchmark.generation.setup import load_local, spec_named
+    from benchmark.models.hf_states import Cut
+    from benchmark.scoring.internals_file import INTERNALS_FILE, Drawing, HowRead, internals_of, record, write_internals
+    from datasets_build.load import load_suite
+    from submissions.checking.validate import open_submission
+
+    submission, suite, _ = open_submission(folder, partial(load_suite, mirror=mirror))
+    drawn = submission.manifest.generation
+    asking = asking_of(submission.manifest)
+    if chat_template is not None:
+        asking = replace(asking, chat_template=chat_template)
+    asking = replace(asking, template=template or asking.template)
+    if thinking is not None:
+        asking = replace(asking, thinking=thinking)
+    check_prompts(asking, suite.prompts, drawn.k)
+    target = destination or folder / INTERNALS_FILE
+    if target.exists():
+        raise ConfigurationError(f"{target} exists", "remove it to read again, or give another --out")
+    loaded = load_local(spec_named(model, dtype, device), asking, drawn.stop, None)
+    sampler: Any = loaded.sampler
+    known = drawn.temperature is not None
+    cut = Cut(float(drawn.temperature or 0), drawn.top_k, drawn.top_p or 1.0) if known else None
+    reader = Reader(sampler.lm, chosen_layers(sampler.lm, layer, average_layers), cut)
+    how = HowRead(
+        submission_id=submission.id,
+        k=drawn.k,
+        model=sampler.signature,
+        blocks=reader.layers.blocks,
+        features=reader.layers.features,
+        original_layer=reader.layers.original,
+        average_layers=reader.layers.average,
+        tokens="text",
+        drawing=None if cut is None else Drawing(temperature=cut.temperature, top_k=cut.top_k, top_p=cut.top_p),
+        prompt=str(asking),
+    )
+    length = (max_tokens or drawn.max_tokens or 256) if greedy else None
+    journal_path = target.parent / f".{target.name}.partial.sqlite"
+    with open_journal(journal_path, restart=restart) as journal, progress() as bar:
+        journal.begin(how.model_dump(mode="json") | {"greedy": length})
+        was_read = journal.read()
+        task = bar.add_task(f"reading with {loaded.name[:40]}", total=submission.prompts, completed=len(was_read))
+        rows = (row for row in submission.rows() if row.prompt_id not in was_read)
+        while part := list(islice(rows, _READ_AT_ONCE)):
+            prompts = [suite.by_id[row.prompt_id] for row in part]
+            asked = asked_of(sampler, prompts, part, length, stops=bool(drawn.stop))
+            found = zip(part, reader.read(asked), strict=True)
+            journal.put_internals({row.prompt_id: record(row.prompt_id, own) for row, own in found})
+            bar.advance(task, len(part))
+        ids = [prompt.prompt_id for prompt in suite.prompts]
+        write_internals(target, how, ((each, internals_of(journal.internals(each), how)) for each in ids))
+    remove_journal(journal_path)
+    if json:
+        print_json(
+            {"file": str(target), "prompts": len(ids), "resumed_prompts": len(was_read), "read": how.model_dump()}
+        )
+        return
+    out().print(f"written: {target}", markup=False, soft_wrap=True)
+    out().print(f"next: divbench score {folder}", markup=False, soft_wrap=True)

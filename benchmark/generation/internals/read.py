@@ -1,0 +1,152 @@
+"""From tokens of a prompt's responses to their `Internals`, many prompts at a time."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from benchmark.metrics.eigenscore import Covariances, Pooling, covariances_of, inside_layers, original_layer
+from benchmark.metrics.internals import Internals
+from benchmark.metrics.metric import Unscorable
+from benchmark.metrics.uncertainty import ResponseScores
+from benchmark.models.causal_lm import OutOfMemory
+from benchmark.models.hf_lm import HFCausalLM
+from benchmark.models.hf_states import Cut, Response, Seen, see
+from datasets_build.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """Which hidden states are read.
+
+    Attributes:
+        blocks: Of the model.
+        features: The size of a state.
+        original: Of E_original.
+        average: Of E_average.
+    """
+
+    blocks: int
+    features: int
+    original: int
+    average: tuple[int, ...]
+
+
+def layers_of(lm: HFCausalLM, original: str | int = "middle", average: Sequence[int] | None = None) -> Layers:
+    """The layers of a model that the metrics read.
+
+    Args:
+        lm: The model.
+        original: *middle* as INSIDE's code, *last* as GSSBench's prose, or a number.
+        average: None: those of INSIDE's code, `inside_layers`.
+
+    Raises:
+        ConfigurationError: It has no such layer.
+    """
+    config = lm.model.config.get_text_config()
+    blocks, features = int(config.num_hidden_layers), int(config.hidden_size)
+    try:
+        chosen = original_layer(blocks, original)  # type: ignore[arg-type]
+    except (ValueError, KeyError) as error:
+        raise ConfigurationError(f"{lm.signature}: {error}", f"middle, last, or 0 to {blocks}") from error
+    several = inside_layers(blocks) if average is None else tuple(dict.fromkeys(average))
+    if not several or not all(0 <= layer <= blocks for layer in several):
+        raise ConfigurationError(f"{lm.signature} has no layers {list(several)}", f"0 to {blocks}")
+    return Layers(blocks, features, chosen, several)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One prompt's responses as tokens.
+
+    Attributes:
+        responses: [K]; None for one that has no tokens to be read.
+        greedy: Of one more response, drawn without chance; None where there is none.
+    """
+
+    responses: tuple[Response | None, ...]
+    greedy: Response | None = None
+
+    @property
+    def all(self) -> list[Response]:
+        """Those that are there, the greedy one last."""
+        return [each for each in (*self.responses, self.greedy) if each is not None]
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads internals.
+
+    Attributes:
+        lm: The model that answered.
+        layers: Of its states.
+        cut: What its tokens were drawn under; None where not known.
+        budget: How many tokens are read at once; the reader lowers it where the device is too small.
+    """
+
+    lm: HFCausalLM
+    layers: Layers
+    cut: Cut | None
+    budget: int = field(default=0)
+
+    def __post_init__(self) -> None:
+        self.budget = self.budget or self.lm.batch_tokens * 2
+
+    def read(self, prompts: Sequence[Asked]) -> Iterator[Internals]:
+        """The internals of each prompt, in order.
+
+        Raises:
+            OutOfMemory: One prompt's responses do not fit the device.
+        """
+        start = 0
+        while start < len(prompts):
+            end = self._end(prompts, start)
+            try:
+                yield from self._together(prompts[start:end])
+            except OutOfMemory:
+                if end - start == 1:
+                    raise
+                self.budget //= 2
+                continue
+            start = end
+
+    def _end(self, prompts: Sequence[Asked], start: int) -> int:
+        """Where the prompts end that are read together with the one at `start`: as many as the budget allows."""
+        tokens = 0
+        for place in range(start, len(prompts)):
+            own = prompts[place].all
+            shared = {each.prompt for each in own} if self.lm.shares else [each.prompt for each in own]
+            tokens += sum(map(len, shared)) + sum(len(each.ids) for each in own)
+            if tokens > self.budget and place > start:
+                return place
+        return len(prompts)
+
+    def _together(self, prompts: Sequence[Asked]) -> list[Internals]:
+        layers = self.layers
+        given = [response for asked in prompts for response in asked.all]
+        found = iter(see(self.lm, given, (layers.original,), layers.average, self.cut))
+        made = []
+        for asked in prompts:
+            own = [(each, next(found)) if each is not None else None for each in asked.responses]
+            greedy = None if asked.greedy is None else _scores(asked.greedy, next(found))
+            scores = tuple(None if pair is None else _scores(*pair) for pair in own)
+            # A response whose numbers cannot be had has no states, either.
+            seen = [pair[1] if pair is not None and ok else None for pair, ok in zip(own, scores, strict=True)]
+            states = partial(_covariances, layers, seen)
+            made.append(Internals(scores, greedy, states("last"), states("mean")))
+        return made
+
+
+def _scores(response: Response, seen: Seen) -> ResponseScores | None:
+    try:
+        return ResponseScores(len(response.ids), seen.log_likelihood, seen.largest, seen.normaliser, seen.entropy)
+    except Unscorable:
+        return None
+
+
+def _covariances(layers: Layers, seen: Sequence[Seen | None], pooling: Pooling) -> Covariances:
+    chosen = (layers.original,) if pooling == "last" else layers.average
+    lost = np.full((len(chosen), layers.features), np.nan)
+    vectors = [lost if each is None else each.last if pooling == "last" else each.mean for each in seen]
+    return covariances_of(layers.blocks, chosen, np.stack(vectors, axis=1), pooling)

@@ -1,0 +1,93 @@
+"""A submission's responses as tokens again, for a model that reads them afterwards."""
+
+from collections.abc import Sequence
+
+from benchmark.generation.hf_sampler import HFSampler
+from benchmark.generation.internals.read import Asked
+from benchmark.generation.prompting import messages
+from benchmark.generation.run import greedy_chat
+from benchmark.generation.sampler import Outcome, Request, Sampled, Settings
+from benchmark.models.hf_generate import end_ids
+from benchmark.models.hf_states import Response
+from datasets_build.errors import ConfigurationError
+from datasets_build.schema import Prompt
+from submissions.schema import Row
+
+
+def as_tokens(sampler: HFSampler, prompt: Prompt, row: Row, *, stops: bool) -> tuple[Response | None, ...]:
+    """The responses of a row as the model reads them after what it was asked.
+
+    The text is tokenised apart from the prompt, so its tokens may be others than those that were drawn. A response that
+    ended by itself (finish reason *stop*) is followed by the model's end, unless texts ended answers: which one did is
+    not known.
+
+    Args:
+        sampler: The model, and how it was asked.
+        prompt: Of the suite.
+        row: Its responses.
+        stops: Whether texts ended answers.
+
+    Returns:
+        [K]; None for a response without tokens.
+
+    Raises:
+        ConfigurationError: A response does not fit the model's context.
+    """
+    lm = sampler.lm
+    (end,) = end_ids(lm)[:1] or (None,)
+    reasons = row.finish_reasons or (None,) * len(row.responses)
+    made: list[Response | None] = []
+    for place, (text, reason) in enumerate(zip(row.responses, reasons, strict=True)):
+        asked = Request(messages(sampler.asking, prompt, place, row.responses), Settings(), 0)
+        (encoding,) = lm.encode([text])
+        content = tuple(encoding.ids.tolist())
+        ended = (end,) if reason == "stop" and end is not None and not stops else ()
+        ids = sampler.prompt_ids(asked)
+        if lm.context is not None and len(ids) + len(content) + len(ended) > lm.context:
+            raise ConfigurationError(
+                f"prompt {row.prompt_id}, response {place + 1}: {len(ids) + len(content)} tokens do not fit the "
+                f"context of {lm.context}",
+                "use a model with a longer context",
+            )
+        made.append(Response(ids, (*content, *ended), len(content)) if content or ended else None)
+    return tuple(made)
+
+
+def greedy_responses(sampler: HFSampler, prompts: Sequence[Prompt], max_tokens: int) -> list[Response | None]:
+    """One response to each prompt, drawn without chance.
+
+    Raises:
+        SamplerFault: The model cannot go on.
+    """
+    requests = [Request(greedy_chat(sampler.asking, each), Settings(0.0, max_tokens=max_tokens), 0) for each in prompts]
+    found: dict[int, Outcome] = {}
+    sampler.sample(requests, found.__setitem__)
+    made: list[Response | None] = []
+    for place, request in enumerate(requests):
+        outcome = found[place]
+        if isinstance(outcome, Sampled) and outcome.ids:
+            before = (*sampler.prompt_ids(request), *outcome.reasoning_ids)
+            made.append(Response(before, outcome.ids, outcome.content))
+        else:
+            made.append(None)
+    return made
+
+
+def asked_of(
+    sampler: HFSampler, prompts: Sequence[Prompt], rows: Sequence[Row], max_tokens: int | None, *, stops: bool
+) -> list[Asked]:
+    """All that is to be read of some rows.
+
+    Args:
+        sampler: The model, and how it was asked.
+        prompts: Of the rows.
+        rows: With the responses.
+        max_tokens: Of a greedy response; None: there is none.
+        stops: As in `as_tokens`.
+    """
+    none: list[Response | None] = [None] * len(rows)
+    greedy = none if max_tokens is None else greedy_responses(sampler, prompts, max_tokens)
+    return [
+        Asked(as_tokens(sampler, prompt, row, stops=stops), own)
+        for prompt, row, own in zip(prompts, rows, greedy, strict=True)
+    ]

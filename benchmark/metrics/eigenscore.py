@@ -1,0 +1,266 @@
+"""EigenScore of a model's hidden states, and what each response adds to it (INSIDE, arXiv:2402.03744; GSSBench).
+
+Input: `Covariances`, what is left of the hidden states of the model that answered: how the responses' states at a layer
+vary together. The states themselves, thousands of numbers a response and layer, are not kept; every score here, under
+any convention and for any of the responses, follows from K × K numbers a layer. More means more diverse. Scores of
+different models, layers, conventions or numbers of responses are not comparable. The functional is `eigenscore` of
+semantic.py, which E_output applies to sentence embeddings.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.metrics.embedding import Divisor, Logarithm, eigenscore, eigenscore_of_covariance, feature_covariance
+from benchmark.metrics.metric import Unscorable
+
+Floats = NDArray[np.float64]
+Pooling = Literal["last", "mean"]
+_SAME = 1e-9  # leave-one-out scores of equal rows differ by what eigenvalues are rounded to, over alpha
+
+
+@dataclass(frozen=True, slots=True)
+class EigenConvention:
+    """What is left open by the name EigenScore; `eigenscore` says what each means.
+
+    Attributes:
+        alpha: Regulariser, above 0.
+        log: Base of the logarithm.
+        divisor: Of the covariance.
+    """
+
+    alpha: float = 1e-3
+    log: Logarithm = "10"
+    divisor: Divisor = "d-1"
+
+    def score(self, vectors: Floats) -> float:
+        """`eigenscore` of [K, d] under this convention."""
+        return eigenscore(vectors, self.alpha, self.log, self.divisor)
+
+    def score_covariance(self, covariance: Floats, features: int) -> float:
+        """`eigenscore_of_covariance` of [K, K] under this convention."""
+        return eigenscore_of_covariance(covariance, features, self.alpha, self.log, self.divisor)
+
+
+GSSBENCH = EigenConvention()  # and INSIDE's code
+LM_POLYGRAPH = EigenConvention(log="e", divisor="1")  # and INSIDE's paper, arXiv:2402.03744, eq. 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Covariances:
+    """How the hidden states of K responses vary together over their features, at some layers of a model.
+
+    Attributes:
+        blocks: L, the number of the model's blocks.
+        features: d, the size of a state.
+        layers: Distinct, each 0 … L: 0 the embeddings, l the output of block l (of the last, after the final norm).
+        matrices: float64 [layers, K, K]; `feature_covariance` of the states at each. The row and column of a response
+            that has no states (one of no tokens) are not finite.
+        pooling: What a state is. *last*: of the last token before EOS. *mean*: the mean over the tokens, EOS left out.
+
+    Raises:
+        ValueError: Shapes or types that do not fit, or layers that the model has not.
+    """
+
+    blocks: int
+    features: int
+    layers: tuple[int, ...]
+    matrices: Floats
+    pooling: Pooling
+
+    def __post_init__(self) -> None:
+        shape = self.matrices.shape
+        if self.matrices.dtype != np.float64 or len(shape) != 3 or shape[0] != len(self.layers) or shape[1] != shape[2]:
+            raise ValueError(f"matrices must be float64 [layers, K, K], not {self.matrices.dtype} {shape}")
+        if len(set(self.layers)) < len(self.layers) or not all(0 <= layer <= self.blocks for layer in self.layers):
+            raise ValueError(f"layers must be distinct and in 0 … {self.blocks}: {self.layers}")
+
+    @property
+    def complete(self) -> NDArray[np.bool_]:
+        """[K]; which responses have states at every layer. The others are left out of every score."""
+        return np.asarray(np.isfinite(np.diagonal(self.matrices, axis1=1, axis2=2)).all(axis=0))
+
+    @property
+    def effective_count(self) -> int:
+        """How many responses a score rests on. Scores of different numbers are not comparable: record it."""
+        return int(self.complete.sum())
+
+    def at(self, layer: int) -> Floats:
+        """The covariance at a layer of the responses that have states, [complete, complete].
+
+        Raises:
+            ValueError: The layer was not read.
+        """
+        if layer not in self.layers:
+            raise ValueError(f"layer {layer} was not read, only {self.layers}")
+        chosen: Floats = self.matrices[self.layers.index(layer)][np.ix_(self.complete, self.complete)]
+        return chosen
+
+    def take(self, places: Sequence[int]) -> "Covariances":
+        """Of those responses alone, in that order."""
+        rows = np.array(places, dtype=np.int64)
+        kept = self.matrices[:, rows[:, None], rows[None, :]]
+        return Covariances(self.blocks, self.features, self.layers, kept, self.pooling)
+
+
+def covariances_of(blocks: int, layers: Sequence[int], states: Floats, pooling: Pooling) -> Covariances:
+    """The covariances of states, [layers, K, d]; the row of a response that has none is not finite.
+
+    Raises:
+        Unscorable: Fewer than two features.
+        ValueError: As `Covariances`.
+    """
+    if states.dtype != np.float64 or states.ndim != 3:
+        raise ValueError(f"states must be float64 [layers, K, d], not {states.dtype} {states.shape}")
+    there = np.asarray(np.isfinite(states).all(axis=2))
+    k = states.shape[1]
+    matrices = np.full((len(states), k, k), np.nan)
+    for matrix, vectors, own in zip(matrices, states, there, strict=True):
+        matrix[np.ix_(own, own)] = feature_covariance(vectors[own])
+    return Covariances(blocks, states.shape[2], tuple(layers), matrices, pooling)
+
+
+def original_layer(blocks: int, layer: Literal["middle", "last"] | int = "middle") -> int:
+    """The layer of E_original in a model of L blocks.
+
+    *middle*, (L + 1) // 2, is that of INSIDE's code (16 of 32, 18 of 36); *last*, L, is what GSSBench's prose says.
+
+    Raises:
+        ValueError: No block, or no such layer.
+
+    >>> original_layer(32), original_layer(32, "last")
+    (16, 32)
+    """
+    chosen = {"middle": (blocks + 1) // 2, "last": blocks}[layer] if isinstance(layer, str) else layer
+    if blocks < 1 or not 0 <= chosen <= blocks:
+        raise ValueError(f"no layer {layer} in a model of {blocks} blocks")
+    return chosen
+
+
+def inside_layers(blocks: int) -> tuple[int, ...]:
+    """The layers of E_average in a model of L blocks: 20 … L − 2, those of INSIDE's code.
+
+    A model of fewer than 22 blocks has too few of them; there it is ⌈L / 2⌉ … L − 2, and at least one, by our choice.
+
+    Raises:
+        ValueError: No block.
+
+    >>> inside_layers(28), inside_layers(12)
+    ((20, 21, 22, 23, 24, 25, 26), (6, 7, 8, 9, 10))
+    """
+    if blocks < 1:
+        raise ValueError(f"no layers in a model of {blocks} blocks")
+    middle = math.ceil(blocks / 2)
+    return tuple(range(20, blocks - 1) if blocks >= 22 else range(middle, max(blocks - 1, middle + 1)))
+
+
+def e_original(states: Covariances, layer: int | None = None, convention: EigenConvention = GSSBENCH) -> float:
+    """E_original: EigenScore of the last tokens' states at one layer. INSIDE, arXiv:2402.03744, eq. 6.
+
+    (INSIDE's code reads the token before the last, and in an answer of one token the prompt; that is not repeated.)
+
+    Args:
+        states: Of the last tokens.
+        layer: By default `original_layer`.
+        convention: Of EigenScore.
+
+    Raises:
+        Unscorable: Fewer than two responses with states, or fewer than two features.
+        ValueError: The states are not of the last tokens, or the layer was not read.
+    """
+    if states.pooling != "last":
+        raise ValueError("E_original reads the last tokens' states")
+    chosen = original_layer(states.blocks) if layer is None else layer
+    return convention.score_covariance(states.at(chosen), states.features)
+
+
+def e_average(
+    states: Covariances, layers: Sequence[int] | None = None, convention: EigenConvention = GSSBENCH
+) -> float:
+    """E_average: the mean over layers of the EigenScore of tokens' mean states. GSSBench, arXiv:2510.12699, eq. 7.
+
+    Each layer is scored and the scores are averaged, not the states. Where GSSBench's text leaves the layers open, the
+    default is that of INSIDE's code.
+
+    Args:
+        states: Of the tokens' means.
+        layers: By default `inside_layers`.
+        convention: Of EigenScore.
+
+    Raises:
+        Unscorable: As `e_original`.
+        ValueError: The states are not means, a layer was not read, or there is none.
+    """
+    scores = [convention.score_covariance(each, states.features) for each in _of_layers(states, layers)]
+    return math.fsum(scores) / len(scores)
+
+
+def _of_layers(states: Covariances, layers: Sequence[int] | None) -> list[Floats]:
+    if states.pooling != "mean":
+        raise ValueError("E_average reads the means of tokens' states")
+    chosen = inside_layers(states.blocks) if layers is None else layers
+    if not chosen:
+        raise ValueError("no layer to average over")
+    return [states.at(layer) for layer in chosen]
+
+
+def leave_one_out(vectors: Floats, convention: EigenConvention = GSSBENCH) -> Floats:
+    """LOOE of each response: the EigenScore E(Z) of all, less that of the others, E(Z without i).
+
+    Each E is the mean over its own rows. More is more diverse, though values are usually below 0; the order is that of
+    −E(Z without i). Sign and form are inferred from the values of GSSBench's table A23: its formula is not to be had.
+
+    Args:
+        vectors: [K, d]; a response whose row is not finite is left out.
+        convention: Of EigenScore.
+
+    Returns:
+        [K]; NaN for a response that is left out.
+
+    Raises:
+        Unscorable: Fewer than three responses, or fewer than two features.
+    """
+    complete = np.isfinite(vectors).all(axis=1)
+    found = np.full(len(vectors), np.nan)
+    found[complete] = _without_each(feature_covariance(vectors[complete]), vectors.shape[1], convention)
+    return found
+
+
+def leave_one_out_average(
+    states: Covariances, layers: Sequence[int] | None = None, convention: EigenConvention = GSSBENCH
+) -> Floats:
+    """LOOE under `e_average`: the mean over layers of `leave_one_out`, with the arguments and errors of both."""
+    found = np.full(len(states.complete), np.nan)
+    of_layers = [_without_each(each, states.features, convention) for each in _of_layers(states, layers)]
+    found[states.complete] = np.mean(of_layers, axis=0)
+    return found
+
+
+def _without_each(covariance: Floats, features: int, convention: EigenConvention) -> Floats:
+    if len(covariance) < 3:
+        raise Unscorable("fewer than three answers")
+    whole = convention.score_covariance(covariance, features)
+    others = [np.delete(np.delete(covariance, i, axis=0), i, axis=1) for i in range(len(covariance))]
+    return np.array([whole - convention.score_covariance(each, features) for each in others])
+
+
+def min_max(scores: Floats) -> Floats:
+    """Scores of one prompt's responses over their range, (x − min) / (max − min); GSSBench's table A23.
+
+    Returns:
+        In [0, 1], NaN where a score is NaN; 0.5 for all where none differ by more than rounding.
+
+    Raises:
+        Unscorable: No score.
+    """
+    if np.isnan(scores).all():
+        raise Unscorable("no answer")
+    low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
+    if high - low <= _SAME:
+        return np.where(np.isnan(scores), np.nan, 0.5)
+    shares: Floats = (scores - low) / (high - low)
+    return shares

@@ -1,0 +1,134 @@
+"""Training documents that make a small model learn in context.
+
+A stretch of a book teaches English. Lists of passages under labels teach what D_Can measures: that a passage said
+before may come again, word for word or nearly, or in turns with others; or that nothing of it comes again.
+"""
+
+import random
+import re
+import string
+from collections.abc import Callable, Iterator
+
+from benchmark.surprisal.prompt_layout import response_label
+
+Lister = Callable[[str, list[str]], str]
+
+_ASKS = (
+    "EventSink me something.",
+    "Write a sentence.",
+    "Write a few lines.",
+    "Say something.",
+    "Continue.",
+    "Write a short piece.",
+    "What happened then?",
+    "EventSink me more.",
+    "Describe what you see.",
+    "Give an example.",
+    "Write a short story.",
+    "What do you think?",
+    "Answer the question.",
+    "EventSink me about your day.",
+    "Write anything you like.",
+    "Make something up.",
+)
+_SENTENCE = re.compile("(?<=[.!?])[\"'\u201d\u2019)]*\\s+")
+_OTHER_LETTERS = (range(0xC0, 0x180), range(0x391, 0x3CA), range(0x410, 0x450), range(0x5D0, 0x5EB))
+_OTHER_SIGNS = (range(0x4E00, 0x9F00), range(0x3041, 0x30FF), range(0x1F300, 0x1F650), range(0x905, 0x940))
+_ALPHABETS = (
+    string.ascii_uppercase + " ",
+    string.digits + " ",
+    string.printable[:95],
+    string.printable[:95],
+    string.ascii_lowercase,
+    "".join(chr(i) for letters in _OTHER_LETTERS for i in letters),
+    "".join(chr(i) for signs in _OTHER_SIGNS for i in signs),
+)
+_PLAIN_SHARE = 0.45  # of documents that are a stretch of a book
+
+
+def sentences(text: str, longest: int = 320) -> list[str]:
+    """The sentences of a book that are neither scraps nor endless, with single spaces."""
+    flat = (" ".join(part.split()) for paragraph in text.split("\n\n") for part in _SENTENCE.split(paragraph))
+    return [part for part in flat if 15 <= len(part) <= longest]
+
+
+def documents(books: list[str], characters: int, seed: int) -> Iterator[str]:
+    """Documents without end, each of at least about so many characters.
+
+    Args:
+        books: Texts to draw from, each in proportion to the square root of its length: one diary is half of all.
+        characters: How long a document must be; it is cut to tokens later.
+        seed: Of the draws.
+    """
+    rng = random.Random(seed)  # noqa: S311 - not for secrets
+    split = [sentences(book) for book in books]
+    weights = [len(book) ** 0.5 for book in books]
+    while True:
+        book = rng.choices(range(len(books)), weights)[0]
+        if rng.random() < _PLAIN_SHARE:
+            start = books[book].find(" ", rng.randrange(max(1, len(books[book]) - characters))) + 1
+            yield books[book][start : start + characters]
+        else:
+            yield _listed(rng, split[book], characters)
+
+
+def _listed(rng: random.Random, source: list[str], characters: int) -> str:
+    """A list of passages: repeats, near-repeats, several modes in turns or at random, or all different."""
+    lister = rng.choice((_instruct, _instruct, _completion, _completion, _bare))
+    kind = rng.choices(("same", "near", "modes", "different", "noise"), (3, 3, 3, 2, 1))[0]
+    modes = 1 if kind in ("same", "near") else rng.choice((2, 2, 3, 4, 5))
+    make = _noise if kind == "noise" else lambda r: _passage(r, source)
+    pool = [make(rng) for _ in range(modes)]
+    changes = {"same": 0.0, "near": rng.choice((0.05, 0.1, 0.2)), "modes": rng.choice((0.0, 0.0, 0.1))}.get(kind, 0.0)
+    length, items = 0, []
+    while length < characters:
+        text = make(rng) if kind == "different" else _varied(rng, rng.choice(pool), changes, source)
+        items.append(text)
+        length += len(text) + 12
+    ask = rng.choice(_ASKS) if rng.random() < 0.5 else rng.choice(source)
+    return lister(ask, items)
+
+
+def _passage(rng: random.Random, source: list[str]) -> str:
+    """A few sentences in a row, or a part of one."""
+    start = rng.randrange(max(1, len(source) - 3))
+    text = " ".join(source[start : start + rng.choice((1, 1, 1, 2, 3))])
+    if rng.random() < 0.25:
+        words = text.split()
+        text = " ".join(words[: rng.randint(2, max(2, min(12, len(words))))])
+    return text
+
+
+def _noise(rng: random.Random) -> str:
+    """Random characters, sometimes of scripts that the books lack: their bytes are learnt too."""
+    alphabet = rng.choice(_ALPHABETS)
+    return "".join(rng.choices(alphabet, k=rng.randint(10, 90))).strip() or "x"
+
+
+def _varied(rng: random.Random, text: str, share: float, source: list[str]) -> str:
+    """The passage with some of its words left out or taken from elsewhere."""
+    if not share:
+        return text
+    made = []
+    for word in text.split(" "):
+        draw = rng.random()
+        if draw < share:
+            made.append(rng.choice(rng.choice(source).split()))
+        elif draw > 1 - share / 4:
+            continue
+        else:
+            made.append(word)
+    return " ".join(made) or text
+
+
+def _instruct(ask: str, items: list[str]) -> str:
+    return ask + "".join(f"\n\nResponse {response_label(i)}: {item}" for i, item in enumerate(items))
+
+
+def _completion(ask: str, items: list[str]) -> str:
+    start = " ".join(ask.split()[:8])
+    return "\n\n".join(f"{i}. {start} {item}" for i, item in enumerate(items, 1))
+
+
+def _bare(ask: str, items: list[str]) -> str:
+    return "\n\n".join([ask, *items])

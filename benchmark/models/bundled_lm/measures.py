@@ -1,0 +1,57 @@
+"""What the bundled model's card says of it: bits/byte on held-out text, and what a repeated passage costs."""
+
+import math
+import random
+from typing import Any
+
+from benchmark.models.bundled_lm.documents import sentences
+
+_WINDOW = 1024  # tokens
+
+
+def bits_per_byte(model: Any, tokeniser: Any, texts: list[str], windows: int | None = None) -> float:
+    """Bits over bytes of texts read in windows of 1,024 tokens, each after `<s>` alone.
+
+    Args:
+        model: A causal language model of transformers.
+        tokeniser: Its `tokenizers.Tokenizer`.
+        texts: What to read.
+        windows: At most so many of each text, from its beginning; None: all.
+    """
+    bits, bytes_ = 0.0, 0
+    for text in texts:
+        ids = tokeniser.encode(text, add_special_tokens=False).ids
+        starts = range(0, len(ids) - _WINDOW + 1, _WINDOW)[:windows]
+        for start in starts:
+            window = ids[start : start + _WINDOW]
+            bits += sum(_token_bits(model, [1, *window]))
+            bytes_ += len(tokeniser.decode(window).encode())
+    return bits / bytes_
+
+
+def repeat_costs(model: Any, tokeniser: Any, texts: list[str], passages: int = 40) -> tuple[float, float]:
+    """Mean bits of passages of one to three sentences at their first and at their second saying, under two labels."""
+    rng = random.Random(7)  # noqa: S311 - not for secrets
+    source = [sentences(text) for text in texts]
+    first = second = 0.0
+    for _ in range(passages):
+        book = rng.choice(source)
+        start = rng.randrange(len(book) - 3)
+        passage = " ".join(book[start : start + rng.randint(1, 3)])
+        pieces = ["Tell me something.\n\nResponse A:", " " + passage, "\n\nResponse B:", " " + passage]
+        encoded = [tokeniser.encode(piece, add_special_tokens=False).ids for piece in pieces]
+        bits = _token_bits(model, [1, *(i for ids in encoded for i in ids)])
+        begin = len(encoded[0])
+        first += sum(bits[begin : begin + len(encoded[1])])
+        second += sum(bits[-len(encoded[3]) :])
+    return first / passages, second / passages
+
+
+def _token_bits(model: Any, ids: list[int]) -> list[float]:
+    """The bits of each token but the first."""
+    import torch
+
+    with torch.inference_mode():
+        logits = model(torch.tensor([ids[:-1]]), use_cache=False).logits[0].float()
+    found = torch.log_softmax(logits, -1).gather(1, torch.tensor(ids[1:])[:, None])[:, 0]
+    return [-x / math.log(2) for x in found.tolist()]

@@ -1,0 +1,249 @@
+"""How fast the board is with many results: `python -m benchmark.perf.board [--submissions 1000] [--out FILE.json]`.
+
+Makes up results, starts `divbench board serve` on them in a process of its own, twice: without an index of the scores
+and with one. Then a headless Chromium looks: how long until rows stand in the table of models, at the first visit and
+at the next; how long a change of a facet takes, another metric to rank by, all columns; and another prompt on the page
+Explore. Times in the browser are from what the visitor does to what they see. Peak memory is the server's.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from socket import socket
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmark.scoring.result_files import Unreadable, read_result
+from datasets_build.console import out
+from leaderboard.data.synthetic import make_results
+
+START_SECONDS = 600.0
+_SERVE = "from leaderboard.cli import main; main()"
+TARGETS = {"first_page_s": 2.0, "drill_down_s": 0.3, "peak_mb": 1536}
+
+
+@contextmanager
+def server(results: Path, home: Path) -> Iterator[tuple[str, int, float]]:
+    """`divbench board serve`: its address, its process, and the seconds until it answered."""
+    with closing(socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-c", _SERVE, "board", "serve"]
+    environment = {**os.environ, "DIVBENCH_HOME": str(home)}
+    begun = time.perf_counter()
+    with subprocess.Popen(  # noqa: S603 - our own module
+        [*command, "--results", str(results), "--port", str(port)],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+    ) as running:
+        try:
+            _wait(f"http://127.0.0.1:{port}", running)
+            yield f"http://127.0.0.1:{port}", running.pid, time.perf_counter() - begun
+        finally:
+            running.terminate()
+            running.wait(timeout=30)
+
+
+def _wait(address: str, running: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and running.poll() is None:
+        try:
+            urllib.request.urlopen(address, timeout=60).close()  # noqa: S310 - our own address
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise SystemExit("the server did not start")
+
+
+def peak_megabytes(process: int) -> float:
+    """The most resident memory that a process has had; on Linux."""
+    for line in Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) / 1024
+    raise SystemExit(f"process {process} does not tell its memory")
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A headless browser that has seen nothing yet."""
+    from selenium import webdriver
+
+    browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not browser or not driver:
+        raise SystemExit("Chromium and chromedriver are not installed (Debian packages chromium, chromium-driver)")
+    options = webdriver.ChromeOptions()
+    options.binary_location = browser
+    options.page_load_strategy = "none"
+    for argument in ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--window-size=1500,1100"):
+        options.add_argument(argument)
+    made = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    made.set_script_timeout(120)
+    try:
+        yield made
+    finally:
+        made.quit()
+
+
+# Asks at every frame whether something holds, and gives the milliseconds since the page was asked for.
+_UNTIL = """
+const holds = new Function("return " + arguments[0]), done = arguments[1];
+const look = () => { holds() ? done(performance.now()) : requestAnimationFrame(look) };
+look();
+"""
+# Notes when the visitor does something, and when what a script tells has become another thing and has been painted.
+_WATCH = """
+const tell = new Function("return " + arguments[0]), before = tell();
+window.begun = window.ended = null;
+for (const kind of ["input", "click"])
+  addEventListener(kind, () => { window.begun ??= performance.now(); }, { capture: true, once: true });
+const painted = () => requestAnimationFrame(() => setTimeout(() => { window.ended = performance.now(); }));
+const look = () => { tell() !== before ? painted() : requestAnimationFrame(look) };
+look();
+"""
+_ROWS = "document.querySelector('#systems')?.innerText.includes('system 0')"
+_SHOWN = "Number(document.body.dataset.shown || 0)"
+_ASKED = "document.querySelector('#asked textarea')?.value"
+_SETTLED = 0.5  # seconds after which a page that has been filled does nothing more
+
+
+def until(browser: Any, holds: str) -> float:
+    """Seconds from the start of the page until a script holds."""
+    return float(browser.execute_async_script(_UNTIL, holds)) / 1000
+
+
+def opened(browser: Any, address: str, holds: str) -> float:
+    """Seconds from asking for a page until a script holds."""
+    for wanted in ("about:blank", address):  # a script that waits would be lost with the page that it waits on
+        browser.get(wanted)
+        while not browser.execute_script("return location.href").startswith(wanted):
+            time.sleep(0.01)
+    seconds = until(browser, holds)
+    until(browser, f"{_SHOWN} > 0")
+    time.sleep(_SETTLED)
+    return seconds
+
+
+def changed(browser: Any, element: str, act: Callable[[Any], object], tell: str = _SHOWN) -> float:
+    """Seconds from what a visitor does with an element until what a script tells is another thing, and painted."""
+    found = browser.find_element("css selector", element)
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", found)
+    browser.execute_script(_WATCH, tell)
+    act(found)
+    until(browser, "window.ended !== null")
+    time.sleep(_SETTLED)
+    return float(browser.execute_script("return window.ended - window.begun")) / 1000
+
+
+def _type(letters: str, field: Any) -> None:
+    field.send_keys(letters)
+
+
+def _click(button: Any) -> None:
+    button.click()
+
+
+def look(address: str, times: int) -> dict[str, Any]:
+    """What a visitor waits for."""
+    found: dict[str, Any] = {}
+    with chromium() as browser:
+        found["first_page_fresh_s"] = opened(browser, address, _ROWS)
+        found["first_page_warm_s"] = [opened(browser, address, _ROWS) for _ in range(times)]
+        field = "#q textarea, #q input"
+        # All systems have these letters: the whole table is shown again.
+        found["search_s"] = [changed(browser, field, partial(_type, letter)) for letter in "sys"]
+        found["another_metric_s"] = opened(browser, f"{address}/?rank=distinct_at_5", _ROWS)
+        found["all_columns_s"] = opened(browser, f"{address}/?show=everything", _ROWS)
+        try:
+            urllib.request.urlopen(f"{address}/explore", timeout=60).close()  # noqa: S310 - our own address
+        except urllib.error.HTTPError:
+            return found
+        found["explore_s"] = opened(browser, f"{address}/explore", _ASKED)
+        found["drill_down_s"] = [changed(browser, "#next", _click, _ASKED) for _ in range(times)]
+        found["drill_down_with_figures_s"] = [changed(browser, "#next", _click) for _ in range(times)]
+    return found
+
+
+def measure(results: Path, home: Path, times: int) -> dict[str, Any]:
+    """All numbers, of results that are there."""
+    with server(results, home) as (_, process, seconds):
+        found: dict[str, Any] = {"start_without_index_s": seconds, "peak_making_index_mb": peak_megabytes(process)}
+    with server(results, home) as (address, process, seconds):
+        found |= {"start_with_index_s": seconds, **look(address, times), "peak_mb": peak_megabytes(process)}
+    return found
+
+
+def _sizes(results: Path) -> dict[str, int]:
+    folders = sorted(results.iterdir())
+    first = read_result(folders[0])
+    if isinstance(first, Unreadable):
+        raise SystemExit(f"{first.folder}: {first.reason}")
+    return {"submissions": len(folders), "prompts": first.prompts, "metrics": len(first.scores)}
+
+
+def drill_down(results: Path, times: int) -> list[float]:
+    """Seconds in which all that a result keeps of one prompt is read."""
+    from leaderboard.data.board import Entry
+    from leaderboard.data.scores import prompt_row
+
+    rng = np.random.default_rng(0)
+    folders = sorted(results.iterdir())
+    taken = []
+    for _ in range(times):
+        folder = folders[int(rng.integers(len(folders)))]
+        result = read_result(folder)
+        if isinstance(result, Unreadable):
+            raise SystemExit(f"{folder}: {result.reason}")
+        entry, name = Entry(folder, result, {}), f"made-up-{result.prompts // 2:05}"
+        taken.append(timed(partial(prompt_row, entry, name)))
+    return taken
+
+
+def timed(call: Callable[[], object]) -> float:
+    """Seconds that a call takes."""
+    begun = time.perf_counter()
+    call()
+    return time.perf_counter() - begun
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--submissions", type=int, default=1000)
+    parser.add_argument("--prompts", type=int, default=1100)
+    parser.add_argument("--metrics", type=int, default=30)
+    parser.add_argument("--times", type=int, default=5, help="how often what is quick is done")
+    parser.add_argument("--work", type=Path, help="a folder for the results; those that are there are used")
+    parser.add_argument("--out", type=Path, help="a file for the numbers, as JSON")
+    given = parser.parse_args(arguments)
+    found: dict[str, Any] = {"cores": len(os.sched_getaffinity(0)), "load": os.getloadavg()[0]}
+    with tempfile.TemporaryDirectory(prefix="divbench-perf-") as name:
+        results = (given.work or Path(name)) / "results"
+        if not results.is_dir():
+            found["make_s"] = timed(lambda: make_results(results, given.submissions, given.prompts, given.metrics))
+        found |= _sizes(results)
+        found["prompt_row_s"] = drill_down(results, given.times)
+        found |= measure(results, Path(name) / "home", given.times)
+    found["targets"] = TARGETS
+    for key, value in found.items():
+        shown = f"{median(value):.3f}, at best {min(value):.3f}" if isinstance(value, list) else value
+        out().print(f"{key:24} {shown}", markup=False)
+    if given.out is not None:
+        given.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""A profile's models, loaded when first needed, and what metrics make of response sets with them.
+
+The scorer, contrasts and meta-evaluation all score through here, so a set has the same values wherever it is scored.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmark.equivalence.backend import Equivalence
+from benchmark.equivalence.llm_judge import SetJudge
+from benchmark.equivalence.partitioning import Answers
+from benchmark.equivalence.rated_partition import RatedPartition, judge_heads, load_backend, part_with, partitions_of
+from benchmark.metrics import Metric, Reads
+from benchmark.metrics.internals import Internals
+from benchmark.metrics.metric import Missing
+from benchmark.models.embedder import Embedder, SentenceTransformersEmbedder
+from benchmark.models.hf_lm import load_causal_lm
+from benchmark.models.pair_scorer import PairScorer
+from benchmark.models.reward import RewardModel
+from benchmark.scoring.compute import Value, answers_of, score_sets
+from benchmark.scoring.profiles import Profile
+from benchmark.surprisal.cache import SurprisalCache
+from benchmark.surprisal.engine import Read, Reader, ResponseSet
+from submissions.schema import Reported
+
+_READ_AT_ONCE = 200  # sets; what was read goes to the cache, so an interrupted run goes on there
+
+
+@dataclass(slots=True)
+class ScoringBackends:
+    """What a profile scores with.
+
+    Attributes:
+        profile: Names the models.
+        cache: A file that keeps what the language model found; None: nothing is kept.
+        embedder: Already loaded, or one to use in place of the profile's.
+        reader: Likewise.
+        pair_scorers: Likewise, by what they make.
+        equivalence: Likewise, decides which answers say the same, or judges whole sets.
+        reward: Likewise, judges the quality of answers.
+    """
+
+    profile: Profile
+    cache: Path | None = None
+    embedder: Embedder | None = None
+    reader: Reader | None = None
+    pair_scorers: dict[Reads, PairScorer] = field(default_factory=dict)
+    equivalence: Equivalence | SetJudge | None = None
+    reward: RewardModel | None = None
+
+    def load(self, metrics: Sequence[Metric]) -> None:
+        """Load what these metrics need, the small models first: they fail sooner, if they do.
+
+        Raises:
+            ConfigurationError: A model is not pinned, cannot be had, or is of another kind.
+            MissingExtra: A library is not installed.
+        """
+        reads = {metric.reads for metric in metrics}
+        if "embeddings" in reads and self.embedder is None and self.profile.embedder is not None:
+            self.embedder = SentenceTransformersEmbedder(self.profile.embedder)
+        for name in sorted((reads & self.profile.pair_scorers.keys()) - self.pair_scorers.keys()):
+            self.pair_scorers[name] = self.profile.pair_scorers[name].load()
+        if reads_partitions(metrics) and self.equivalence is None and self.profile.partition is not None:
+            self.equivalence = load_backend(self.profile.partition)
+        if "partition+rewards" in reads and self.reward is None and self.profile.reward is not None:
+            self.reward = self.profile.reward.load()
+        if reads_surprisals(metrics) and self.reader is None and self.profile.causal_lm is not None:
+            kept = None if self.cache is None else SurprisalCache(self.cache)
+            model = load_causal_lm(self.profile.causal_lm)
+            self.reader = Reader(model, self.profile.layout, self.profile.orders, kept)
+
+    def read(
+        self,
+        sets: Sequence[ResponseSet],
+        metrics: Sequence[Metric],
+        progress: Callable[[int], None] = lambda sets: None,
+    ) -> list[Read | Missing] | None:
+        """What the language model finds of the answers of each set; None where no metric asks, or there is no model.
+
+        Args:
+            sets: Prompts with all their responses; those that are no answers are left out here.
+            metrics: That are to be computed.
+            progress: Called with the number of sets done.
+        """
+        self.load(metrics)
+        if self.reader is None or not reads_surprisals(metrics):
+            return None
+        made: list[Read | Missing] = []
+        for start in range(0, len(sets), _READ_AT_ONCE):
+            part = sets[start : start + _READ_AT_ONCE]
+            made += self.reader.read([ResponseSet(each.prompt, answers_of(each.responses)) for each in part])
+            progress(len(made))
+        return made
+
+    def part(
+        self,
+        sets: Sequence[ResponseSet],
+        metrics: Sequence[Metric],
+        finish_reasons: Sequence[Sequence[str | None] | None] | None = None,
+    ) -> list[RatedPartition | Missing] | None:
+        """The classes of each set's responses; None where no metric asks, or the profile does not part them.
+
+        Args:
+            sets: Prompts with all their responses.
+            metrics: That are to be computed.
+            finish_reasons: Of each set's responses, where they are known.
+        """
+        self.load(metrics)
+        if self.equivalence is None or self.profile.partition is None or not reads_partitions(metrics):
+            return None
+        reasons = finish_reasons or [None] * len(sets)
+        answers = [Answers.of(each.prompt, each.responses, own) for each, own in zip(sets, reasons, strict=True)]
+        labels = part_with(answers, self.equivalence, self.profile.partition)
+        rated = any(metric.reads == "partition+rewards" for metric in metrics)
+        return judge_heads(answers, labels, self.reward if rated else None)
+
+    def score(
+        self,
+        sets: Sequence[ResponseSet],
+        metrics: Sequence[Metric],
+        *,
+        readings: Sequence[Read | Missing] | None = None,
+        parted: Sequence[RatedPartition | Missing] | None = None,
+        internals: Sequence[Internals] | None = None,
+        reported: Sequence[Reported | None] | None = None,
+        names: Sequence[str] | None = None,
+    ) -> list[dict[str, Value]]:
+        """The values of each metric for each set; see `score_sets`.
+
+        Args:
+            sets: Prompts with all their responses.
+            metrics: That the profile has models for.
+            readings: Of `read`, where they are at hand; else the sets are read here.
+            parted: Of `part`, likewise.
+            internals: As in `score_sets`.
+            reported: Likewise.
+            names: Likewise.
+
+        Raises:
+            ScoringFault: As in `score_sets`.
+            ConfigurationError: As in `load`.
+        """
+        self.load(metrics)
+        return score_sets(
+            [each.responses for each in sets],
+            metrics,
+            embedder=self.embedder,
+            pair_scorers=self.pair_scorers,
+            readings=self.read(sets, metrics) if readings is None else readings,
+            partitions=partitions_of(self.part(sets, metrics) if parted is None else parted),
+            internals=internals,
+            reported=reported,
+            names=names,
+        )
+
+
+def reads_partitions(metrics: Sequence[Metric]) -> bool:
+    """Whether a metric among them does."""
+    return any(metric.reads.startswith("partition") for metric in metrics)
+
+
+def reads_surprisals(metrics: Sequence[Metric]) -> bool:
+    """Whether a metric among them does."""
+    return any(metric.reads in ("surprisals", "surprisals:curve") for metric in metrics)

@@ -1,0 +1,275 @@
+"""`internals.parquet`: what a model said of its responses, one row a prompt; the metadata say how it was read.
+
+It lies beside a submission's files and belongs to that submission alone: it names it by its content. Of likelihoods it
+keeps sums over tokens, of hidden states covariances of responses; from these follow all scores, also of fewer
+responses. A number that is not known is null.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from benchmark.metrics.eigenscore import Covariances
+from benchmark.metrics.internals import Internals
+from benchmark.metrics.metric import Unscorable
+from benchmark.metrics.uncertainty import ResponseScores
+from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.files import sha256_of, whole_file
+from submissions.schema import MAX_K
+from submissions.storage.submission_folders import Submission
+from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.untrusted_files import open_parquet
+
+INTERNALS_FILE = "internals.parquet"
+ROWS_A_GROUP = 64
+_KEY = b"divbench.internals"
+_SUMS = ("log_likelihood", "largest", "normaliser", "entropy")
+_MEND = "read the internals again: divbench internals"
+Floats = NDArray[np.float64]
+
+SCHEMA = pa.schema(
+    [
+        pa.field("prompt_id", pa.string(), nullable=False),
+        pa.field("tokens", pa.list_(pa.int64()), nullable=False),  # a response; null where nothing could be read
+        *(pa.field(name, pa.list_(pa.float64()), nullable=False) for name in _SUMS),  # sums over its tokens, nats
+        pa.field("greedy_tokens", pa.int64()),
+        *(pa.field(f"greedy_{name}", pa.float64()) for name in _SUMS),
+        pa.field("last", pa.list_(pa.float64())),  # lower triangle of the covariance, row by row
+        pa.field("mean", pa.list_(pa.float64())),  # likewise, layer after layer
+    ]
+)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Drawing(_Part):
+    """How tokens were drawn: what *largest* is under."""
+
+    temperature: float
+    top_k: int | None
+    top_p: float
+
+
+class HowRead(_Part):
+    """How internals were read.
+
+    Attributes:
+        submission_id: Of the responses.
+        k: Responses a prompt.
+        model: The model's signature: name, revision, dtype, device, attention.
+        blocks: Of the model.
+        features: The size of a hidden state.
+        original_layer: Of E_original; None where no states were read.
+        average_layers: Of E_average; empty likewise.
+        tokens: *sampled*: those that were drawn; *text*: those of the response's text, which may be parted otherwise.
+        drawing: None where not known; then *largest* is not, either.
+        prompt: How the model was asked, such as `chat template` or `template "{prompt}"`.
+    """
+
+    schema_version: Literal[1] = 1
+    submission_id: str
+    k: Annotated[int, Field(ge=1, le=MAX_K)]
+    model: str
+    blocks: Annotated[int, Field(ge=1)]
+    features: Annotated[int, Field(ge=1)]
+    original_layer: int | None
+    average_layers: tuple[int, ...]
+    tokens: Literal["sampled", "text"]
+    drawing: Drawing | None
+    prompt: str
+
+    @property
+    def signature(self) -> str:
+        """One line for the signatures of numbers; what is not of the model but of the submission is left out."""
+        layers = "+".join(map(str, self.average_layers))
+        return f"{self.model},layers:{self.original_layer}/{layers},tokens:{self.tokens}"
+
+
+def write_internals(path: Path, how: HowRead, rows: Iterable[tuple[str, Internals]]) -> None:
+    """Write the file, whole or not at all; rows are streamed.
+
+    Args:
+        path: Of the file.
+        how: Everything about it.
+        rows: By prompt id, each once, best in the suite's order.
+    """
+    schema = SCHEMA.with_metadata({_KEY: how.model_dump_json().encode()})
+    with whole_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+        group: list[dict[str, Any]] = []
+        for prompt_id, internals in rows:
+            group.append(record(prompt_id, internals))
+            if len(group) == ROWS_A_GROUP:
+                writer.write_table(pa.Table.from_pylist(group, schema=schema))
+                group = []
+        writer.write_table(pa.Table.from_pylist(group, schema=schema))
+
+
+def record(prompt_id: str, internals: Internals) -> dict[str, Any]:
+    """A row of the file."""
+    own, greedy = internals.responses, internals.greedy
+    made: dict[str, Any] = {"prompt_id": prompt_id, "tokens": [None if each is None else each.tokens for each in own]}
+    made["greedy_tokens"] = None if greedy is None else greedy.tokens
+    for name in _SUMS:
+        made[name] = [None if each is None else getattr(each, name) for each in own]
+        made[f"greedy_{name}"] = None if greedy is None else getattr(greedy, name)
+    for name, states in (("last", internals.last), ("mean", internals.mean)):
+        made[name] = None if states is None else _packed(states.matrices)
+    return made
+
+
+def internals_of(row: dict[str, Any], how: HowRead) -> Internals:
+    """The internals of a row of the file, the inverse of `record`.
+
+    Raises:
+        ValueError: The row's parts do not fit together.
+    """
+    columns = [row["tokens"], *(row[name] for name in _SUMS)]
+    responses = tuple(_scores(*values) for values in zip(*columns, strict=True))
+    if len(responses) != how.k:
+        raise ValueError(f"{len(responses)} responses, wanted {how.k}")
+    greedy = _scores(row["greedy_tokens"], *(row[f"greedy_{name}"] for name in _SUMS))
+    originals = () if how.original_layer is None else (how.original_layer,)
+    last, mean = _unpacked(row["last"], originals, how), _unpacked(row["mean"], how.average_layers, how)
+    return Internals(
+        responses,
+        greedy,
+        None if last is None else Covariances(how.blocks, how.features, originals, last, "last"),
+        None if mean is None else Covariances(how.blocks, how.features, how.average_layers, mean, "mean"),
+    )
+
+
+def _scores(tokens: int | None, log_likelihood: float | None, *more: float | None) -> ResponseScores | None:
+    if tokens is None or log_likelihood is None:
+        return None
+    try:
+        return ResponseScores(tokens, log_likelihood, *more)
+    except Unscorable as error:
+        raise ValueError(str(error)) from error
+
+
+def _packed(matrices: Floats) -> list[float | None]:
+    lower = _lower(matrices.shape[1])
+    return [value if np.isfinite(value) else None for each in matrices for value in each[lower].tolist()]
+
+
+@cache
+def _lower(k: int) -> tuple[Any, Any]:
+    """The places of a lower triangle."""
+    return np.tril_indices(k)
+
+
+def _unpacked(values: list[float | None] | None, layers: Sequence[int], how: HowRead) -> Floats | None:
+    if values is None or not layers:
+        return None
+    given = np.array([np.nan if value is None else value for value in values], np.float64)
+    lower = _lower(how.k)
+    made = np.empty((len(layers), how.k, how.k))
+    for matrix, own in zip(made, given.reshape(len(layers), len(lower[0])), strict=True):
+        matrix[lower] = own
+        matrix.T[lower] = own
+    return made
+
+
+@dataclass(slots=False)
+class InternalsFile:
+    """An opened file; rows are read when they are asked for.
+
+    Attributes:
+        path: Of the file.
+        how: It was read.
+    """
+
+    path: Path
+    how: HowRead
+    _file: pq.ParquetFile
+    _kept: tuple[int, dict[str, Internals]] = field(default=(-1, {}))
+
+    @cached_property
+    def digest(self) -> str:
+        """Of its bytes, hex."""
+        return sha256_of(self.path)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        """The row group of each prompt id."""
+        made: dict[str, int] = {}
+        for group in range(self._file.num_row_groups):
+            for prompt_id in self._file.read_row_group(group, columns=["prompt_id"])["prompt_id"].to_pylist():
+                made[str(prompt_id)] = group
+        return made
+
+    def of(self, prompt_ids: Sequence[str]) -> list[Internals]:
+        """The internals of those prompts.
+
+        Raises:
+            InputError: One is not there, or its row is damaged.
+        """
+        return [self._group(prompt_id)[prompt_id] for prompt_id in prompt_ids]
+
+    def rows(self) -> Iterator[tuple[str, Internals]]:
+        """All of them, in the file's order."""
+        for prompt_id in self._places:
+            yield prompt_id, self._group(prompt_id)[prompt_id]
+
+    def _group(self, prompt_id: str) -> dict[str, Internals]:
+        group = self._places.get(prompt_id)
+        if group is None:
+            raise InputError(f"{self.path} has no row of prompt {prompt_id!r}", _MEND)
+        if self._kept[0] != group:
+            try:
+                rows = self._file.read_row_group(group).to_pylist()
+                self._kept = group, {row["prompt_id"]: internals_of(row, self.how) for row in rows}
+            except (ValueError, TypeError, OSError, pa.ArrowException) as error:
+                raise InputError(f"{self.path}, row group {group}: {error}", _MEND) from error
+        return self._kept[1]
+
+
+def open_internals(path: Path, submission_id: str) -> InternalsFile:
+    """The internals of a submission.
+
+    Args:
+        path: Of the file.
+        submission_id: Whose internals they must be.
+
+    Raises:
+        Refused: It is no whole file of the right columns.
+        InputError: It does not say how it was read, or is of another submission.
+    """
+    findings = Findings()
+    file = open_parquet(path, SCHEMA, findings)
+    if file is None:
+        raise Refused(str(path), findings)
+    try:
+        how = HowRead.model_validate_json((file.schema_arrow.metadata or {}).get(_KEY, b""))
+    except ValidationError as error:
+        raise InputError(f"{path} does not say how it was read: {error.errors()[0]['msg']}", _MEND) from error
+    if how.submission_id != submission_id:
+        raise InputError(
+            f"{path} is of the submission {how.submission_id}, not of {submission_id}",
+            f"the responses or the manifest changed since; {_MEND}",
+        )
+    return InternalsFile(path, how, file)
+
+
+def find_internals(submission: Submission, given: Path | None = None) -> InternalsFile | None:
+    """The internals of a submission: of the file that is given, or of the one beside its files, if there is one.
+
+    Raises:
+        ConfigurationError: The given file is not there.
+        Refused: As `open_internals`.
+        InputError: Likewise.
+    """
+    if given is not None and not given.is_file():
+        raise ConfigurationError(f"there is no file {given}", _MEND)
+    path = given or submission.folder / INTERNALS_FILE
+    return open_internals(path, submission.id) if path.exists() else None

@@ -1,0 +1,156 @@
+"""What may be chosen of scoring: the options of every command that scores with a profile, and what they make of it.
+
+All of them are part of a result's identity: by the signatures of its numbers, or by its key.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
+
+import typer
+
+from datasets_build.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from benchmark.metrics import Metric
+    from benchmark.scoring.profiles import Profile
+    from benchmark.scoring.scorer import Options
+
+# As in layout.py, orders.py and models/, which import numpy: this file is read for `--help`, too.
+Dtype = Literal["float32", "bfloat16", "float16"]
+Attention = Literal["sdpa", "eager"]
+Format = Literal["instruct", "completion"]
+Boundaries = Literal["exact", "paper"]
+OrderKind = Literal["balanced", "uniform", "exact", "endpoint"]
+Partition = Literal["greedy", "components", "complete"]
+
+ProfileName = Annotated[
+    str,
+    typer.Option(help="lexical (texts alone), offline (the models that come with the package) or paper (the papers')."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringOptions:
+    """What was chosen; a field is an option of the same name, with what it means."""
+
+    k: Annotated[Optional[int], typer.Option(min=1, help="Use the first k responses of each prompt; else all.")] = None  # noqa: UP045 - typer reads it
+    resamples: Annotated[int, typer.Option(min=100, help="Of the bootstrap over prompts.")] = 10_000
+    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0
+    lm: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="The language model of D_Can: ORG/NAME@COMMIT on the Hub, or a folder; else the profile's."),
+    ] = None
+    dtype: Annotated[
+        Dtype, typer.Option(help="Of the language model; all after its last layer is float32 or better.")
+    ] = "float32"
+    device: Annotated[
+        str,
+        typer.Option(help="Of the language model, as torch names it: cpu, cuda, cuda:1; auto: laid over all GPUs."),
+    ] = "cpu"
+    attention: Annotated[Attention, typer.Option(help="Of the language model; eager for the few without sdpa.")] = (
+        "sdpa"
+    )
+    format: Annotated[
+        Optional[Format],  # noqa: UP045
+        typer.Option(help="Of the text that it reads; else the profile's (instruct)."),
+    ] = None
+    boundaries: Annotated[
+        Optional[Boundaries],  # noqa: UP045
+        typer.Option(help="exact, or paper: to repeat published numbers; else the profile's."),
+    ] = None
+    orders: Annotated[
+        Optional[OrderKind],  # noqa: UP045
+        typer.Option(
+            help="In which it reads the responses (endpoint: for a_n and C alone, much cheaper); else the profile's: "
+            "balanced, of paper 50 uniform ones."
+        ),
+    ] = None
+    order_count: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(min=1, help="Squares, trees (n orders each), or uniform orders; else the profile's, or 1."),
+    ] = None
+    embedder: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="A sentence-transformers model, ORG/NAME@COMMIT or a folder; else the profile's."),
+    ] = None
+    bert_score: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="The roberta-large of BERTScore, likewise."),
+    ] = None
+    sts: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="The cross-encoder of STS diversity, likewise."),
+    ] = None
+    equivalence: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            help="Which answers say the same: rouge-1, embedding, deberta=MODEL, deberta-full=MODEL, nli=MODEL, "
+            "nli-lax=MODEL, judge=NAME@URL (MODEL: ORG/NAME@COMMIT or a folder); else the profile's."
+        ),
+    ] = None
+    algorithm: Annotated[
+        Partition, typer.Option(help="Of --equivalence: greedy (as published), or free of the answers' order.")
+    ] = "greedy"
+    short_answers: Annotated[
+        bool, typer.Option("--short-answers", help="Of --equivalence: answers of up to five words by shared words.")
+    ] = False
+    reward: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="A reward model, for utility: skywork-27b or skywork-1.7b; else the profile's."),
+    ] = None
+
+    def profile(self, name: str) -> "Profile":
+        """The profile of a name, with the models and the way of reading that were chosen.
+
+        Raises:
+            ConfigurationError: There is no such profile, backend or reward model, or a model's name cannot be one.
+            ServerFault: A judge's server cannot be asked for the name of its model.
+        """
+        from benchmark.models.hf_lm import find_spec_of
+        from benchmark.scoring.equivalence_choice import with_judges
+        from benchmark.scoring.profiles import find_profile, with_models, with_reading
+
+        chosen = with_reading(find_profile(name), self.format, self.boundaries, self.orders, self.order_count)
+        chosen = with_models(chosen, embedder=self.embedder, bert_score=self.bert_score, sts=self.sts)
+        chosen = with_judges(
+            chosen,
+            self.equivalence,
+            self.algorithm,
+            short_answers=self.short_answers,
+            reward=self.reward,
+            device="cuda" if self.device == "auto" else self.device,
+        )
+        spec = chosen.causal_lm if self.lm is None else find_spec_of(self.lm)
+        if spec is None:
+            return chosen
+        spec = replace(spec, dtype=self.dtype, device=self.device, attention=self.attention)
+        return replace(chosen, causal_lm=spec)
+
+    def numbers(self) -> "Options":
+        """What was chosen beside models."""
+        from benchmark.scoring.scorer import Options
+
+        return Options(k=self.k, resamples=self.resamples, seed=self.seed)
+
+
+def metrics_named(names: "list[str] | None", profile: "Profile", *, internals: bool = False) -> "tuple[Metric, ...]":
+    """The profile's metrics of these names; all of them where none is named.
+
+    Args:
+        names: Of metrics.
+        profile: That has them.
+        internals: Whether internals are at hand.
+
+    Raises:
+        ConfigurationError: It has none of a name.
+    """
+    there = profile.metrics(internals=internals)
+    for name in names or []:
+        if all(each.id != name for each in there):
+            if any(each.id == name for each in profile.metrics(internals=True)):
+                hint = "read them: divbench internals SUBMISSION --model ID"
+                raise ConfigurationError(f"{name} needs the internals of the model that answered", hint)
+            raise ConfigurationError(
+                f"the profile {profile.name} has no metric {name!r}", f"one of {', '.join(each.id for each in there)}"
+            )
+    return tuple(each for each in there if not names or each.id in names)

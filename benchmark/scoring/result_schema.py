@@ -1,0 +1,187 @@
+"""What this folder hands on: a result — aggregates with intervals, counts, signatures — and a table a prompt."""
+
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+from benchmark.metrics import Metric
+from benchmark.scoring.internals_file import HowRead
+from benchmark.scoring.profiles import Profile
+from datasets_build.schema import Suite
+from submissions.schema import Manifest
+
+# What may become part of a file's name, or of a column's: results can come from strangers.
+Word = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
+
+
+def package_version() -> str:
+    """Of this package, major.minor alone: a patch never changes a number."""
+    return ".".join(version("divbench").split(".")[:2])
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Everything that a number depends on beside the texts. Numbers of different signatures never share a column."""
+
+    metric: str
+    version: int
+    parameters: tuple[tuple[str, str], ...]
+    profile: str
+    models: tuple[str, ...]
+    suite: str
+    k: int
+    divbench: str = field(default_factory=package_version)
+
+    def __str__(self) -> str:
+        """One line, such as `vendi_score|v:1|q:1|…|k:10|divbench:0.1`."""
+        parts = [self.metric, f"v:{self.version}", *(f"{key}:{value}" for key, value in self.parameters)]
+        parts += [f"profile:{self.profile}", *(f"model:{model}" for model in self.models)]
+        return "|".join([*parts, f"data:{self.suite}", f"k:{self.k}", f"divbench:{self.divbench}"])
+
+
+def sign(
+    metric: Metric, profile: Profile, suite: Suite, k: int, reported_by: str | None, read: HowRead | None = None
+) -> Signature:
+    """The signature of a metric's numbers.
+
+    Args:
+        metric: Whose numbers.
+        profile: Its models.
+        suite: The prompts.
+        k: Responses a prompt.
+        reported_by: What made reported values.
+        read: How internals were read; for metrics of them.
+
+    Raises:
+        ConfigurationError: They come from a model that is not pinned.
+    """
+    models: tuple[str, ...] = ()
+    if metric.reads == "embeddings" and profile.embedder is not None:
+        models = (profile.embedder.signature,)
+    if metric.reads in profile.pair_scorers:
+        models = (profile.pair_scorers[metric.reads].signature,)
+    if metric.reads.startswith("partition") and profile.partition is not None:
+        models = (profile.partition.signature,)
+        if metric.reads == "partition+rewards" and profile.reward is not None:
+            models += (profile.reward.signature,)
+    if metric.reads.endswith("internals") and read is not None:
+        models += (read.signature,)
+    parameters = tuple(sorted(metric.parameters.items()))
+    if metric.reads in ("surprisals", "surprisals:curve") and profile.causal_lm is not None:
+        models = (profile.causal_lm.signature,)
+        parameters += (("layout", str(profile.layout)), ("orders", str(profile.orders)))
+    if metric.reads == "reported":
+        parameters += (("reported-by", reported_by or "not stated"),)
+    return Signature(metric.id, metric.version, parameters, profile.name, models, f"{suite.name}@{suite.revision}", k)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Aggregate(_Part):
+    """One metric over all prompts of a submission.
+
+    Attributes:
+        value: The mean over the prompts that have one; None where none has.
+        low: Of the 95% interval; None where fewer than two prompts have a value.
+        high: Likewise.
+        n: Prompts that have a value.
+        missing: How many have none, by reason.
+        origin: *computed* here from the texts, or *reported*: from values that came with the submission.
+    """
+
+    metric: Word
+    version: int
+    direction: Literal[1, 0, -1]
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    missing: dict[str, int]
+    origin: Literal["computed", "reported"]
+    signature: str
+
+
+class OrderError(_Part):
+    """How far the means may be from those over all orders of the responses; see orders.py.
+
+    Attributes:
+        orders: The plan, such as `balanced-1-seed:42`.
+        sets: Prompts that were read.
+        a_n: The standard error of the mean of a_n over prompts, bits/byte; None where it cannot be estimated.
+        curve: Of the mean curve, the root of the mean square over its slots; None likewise, or of endpoint orders.
+        a_n_of_one: Of one prompt's a_n: the root of the mean square over prompts.
+        curve_of_one: Likewise.
+    """
+
+    orders: str
+    sets: int
+    a_n: float | None
+    curve: float | None
+    a_n_of_one: float | None
+    curve_of_one: float | None
+
+
+class Counts(_Part):
+    """The responses that were scored, and those of which something is to be said."""
+
+    prompts: int
+    responses: int
+    blank: int
+    placeholder: int
+    refused: int = 0
+    cut_off: int
+    repeated: int
+
+
+class IntervalMethod(_Part):
+    """How the intervals were made."""
+
+    method: Literal["percentile bootstrap over prompts"] = "percentile bootstrap over prompts"
+    level: float
+    resamples: int
+    seed: int
+
+
+class Result(_Part):
+    """`result.json`: what a submission scored. It has no time in it, so the same input gives the same bytes."""
+
+    schema_version: Literal[1] = 1
+    result_id: Hex
+    submission_id: Hex
+    manifest: Manifest
+    suite: Word
+    suite_revision: Hex
+    prompts: int
+    profile: Word
+    k: int
+    divbench: str
+    libraries: dict[str, str]
+    interval: IntervalMethod
+    counts: Counts
+    scores: list[Aggregate]
+    order_error: OrderError | None = None
+    per_prompt_sha256: Hex
+
+
+@dataclass(frozen=True, slots=True)
+class ResultKey:
+    """What a result is of: equal keys, equal results. `internals` is the digest of their file, where there is one."""
+
+    submission_id: str
+    suite: str
+    profile: str
+    k: int
+    signatures: tuple[str, ...]
+    level: float
+    resamples: int
+    seed: int
+    internals: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """For hashing."""
+        return asdict(self)

@@ -1,0 +1,353 @@
+"""The scorer: a checked submission and a profile → a result folder. Streaming, resumable, same input same bytes.
+
+Work goes by shards of 64 prompts. Each finished shard is a file in a hidden folder beside the result; a run that is
+interrupted goes on with those that are not there. The result folder appears in one rename, when everything is in it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from itertools import islice, pairwise
+from pathlib import Path
+from shutil import rmtree
+from zlib import ZLIB_RUNTIME_VERSION
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from filelock import FileLock
+
+from benchmark.metrics import METRICS, Metric
+from benchmark.metrics.internals import Internals
+from benchmark.scoring import surprisal_columns
+from benchmark.scoring.backends import ScoringBackends, reads_surprisals
+from benchmark.scoring.internals_file import InternalsFile
+from benchmark.scoring.profiles import Profile
+from benchmark.scoring.resampling import bootstrap_means
+from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
+from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result, ResultKey, sign
+from benchmark.scoring.shards import RunShards, Shard, score_shard
+from datasets_build.errors import ConfigurationError
+from datasets_build.files import content_id, readable_json, sha256_of, whole_file, whole_folder
+from datasets_build.schema import Suite
+from submissions.checking.response_kinds import ResponseCounts
+from submissions.schema import Reported, Row
+from submissions.storage.submission_folders import Submission
+
+SHARD_PROMPTS = 64
+_LIBRARIES = ("numpy", "scipy", "pandas", "rapidfuzz", "rouge-score", "sacrebleu", "scikit-learn")
+_MODEL_LIBRARIES = ("sentence-transformers", "torch", "transformers")
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What a run of the scorer gave.
+
+    Attributes:
+        folder: Of the result.
+        result: As in its `result.json`.
+        recognised: It was there already, and nothing was computed.
+        resumed: Prompts that an interrupted run had done before.
+    """
+
+    folder: Path
+    result: Result
+    recognised: bool
+    resumed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What may be chosen of a run; part of the result's identity.
+
+    Attributes:
+        k: Use the first k responses of each prompt; None: all.
+        resamples: Of the bootstrap.
+        seed: Of the bootstrap.
+    """
+
+    k: int | None = None
+    resamples: int = 10_000
+    seed: int = 0
+
+
+def score_submission(
+    submission: Submission,
+    suite: Suite,
+    instruments: ScoringBackends,
+    out: Path,
+    options: Options = Options(),
+    *,
+    metrics: tuple[Metric, ...] = METRICS,
+    internals: InternalsFile | None = None,
+    progress: Callable[[int], None] = lambda prompts: None,
+    run: RunShards | None = None,
+) -> Scored:
+    """Score a submission and write the result.
+
+    Args:
+        submission: Checked.
+        suite: That it answers.
+        instruments: A profile and its models; they may serve for several submissions.
+        out: The folder of results; this one goes to `out/<result id>`.
+        options: See `Options`.
+        metrics: Of which those that the profile can compute are.
+        internals: What the model that answered says of its responses; None: metrics of that are left out.
+        progress: Called with the number of prompts done.
+        run: Scores the shards; None: one after the other, here.
+
+    Raises:
+        InputError: The internals lack a prompt, or are damaged.
+        ConfigurationError: k is more than the submission has, or a model cannot be loaded.
+        ScoringFault: A metric failed.
+    """
+    profile = instruments.profile
+    chosen = profile.metrics(metrics, internals=internals is not None)
+    key = _key(submission, suite, profile, options, chosen, internals)
+    name = content_id(key.as_json())
+    folder = out / name
+    if isinstance(done := read_result(folder), Result):
+        return Scored(folder, done, recognised=True, resumed=0)
+    out.mkdir(parents=True, exist_ok=True)
+    lock = out / f".lock-{name}"
+    with FileLock(lock):  # another process may be at the same work: then its result is ours, too
+        if isinstance(done := read_result(folder), Result):
+            lock.unlink(missing_ok=True)
+            return Scored(folder, done, recognised=True, resumed=0)
+        if folder.exists():
+            rmtree(folder)  # damaged: its files do not fit together
+        shards = out / f".{name}.partial"
+        shards.mkdir(exist_ok=True)
+        work = _Work(suite, chosen, key, shards, submission.reported(), profile, internals)
+        result, resumed = _score(submission, work, folder, progress, run or partial(_one_by_one, instruments))
+        for unfinished in out.glob(f".{name}.*"):  # the shards, and what a killed run left of its last step
+            rmtree(unfinished)
+        lock.unlink(missing_ok=True)
+    return Scored(folder, result, recognised=False, resumed=resumed)
+
+
+def result_id(
+    submission: Submission,
+    suite: Suite,
+    profile: Profile,
+    options: Options = Options(),
+    *,
+    metrics: tuple[Metric, ...] = METRICS,
+) -> str:
+    """The id of the result that `score_submission` would write without internals. No row is read.
+
+    Raises:
+        ConfigurationError: As in `score_submission`.
+    """
+    return content_id(_key(submission, suite, profile, options, profile.metrics(metrics), None).as_json())
+
+
+def _score(
+    submission: Submission, work: "_Work", folder: Path, progress: Callable[[int], None], run: RunShards
+) -> tuple[Result, int]:
+    """The result, written to its folder, and the number of prompts that an earlier run had done."""
+    files: list[Path] = []
+    counts, resumed, done = ResponseCounts(), 0, 0
+
+    def to_do() -> Iterator[Shard]:
+        nonlocal resumed, done
+        rows = _in_order(submission, work.suite)
+        while taken := list(islice(rows, SHARD_PROMPTS)):
+            shard = work.shard([_first_k(row, work.key.k) for row in taken])
+            for row in shard.rows:
+                counts.add(row)
+            files.append(work.file(shard))
+            if not files[-1].exists():
+                yield shard
+                continue
+            resumed += len(shard.rows)
+            done += len(shard.rows)
+            progress(done)
+
+    for shard, scored in run(to_do(), work.metrics):
+        with whole_file(work.file(shard)) as temporary:
+            pq.write_table(scored, temporary, compression="zstd")
+        done += len(shard.rows)
+        progress(done)
+    with whole_folder(folder) as made:
+        _merge(files, made / PER_PROMPT_FILE)
+        result = _result(folder.name, submission, work, counts, made)
+        (made / RESULT_FILE).write_text(readable_json(result.model_dump(mode="json")), encoding="utf-8", newline="\n")
+    return result, resumed
+
+
+def _one_by_one(
+    instruments: ScoringBackends, shards: Iterable[Shard], metrics: Sequence[Metric]
+) -> Iterator[tuple[Shard, pa.Table]]:
+    for shard in shards:
+        yield shard, score_shard(shard, metrics, instruments)
+
+
+def _key(
+    submission: Submission,
+    suite: Suite,
+    profile: Profile,
+    options: Options,
+    chosen: tuple[Metric, ...],
+    internals: InternalsFile | None,
+) -> ResultKey:
+    has = submission.manifest.generation.k
+    k = has if options.k is None else options.k
+    if not 1 <= k <= has:
+        raise ConfigurationError(f"k = {k}, but the submission has {has} responses a prompt", "choose k among those")
+    origin = submission.manifest.origin
+    reported_by = origin.reported if origin else None
+    return ResultKey(
+        submission_id=submission.id,
+        suite=f"{suite.name}@{suite.revision}",
+        profile=profile.name,
+        k=k,
+        signatures=tuple(
+            str(sign(m, profile, suite, k, reported_by, None if internals is None else internals.how)) for m in chosen
+        ),
+        level=0.95,
+        resamples=options.resamples,
+        seed=options.seed,
+        internals=None if internals is None or not _reads_internals(chosen) else internals.digest,
+    )
+
+
+def _reads_internals(metrics: Sequence[Metric]) -> bool:
+    return any(metric.reads.endswith("internals") for metric in metrics)
+
+
+def _in_order(submission: Submission, suite: Suite) -> Iterator[Row]:
+    """The rows in the suite's order, which shards and so the last digits of embeddings follow; streamed if they can be.
+
+    A file in another order is sorted in memory.
+    """
+    places = (suite.position[row.prompt_id] for row in submission.rows())
+    if all(here < after for here, after in pairwise(places)):
+        return submission.rows()
+    return iter(sorted(submission.rows(), key=lambda row: suite.position[row.prompt_id]))
+
+
+def _first_k(row: Row, k: int) -> Row:
+    reasons = row.finish_reasons
+    return Row(row.number, row.prompt_id, row.prompt, row.responses[:k], None if reasons is None else reasons[:k])
+
+
+def first_k_reported(reported: Reported, k: int) -> Reported:
+    """Reported values of the first k responses. A class's first response is among any that has one of the class."""
+    scores = reported.generation_scores
+    partition = reported.partition[:k]
+    whole = k >= len(reported.partition)
+    return Reported(
+        partition=partition,
+        generation_scores=None if scores is None else scores[:k],
+        distinct=len(set(partition)),
+        utility=reported.utility if whole else None,
+    )
+
+
+@dataclass(slots=True)
+class _Work:
+    """What every shard needs."""
+
+    suite: Suite
+    metrics: tuple[Metric, ...]
+    key: ResultKey
+    partial: Path
+    reported: dict[str, Reported]
+    profile: Profile
+    internals: InternalsFile | None
+
+    def shard(self, rows: Sequence[Row]) -> Shard:
+        """The shard of these rows, which have the first k responses."""
+        ids = [row.prompt_id for row in rows]
+        given = [self.reported.get(each) for each in ids]
+        return Shard(
+            content_id(ids),
+            tuple(rows),
+            tuple(self.suite.by_id[each] for each in ids),
+            tuple(None if r is None else first_k_reported(r, self.key.k) for r in given),
+            self._internals(ids),
+        )
+
+    def file(self, shard: Shard) -> Path:
+        """Where the table of a shard lies until the result is made."""
+        return self.partial / f"{shard.name}.parquet"
+
+    def _internals(self, ids: Sequence[str]) -> tuple[Internals, ...] | None:
+        if self.internals is None or not _reads_internals(self.metrics):
+            return None
+        used = range(self.key.k)
+        return tuple(each.take(used) for each in self.internals.of(ids))
+
+
+def _merge(shards: Sequence[Path], path: Path) -> None:
+    """All shards in one file, streamed."""
+    with pq.ParquetWriter(path, pq.read_schema(shards[0]), compression="zstd") as writer:
+        for shard in shards:
+            writer.write_table(pq.read_table(shard))
+
+
+def _result(name: str, submission: Submission, work: _Work, counts: ResponseCounts, folder: Path) -> Result:
+    """What `result.json` says, from the table of prompts beside it."""
+    path = folder / PER_PROMPT_FILE
+    key, profile = work.key, work.profile
+    return Result(
+        result_id=name,
+        submission_id=submission.id,
+        manifest=submission.manifest,
+        suite=work.suite.name,
+        suite_revision=work.suite.revision,
+        prompts=len(work.suite.prompts),
+        profile=profile.name,
+        k=key.k,
+        divbench=version("divbench"),
+        libraries=library_versions(profile),
+        interval=IntervalMethod(level=key.level, resamples=key.resamples, seed=key.seed),
+        counts=Counts(**asdict(counts)),
+        scores=_aggregates(path, work.metrics, key),
+        order_error=surprisal_columns.order_error(path, profile.orders) if reads_surprisals(work.metrics) else None,
+        per_prompt_sha256=sha256_of(path),
+    )
+
+
+def _aggregates(path: Path, metrics: Sequence[Metric], key: ResultKey) -> list[Aggregate]:
+    """The mean of each metric over prompts with its interval, and what is missing."""
+    columns = pq.read_table(path, columns=[metric.id for metric in metrics])
+    values = np.column_stack([columns[m.id].to_numpy(zero_copy_only=False).astype(np.float64) for m in metrics])
+    reasons: dict[str, Counter[str]] = {metric.id: Counter() for metric in metrics}
+    for batch in pq.ParquetFile(path).iter_batches(columns=["missing"]):
+        for row in batch.to_pylist():
+            for item in row["missing"]:
+                reasons[item["metric"]][item["reason"]] += 1
+    intervals = bootstrap_means(values, resamples=key.resamples, level=key.level, seed=key.seed)
+    made = []
+    for column, metric, interval, signature in zip(values.T, metrics, intervals, key.signatures, strict=True):
+        there = column[np.isfinite(column)]
+        made.append(
+            Aggregate(
+                metric=metric.id,
+                version=metric.version,
+                direction=metric.direction,
+                value=float(np.mean(there)) if len(there) else None,
+                low=interval.low if interval else None,
+                high=interval.high if interval else None,
+                n=len(there),
+                missing=dict(sorted(reasons[metric.id].items())),
+                origin="reported" if metric.reads == "reported" else "computed",
+                signature=signature,
+            )
+        )
+    return made
+
+
+def library_versions(profile: Profile) -> dict[str, str]:
+    """Versions of libraries that a profile's numbers may depend on in their last digits."""
+    found = {"zlib": ZLIB_RUNTIME_VERSION}
+    for name in _LIBRARIES + (_MODEL_LIBRARIES if profile.has_models else ()):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return dict(sorted(found.items()))

@@ -1,0 +1,127 @@
+"""A stranger's submission from the store to the scorer: fetched, checked in a process of its own, then opened."""
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.load import load_suite
+from datasets_build.schema import Suite
+from submissions.checking.prompts import OWN
+from submissions.checking.sandbox import validate_in_child
+from submissions.checking.validate import open_submission
+from submissions.schema import Manifest, Problem
+from submissions.storage.filestore import FileStore
+from submissions.storage.submission_folders import MANIFEST_FILE, Submission
+from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.untrusted_files import MAX_MANIFEST_BYTES, read_manifest
+from submissions.work_queue.errors import UnknownSubmission
+from submissions.work_queue.files import fetch
+
+
+class NotAcceptable(InputError):
+    """A submission that does not pass.
+
+    Attributes:
+        problems: Why, errors and warnings.
+        unsure: The check itself came to no end: this is perhaps the machine's fault, and no word on the submission.
+    """
+
+    def __init__(self, problems: Sequence[Problem], *, unsure: bool = False) -> None:
+        errors = [problem for problem in problems if problem.severity == "error"]
+        super().__init__(errors[0].message if errors else "it does not pass")
+        self.problems = list(problems)
+        self.unsure = unsure
+
+
+@dataclass(slots=True)
+class Suites:
+    """The suites that are at hand; each is loaded once.
+
+    Attributes:
+        mirror: A folder with released files, for suites that do not ship here.
+    """
+
+    mirror: Path | None = None
+    _loaded: dict[str, Suite] = field(default_factory=dict)
+
+    def find(self, name: str) -> Suite:
+        """The suite of that name.
+
+        Raises:
+            ConfigurationError: There is none, or its file is not at hand.
+            InputError: Its file is not the pinned one.
+        """
+        if name not in self._loaded:
+            self._loaded[name] = load_suite(name, self.mirror)
+        return self._loaded[name]
+
+    def at_hand(self, name: str) -> bool:
+        """Whether submissions to that suite can be scored here: it is there, or they bring it."""
+        try:
+            return name == OWN or bool(self.find(name).prompts)
+        except (ConfigurationError, InputError, OSError):
+            return False
+
+
+@contextmanager
+def private_folder() -> Iterator[Path]:
+    """A folder that nobody else may look into, for as long as the block runs."""
+    with tempfile.TemporaryDirectory(prefix="divbench-worker-", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+def fetch_manifest(store: FileStore, submission_id: str) -> Manifest | None:
+    """A submission's manifest, before the rest of it is fetched or checked; None where it has none that can be read.
+
+    Raises:
+        StoreFault: The store cannot be read.
+    """
+    path = f"submissions/{submission_id}/{MANIFEST_FILE}"
+    with private_folder() as folder:
+        try:
+            store.fetch(store.head(), path, folder / MANIFEST_FILE, MAX_MANIFEST_BYTES)
+        except (FileNotFoundError, InputError):
+            return None
+        return read_manifest(folder / MANIFEST_FILE, Findings())
+
+
+def fetch_checked(store: FileStore, submission_id: str, folder: Path, suites: Suites) -> tuple[Submission, Suite]:
+    """Fetch a submission into a private folder and check it.
+
+    Its Parquet files are opened in this process only after they passed in another, which may end without harm.
+
+    Args:
+        store: Of submissions.
+        submission_id: Which; its content must have that id.
+        folder: Empty.
+        suites: That are at hand.
+
+    Raises:
+        NotAcceptable: It does not pass.
+        ConfigurationError: The suite is not at hand.
+        StoreFault: The store cannot be read.
+    """
+    try:
+        fetch(store, submission_id, folder)
+    except (UnknownSubmission, InputError) as error:
+        raise NotAcceptable([Problem("file", "error", "", None, "", error.message, error.hint)]) from error
+    found = validate_in_child(folder, mirror=suites.mirror)
+    if not found["accepted"]:
+        raise NotAcceptable([_problem(each) for each in found["problems"]], unsure=found["counts"] is None)
+    try:
+        submission, suite, _ = open_submission(folder, suites.find)
+    except Refused as error:
+        raise NotAcceptable(error.findings.problems) from error
+    if submission.id != submission_id:
+        message = f"its content is that of {submission.id}"
+        problem = Problem("id", "error", "", None, "", message, "hand it in again; what was handed in is not changed")
+        raise NotAcceptable([problem])
+    return submission, suite
+
+
+def _problem(found: dict[str, Any]) -> Problem:
+    return Problem(**{**found, "field": found["field"] or ""})

@@ -1,0 +1,49 @@
+"""The end of a log that anybody may read: without what is secret, and without this machine's folders."""
+
+import os
+import re
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+
+from submissions.work_queue.schema import MAX_LOG_LINES, one_line
+
+_REMOVED = "[removed]"
+_SECRET_NAME = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
+_SHORTEST_SECRET = 8  # what is shorter, such as "1", may be a part of any word
+_SECRETS = (
+    re.compile(r"\b(?:hf_|sk-|gh[a-z]_|xox[a-z]-)[A-Za-z0-9_-]{8,}"),
+    re.compile(r"(?<=Bearer )\S+|(?<=Basic )\S+", re.IGNORECASE),
+    re.compile(r"(?<=://)[^/\s@]+(?=@)"),
+    re.compile(r"(?i)\b(?:token|api[_-]?key|secret|password|signature|x-amz-[a-z-]+)\b\s*[=:]\s*['\"]?[^\s'\"&,)]+"),
+)
+_HOMES = re.compile(r"(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\\s'\"]+|/root(?=[/\s'\"]|$)")
+_PATH = re.compile(
+    r"(?<![\w/:.…~])(?:/[^/\s'\"<>|]+)+/(?=[^/\s'\"<>|]+/[^/\s'\"<>|]+)|(?<!\w)[A-Za-z]:\\(?:[^\\\s]+\\)+"
+)
+
+
+def public_text(text: str, environment: Mapping[str, str] = os.environ) -> str:
+    """A text without tokens, keys, values of variables that are named like one, and folders of this machine.
+
+    Args:
+        text: Such as a traceback.
+        environment: Variables, whose names tell which values are secret.
+    """
+    values = {value for name, value in environment.items() if _SECRET_NAME.search(name)}
+    for value in sorted(values, key=len, reverse=True):
+        if len(value) >= _SHORTEST_SECRET and not Path(value).is_dir():
+            text = text.replace(value, _REMOVED)
+    for secret in _SECRETS:
+        text = secret.sub(_REMOVED, text)
+    home = str(Path.home())
+    if len(home) > 1:
+        text = text.replace(home, "~")
+    return _PATH.sub("…/", _HOMES.sub("~", text))
+
+
+def log_tail(error: BaseException) -> str:
+    """The last lines of an error's traceback, for the state of a submission."""
+    text = public_text("".join(traceback.format_exception(error)))
+    lines = [one_line(line) for line in text.splitlines()]
+    return "\n".join([line for line in lines if line][-MAX_LOG_LINES:])

@@ -1,0 +1,130 @@
+"""What texts tell of each other, two at a time: of the responses of a set, and of sets of responses."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.metrics.metric import Missing, Unscorable
+from benchmark.metrics.surprisal import CrossMode, cross_mode
+from benchmark.models.causal_lm import CausalLM
+from benchmark.surprisal.engine import OrderPlan, Read, ResponseSet, read_sets
+from benchmark.surprisal.prompt_layout import Layout
+
+Floats = NDArray[np.float64]
+Progress = Callable[[int], None]
+_BOTH_WAYS = OrderPlan("exact")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Each of n texts alone and right after each other.
+
+    Attributes:
+        alone: float64 [n], bits of text i with only the prompt before it.
+        given: float64 [n, n], bits of text i right after text j; on the diagonal after itself, a repeat.
+    """
+
+    alone: Floats
+    given: Floats
+
+    @property
+    def saved(self) -> Floats:
+        """Bits that text i costs less right after text j, [n, n]."""
+        return self.alone[:, None] - self.given
+
+    @property
+    def summary(self) -> CrossMode:
+        """Each text taken as a set of its own, so that the diagonal says what a repeat saves.
+
+        Raises:
+            Unscorable: Fewer than two texts.
+        """
+        return cross_mode(self.alone, self.given)
+
+    @property
+    def strongest(self) -> tuple[int, int] | None:
+        """Which i after which j saves the most bits, i ≠ j; None where there is but one text."""
+        if len(self.alone) < 2:
+            return None
+        saved = np.where(np.eye(len(self.alone), dtype=bool), -np.inf, self.saved)
+        i, j = np.unravel_index(int(np.argmax(saved)), saved.shape)
+        return int(i), int(j)
+
+
+def pair_matrix(
+    model: CausalLM, layout: Layout, prompt: str, responses: Sequence[str], progress: Progress = lambda done: None
+) -> Pairs:
+    """All pairs of texts, each in both orders: text j in the first slot, text i in the second.
+
+    What stands alone is in the first slot, with nothing after it.
+
+    Args:
+        model: Reads n (n + 1) / 2 pairs.
+        layout: How prompt and responses become text and tokens.
+        prompt: Verbatim.
+        responses: The n texts.
+        progress: Called with the number of pairs done.
+
+    Raises:
+        Unscorable: A text is empty, or the model could not read a pair.
+        ConfigurationError: As in `read_sets`.
+    """
+    if not all(responses):
+        raise Unscorable("an empty answer")
+    n = len(responses)
+    alone, given = np.full(n, np.nan), np.full((n, n), np.nan)
+    places = list(combinations_with_replacement(range(n), 2))
+    sets = [ResponseSet(prompt, (responses[i], responses[j])) for i, j in places]
+    readings = read_sets(sets, model, layout, _BOTH_WAYS, progress=progress)
+    for place, read in zip(places, readings, strict=True):
+        if isinstance(read, Missing):
+            raise Unscorable(read.reason)
+        alone[list(place)] = read.surprisals.unconditional
+        for first, second, bits in _orders(read):
+            given[place[second], place[first]] = bits
+    return Pairs(alone, given)
+
+
+def cross_mode_matrix(
+    model: CausalLM,
+    layout: Layout,
+    prompt: str,
+    modes: Sequence[Sequence[str]],
+    progress: Progress = lambda done: None,
+) -> CrossMode:
+    """How many bits a text of one set costs less right after a text of another; arXiv:2606.01811, section B.4.
+
+    M_ij is the mean over every text of set i and every one of set j; on the diagonal over every two texts of the set
+    (two by their place: a text that the set holds twice is met again).
+
+    Args:
+        model: Reads all pairs of all texts.
+        layout: How prompt and responses become text and tokens.
+        prompt: Verbatim.
+        modes: The m sets, each of two texts or more.
+        progress: Called with the number of pairs done.
+
+    Raises:
+        Unscorable: Fewer than two sets, a set of fewer than two texts, or as in `pair_matrix`.
+        ConfigurationError: As in `read_sets`.
+    """
+    if len(modes) < 2:
+        raise Unscorable("fewer than two sets")
+    if any(len(mode) < 2 for mode in modes):
+        raise Unscorable("a set of fewer than two answers")
+    pairs = pair_matrix(model, layout, prompt, [text for mode in modes for text in mode], progress)
+    ends = np.cumsum([len(mode) for mode in modes])
+    blocks = [slice(end - len(mode), end) for mode, end in zip(modes, ends.tolist(), strict=True)]
+    repeats = np.eye(len(pairs.alone), dtype=bool)
+    given = [[pairs.given[i, j].mean(where=~repeats[i, j]) for j in blocks] for i in blocks]
+    return cross_mode(np.array([pairs.alone[block].mean() for block in blocks]), np.array(given))
+
+
+def _orders(read: Read) -> Iterator[tuple[int, int, float]]:
+    """Which of the two stood first, which second, and the bits of the second."""
+    found = read.surprisals
+    for (first, second), (_, bits) in zip(found.orders.tolist(), found.bits.tolist(), strict=True):
+        yield first, second, bits

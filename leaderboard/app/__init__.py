@@ -1,0 +1,1 @@
+"""A snapshot of the board in; the Gradio application out."""

@@ -1,0 +1,288 @@
+"""The board's tables over HTTP: typed endpoints of the application, for programs. See docs/api.md.
+
+The functions are pure: from what the site shows now to lists and objects that JSON can hold. `register` makes the
+endpoints of them. What is wrong is told by an error that says how to mend it, never by an empty answer.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from benchmark.analysis.ranking import Standing
+from benchmark.scoring.result_schema import Aggregate
+from datasets_build.errors import ConfigurationError, DivBenchError, InputError
+from datasets_build.files import canonical_json
+from leaderboard.data.board import Board, Column, Entry, facts, ranking_column
+from leaderboard.data.scores import prompt_row
+from leaderboard.data.snapshot import Site, Snapshot
+from leaderboard.tables.systems import system_labels
+from submissions.work_queue.printing import state_json
+from submissions.work_queue.schema import State
+
+MAX_ROWS = 1000  # of one answer
+MAX_BYTES = 8 * 2**20  # of one prompt's texts
+Row = dict[str, Any]
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def boards(snapshot: Snapshot) -> list[Row]:
+    """What tables there are, the one with the most systems first."""
+    return [
+        {
+            "name": board.name,
+            "suite": board.suite,
+            "suite_revision": board.revision,
+            "k": board.k,
+            "profile": board.profile,
+            "systems": len(board.entries),
+            "prompts": max(entry.result.prompts for entry in board.entries),
+            "columns": [column.label for column in board.columns],
+        }
+        for board in snapshot.boards
+    ]
+
+
+def find_board(snapshot: Snapshot, name: Any) -> Board:
+    """The board of a name.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
+    found = next((board for board in snapshot.boards if board.name == name), None)
+    if found is None:
+        raise ConfigurationError("there is no such board", "/boards names them")
+    return found
+
+
+def find_entry(board: Board, system: Any) -> Entry:
+    """A system of a board.
+
+    Args:
+        board: The board.
+        system: The id of its result or submission, or its name as the board shows it.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
+    for label, entry in zip(system_labels(board), board.entries, strict=True):
+        if system in (label, entry.result.result_id, entry.result.submission_id):
+            return entry
+    raise ConfigurationError("the board has no such system", "/board names them, with their ids")
+
+
+def find_column(board: Board, label: Any) -> Column:
+    """A column of a board by its label.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
+    found = next((column for column in board.columns if column.label == label), None)
+    if found is None:
+        raise ConfigurationError("the board has no such column", "/columns names them")
+    return found
+
+
+def columns(board: Board) -> list[Row]:
+    """What each column of a board is."""
+    return [asdict(column) for column in board.columns]
+
+
+def board_rows(board: Board, ranked_by: Column, standing: Sequence[Standing]) -> list[Row]:
+    """The systems of a board, the best first: facts, where each stands, and all its scores."""
+    places = sorted(range(len(board.entries)), key=lambda i: (standing[i].rank is None, standing[i].rank or 0, i))
+    labels = system_labels(board)
+    return [
+        {
+            "label": labels[i],
+            **facts(board.entries[i]),
+            "ranked_by": ranked_by.label,
+            "rank": standing[i].rank,
+            "rank_low": standing[i].low,
+            "rank_high": standing[i].high,
+            "tie_group": standing[i].group,
+            "scores": {
+                column.label: _score(board.entries[i].cells[column.signature])
+                for column in board.columns
+                if column.signature in board.entries[i].cells
+            },
+        }
+        for i in places
+    ]
+
+
+def _score(cell: Aggregate) -> Row:
+    return {"value": cell.value, "low": cell.low, "high": cell.high, "n": cell.n, "missing": cell.missing}
+
+
+def responses(entry: Entry, prompt_id: Any) -> Row:
+    """All that a result keeps of one prompt: texts, scores, classes, surprisals.
+
+    Raises:
+        ConfigurationError: The result has no such prompt.
+        InputError: It is too much for one answer, or the result is not there any more.
+    """
+    row = prompt_row(entry, prompt_id) if isinstance(prompt_id, str) else None
+    if row is None:
+        raise ConfigurationError("the system has no such prompt", "/per_prompt names them")
+    made: Row = {"system": entry.result.manifest.name, "result_id": entry.result.result_id} | _plain(row)
+    if len(canonical_json(made)) > MAX_BYTES:
+        raise InputError(f"more than {MAX_BYTES:,} bytes", "read per_prompt.parquet of the result instead")
+    return made
+
+
+def _plain(value: Any) -> Any:
+    """A value for JSON: what is no number is null."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def page_of(rows: list[Row], offset: Any, limit: Any) -> list[Row]:
+    """Some of many rows.
+
+    Raises:
+        ConfigurationError: The limits are no whole numbers, or out of range.
+    """
+    if any(isinstance(number, bool) or not isinstance(number, int) for number in (offset, limit)):
+        raise ConfigurationError("offset and limit are whole numbers", f"such as 0 and {MAX_ROWS}")
+    if offset < 0 or not 1 <= limit <= MAX_ROWS:
+        raise ConfigurationError("offset or limit is out of range", f"offset from 0, limit from 1 to {MAX_ROWS}")
+    return rows[offset : offset + limit]
+
+
+def queue(snapshot: Snapshot, now: datetime) -> Row:
+    """How many submissions wait, when a worker was last seen, and what could not be read.
+
+    Raises:
+        ConfigurationError: The board shows a folder of results, which has no queue.
+    """
+    listing = snapshot.queue
+    if listing is None:
+        raise ConfigurationError("this board shows a folder of results: it has no queue", "ask one that has a store")
+    damaged = [{"path": each.path, "reason": each.reason} for each in listing.damaged]
+    place = {key: value for key, value in listing.place("", now).as_json().items() if key != "position"}
+    read = snapshot.as_of.astimezone(UTC).isoformat(timespec="seconds")
+    return {**place, "submissions": len(listing.states), "damaged": damaged, "as_of": read, "fault": snapshot.fault}
+
+
+def submissions(snapshot: Snapshot, now: datetime) -> list[Row]:
+    """The submissions of the queue in the order in which they were handed in, without their histories."""
+    listing = snapshot.queue
+    return [] if listing is None else [_in_queue(state, snapshot, now) for state in listing.states]
+
+
+def submission(snapshot: Snapshot, submission_id: Any, now: datetime) -> Row:
+    """A submission with all that happened to it.
+
+    Raises:
+        ConfigurationError: There is none of that id.
+    """
+    states = () if snapshot.queue is None else snapshot.queue.states
+    found = next((state for state in states if state.submission_id == submission_id), None)
+    if found is None or snapshot.queue is None:
+        raise ConfigurationError("there is no such submission", "/submissions names them")
+    return state_json(found, now) | {"place": snapshot.queue.place(found.submission_id, now).as_json()}
+
+
+def _in_queue(state: State, snapshot: Snapshot, now: datetime) -> Row:
+    known = state_json(state, now)
+    known.pop("history")
+    last = state.current.model_dump(mode="json")
+    return known | {
+        "since": last["at"],
+        "attempt": last["attempt"],
+        "reason": last["reason"],
+        "results": [] if state.current.state == "withdrawn" else list(state.results),
+    }
+
+
+def told(function: Callable[P, T]) -> Callable[P, T]:
+    """The function with what is wrong told to the caller over HTTP."""
+
+    @wraps(function)
+    def telling(*arguments: P.args, **named: P.kwargs) -> T:
+        try:
+            return function(*arguments, **named)
+        except DivBenchError as error:
+            from gradio import Error
+
+            raise Error(str(error), print_exception=False) from error
+
+    return telling
+
+
+class Endpoints:
+    """The endpoints over a site, a method each; what their hints and docstrings say the application shows, too."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    @told
+    def boards(self) -> list[dict[str, Any]]:
+        """What tables there are."""
+        return boards(self._site.now())
+
+    @told
+    def columns(self, name: str) -> list[dict[str, Any]]:
+        """What each column of a board is."""
+        return columns(find_board(self._site.now(), name))
+
+    @told
+    def board(self, name: str, rank_by: str = "", offset: int = 0, limit: int = MAX_ROWS) -> list[dict[str, Any]]:
+        """The systems of a board by their rank in a column, with all scores and their intervals."""
+        found = find_board(self._site.now(), name)
+        ranked_by = ranking_column(found) if rank_by == "" else find_column(found, rank_by)
+        if ranked_by is None:
+            raise InputError("no metric of this board has a value", "/columns names the metrics of the others")
+        rows = board_rows(found, ranked_by, self._site.scores(found).standings(ranked_by))
+        return page_of(rows, offset, limit)
+
+    @told
+    def per_prompt(
+        self, name: str, system: str, metric: str, offset: int = 0, limit: int = MAX_ROWS
+    ) -> list[dict[str, Any]]:
+        """A system's value of each prompt in a column."""
+        found = find_board(self._site.now(), name)
+        entry, column = find_entry(found, system), find_column(found, metric)
+        scores = self._site.scores(found)
+        values = scores.matrix(column)[:, found.entries.index(entry)].tolist()
+        rows = [{"prompt_id": prompt, "value": _plain(v)} for prompt, v in zip(scores.prompts, values, strict=True)]
+        return page_of(rows, offset, limit)
+
+    @told
+    def responses(self, name: str, system: str, prompt_id: str) -> dict[str, Any]:
+        """A system's responses to a prompt, with all that was measured of them."""
+        return responses(find_entry(find_board(self._site.now(), name), system), prompt_id)
+
+    @told
+    def queue(self) -> dict[str, Any]:
+        """How many submissions wait, and when a worker was last seen."""
+        return queue(self._site.now(), datetime.now(UTC))
+
+    @told
+    def submissions(self, offset: int = 0, limit: int = MAX_ROWS) -> list[dict[str, Any]]:
+        """The submissions and their states, in the order in which they were handed in."""
+        return page_of(submissions(self._site.now(), datetime.now(UTC)), offset, limit)
+
+    @told
+    def submission(self, submission_id: str) -> dict[str, Any]:
+        """All that happened to a submission."""
+        return submission(self._site.now(), submission_id, datetime.now(UTC))
+
+
+NAMES = ("boards", "columns", "board", "per_prompt", "responses", "queue", "submissions", "submission")
+
+
+def register(site: Site) -> None:
+    """Make the endpoints in the application that is being built; to be called among its `gr.Blocks`."""
+    from gradio.events import api
+
+    endpoints = Endpoints(site)
+    for name in NAMES:
+        api(getattr(endpoints, name), api_name=name, concurrency_limit=4, concurrency_id="tables")

@@ -1,0 +1,47 @@
+"""The pages of the application, one thin file each. A new one is a file here and a line in `PAGES`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import gradio as gr
+
+from leaderboard.app.pages import (
+    about,
+    compare,
+    datasets,
+    explore,
+    metrics,
+    models,
+    stages,
+    submit,
+    tradeoff,
+)
+from leaderboard.data.snapshot import Site
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of the application.
+
+    Attributes:
+        title: In the navigation.
+        path: Of its address; empty for the first page.
+        build: Makes its components; everything that it shows it reads from the site when the page is opened.
+    """
+
+    title: str
+    path: str
+    build: Callable[[gr.Blocks, Site], None]
+
+
+PAGES: tuple[Page, ...] = (
+    Page("Models", "", models.build),
+    Page("Diversity × quality", "tradeoff", tradeoff.build),
+    Page("Compare", "compare", compare.build),
+    Page("Explore", "explore", explore.build),
+    Page("Metrics", "metrics", metrics.build),
+    Page("Post-training", "post-training", stages.build),
+    Page("Datasets", "datasets", datasets.build),
+    Page("Submit", "submit", submit.build),
+    Page("About", "about", about.build),
+)

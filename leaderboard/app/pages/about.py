@@ -1,0 +1,39 @@
+"""Page: how the board works, how to cite it, versions of metrics with dates, what others published."""
+
+import gradio as gr
+
+from leaderboard.app import components
+from leaderboard.app.permalinks import wire
+from leaderboard.data.snapshot import Site
+from leaderboard.tables.about import (
+    HOW_IT_WORKS,
+    PUBLISHED_NOTE,
+    VERSIONS_NOTE,
+    divbench_citation,
+    paper_citations,
+    published,
+    versions,
+)
+from leaderboard.tables.page_text import CITE
+from leaderboard.tables.table_view import Sheet
+
+
+def build(page: gr.Blocks, site: Site) -> None:
+    """Texts and tables of our own; nothing here depends on the results."""
+    text = "\n\n".join(f"## {each.title}\n\n" + "\n\n".join(each.paragraphs) for each in HOW_IT_WORKS)
+    gr.Markdown(text, elem_id="how")
+    gr.Markdown(f"## How to cite\n\n{CITE}")
+    gr.Code(divbench_citation(), label="DivBench", language=None, interactive=False, elem_id="cite")
+    with gr.Accordion("The papers", open=True):
+        for place, (name, bibtex) in enumerate(paper_citations()):
+            gr.Code(bibtex, label=name, language=None, interactive=False, elem_id=f"paper-{place}")
+    gr.Markdown(f"## Versions of metrics\n\n{VERSIONS_NOTE}")
+    _table(versions(), "Each metric's version, and since when", "versions")
+    gr.Markdown(f"## Published elsewhere\n\n{PUBLISHED_NOTE}")
+    _table(published(), "NoveltyBench as published", "published")
+    wire(page, {}, lambda query: [], lambda: None, [])
+
+
+def _table(made: Sheet, label: str, name: str) -> None:
+    with_all = {"value": made.value(), "datatype": list(made.kinds), "column_widths": made.widths()}
+    components.table(label, name, height=640, wrap=True, show_search="filter", buttons=["copy"], **with_all)

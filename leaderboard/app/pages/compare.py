@@ -1,0 +1,213 @@
+"""Page: two to four systems beside each other, by metric, by prompt and in their own words."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import gradio as gr
+
+from datasets_build.errors import DivBenchError
+from leaderboard.app import components
+from leaderboard.app.downloads import Downloads
+from leaderboard.app.permalinks import chosen, chosen_several, count_on, remember, wire
+from leaderboard.data.board import Board, Column
+from leaderboard.data.snapshot import Site, Snapshot
+from leaderboard.figures.board_plots import forest_figure
+from leaderboard.tables import page_text
+from leaderboard.tables.compare import (
+    FEWEST,
+    LETTERS,
+    MOST,
+    about_compare,
+    compare,
+    compare_sheet,
+    differing,
+    differing_sheet,
+    explore_link,
+    side_by_side,
+)
+from leaderboard.tables.models import PRESETS, columns_of
+from leaderboard.tables.systems import first_systems, places_of, system_ids, system_labels
+from leaderboard.tables.table_view import plain_sheet
+from leaderboard.tables.tradeoff import default_axes
+
+_CHOOSE = "Choose two to four; choose a row of a prompt to read what they answered."
+TOO_FEW = f"Choose {FEWEST} to {MOST} systems."
+SHOWN = [name for name in PRESETS if name != "cost"]
+CHOICES = ("table", "systems", "show", "by", "prompt")
+_ANSWER = 420  # pixels
+_remembered = lru_cache(maxsize=8)(compare)  # another prompt is no reason to test everything again
+
+
+def build(page: gr.Blocks, site: Site) -> None:
+    """Differences by metric, the prompts where they are greatest, and the answers side by side."""
+    downloads = Downloads()
+    gr.Markdown(f"{page_text.COMPARE} {_CHOOSE}", elem_classes="lead")
+    with gr.Row(equal_height=False):
+        table = gr.Dropdown([], label="Table", elem_id="table", scale=2)
+        systems = gr.Dropdown([], multiselect=True, max_choices=MOST, label="Systems", elem_id="systems", scale=3)
+        metrics = gr.Dropdown(SHOWN, value="overview", label="Metrics", elem_id="show", scale=1)
+    note = components.note("note", 4)
+    plot = components.figure("forest")
+    shown = components.table(
+        "The figure in numbers: paired differences over prompts", "gaps", height=560, pinned_columns=1
+    )
+    taken = components.downloads()
+    gr.Markdown("### Where they differ most")
+    by = gr.Dropdown([], label="By", elem_id="by")
+    prompts = components.table(
+        "Prompts, the greatest difference first. Choose a row to read the answers", "prompts", height=420
+    )
+    prompt = gr.Dropdown([], label="Prompt", elem_id="prompt")
+    asked = gr.Textbox("", label="What was asked", interactive=False, lines=2, elem_id="asked")
+    answers = components.table("Answers side by side", "answers", height=700, wrap=True)
+    with gr.Row(elem_classes="downloads"):
+        buttons = [
+            gr.Button(f"Explore {letter}'s answers", size="sm", visible=False, elem_id=f"explore-{letter}")
+            for letter in LETTERS
+        ]
+    controls = dict(zip(CHOICES, (table, systems, metrics, by, prompt), strict=True))
+    reading = [asked, answers, *buttons]
+
+    def restore(given: Mapping[str, str]) -> list[Any]:
+        return _controls(site, given)
+
+    def show(*values: Any) -> list[Any]:
+        given = dict(zip(CHOICES, values, strict=True))
+        board = site.now().board(given["table"])
+        try:
+            return _nothing(page_text.NO_RESULTS) if board is None else _shown(site, downloads, board, given)
+        except DivBenchError as error:
+            return _nothing(components.told(error))
+
+    def read(name: str, ids: Sequence[str], prompt_id: str | None, event: gr.SelectData) -> list[Any]:
+        board = site.now().board(name)
+        row = event.row_value
+        picked = str(row[0]) if isinstance(row, list) and row else prompt_id
+        if board is None:
+            return [gr.Dropdown(), *_unread()]
+        try:
+            return [gr.Dropdown(value=picked), *_reading(board, places_of(board, ids), picked)]
+        except DivBenchError as error:
+            return [gr.Dropdown(), components.told(error), *_unread()[1:]]
+
+    outputs = [note, plot, shown, *taken, prompts, *reading]
+    wire(page, controls, restore, show, outputs, cascade=("table", "systems", "by"))
+    selected = prompts.select(
+        read,
+        [table, systems, prompt],
+        [prompt, *reading],
+        trigger_mode="always_last",
+        api_visibility="private",
+        show_progress="minimal",
+    )
+    noted = selected.then(None, [prompt], None, js=remember(["prompt"]), api_visibility="private")
+    noted.then(None, js=count_on("shown"))
+
+
+def _controls(site: Site, asked: Mapping[str, str]) -> list[Any]:
+    """The controls with what they offer, set to what is asked for where they offer it."""
+    snapshot: Snapshot = site.now()
+    tables = components.board_choices(snapshot.boards)
+    names = [name for _, name in tables]
+    table = chosen(asked, "table", names, names[0] if names else None)
+    board = snapshot.board(table)
+    if board is None:
+        return [gr.Dropdown([], value=None) for _ in CHOICES]
+    ids = system_ids(board)
+    systems = chosen_several(asked, "systems", ids, [ids[place] for place in first_systems(board, FEWEST)])[:MOST]
+    labels = components.column_choices(board)
+    axes = default_axes(board)
+    by = chosen(asked, "by", [label for _, label in labels], axes[0].label if axes else None)
+    prompts = _prompts(site, board, places_of(board, systems), by)
+    first = prompts[0] if prompts else None
+    wanted = asked.get("prompt")
+    if wanted and wanted not in prompts and _has(site, board, wanted):
+        prompts = [wanted, *prompts]
+    return [
+        gr.Dropdown(tables, value=table),
+        gr.Dropdown(list(zip(system_labels(board), ids, strict=True)), value=systems),
+        gr.Dropdown(SHOWN, value=chosen(asked, "show", SHOWN, "overview")),
+        gr.Dropdown(labels, value=by),
+        gr.Dropdown(prompts, value=chosen(asked, "prompt", prompts, first)),
+    ]
+
+
+def _prompts(site: Site, board: Board, places: Sequence[int], by: str | None) -> list[str]:
+    """The prompts where systems differ most; none where they cannot be read, which `show` then says."""
+    column = _column(board, by)
+    if column is None or len(places) < FEWEST:
+        return []
+    try:
+        return [row.prompt_id for row in differing(site.scores(board), places, column)]
+    except DivBenchError:
+        return []
+
+
+def _has(site: Site, board: Board, prompt_id: str) -> bool:
+    try:
+        return prompt_id in site.scores(board).prompts
+    except DivBenchError:
+        return False
+
+
+def _column(board: Board, label: str | None) -> Column | None:
+    """The column of a label; the board's first axis where it has none of it; None where it has no column."""
+    axes = default_axes(board)
+    return board.column(label) or (axes[0] if axes else None)
+
+
+def _shown(site: Site, downloads: Downloads, board: Board, given: Mapping[str, Any]) -> list[Any]:
+    places = places_of(board, given["systems"] or ())[:MOST]
+    by = _column(board, given["by"])
+    if len(places) < FEWEST or by is None:
+        return _nothing(page_text.ALONE if len(board.entries) < FEWEST else TOO_FEW)
+    scores = site.scores(board)
+    columns, _ = columns_of(board, given["show"], ())
+    gaps = _remembered(scores, places, columns or board.columns)
+    sheet = compare_sheet(gaps)
+    files = downloads.write(sheet.frame(), f"{board.name}-compare")
+    labels = system_labels(board)
+    return [
+        about_compare(gaps, [labels[place] for place in places]),
+        components.drawn(forest_figure(gaps) if gaps else None),
+        components.filled(sheet),
+        *components.files(files),
+        components.filled(differing_sheet(differing(scores, places, by), len(places))),
+        *_reading(board, places, given["prompt"]),
+    ]
+
+
+def _reading(board: Board, places: Sequence[int], prompt_id: str | None) -> list[Any]:
+    """What was asked, the answers, and the buttons that lead on."""
+    if prompt_id is None or not places:
+        return _unread()
+    beside = side_by_side([board.entries[place] for place in places], prompt_id)
+    widths: Any = [50 if head == "#" else 90 if "class" in head else _ANSWER for head in beside.headers]
+    table = (
+        components.filled(plain_sheet(beside.headers, beside.rows), widths=widths)
+        if beside.rows
+        else components.no_table()
+    )
+    links = [explore_link(board, place, prompt_id) for place in places]
+    return [
+        beside.prompt,
+        table,
+        *(gr.Button(link=link, visible=True) for link in links),
+        *(gr.Button(visible=False) for _ in range(len(LETTERS) - len(links))),
+    ]
+
+
+def _unread() -> list[Any]:
+    return ["", components.no_table(), *(gr.Button(visible=False) for _ in LETTERS)]
+
+
+def _nothing(why: str) -> list[Any]:
+    return [
+        why,
+        components.drawn(None),
+        components.no_table(),
+        *components.no_files(),
+        components.no_table(),
+        *_unread(),
+    ]

@@ -1,0 +1,88 @@
+"""Page: the datasets and suites: what each is, its licence and source, how to load it, its first rows."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import gradio as gr
+
+from datasets_build.load import SUITES
+from datasets_build.sources import DATASETS
+from leaderboard.app import components
+from leaderboard.app.permalinks import chosen, wire
+from leaderboard.data.snapshot import Site
+from leaderboard.tables import page_text
+from leaderboard.tables.dataset_cards import (
+    SAMPLES,
+    Card,
+    cards,
+    facts,
+    fields_table,
+    find_card,
+    in_python,
+    in_the_shell,
+    overview,
+    samples,
+    splits_table,
+    suites_table,
+)
+
+
+def build(page: gr.Blocks, site: Site) -> None:
+    """Suites and datasets as tables, then one dataset at a time; nothing here depends on the results."""
+    names = [config.name for source in DATASETS for config in source.configs]
+    gr.Markdown(page_text.DATASETS, elem_classes="lead")
+    suites = components.table("Suites of prompts", "suites", **_TABLE)
+    table = components.table("Datasets", "overview", **_TABLE)
+    with gr.Row(equal_height=False):
+        dataset = gr.Dropdown(names, label="Dataset", elem_id="dataset")
+        split = gr.Dropdown([], label="Split", elem_id="split")
+    known = gr.Markdown(elem_id="facts", latex_delimiters=[])
+    splits = components.table("Splits", "splits", **_TABLE)
+    rows = components.table(f"Its first {SAMPLES} rows", "samples", visible=False, **_TABLE)
+    absent = gr.Textbox(label="Its first rows", interactive=False, visible=False, elem_id="absent")
+    fields = components.table("Fields", "fields", **_TABLE)
+    python = gr.Code(label="Load it in Python", language="python", interactive=False, elem_id="python")
+    shell = gr.Code(label="and by command", language="shell", interactive=False, elem_id="shell")
+    citation = gr.Code(label="Cite it", language=None, interactive=False, elem_id="citation")
+
+    def restore(asked: Mapping[str, str]) -> list[Any]:
+        name = chosen(asked, "dataset", names, names[0])
+        offered = [each.name for each in find_card(cards(), name).splits]
+        return [name, gr.Dropdown(offered, value=chosen(asked, "split", offered, offered[0]))]
+
+    def show(name: str | None, part: str | None) -> list[Any]:
+        found = cards()
+        card = find_card(found, name)
+        there = [each.name for each in card.splits]
+        part = part if part in there else there[0]
+        return [
+            components.filled(suites_table(SUITES)),
+            components.filled(overview(found)),
+            _facts(card),
+            components.filled(splits_table(card)),
+            *_first_rows(card, part),
+            components.filled(fields_table(card)),
+            in_python(card, part),
+            in_the_shell(card),
+            card.citation,
+        ]
+
+    outputs = [suites, table, known, splits, rows, absent, fields, python, shell, citation]
+    controls = {"dataset": dataset, "split": split}
+    wire(page, controls, restore, show, outputs, cascade=("dataset",))
+
+
+_TABLE: dict[str, Any] = {"wrap": True, "buttons": ["copy"], "height": 2000}  # all rows at once: there are few
+
+
+def _facts(card: Card) -> str:
+    """What there is to say of a dataset as a list; all of it stands in this package's own code."""
+    return "\n".join(f"- **{what}**: {text}" for what, text in facts(card))
+
+
+def _first_rows(card: Card, split: str) -> list[Any]:
+    """The table of rows or the line that says how to get them; one of the two is shown."""
+    found = samples(card.name, split)
+    if isinstance(found, str):
+        return [components.no_table(), gr.Textbox(found, visible=True)]
+    return [components.filled(found, label=f"First rows of {split}"), gr.Textbox(visible=False)]

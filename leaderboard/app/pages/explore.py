@@ -1,0 +1,324 @@
+"""Page: the responses of one system to one prompt, and all that its result keeps of them; strangers' text as text."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+import gradio as gr
+
+from datasets_build.errors import DivBenchError
+from leaderboard.app import components, live_models
+from leaderboard.app.permalinks import chosen, count_on, remember, wire
+from leaderboard.data.board import Board, Entry
+from leaderboard.data.scores import prompt_row
+from leaderboard.data.snapshot import Site, Snapshot
+from leaderboard.figures.plots import token_figure
+from leaderboard.figures.response_plots import TINTS, slot_curve_figure
+from leaderboard.tables import page_text
+from leaderboard.tables.prompts import (
+    ANY,
+    BLOCK,
+    Asked,
+    block_of,
+    categories_of,
+    find_entry,
+    first_entry,
+    matching,
+    place_of,
+    prompt_choices,
+    prompts_of,
+    stepped,
+    system_choices,
+)
+from leaderboard.tables.responses import (
+    View,
+    answers_table,
+    curve_table,
+    make_view,
+    remarks,
+    scores_table,
+    shared_classes,
+)
+from leaderboard.tables.systems import system_ids
+
+CHOICES = ("table", "system", "category", "q", "prompt")
+# The address of the view: that of the page, with what the server gave for a query in place of its own.
+_ABSOLUTE = "(query) => query.startsWith('?') ? window.location.origin + window.location.pathname + query : query"
+# A response as wide as the screen lets it be, so that a narrow one shows it whole.
+_WIDTHS: dict[str, int | str] = {
+    "#": 44,
+    "response": "min(66vw, 640px)",
+    "class": 150,
+    "note": 200,
+    "bytes": 80,
+}
+
+
+def build(page: gr.Blocks, site: Site) -> None:
+    """Choose a table, a system and a prompt; read, and go on to the next."""
+    gr.Markdown(page_text.EXPLORE, elem_classes="lead")
+    with gr.Row(equal_height=False):
+        table = gr.Dropdown([], label="Table", elem_id="table", scale=2)
+        system = gr.Dropdown([], label="System", elem_id="system", scale=2)
+        category = gr.Dropdown([ANY], value=ANY, label="Category of prompts", elem_id="category", scale=1)
+        query = gr.Textbox(label="Search prompts", placeholder="words or an id", elem_id="q", scale=1, max_length=200)
+    prompt = gr.Dropdown([], label="Prompt", elem_id="prompt", info=" ")
+    with gr.Row(elem_classes="downloads"):
+        back = gr.Button("Previous prompt", size="sm", elem_id="previous")
+        forward = gr.Button("Next prompt", size="sm", elem_id="next")
+    asked = gr.Textbox(label="Prompt", interactive=False, lines=2, max_lines=12, elem_id="asked", buttons=["copy"])
+    answers = components.table("Responses, in the order in which they were drawn", "responses", height=900, wrap=True)
+    note = components.note("note", 2)
+    link = gr.Textbox("", label="Link to this view", interactive=False, max_lines=2, buttons=["copy"], elem_id="link")
+    with gr.Row(equal_height=False):
+        with gr.Column(min_width=320):
+            scores = components.table("Scores of this prompt", "scores", height=560, wrap=True)
+        with gr.Column(min_width=320):
+            curve = components.figure("curve", "a_k: surprise of the response in place k, with k − 1 before it")
+            places = components.table("The curve in numbers", "places", height=260)
+    deeper = _deeper()
+    controls = dict(zip(CHOICES, (table, system, category, query, prompt), strict=True))
+    given = list(controls.values())
+    script = remember(CHOICES)
+    outputs = [asked, answers, note, link, scores, curve, places, *deeper.values()]
+
+    def restore(asked_for: Mapping[str, str]) -> list[Any]:
+        return _controls(site.now(), asked_for)
+
+    def show(*values: Any) -> list[Any]:
+        return _shown(site.now(), dict(zip(CHOICES, values, strict=True)))
+
+    wire(page, controls, restore, show, outputs, cascade=("table", "system", "category", "q"))
+    for button, by in ((back, -1), (forward, 1)):
+        moved = button.click(
+            _stepper(site, by),
+            given,
+            [prompt, *outputs],  # in one go: a second one would be most of the time that a visitor waits
+            api_visibility="private",
+            trigger_mode="always_last",
+            show_progress="hidden",
+            queue=False,  # nor a line to stand in: it reads one prompt
+        )
+        moved.then(None, given, None, js=script).then(None, js=count_on("shown"))
+    link.change(None, link, link, js=_ABSOLUTE, api_visibility="private")
+    _wire_deeper(site, given, deeper)
+
+
+def _deeper() -> dict[str, Any]:
+    """What is computed only when it is asked for."""
+    with gr.Accordion("Look deeper: token by token, and what each response adds", open=False, elem_id="deeper"):
+        gr.Markdown(
+            "Small models that come with the package read the responses when you press a button; the first time takes "
+            "some seconds. One visitor is served at a time."
+        )
+        with gr.Row():
+            read = gr.Button("Surprise of every token", size="sm", elem_id="read-tokens")
+            add = gr.Button("What each response adds", size="sm", elem_id="read-added")
+        said = components.note("deeper-note", 2)
+        strip = components.figure("strip", visible=False)
+        tokens = components.table("The same in words", "tokens", height=420, wrap=True, visible=False)
+        added = components.table("What each response adds", "added", height=420, visible=False)
+    return {"read": read, "add": add, "said": said, "strip": strip, "tokens": tokens, "added": added}
+
+
+def _wire_deeper(site: Site, given: Sequence[Any], deeper: Mapping[str, Any]) -> None:
+    """The buttons: one visitor at a time in both."""
+
+    def read(*values: Any) -> list[Any]:
+        return _read_tokens(site.now(), dict(zip(CHOICES, values, strict=True)))
+
+    def add(*values: Any) -> list[Any]:
+        return _read_added(site.now(), dict(zip(CHOICES, values, strict=True)))
+
+    for button, look, outputs in (
+        (deeper["read"], read, [deeper["said"], deeper["strip"], deeper["tokens"]]),
+        (deeper["add"], add, [deeper["said"], deeper["added"]]),
+    ):
+        button.click(
+            look, list(given), outputs, api_visibility="private", concurrency_limit=1, concurrency_id="small models"
+        )
+
+
+def _stepper(site: Site, by: int) -> Callable[..., Any]:
+    """To the prompt so many places on, among those that the filter leaves; the list follows where it must.
+
+    Gives what the list becomes, and all that is then shown.
+    """
+
+    def step(*values: Any) -> Any:
+        given = dict(zip(CHOICES, values, strict=True))
+        try:
+            _, entry = _found(site.now(), given)
+            prompts = matching(prompts_of(entry), given["category"] or ANY, given["q"] or "")
+        except DivBenchError:
+            return [gr.skip(), *_shown(site.now(), given)]  # which says what is wrong
+        old, new = given["prompt"], stepped(prompts, given["prompt"], by)
+        moved = _prompt_list(prompts, new, same_block=block_of(prompts, old)[0] == block_of(prompts, new)[0])
+        return [moved, *_shown(site.now(), given | {"prompt": new})]
+
+    return step
+
+
+def _prompt_list(
+    prompts: Sequence[Asked], prompt_id: str | None, *, same_block: bool = False, gone: bool = False
+) -> Any:
+    """The list of prompts around one of them; of a long suite a block, so that the page stays light."""
+    start, block = block_of(prompts, prompt_id)
+    place = place_of(prompts, prompt_id)
+    info = "No prompt has these words." if place is None else f"Prompt {place + 1:,} of {len(prompts):,}."
+    if len(prompts) > BLOCK:
+        info += f" The list has numbers {start + 1:,} to {start + len(block):,}; the search finds all."
+    info = f"{components.GONE} {info}" if gone else info
+    if same_block:
+        return gr.update(value=prompt_id, info=info)
+    return gr.Dropdown(prompt_choices(block), value=None if place is None else prompt_id, info=info)
+
+
+def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
+    """The controls with what they offer, set to what is asked for where they offer it."""
+    offered = components.board_choices(snapshot.boards)
+    there = [name for _, name in offered]
+    name = chosen(asked, "table", there, there[0] if there else None)
+    board = snapshot.board(name)
+    words = asked.get("q", "")[:200]
+    if board is None:
+        return [gr.Dropdown([], value=None), gr.Dropdown([], value=None), ANY, words, gr.Dropdown([], value=None)]
+    wanted = find_entry(board, asked.get("system"))
+    entry = wanted or first_entry(board)
+    try:
+        prompts = prompts_of(entry)
+    except DivBenchError:
+        prompts = ()  # `show` says what is wrong
+    categories = categories_of(prompts)
+    category = chosen(asked, "category", categories, ANY) or ANY
+    left = matching(prompts, category, words)
+    prompt_id = asked.get("prompt")
+    known = place_of(left, prompt_id) is not None
+    # A prompt that the filter leaves out, as when another category was chosen, is not one that is gone.
+    gone = bool(prompt_id) and place_of(prompts, prompt_id) is None
+    return [
+        gr.Dropdown(offered, value=name, info=components.gone(asked, "table", name)),
+        gr.Dropdown(
+            system_choices(board),
+            value=system_ids(board)[board.entries.index(entry)],
+            info=components.GONE if asked.get("system") and not wanted else "",
+        ),
+        gr.Dropdown([ANY, *categories], value=category),
+        words,
+        _prompt_list(left, prompt_id if known else left[0].prompt_id if left else None, gone=gone),
+    ]
+
+
+def _found(snapshot: Snapshot, given: Mapping[str, Any]) -> tuple[Board, Entry]:
+    """The board and the system that are chosen.
+
+    Raises:
+        DivBenchError: They are not there any more.
+    """
+    board = next((each for each in snapshot.boards if each.name == given["table"]), None)
+    entry = None if board is None else find_entry(board, given["system"])
+    if board is None or entry is None:
+        why = "This system is not here any more: reload the page." if snapshot.boards else page_text.NO_RESULTS
+        raise DivBenchError(why)
+    return board, entry
+
+
+def _view(snapshot: Snapshot, given: Mapping[str, Any]) -> tuple[Board, View]:
+    """What there is to see of the chosen prompt.
+
+    Raises:
+        DivBenchError: There is nothing, or it cannot be read.
+    """
+    board, entry = _found(snapshot, given)
+    if not given["prompt"]:
+        raise DivBenchError("No prompt is chosen.")
+    row = prompt_row(entry, given["prompt"])
+    if row is None:
+        raise DivBenchError("This system has no such prompt.")
+    return board, make_view(board, entry, row)
+
+
+def _shown(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
+    """All outputs for some choices; what was computed for another prompt goes."""
+    cleared = [
+        gr.Button(interactive=True),
+        gr.Button(interactive=True),
+        "",
+        components.drawn(None),
+        components.no_table(),
+        components.no_table(),
+    ]
+    try:
+        board, view = _view(snapshot, given)
+    except DivBenchError as error:
+        hidden = components.no_table()
+        return ["", hidden, components.told(error), "", hidden, components.drawn(None), hidden, *cleared]
+    texts = [answer.text for answer in view.answers]
+    reasons = [
+        why(board.profile, view.asked.text, texts) for why in (live_models.why_no_tokens, live_models.why_not_added)
+    ]
+    cleared[:2] = [gr.Button(interactive=reason is None) for reason in reasons]
+    names = ("Tokens are not read here", "What each response adds is not told here")
+    cleared[2] = "\n".join(f"{name}: {reason}" for name, reason in zip(names, reasons, strict=True) if reason)
+    link = "?" + urlencode({name: given[name] for name in ("table", "system", "prompt")})
+    counted = f" in {len(view.sizes)} {'class' if len(view.sizes) == 1 else 'classes'}" if view.parted else ""
+    said = [f"{len(texts)} responses{counted}.", *remarks(view, board.profile)]
+    figure, numbers = _curve(view)
+    return [
+        view.asked.text,
+        _answers(view),
+        " ".join(said),
+        link,
+        components.filled(scores_table(view)),
+        figure,
+        numbers,
+        *cleared,
+    ]
+
+
+def _curve(view: View) -> tuple[Any, Any]:
+    """The figure of the curve, and its numbers."""
+    if view.curve is None:
+        return components.drawn(None), components.no_table()
+    alone = [answer.rate for answer in view.answers if answer.rate is not None]
+    figure = slot_curve_figure(view.curve.rate, view.curve.error, alone)
+    return components.drawn(figure), components.filled(curve_table(view))
+
+
+def _answers(view: View) -> Any:
+    """The responses, those that are alike in the colour of their class."""
+    made, colours = answers_table(view), shared_classes(view)
+    places = [None if answer.group is None else colours.get(answer.group) for answer in view.answers]
+    tints = ["" if place is None else f"background: {TINTS[place % len(TINTS)]}" for place in places]
+    widths = [_WIDTHS.get(name, 110) for name in made.headers]
+    return components.filled(made, styling=[[tint] * len(made.headers) for tint in tints], widths=widths)
+
+
+def _read_tokens(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
+    try:
+        board, view = _view(snapshot, given)
+        read = live_models.read_tokens(board.profile, view.asked.text, [answer.text for answer in view.answers])
+    except DivBenchError as error:
+        return [components.told(error), components.drawn(None), components.no_table()]
+    said = (
+        f"Prompt {view.asked.prompt_id}: the answers read one after the other as they were drawn, by {read.model} "
+        f"({read.layout}). Each token's bits, with all that stands before it known."
+    )
+    return [
+        said,
+        components.drawn(token_figure(read.costs)),
+        components.filled(live_models.tokens_table(read), widths=[44, 80, 80, "min(66vw, 900px)"]),
+    ]
+
+
+def _read_added(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
+    try:
+        board, view = _view(snapshot, given)
+        added = live_models.read_added(board.profile, view.asked.text, [answer.text for answer in view.answers])
+    except DivBenchError as error:
+        return [components.told(error), components.no_table()]
+    said = (
+        f"Prompt {view.asked.prompt_id}: LOOE is the EigenScore of all answers' embeddings ({added.embedder}) less "
+        "that without the one; more adds more. GSSBench's is of hidden states, which results do not keep."
+    )
+    return [said, components.filled(live_models.added_table(added))]

@@ -1,0 +1,145 @@
+"""Page: the board of metrics. How they agree with people and with each other, what each is, and where it goes wrong."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gradio as gr
+
+from leaderboard.app import components
+from leaderboard.app.permalinks import chosen, wire
+from leaderboard.data.metric_study import MEASURES, Agreement
+from leaderboard.data.metric_study_files import Studies, load_studies
+from leaderboard.data.prompt_pair_accuracies import PairStudy, drawn_blocks
+from leaderboard.data.snapshot import Site
+from leaderboard.figures.metric_plots import agreement_map, correlation_map
+from leaderboard.reports.gss.figure import heat_map_of
+from leaderboard.tables import page_text
+from leaderboard.tables.metrics import (
+    about_study,
+    agreement_sheet,
+    agreements_of,
+    correlations,
+    described,
+    disagreement_text,
+    disagreements,
+    measures_of,
+    pair_accuracies,
+)
+from leaderboard.tables.table_view import Sheet, plain_sheet
+
+NO_TEXTS = (
+    "The texts of these sets are not at hand here: their licence is not known. divbench board metrics reads them."
+)
+CHOICES = ("measure", "over", "metric", "case")
+
+
+def build(page: gr.Blocks, site: Site) -> None:
+    """Correlations, accuracies, agreement, and one metric with its worst disagreements with people."""
+    there = load_studies(site.study)
+    gr.Markdown(f"{page_text.METRICS} Choose a metric to see what it is and where it goes wrong.", elem_classes="lead")
+    measure = gr.Dropdown([], label="Measure", elem_id="measure")
+    plot = components.figure("correlations-plot")
+    shown = components.table("The figure in numbers, with 95% intervals", "correlations", pinned_columns=1)
+    note = components.note("note", 4)
+    gr.Markdown(f"### Prompt pairs\n\n{page_text.PAIRS}")
+    pair_plot = components.figure("pairs-plot")
+    pairs = components.table("The figure in numbers", "pairs", pinned_columns=1)
+    gr.Markdown(f"### Do they measure the same?\n\n{page_text.AGREEMENT}")
+    over = gr.Dropdown([], label="Over", elem_id="over")
+    agree_plot = components.figure("agreement-plot")
+    agree = components.table("The figure in numbers: Spearman's rho", "agreement", pinned_columns=1)
+    gr.Markdown("### One metric")
+    metric = gr.Dropdown([], label="Metric", elem_id="metric")
+    about = components.table("What it is", "about-metric", height=1200, wrap=True)
+    worst = components.table(page_text.WORST, "worst", pinned_columns=1)
+    case = gr.Dropdown([], label="Read one of them", elem_id="case")
+    context = gr.Textbox("", label="What was asked, or went before", interactive=False, lines=2, elem_id="context")
+    responses = components.table("Responses", "case-responses", wrap=True)
+    controls = dict(zip(CHOICES, (measure, over, metric, case), strict=True))
+    outputs = [plot, shown, note, pair_plot, pairs, agree_plot, agree, about, worst, context, responses]
+
+    def restore(asked: Mapping[str, str]) -> list[Any]:
+        return _controls(there, _agreements(there, site), asked)
+
+    def show(*values: Any) -> list[Any]:
+        given = dict(zip(CHOICES, values, strict=True))
+        return [
+            *_correlations(there, given["measure"]),
+            *_pairs(there.pairs),
+            *_agreement(_agreements(there, site).get(given["over"])),
+            *_metric(there, given["metric"], given["case"]),
+        ]
+
+    wire(page, controls, restore, show, outputs, cascade=("metric",))
+
+
+def _agreements(there: Studies, site: Site) -> dict[str, Agreement]:
+    """What can be ranked, by a name for the address."""
+    return {f"{each.over}:{each.group}": each for each in agreements_of(there.study, site.now().boards)}
+
+
+def _controls(there: Studies, agreements: Mapping[str, Agreement], asked: Mapping[str, str]) -> list[Any]:
+    names = [each.name for each in there.study.metrics] if there.study else []
+    measures = [(MEASURES[name], name) for name in measures_of(there.study)] if there.study else []
+    over = [(f"{each.over}: {each.group}", name) for name, each in agreements.items()]
+    metric = chosen(asked, "metric", names, names[0] if names else None)
+    rows = disagreements(there.study, metric).shown if there.study and metric else ()
+    cases = [
+        (f"{row[0]}, {row[1]}: people {row[3]}, metric {row[5]} of {row[6]}", str(i)) for i, row in enumerate(rows)
+    ]
+    offered = [value for _, value in cases]
+    return [
+        gr.Dropdown(
+            measures, value=chosen(asked, "measure", [m for _, m in measures], measures[0][1] if measures else None)
+        ),
+        gr.Dropdown(over, value=chosen(asked, "over", list(agreements), next(iter(agreements), None))),
+        gr.Dropdown(names, value=metric),
+        gr.Dropdown(cases, value=chosen(asked, "case", offered, offered[0] if offered else None), visible=bool(cases)),
+    ]
+
+
+def _correlations(there: Studies, measure: Any) -> list[Any]:
+    faults = " ".join(there.faults)
+    if there.study is None or measure not in MEASURES:
+        return [components.drawn(None), components.no_table(), faults or "There is no study of metrics here."]
+    sheet = correlations(there.study, measure)
+    said = " ".join(filter(None, [about_study(there.study, measure), faults]))
+    return [components.drawn(correlation_map(sheet)), components.filled(sheet), said]
+
+
+def _pairs(study: PairStudy | None) -> list[Any]:
+    if study is None:
+        return [components.drawn(None), components.no_table()]
+    blocks = drawn_blocks(study)
+    return [components.drawn(heat_map_of(blocks) if blocks else None), components.filled(pair_accuracies(study))]
+
+
+def _agreement(found: Agreement | None) -> list[Any]:
+    if found is None:
+        return [components.drawn(None), components.no_table()]
+    return [components.drawn(agreement_map(found)), components.filled(agreement_sheet(found))]
+
+
+def _metric(there: Studies, metric: Any, case: Any) -> list[Any]:
+    if there.study is None or not isinstance(metric, str) or there.study.entry(metric) is None:
+        return [components.no_table(), components.no_table(), gr.Textbox(visible=False), components.no_table()]
+    sheet = disagreements(there.study, metric)
+    return [
+        components.filled(plain_sheet(("what", "of this metric"), described(metric, there.study)), widths=[220, 900]),
+        components.filled(sheet) if sheet.values else components.no_table(),
+        *_case(there, metric, case if sheet.values else None),
+    ]
+
+
+def _case(there: Studies, metric: str, case: Any) -> list[Any]:
+    if there.study is None or not isinstance(case, str) or not case.isdecimal():
+        return [gr.Textbox(visible=False), components.no_table()]
+    found = disagreement_text(there.study, metric, int(case), there.texts)
+    if found is None:
+        return [gr.Textbox(NO_TEXTS, visible=True), components.no_table()]
+    context, texts = found
+    return [gr.Textbox(context, visible=True), components.filled(_numbered(texts), widths=[60, 900])]
+
+
+def _numbered(texts: Sequence[str]) -> Sheet:
+    return plain_sheet(("#", "response"), [(str(place), text) for place, text in enumerate(texts, 1)])

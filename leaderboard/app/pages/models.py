@@ -1,0 +1,175 @@
+"""Page: systems by metrics, with intervals, ranks and tie groups."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import gradio as gr
+
+from datasets_build.errors import DivBenchError
+from leaderboard.app import components
+from leaderboard.app.downloads import Downloads
+from leaderboard.app.permalinks import chosen, chosen_several, wire
+from leaderboard.data.board import Board, ranking_column
+from leaderboard.data.snapshot import Site, Snapshot
+from leaderboard.tables import page_text
+from leaderboard.tables.models import (
+    ANY,
+    OWN,
+    PRESETS,
+    SIZES,
+    Filter,
+    ModelsTable,
+    about_models,
+    columns_of,
+    columns_sheet,
+    facets,
+    models_table,
+)
+
+FEW, ALL = "the first 250", "all"
+MOST = 250  # rows that a browser shows at once without effort
+CHOICES = (
+    *("suite", "table", "rank", "show", "columns", "rows", "q"),
+    *("types", "modes", "weights", "size", "licence", "since"),
+)
+
+
+def build(page: gr.Blocks, site: Site) -> None:
+    """A board at a time, with facets, search, presets of columns and downloads."""
+    downloads = Downloads()
+    gr.Markdown(page_text.MODELS, elem_classes="lead")
+    suite = gr.Radio([], label="Suite of prompts", elem_classes="tabs-radio", elem_id="suite")
+    with gr.Row(equal_height=False):
+        table = gr.Dropdown(
+            [], label="Responses a prompt (k), profile and revision", elem_id="table", min_width=220, scale=2
+        )
+        rank = gr.Dropdown([], label="Rank by", elem_id="rank", min_width=220, scale=2)
+        preset = gr.Dropdown([*PRESETS, OWN], value="overview", label="Columns", elem_id="show", min_width=130, scale=1)
+        query = gr.Textbox(
+            label="Search", placeholder="name, model, submitter", elem_id="q", min_width=130, scale=2, max_length=200
+        )
+    own = gr.Dropdown([], multiselect=True, label="Columns of your own choice", visible=False, elem_id="columns")
+    many = gr.Radio([FEW, ALL], value=FEW, label="Rows", visible=False, elem_id="rows")
+    with gr.Accordion("Filter systems", open=False, elem_id="filters"), gr.Row(equal_height=False):
+        types = gr.Dropdown([], multiselect=True, label="Type", elem_id="types")
+        modes = gr.Dropdown([], multiselect=True, label="Sampling mode", elem_id="modes")
+        weights = gr.Dropdown([ANY, "open", "closed"], value=ANY, label="Weights", elem_id="weights")
+        size = gr.Dropdown([ANY, *SIZES], value=ANY, label="Parameters, at most", elem_id="size")
+        licence = gr.Dropdown([ANY], value=ANY, label="Licence", elem_id="licence")
+        since = gr.Textbox(label="Answered since", placeholder="YYYY-MM-DD", elem_id="since", max_length=10)
+    shown = components.table("Mean over prompts [95% interval]", "systems", height=720, pinned_columns=1)
+    taken = components.downloads()
+    note = components.note("note")
+    with gr.Accordion("What each column means", open=False, elem_id="meaning"):
+        gr.Markdown(page_text.COLUMNS)
+        meaning = components.table("Columns of this table", "columns-table", wrap=True)
+    controls = dict(
+        zip(
+            CHOICES,
+            (suite, table, rank, preset, own, many, query, types, modes, weights, size, licence, since),
+            strict=True,
+        )
+    )
+
+    def restore(asked: Mapping[str, str]) -> list[Any]:
+        return _controls(site.now(), asked)
+
+    def show(*values: Any) -> list[Any]:
+        snapshot = site.now()
+        given = dict(zip(CHOICES, values, strict=True))
+        board = snapshot.board(given["table"])
+        if board is None:
+            return _nothing(page_text.NO_RESULTS)
+        try:
+            made = table_of(site, board, given)
+        except DivBenchError as error:
+            return _nothing(components.told(error))
+        if made is None:
+            return _nothing(page_text.NO_RANKS)
+        files = downloads.write(made.frame(), f"{board.name}-{given['show']}")
+        most = None if given["rows"] == ALL else MOST
+        return [_component(made, most), *components.files(files), about_models(board, made, most)]
+
+    outputs = [shown, *taken, note]
+
+    def means(name: str | None) -> Any:
+        board = site.now().board(name)
+        return components.no_table() if board is None else components.filled(columns_sheet(board))
+
+    # Of a table, whatever is chosen in it.
+    table.change(means, table, meaning, api_visibility="private", show_progress="hidden")
+    # Another suite or table has other systems, metrics and facets: the choices that it does not offer are dropped.
+    wire(page, controls, restore, show, outputs, cascade=("suite", "table", "show"))
+
+
+def _nothing(why: str) -> list[Any]:
+    return [components.no_table(), *components.no_files(), why]
+
+
+def table_of(site: Site, board: Board, given: Mapping[str, Any]) -> ModelsTable | None:
+    """The table for some choices; None where no metric has a value.
+
+    Raises:
+        InputError: The files of a result are gone.
+    """
+    ranked_by = board.column(given["rank"]) or ranking_column(board)
+    if ranked_by is None:
+        return None
+    scores = site.scores(board)
+    columns, beside = columns_of(board, given["show"], given["columns"] or ())
+    keep = Filter(
+        text=given["q"] or "",
+        types=tuple(given["types"] or ()),
+        modes=tuple(given["modes"] or ()),
+        weights=given["weights"] or ANY,
+        size=given["size"] or ANY,
+        licence=given["licence"] or ANY,
+        since=given["since"] or "",
+    )
+    return models_table(board, ranked_by, scores.standings(ranked_by), columns, beside, keep, scores.bytes_a_response)
+
+
+def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
+    """The controls with what they offer, set to what is asked for where they offer it."""
+    boards = snapshot.boards
+    suites = list(dict.fromkeys(board.suite for board in boards))
+    named = next((board for board in boards if board.name == asked.get("table")), None)
+    suite = chosen(asked, "suite", suites, named.suite if named else suites[0] if suites else None)
+    offered = [(each.terms, each.name) for each in boards if each.suite == suite]
+    there = [name for _, name in offered]
+    table = chosen(asked, "table", there, there[0] if there else None)
+    board = snapshot.board(table)
+    labels = components.column_choices(board)
+    names = [label for _, label in labels]
+    known = facets(board) if board else {"types": [], "modes": [], "licences": []}
+    systems = len(board.entries) if board else 0
+    preset = chosen(asked, "show", [*PRESETS, OWN], "overview")
+    main = ranking_column(board) if board else None
+    return [
+        gr.Radio(suites, value=suite),
+        gr.Dropdown(offered, value=table),
+        gr.Dropdown(labels, value=chosen(asked, "rank", names, main.label if main else None)),
+        preset,
+        gr.Dropdown(labels, value=chosen_several(asked, "columns", names, names[:5]), visible=preset == OWN),
+        gr.Radio([FEW, ALL], value=chosen(asked, "rows", [ALL], FEW), visible=systems > MOST),
+        asked.get("q", "")[:200],
+        gr.Dropdown(known["types"], value=chosen_several(asked, "types", known["types"], [])),
+        gr.Dropdown(known["modes"], value=chosen_several(asked, "modes", known["modes"], [])),
+        chosen(asked, "weights", ["open", "closed"], ANY),
+        chosen(asked, "size", list(SIZES), ANY),
+        gr.Dropdown([ANY, *known["licences"]], value=chosen(asked, "licence", known["licences"], ANY)),
+        asked.get("since", "")[:10],
+    ]
+
+
+def _component(made: ModelsTable, most: int | None) -> Any:
+    """The table with its first rows; all of them stand in the downloads."""
+    made = replace(made, values=made.values[:most], shown=made.shown[:most], entries=made.entries[:most])
+    return components.filled(made, styling=_styling(made))
+
+
+def _styling(made: ModelsTable) -> list[list[str]]:
+    """People and known-bad systems stand out, by colour and by their type in words."""
+    marks = {"human": "background: rgba(0, 158, 115, 0.13)", "baseline": "background: rgba(230, 159, 0, 0.15)"}
+    return [[marks.get(entry.result.manifest.system.type, "")] * len(made.headers) for entry in made.entries]

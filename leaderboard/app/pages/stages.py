@@ -1,0 +1,178 @@
+"""Page: what post-training does to diversity: stages of a model's training side by side."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import gradio as gr
+
+from benchmark.analysis.contrast.paired import Expected, Pairing
+from benchmark.metrics.metric import Missing
+from datasets_build.errors import DivBenchError
+from leaderboard.app import components
+from leaderboard.app.permalinks import chosen, wire
+from leaderboard.data.board import Board, Column
+from leaderboard.data.plain_text import shortened
+from leaderboard.data.snapshot import Site, Snapshot
+from leaderboard.figures.response_plots import distributions_figure, stage_curves_figure
+from leaderboard.tables import page_text
+from leaderboard.tables.stages import (
+    METRICS,
+    RULE,
+    Series,
+    StageCurves,
+    about_curves,
+    about_series,
+    by_stage,
+    contrasts,
+    contrasts_table,
+    curves_table,
+    find_series,
+    published_table,
+    quantiles_table,
+    stage_curves,
+    values_of,
+)
+
+CHOICES = ("table", "series", "metric", "pairs", "expected")
+PAIRS: tuple[Pairing, ...] = ("consecutive", "all")
+EXPECTED: tuple[Expected, ...] = ("two-sided", "greater")
+
+
+def build(page: gr.Blocks, site: Site) -> None:
+    """A series of a table, its curves, and one metric's distributions and contrasts."""
+    gr.Markdown(page_text.STAGES, elem_classes="lead")
+    with gr.Row(equal_height=False):
+        table = gr.Dropdown([], label="Table", elem_id="table", scale=2)
+        series = gr.Dropdown([], label="Series of stages", elem_id="series", scale=2)
+        metric = gr.Dropdown([], label="Metric", elem_id="metric", scale=2)
+    with gr.Row(equal_height=False):
+        pairs = gr.Radio(
+            [("each stage and the next", "consecutive"), ("all pairs", "all")],
+            value="consecutive",
+            label="Contrasts of",
+            elem_id="pairs",
+        )
+        expected = gr.Radio(
+            [("stages differ (two-sided)", "two-sided"), ("the earlier is more diverse (one-sided)", "greater")],
+            value="two-sided",
+            label="Tested",
+            elem_id="expected",
+        )
+    note = components.note("note")
+    tested = components.table("Paired contrasts between stages", "contrasts", height=420)
+    with gr.Row(equal_height=False):
+        with gr.Column(min_width=320):
+            curves = components.figure("curves", "Mean a_k, ± 1.96 standard errors over prompts")
+            places = components.table("Mean a_k in bits/byte, ± its standard error over prompts", "places", height=420)
+        with gr.Column(min_width=320):
+            spread = components.figure("spread", "Every prompt's value, by stage")
+            quantiles = components.table("The distribution over prompts", "quantiles", height=420)
+    with gr.Accordion("What makes a series, and how contrasts are made", open=False):
+        components.note("rule", 9, f"{RULE}\n\n{page_text.CONTRASTS}")
+    with gr.Accordion("What the study of OLMo's stages printed", open=False):
+        components.note("printed", 3, page_text.PRINTED_STAGES)
+        made = published_table()
+        components.table(
+            page_text.PRINTED, "published", value=made.value(), datatype="str", column_widths=made.widths()
+        )
+    controls = dict(zip(CHOICES, (table, series, metric, pairs, expected), strict=True))
+
+    def restore(asked: Mapping[str, str]) -> list[Any]:
+        return _controls(site.now(), asked)
+
+    def show(*values: Any) -> list[Any]:
+        return _shown(site, dict(zip(CHOICES, values, strict=True)))
+
+    outputs = [note, tested, curves, places, spread, quantiles]
+    wire(page, controls, restore, show, outputs, cascade=("table", "series"))
+
+
+def _boards(snapshot: Snapshot) -> dict[str, tuple[Board, list[Series]]]:
+    """The boards that have series, by name, those with the longest series first."""
+    found = [(board, find_series(board)) for board in snapshot.boards]
+    having = sorted((each for each in found if each[1]), key=lambda each: -len(each[1][0].entries))
+    return {board.name: (board, series) for board, series in having}
+
+
+def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
+    """The controls with what they offer, set to what is asked for where they offer it."""
+    boards = _boards(snapshot)
+    names = list(boards)
+    name = chosen(asked, "table", names, names[0] if names else None)
+    pairs, expected = (
+        chosen(asked, "pairs", PAIRS, "consecutive"),
+        chosen(asked, "expected", EXPECTED, "two-sided"),
+    )
+    if name is None:
+        return [gr.Dropdown([], value=None) for _ in range(3)] + [pairs, expected]
+    board, series = boards[name]
+    keys = [each.key for each in series]
+    labels = components.column_choices(board)
+    offered = [label for _, label in labels]
+    main = next(
+        (c.label for metric in METRICS for c in board.columns if c.metric == metric), offered[0] if offered else None
+    )
+    tables = components.board_choices([each for each, _ in boards.values()])
+    return [
+        gr.Dropdown(tables, value=name, info=components.gone(asked, "table", name)),
+        gr.Dropdown(
+            [(_label(each), each.key) for each in series],
+            value=(key := chosen(asked, "series", keys, keys[0])),
+            info=components.gone(asked, "series", key),
+        ),
+        gr.Dropdown(labels, value=chosen(asked, "metric", offered, main)),
+        pairs,
+        expected,
+    ]
+
+
+def _label(series: Series) -> str:
+    cut = ", cut to equal length" if series.matched else ""
+    return f"{shortened(series.name, 60)}: {', '.join(series.stages)}{cut}"
+
+
+def _shown(site: Site, given: Mapping[str, Any]) -> list[Any]:
+    """All outputs for some choices."""
+    nothing = [components.no_table(), *[components.drawn(None), components.no_table()] * 2]
+    boards = _boards(site.now())
+    if given["table"] not in boards:
+        return [page_text.NO_STAGES if not boards else "This table is not here any more: reload the page.", *nothing]
+    board, there = boards[given["table"]]
+    series = next((each for each in there if each.key == given["series"]), there[0])
+    column = board.column(given["metric"])
+    if column is None:
+        return [page_text.NO_RANKS, *nothing]
+    try:
+        return _of_series(site, board, series, column, given)
+    except DivBenchError as error:
+        return [components.told(error), *nothing]
+
+
+def _of_series(site: Site, board: Board, series: Series, column: Column, given: Mapping[str, Any]) -> list[Any]:
+    scores = site.scores(board)
+    values = values_of(series, board, scores.matrix(column))
+    pairing: Pairing = "all" if given["pairs"] == "all" else "consecutive"
+    expected: Expected = "greater" if given["expected"] == "greater" else "two-sided"
+    found = contrasts(series, scores.prompts, values, column, pairing=pairing, expected=expected)
+    curves = stage_curves(series, board.k)
+    spread = distributions_figure(by_stage(series.stages, values.T), scores.prompts, column.title, column.unit)
+    return [
+        _about(board, series, curves),
+        components.filled(contrasts_table(found)),
+        *_curves(curves),
+        components.drawn(spread),
+        components.filled(quantiles_table(series, values)),
+    ]
+
+
+def _curves(found: StageCurves | Missing) -> list[Any]:
+    if isinstance(found, Missing):
+        return [components.drawn(None), components.no_table()]
+    figure = stage_curves_figure(by_stage(found.stages, found.means), by_stage(found.stages, found.errors))
+    return [components.drawn(figure), components.filled(curves_table(found))]
+
+
+def _about(board: Board, series: Series, curves: StageCurves | Missing) -> str:
+    """Which systems are compared, on what, and what is not there."""
+    lengths = "" if series.matched else "See below what unequal length means."
+    return " ".join(filter(None, [about_series(board, series), about_curves(curves), lengths]))

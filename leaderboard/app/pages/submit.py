@@ -1,0 +1,308 @@
+"""Page: check a submission, hand it in, follow it through the queue."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, get_args
+
+import gradio as gr
+
+from datasets_build.errors import ConfigurationError, DivBenchError
+from datasets_build.load import SUITES
+from leaderboard.app import components
+from leaderboard.app.permalinks import chosen, chosen_several, count_on, remember, wire
+from leaderboard.app.submitting.identity import login_is_real, submitter, takes_names
+from leaderboard.app.submitting.intake import ENDINGS, PROBLEM_HEADERS, Checked, Desk, form, in_words
+from leaderboard.app.submitting.messages import accepted_text, receipt_text, refused_text
+from leaderboard.app.submitting.queue_tables import (
+    HISTORY_HEADERS,
+    QUEUE_HEADERS,
+    STATES,
+    choices,
+    details,
+    find,
+    history_rows,
+    queue_rows,
+    queue_text,
+)
+from leaderboard.data.snapshot import Site
+from submissions.checking.prompts import OWN
+from submissions.schema import Mode, SystemType
+
+LEAD = """Check the answers of a system: all that is wrong is listed at once, with its row and how to mend it. What is
+accepted can be handed in, to be scored with every metric; **its texts become as public as the store that takes it**.
+From a terminal the same is `divbench submission import`, `divbench submission validate` and `divbench submit`."""
+WAYS = {
+    "folder": "the files of a submission folder",
+    "file": "a file of generations",
+    "paste": "lines to paste",
+}
+ABOUT_FOLDERS = """`manifest.json`, `generations.parquet` and, where there is one, `reported.parquet`; up to 64 MB each.
+`divbench generate` and `divbench submission import` write them."""
+ABOUT_LINES = """A JSON object a line with `prompt_id` and `responses` (a list), or one a response with `prompt_id` and
+`response`. Beside them may stand `prompt`, `sample_idx`, `finish_reason`, `model`, `temperature`, `top_k`, `top_p`,
+`max_tokens`, `seed`."""
+ABOUT_FORMATS = f"""*jsonl*: {ABOUT_LINES[0].lower()}{ABOUT_LINES[1:]}
+*csv*: the same names as columns, a response a row. *noveltybench*: generations.jsonl, partitions.jsonl or scores.jsonl
+of its code. *lm-eval*: samples of lm-evaluation-harness. Up to 64 MB."""
+EXAMPLE = '{"prompt_id": "demo-00", "responses": ["one answer", "another answer"]}'
+NO_QUEUE = (
+    "This board shows a folder of results: it has no queue. `divbench submit` hands in to a service that has one."
+)
+FRESH_SECONDS = 5.0  # what was read so lately is not read again for the asking
+_TURNS: Mapping[str, Any] = {"api_visibility": "private", "concurrency_limit": 2, "concurrency_id": "submissions"}
+_QUIET: Mapping[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What the visitor gives."""
+
+    way: gr.Radio
+    panels: tuple[gr.Column, ...]  # of each way, and of the form
+    files: gr.File
+    file: gr.File
+    kind: gr.Dropdown
+    pasted: gr.Textbox
+    fields: dict[str, Any]  # by the manifest's names
+    check: gr.Button
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What comes of it."""
+
+    token: gr.State
+    text: gr.Textbox
+    problems: gr.Dataframe
+    panel: gr.Column
+    name: gr.Textbox
+    hand_in: gr.Button
+    receipt: gr.Textbox
+
+
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    """Where submissions stand."""
+
+    states: gr.Dropdown
+    refresh: gr.Button
+    text: gr.Textbox
+    table: gr.Dataframe
+    which: gr.Dropdown
+    details: gr.Textbox
+    history: gr.Dataframe
+
+
+def build(page: gr.Blocks, site: Site) -> None:
+    """Ways to give a submission, the verdict with its problems, handing in, and the queue."""
+    desk = Desk()
+    gr.Markdown(LEAD, elem_classes="lead")
+    if login_is_real():
+        with gr.Row():  # at the top: to sign in is to leave the page, and what was checked on it
+            gr.LoginButton(size="md", scale=0, min_width=240, elem_id="login")
+    given, verdict = _given(), _verdict(desk)
+    queue = _queue()
+    controls = {"way": given.way, "state": queue.states, "submission": queue.which}
+    outputs = [*given.panels, queue.text, queue.table, queue.details, queue.history]
+
+    def restore(asked: Mapping[str, str]) -> list[Any]:
+        offered = choices(site.now().queue)
+        return [
+            chosen(asked, "way", list(WAYS), "folder"),
+            chosen_several(asked, "state", STATES, []),
+            gr.Dropdown(offered, value=chosen(asked, "submission", [name for _, name in offered], None)),
+        ]
+
+    def show(way: str, states: list[str], which: str | None) -> list[Any]:
+        panels = [way == "folder", way == "file", way == "paste", way != "folder"]
+        return [*(gr.Column(visible=visible) for visible in panels), *_waiting(site, states, which)]
+
+    def again(way: str, states: list[str], which: str | None) -> list[Any]:
+        snapshot = site.now()
+        if snapshot.fault is not None or (datetime.now(UTC) - snapshot.as_of).total_seconds() > FRESH_SECONDS:
+            site.read_again()
+        return restore({"way": way, "state": ",".join(states), "submission": which or ""})
+
+    inputs = list(controls.values())
+    wire(page, controls, restore, show, outputs)
+    _wire_check(site, desk, given, verdict)
+    for event in (_wire_hand_in(site, desk, verdict, queue), queue.refresh.click(again, inputs, inputs, **_QUIET)):
+        event.then(show, inputs, outputs, js=remember(list(controls)), **_QUIET).then(None, js=count_on("shown"))
+
+
+def _given() -> _Given:
+    ways = [(words, way) for way, words in WAYS.items()]
+    way = gr.Radio(ways, value="folder", label="You have", elem_id="way")
+    with gr.Column() as folder:
+        gr.Markdown(ABOUT_FOLDERS)
+        files = gr.File(label="The files", file_count="multiple", height=180, elem_id="files")
+    with gr.Column(visible=False) as single:
+        gr.Markdown(ABOUT_FORMATS)
+        kind = gr.Dropdown(list(ENDINGS), value="jsonl", label="Format", elem_id="kind")
+        file = gr.File(label="The file", height=180, elem_id="file")
+    with gr.Column(visible=False) as paste:
+        gr.Markdown(f"{ABOUT_LINES} Up to 4 MB.")
+        pasted = gr.Textbox(label="JSON Lines", placeholder=EXAMPLE, lines=6, max_lines=16, elem_id="pasted")
+    with gr.Column(visible=False) as about:
+        fields = _fields()
+    with gr.Row():
+        check = gr.Button("Check", variant="primary", scale=0, min_width=160, elem_id="check")
+    return _Given(way, (folder, single, paste, about), files, file, kind, pasted, fields, check)
+
+
+def _fields() -> dict[str, Any]:
+    """The form of a manifest: what must be said, and what may be."""
+    suites = [suite.name for suite in SUITES]
+    with gr.Row(equal_height=False):
+        needed = {
+            "name": gr.Textbox(label="Name of the system, on the board", max_length=100, elem_id="f-name"),
+            "suite": gr.Dropdown([*suites, OWN], value=suites[0], label="Suite that it answers", elem_id="f-suite"),
+            "system.type": gr.Dropdown([*get_args(SystemType)], value="model", label="It is a", elem_id="f-type"),
+            "submitter.name": gr.Textbox(label="Submitter", max_length=100, elem_id="f-submitter"),
+            "submitter.date": gr.Textbox(
+                label="Answers made on (else today)", placeholder="YYYY-MM-DD", elem_id="f-date"
+            ),
+        }
+    with gr.Accordion("More about the system and how it was sampled", open=False), gr.Row(equal_height=False):
+        more = {
+            "system.model_id": gr.Textbox(label="Model (Hub id, or the provider's name)", max_length=200),
+            "system.revision": gr.Textbox(label="Revision of the weights or the API", max_length=200),
+            "system.parameters": gr.Number(None, label="Parameters", precision=0),
+            "system.open_weights": gr.Dropdown([("", ""), "open", "closed"], value="", label="Weights"),
+            "system.licence": gr.Textbox(label="Licence", max_length=200),
+            "generation.mode": gr.Dropdown([("", ""), *get_args(Mode)], value="", label="Responses drawn by"),
+            "generation.temperature": gr.Number(None, label="Temperature"),
+            "generation.top_p": gr.Number(None, label="Top p"),
+            "generation.top_k": gr.Number(None, label="Top k", precision=0),
+            "generation.max_tokens": gr.Number(None, label="Tokens, at most", precision=0),
+            "generation.seed": gr.Number(None, label="Seed", precision=0),
+            "submitter.contact": gr.Textbox(label="Contact", max_length=200),
+            "submitter.links": gr.Textbox(label="Links, one a line", lines=2),
+            "reported": gr.Textbox(label="What made the partition and scores in the file", max_length=200),
+            "notes": gr.Textbox(label="Notes", lines=2, max_length=2000),
+        }
+    return needed | more
+
+
+def _verdict(desk: Desk) -> _Verdict:
+    text = gr.Textbox(label="Verdict", visible=False, interactive=False, lines=2, max_lines=12, elem_id="verdict")
+    problems = components.table(
+        "What is wrong, by row",
+        "problems",
+        headers=list(PROBLEM_HEADERS),
+        datatype="str",
+        visible=False,
+        wrap=True,
+        column_widths=[90, 190, 70, 170, 330, 330],
+    )
+    with gr.Column(visible=False, elem_id="hand-in-panel") as panel:
+        label = "Your name; it is shown as not verified, as no login says that it is you"
+        name = gr.Textbox(label=label, visible=takes_names(), max_length=100, elem_id="submitter")
+        with gr.Row():
+            hand_in = gr.Button("Hand in", variant="primary", scale=0, min_width=160, elem_id="hand-in")
+    receipt = gr.Textbox(label="Receipt", visible=False, interactive=False, lines=3, elem_id="receipt")
+    token = gr.State(None, time_to_live=3600, delete_callback=desk.forget)
+    return _Verdict(token, text, problems, panel, name, hand_in, receipt)
+
+
+def _queue() -> _Queue:
+    gr.Markdown("## The queue")
+    text = components.note("queue-text", 2)
+    with gr.Row(equal_height=False):
+        states = gr.Dropdown(list(STATES), multiselect=True, label="Show only those that are", elem_id="state", scale=2)
+        refresh = gr.Button("Look again", size="sm", scale=0, min_width=120, elem_id="refresh")
+    table = components.table(
+        "Submissions: those that wait in their order, then the last changed",
+        "queue",
+        headers=list(QUEUE_HEADERS),
+        datatype="str",
+    )
+    which = gr.Dropdown([], label="All that happened to", elem_id="submission")
+    about = components.note("details", 2)
+    history = components.table(
+        "History",
+        "history",
+        headers=list(HISTORY_HEADERS),
+        datatype="str",
+        visible=False,
+        wrap=True,
+        column_widths=[190, 100, 90, 160, 190, 380],
+    )
+    return _Queue(states, refresh, text, table, which, about, history)
+
+
+def _waiting(site: Site, states: list[str], which: str | None) -> list[Any]:
+    """The queue's text and table, and of a submission its details and history."""
+    listing, now = site.now().queue, datetime.now(UTC)
+    if listing is None:
+        return [NO_QUEUE, components.no_table(), gr.Textbox("", visible=False), components.no_table()]
+    rows = queue_rows(listing, now, states)
+    state = find(listing, which)
+    shown: list[Any] = [queue_text(listing, now), gr.Dataframe(value=rows, visible=True)]
+    if state is None:
+        return [*shown, gr.Textbox("", visible=False), components.no_table()]
+    history = gr.Dataframe(value=history_rows(state), visible=True)
+    return [*shown, gr.Textbox(details(state, listing, now), visible=True), history]
+
+
+def _wire_check(site: Site, desk: Desk, given: _Given, verdict: _Verdict) -> None:
+    def check(old: str | None, way: str, files: Any, file: Any, kind: str, pasted: str, *form_: Any) -> list[Any]:
+        desk.forget(old)
+        no_receipt = gr.Textbox("", visible=False)
+        try:
+            values = dict(zip(given.fields, form_, strict=True))
+            values["submitter.date"] = values["submitter.date"] or datetime.now().astimezone().date().isoformat()
+            known, faults = form(values)
+            if way == "folder":
+                found = desk.check_files([Path(each) for each in files or ()])
+            elif faults is not None:
+                found = faults
+            elif way == "paste":
+                found = desk.check_text(pasted or "", known)
+            elif file is None:
+                raise ConfigurationError("there is no file", "choose one, and wait until it has arrived")
+            else:
+                found = desk.check_file(Path(file), kind, known)
+        except (DivBenchError, OSError) as error:
+            said = gr.Textbox(f"Not checked: {in_words(error)}", visible=True)
+            return [None, said, components.no_table(), gr.Column(visible=False), "", no_receipt]
+        return [*_judged(site, found), no_receipt]
+
+    inputs = [verdict.token, given.way, given.files, given.file, given.kind, given.pasted, *given.fields.values()]
+    outputs = [verdict.token, verdict.text, verdict.problems, verdict.panel, verdict.name, verdict.receipt]
+    given.check.click(check, inputs, outputs, **_TURNS).then(None, js=count_on("checked"))
+
+
+def _judged(site: Site, found: Checked) -> list[Any]:
+    """The token, the verdict's text, its problems, the panel for handing in, and the name in it."""
+    store, rows = site.source.store, found.rows
+    problems = gr.Dataframe(value=rows or None, visible=bool(rows))
+    if found.manifest is None:
+        return [None, gr.Textbox(refused_text(found), visible=True), problems, gr.Column(visible=False), ""]
+    words = accepted_text(found, None if store is None else store.address, login=login_is_real())
+    panel = gr.Column(visible=store is not None)
+    return [found.token, gr.Textbox(words, visible=True), problems, panel, found.manifest.submitter.name]
+
+
+def _wire_hand_in(site: Site, desk: Desk, verdict: _Verdict, queue: _Queue) -> Any:
+    def hand_in(token: str | None, called: str, profile: gr.OAuthProfile | None, request: gr.Request) -> list[Any]:
+        store = site.source.store
+        try:
+            if token is None or store is None:
+                raise ConfigurationError("there is nothing to hand in", "check a submission first")
+            by = submitter(called or "", None if profile is None else profile.username, dict(request.headers))
+            receipt = desk.hand_in(token, store, by, datetime.now(UTC))
+        except (DivBenchError, OSError) as error:
+            said = gr.Textbox(f"Not handed in: {in_words(error)}", visible=True)
+            return [token, said, gr.Column(), gr.Dropdown()]
+        listing = site.read_again().queue
+        said = gr.Textbox(receipt_text(receipt, listing, store.address, datetime.now(UTC)), visible=True)
+        which = gr.Dropdown(choices(listing), value=receipt.state.submission_id)
+        return [None, said, gr.Column(visible=False), which]
+
+    outputs = [verdict.token, verdict.receipt, verdict.panel, queue.which]
+    done = verdict.hand_in.click(hand_in, [verdict.token, verdict.name], outputs, **_TURNS)
+    done.then(None, js=count_on("handed"))
+    return done

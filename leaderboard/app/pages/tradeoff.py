@@ -1,0 +1,128 @@
+"""Page: diversity against quality, and what to expect of more answers and of more patience."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import gradio as gr
+
+from datasets_build.errors import DivBenchError
+from leaderboard.app import components
+from leaderboard.app.downloads import Downloads
+from leaderboard.app.permalinks import chosen, chosen_several, wire
+from leaderboard.data.board import Board
+from leaderboard.data.snapshot import Site, Snapshot
+from leaderboard.figures.board_plots import system_curves_figure, tradeoff_figure
+from leaderboard.tables import page_text
+from leaderboard.tables.curves import Curve, curves_sheet, distinct_curves, patience_curves
+from leaderboard.tables.systems import first_systems, places_of, system_ids, system_labels
+from leaderboard.tables.tradeoff import about_tradeoff, default_axes, tradeoff, tradeoff_sheet
+
+FIELDS = [("all but baselines", "systems"), ("everything", "all")]
+MOST_LINES = 12
+_RANGE = "[95% interval]"
+_remembered = lru_cache(maxsize=8)(tradeoff)  # another choice of curves is no reason to draw a thousand resamples again
+CHOICES = ("table", "x", "y", "front", "systems")
+
+
+def build(page: gr.Blocks, site: Site) -> None:
+    """Two metrics of a board against each other, and curves of chosen systems."""
+    downloads = Downloads()
+    gr.Markdown(page_text.TRADEOFF, elem_classes="lead")
+    with gr.Row(equal_height=False):
+        table = gr.Dropdown([], label="Table", elem_id="table", scale=2)
+        x = gr.Dropdown([], label="Across: diversity", elem_id="x", scale=2)
+        y = gr.Dropdown([], label="Up: quality", elem_id="y", scale=2)
+        front = gr.Radio(FIELDS, value="systems", label="Who can be on the front", elem_id="front", scale=1)
+    plot = components.figure("tradeoff")
+    note = components.note("note")
+    shown = components.table("The figure in numbers: mean over prompts [95% interval]", "points", pinned_columns=1)
+    taken = components.downloads()
+    gr.Markdown(f"### More answers, more patience\n\n{page_text.CURVES}")
+    systems = gr.Dropdown([], multiselect=True, max_choices=MOST_LINES, label="Systems to draw", elem_id="systems")
+    with gr.Row(equal_height=False):
+        with gr.Column(min_width=320):
+            classes_plot = components.figure("classes-plot")
+            classes = components.table(
+                f"Different answers to expect of m answers {_RANGE}", "classes", pinned_columns=1
+            )
+        with gr.Column(min_width=320):
+            patience_plot = components.figure("patience-plot")
+            patience = components.table(f"Utility by the reader's patience p {_RANGE}", "patience", pinned_columns=1)
+            lacking = components.note("no-patience", text=page_text.NO_PATIENCE)
+    controls = dict(zip(CHOICES, (table, x, y, front, systems), strict=True))
+    outputs = [plot, note, shown, *taken, classes_plot, classes, patience_plot, patience, lacking]
+
+    def restore(asked: Mapping[str, str]) -> list[Any]:
+        return _controls(site.now(), asked)
+
+    def show(*values: Any) -> list[Any]:
+        given = dict(zip(CHOICES, values, strict=True))
+        board = site.now().board(given["table"])
+        try:
+            return _nothing(page_text.NO_RESULTS) if board is None else _shown(site, downloads, board, given)
+        except DivBenchError as error:
+            return _nothing(components.told(error))
+
+    wire(page, controls, restore, show, outputs, cascade=("table",))
+
+
+def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
+    """The controls with what they offer, set to what is asked for where they offer it."""
+    tables = components.board_choices(snapshot.boards)
+    names = [name for _, name in tables]
+    table = chosen(asked, "table", names, names[0] if names else None)
+    board = snapshot.board(table)
+    axes = default_axes(board) if board else None
+    labels = components.column_choices(board)
+    offered = [label for _, label in labels]
+    ids = system_ids(board) if board else ()
+    systems = list(zip(system_labels(board), ids, strict=True)) if board else []
+    drawn = [ids[place] for place in first_systems(board)] if board else []
+    return [
+        gr.Dropdown(tables, value=table),
+        gr.Dropdown(labels, value=chosen(asked, "x", offered, axes[0].label if axes else None)),
+        gr.Dropdown(labels, value=chosen(asked, "y", offered, axes[1].label if axes else None)),
+        chosen(asked, "front", [value for _, value in FIELDS], "systems"),
+        gr.Dropdown(systems, value=chosen_several(asked, "systems", ids, drawn)[:MOST_LINES]),
+    ]
+
+
+def _shown(site: Site, downloads: Downloads, board: Board, given: Mapping[str, Any]) -> list[Any]:
+    axes = default_axes(board)
+    if axes is None:
+        return _nothing(page_text.NO_RANKS)
+    x, y = (board.column(given[name]) or default for name, default in zip("xy", axes, strict=True))
+    made = _remembered(site.scores(board), x, y, baselines=given["front"] == "all")
+    sheet = tradeoff_sheet(board, made)
+    files = downloads.write(sheet.frame(), f"{board.name}-tradeoff")
+    places = places_of(board, given["systems"] or ())[:MOST_LINES]
+    return [
+        components.drawn(tradeoff_figure(made)),
+        about_tradeoff(board, made),
+        components.filled(sheet),
+        *components.files(files),
+        *_curve_views(distinct_curves(board, places), "answers m", "different answers expected", "m"),
+        *_curve_views(found := patience_curves(board, places), "patience p", "utility, 0 to 10", "p"),
+        gr.Textbox(page_text.NO_PATIENCE, visible=not found),
+    ]
+
+
+def _curve_views(curves: Sequence[Curve], at: str, of: str, letter: str) -> list[Any]:
+    """A figure and its table; both away where there is no curve."""
+    if not curves:
+        return [components.drawn(None), components.no_table()]
+    figure = system_curves_figure(curves, at, of, diagonal=letter == "m")
+    return [components.drawn(figure), components.filled(curves_sheet(curves, letter))]
+
+
+def _nothing(why: str) -> list[Any]:
+    curves = [components.drawn(None), components.no_table()] * 2
+    return [
+        components.drawn(None),
+        why,
+        components.no_table(),
+        *components.no_files(),
+        *curves,
+        gr.Textbox(visible=False),
+    ]

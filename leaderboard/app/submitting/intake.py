@@ -1,0 +1,341 @@
+"""What the page Submit does with strangers' files: take them aside, check them, hand them in. No Gradio in here.
+
+Nothing of a client's choosing becomes a path: files are copied under names of our own into a folder that only this
+process may enter, no more bytes of each than are taken, and are read first in a process of its own.
+"""
+
+import atexit
+import os
+import secrets
+import stat
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+from benchmark.service.redaction import public_text
+from datasets_build.errors import ConfigurationError, DivBenchError
+from leaderboard.app.submitting.importing import import_in_child
+from submissions.checking.sandbox import validate_in_child
+from submissions.schema import Manifest, Problem
+from submissions.storage.filestore import FileStore
+from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
+from submissions.untrusted.findings import Findings, problems_json
+from submissions.untrusted.untrusted_files import MAX_MANIFEST_BYTES, read_manifest
+from submissions.work_queue.operations import submit
+from submissions.work_queue.schema import Identity, Quota, Receipt, one_line
+
+MAX_UPLOAD_BYTES = 64 * 2**20  # of one file; the server's `max_file_size` says the same
+MAX_PASTED_BYTES = 4 * 2**20
+MEMORY = 3 * 2**30  # of addresses, for each process that checks
+SECONDS = 120.0
+AT_ONCE = 2
+PATIENCE = 60.0  # seconds that somebody waits for their turn
+KEPT = 32
+KEPT_SECONDS = 3600.0
+QUOTA = Quota(number=10, days=7)
+MAX_SHOWN = 1000  # problems
+PROBLEM_HEADERS = ("", "file", "row", "field", "what is wrong", "how to mend it")
+ENDINGS: Mapping[str, str] = {"jsonl": ".jsonl", "noveltybench": ".jsonl", "lm-eval": ".jsonl", "csv": ".csv"}
+_LIMITS = {MANIFEST_FILE: MAX_MANIFEST_BYTES, GENERATIONS_FILE: MAX_UPLOAD_BYTES, REPORTED_FILE: MAX_UPLOAD_BYTES}
+_LETTERS = 80  # of a client's file name
+
+
+class Busy(DivBenchError):
+    """Others are being served."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What came of a check.
+
+    Attributes:
+        token: By which the desk knows what it keeps; None where it was refused.
+        manifest: Of what was accepted.
+        report: The document that `divbench submission validate --json` prints.
+    """
+
+    token: str | None
+    manifest: Manifest | None
+    report: Mapping[str, Any]
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """The problems under `PROBLEM_HEADERS`, errors first; every cell is one printable line."""
+        found = sorted(self.report["problems"], key=lambda problem: problem["severity"] != "error")
+        return [_row(problem) for problem in found[:MAX_SHOWN]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    folder: Path
+    since: float
+
+
+class Desk:
+    """Where submissions are taken in, checked, and kept until their submitter hands them in or goes away.
+
+    Args:
+        memory: Bytes of addresses that a process that checks may have.
+        seconds: How long it may take.
+        at_once: How many check or are handed in at a time; the others wait their turn.
+        patience: How long they wait, in seconds.
+        clock: Seconds that only grow.
+    """
+
+    def __init__(
+        self,
+        *,
+        memory: int = MEMORY,
+        seconds: float = SECONDS,
+        at_once: int = AT_ONCE,
+        patience: float = PATIENCE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._memory, self._seconds, self._patience, self._clock = memory, seconds, patience, clock
+        self._spool = Path(tempfile.mkdtemp(prefix="divbench-desk-"))  # for this process alone: mode 0700
+        atexit.register(rmtree, self._spool, ignore_errors=True)
+        self._turns = threading.BoundedSemaphore(at_once)
+        self._lock = threading.Lock()
+        self._kept: dict[str, _Kept] = {}
+
+    def check_files(self, uploads: Sequence[Path]) -> Checked:
+        """Check the files of a submission folder.
+
+        Args:
+            uploads: Files whose names say which they are: manifest.json, generations.parquet, reported.parquet.
+
+        Raises:
+            Busy: Too many others are being served.
+            ConfigurationError: The suite's file is not at hand here.
+        """
+        named: dict[str, Path] = {}
+        findings = Findings()
+        for upload in uploads[: 2 * len(_LIMITS)]:
+            message = "" if upload.name in _LIMITS else f"is none of {', '.join(_LIMITS)}"
+            message = message or ("was given twice" if upload.name in named else "")
+            if message:
+                findings.add(_of_file(upload.name, message, "give each file of the folder once, by its name"))
+            named.setdefault(upload.name, upload)
+        for needed in (MANIFEST_FILE, GENERATIONS_FILE):
+            if needed not in named:
+                findings.add(_of_file(needed, "was not given", "add it: a submission is both files"))
+        if findings.refused():
+            return _refused(findings)
+        with self._turn(), self._aside() as folder:
+            for name, source in named.items():
+                if problem := take(source, folder / name, _LIMITS[name]):
+                    findings.add(problem)
+            if findings.refused():
+                return _refused(findings)
+            report = validate_in_child(folder, memory=self._memory, seconds=self._seconds)
+            return self._outcome(folder, folder, report)
+
+    def check_file(self, upload: Path, kind: str, known: Mapping[str, Any]) -> Checked:
+        """Make a submission of a file of generations, and check it.
+
+        Args:
+            upload: The file.
+            kind: Of `ENDINGS`.
+            known: Fields of its manifest, from `form`.
+
+        Raises:
+            Busy: Too many others are being served.
+            ConfigurationError: There is no such kind, or the suite's file is not at hand here.
+        """
+        with self._turn(), self._aside() as folder:
+            source = folder / f"generations{_ending(kind)}"
+            if problem := take(upload, source, MAX_UPLOAD_BYTES):
+                findings = Findings()
+                findings.add(problem)
+                return _refused(findings)
+            return self._imported(folder, source, kind, known, one_line(upload.name, _LETTERS))
+
+    def check_text(self, text: str, known: Mapping[str, Any]) -> Checked:
+        """Make a submission of JSON Lines that were pasted, and check it; else as `check_file`."""
+        content = text.encode("utf-8", "surrogatepass")
+        if not text.strip() or len(content) > MAX_PASTED_BYTES:
+            findings = Findings()
+            most = f"at most {MAX_PASTED_BYTES:,} bytes are taken: upload a file"
+            said = (
+                ("there is none", "paste one JSON object a line") if not text.strip() else (f"{len(content):,}", most)
+            )
+            findings.add(_of_file("pasted text", *said))
+            return _refused(findings)
+        with self._turn(), self._aside() as folder:
+            source = folder / "generations.jsonl"
+            source.write_bytes(content)
+            return self._imported(folder, source, "jsonl", known, "pasted text")
+
+    def hand_in(self, token: str, store: FileStore, submitter: Identity, now: datetime) -> Receipt:
+        """Put what was checked into a store's queue. What could not be put there is kept, to be tried again.
+
+        Raises:
+            Busy: Too many others are being served.
+            ConfigurationError: It is not kept any more.
+            DivBenchError: As `submissions.work_queue.operations.submit`.
+        """
+        with self._lock:
+            kept = self._kept.get(token)
+        if kept is None:
+            raise ConfigurationError("what was checked is not kept any more", "check it again, then hand it in")
+        with self._turn():
+            receipt = submit(store, kept.folder, submitter, now, quota=QUOTA)
+        self.forget(token)
+        return receipt
+
+    def forget(self, token: str | None) -> None:
+        """Remove what is kept under a token, if anything is."""
+        with self._lock:
+            kept = self._kept.pop(token or "", None)
+        if kept is not None:
+            rmtree(kept.folder.parent, ignore_errors=True)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """A place among those that are served."""
+        if not self._turns.acquire(timeout=self._patience):
+            raise Busy("others are being served", "try again in a minute")
+        try:
+            yield
+        finally:
+            self._turns.release()
+
+    @contextmanager
+    def _aside(self) -> Iterator[Path]:
+        """A folder that goes when it is over, unless it is kept."""
+        home = Path(tempfile.mkdtemp(dir=self._spool))
+        folder = home / "submission"
+        folder.mkdir()
+        try:
+            yield folder
+        finally:
+            with self._lock:
+                kept = any(each.folder.parent == home for each in self._kept.values())
+            if not kept:
+                rmtree(home, ignore_errors=True)
+
+    def _imported(self, folder: Path, source: Path, kind: str, known: Mapping[str, Any], called: str) -> Checked:
+        made = folder.parent / "imported"
+        report = import_in_child(source, kind, made, known, memory=self._memory, seconds=self._seconds)
+        ours = {source.name, source.with_suffix(".jsonl").name}
+        for problem in report["problems"]:
+            problem["file"] = called if problem["file"] in ours else problem["file"]
+        return self._outcome(folder, made, report)
+
+    def _outcome(self, folder: Path, submission: Path, report: Mapping[str, Any]) -> Checked:
+        """Keep what was accepted, for a time."""
+        manifest = read_manifest(submission / MANIFEST_FILE, Findings()) if report["accepted"] else None
+        if manifest is None:
+            return Checked(None, None, report)
+        token = secrets.token_hex(16)
+        self._make_room()
+        with self._lock:
+            self._kept[token] = _Kept(submission, self._clock())
+        return Checked(token, manifest, report)
+
+    def _make_room(self) -> None:
+        with self._lock:
+            old = [token for token, kept in self._kept.items() if self._clock() - kept.since > KEPT_SECONDS]
+            spare = [token for token in self._kept if token not in old]
+        for token in (*old, *spare[: max(0, len(spare) - KEPT + 1)]):
+            self.forget(token)
+
+
+def take(source: Path, target: Path, limit: int) -> Problem | None:
+    """Copy a plain file to a path of our own; where it is none, or too large, say so and leave nothing."""
+    try:
+        handle = os.open(source, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        return _of_file(source.name, "did not arrive, or is not there any more", "upload it again")
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return _of_file(source.name, "is no plain file", "upload a file")
+        if (size := os.fstat(handle).st_size) > limit:
+            hint = f"at most {limit:,} are taken here; divbench submit takes larger files"
+            return _of_file(source.name, f"{size:,} bytes", hint)
+        with target.open("xb") as made:
+            left = limit
+            while left > 0 and (piece := file.read(min(2**20, left))):
+                made.write(piece)
+                left -= len(piece)
+    return None
+
+
+def form(values: Mapping[str, Any]) -> tuple[dict[str, Any], Checked | None]:
+    """The fields of a manifest as a page's form gives them, and all that is wrong with them, if anything is.
+
+    Args:
+        values: By the names of the manifest's fields: `name`, `suite`, `notes`, `reported`, and with a point those of a
+            part, such as `system.type`. Blank texts are no values; `submitter.links` has one a line, and
+            `system.open_weights` is *open* or *closed*.
+    """
+    known: dict[str, Any] = {"system": {}, "generation": {}, "submitter": {}}
+    for field, given in values.items():
+        value = given.strip() if isinstance(given, str) else given
+        part, _, name = field.rpartition(".")
+        if field == "submitter.links":
+            value = [line.strip() for line in str(value or "").splitlines() if line.strip()]
+        elif field == "system.open_weights":
+            value = {"open": True, "closed": False}.get(str(value))
+        elif isinstance(value, float) and value.is_integer() and name not in ("temperature", "top_p"):
+            value = int(value)
+        if value is not None and value != "":
+            (known[part] if part else known)[name] = value
+    findings = _faults(known)
+    return known, _refused(findings) if findings.refused() else None
+
+
+def _faults(known: Mapping[str, Any]) -> Findings:
+    """What is wrong with the fields of a form. What only the file can say is left open."""
+    from pydantic import ValidationError
+
+    from datasets_build.files import canonical_json
+
+    findings = Findings()
+    whole = {key: value for key, value in known.items() if key != "reported"}
+    whole["generation"] = {"k": 1, **known["generation"]}
+    try:
+        Manifest.model_validate_json(canonical_json(whole))
+    except ValidationError as error:
+        for item in error.errors(include_url=False, include_context=False, include_input=False):
+            said = "is missing" if item["type"] == "missing" else item["msg"].removeprefix("Value error, ")
+            field = ".".join(str(part) for part in item["loc"])
+            findings.add(Problem("manifest", "error", "form", None, field, said, "mend the form"))
+    except (ValueError, TypeError):  # NaN, half a surrogate pair, or what no form of ours sends
+        findings.add(_of_file("form", "has a value that cannot be written down", "fill it in again"))
+    return findings
+
+
+def in_words(error: Exception) -> str:
+    """An error as a page tells it: what is wrong and how to mend it, without secrets or folders of this machine."""
+    if isinstance(error, DivBenchError):
+        return public_text(" ".join(f"{error.message}. {error.hint}".split()))
+    return "the server could not read or write its own files. Try again later, or tell who runs this board"
+
+
+def _row(problem: Mapping[str, Any]) -> list[str]:
+    names = ("severity", "file", "row", "field", "message", "hint")
+    cells = [one_line("" if problem[name] is None else str(problem[name]), 600) for name in names]
+    # What ended a process is quoted from it, and may name our folders.
+    return [public_text(cell) for cell in cells] if problem["check"] == "limits" else cells
+
+
+def _of_file(file: str, message: str, hint: str) -> Problem:
+    return Problem("file", "error", one_line(file, _LETTERS), None, "", message, hint)
+
+
+def _refused(findings: Findings) -> Checked:
+    return Checked(None, None, {"accepted": False, "id": None, "counts": None} | problems_json(findings))
+
+
+def _ending(kind: str) -> str:
+    if kind not in ENDINGS:
+        raise ConfigurationError("there is no such format", f"one of {', '.join(ENDINGS)}")
+    return ENDINGS[kind]

@@ -1,0 +1,112 @@
+"""How the board looks: fonts of the reader's own system, one accent, colours that the colour-blind can tell apart."""
+
+import json
+from pathlib import Path
+
+import gradio as gr
+
+from leaderboard.tables.page_text import FIGURES
+
+# Nothing is fetched from elsewhere.
+SANS = ["system-ui", "-apple-system", "Segoe UI", "Helvetica Neue", "Arial", "sans-serif"]
+MONO = ["ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace"]
+INK = gr.themes.Color(
+    name="ink",
+    c50="#f7f8f8",
+    c100="#eef0f1",
+    c200="#dde1e4",
+    c300="#c3c9ce",
+    c400="#929ca5",
+    c500="#66717b",
+    c600="#4b555e",
+    c700="#353d45",
+    c800="#21272d",
+    c900="#161a1f",
+    c950="#0e1115",
+)
+SEA = gr.themes.Color(
+    name="sea",
+    c50="#edf6fb",
+    c100="#d3e8f5",
+    c200="#a9d2ea",
+    c300="#74b6db",
+    c400="#3f97c7",
+    c500="#0072b2",
+    c600="#00639b",
+    c700="#005180",
+    c800="#053f63",
+    c900="#082f49",
+    c950="#051e30",
+)
+THEME = gr.themes.Base(
+    primary_hue=SEA,
+    secondary_hue=SEA,
+    neutral_hue=INK,
+    text_size=gr.themes.sizes.text_md,
+    spacing_size=gr.themes.sizes.spacing_md,
+    radius_size=gr.themes.sizes.radius_sm,
+    font=SANS,
+    font_mono=MONO,
+).set(
+    body_background_fill="#fbfbfa",
+    body_background_fill_dark="*neutral_950",
+    block_background_fill="transparent",
+    block_background_fill_dark="transparent",
+    block_border_width="0px",
+    block_shadow="none",
+    block_padding="0.5rem 0",
+    block_label_background_fill="transparent",
+    block_label_background_fill_dark="transparent",
+    block_label_text_color="*neutral_600",
+    block_label_text_color_dark="*neutral_300",
+    block_title_text_color="*neutral_700",
+    block_title_text_color_dark="*neutral_200",
+    panel_border_width="0px",
+    input_background_fill="white",
+    input_background_fill_dark="*neutral_900",
+    input_border_width="1px",
+    input_border_width_dark="1px",
+    input_border_color="*neutral_300",
+    input_border_color_dark="*neutral_700",
+    button_primary_background_fill="*primary_500",
+    button_primary_background_fill_hover="*primary_600",
+    button_primary_background_fill_dark="*primary_500",
+    button_primary_text_color="white",
+    button_secondary_background_fill="*neutral_100",
+    button_secondary_background_fill_dark="*neutral_800",
+    table_text_color="*body_text_color",
+    table_border_color="*neutral_200",
+    table_border_color_dark="*neutral_800",
+    table_even_background_fill="white",
+    table_even_background_fill_dark="*neutral_950",
+    table_odd_background_fill="*neutral_50",
+    table_odd_background_fill_dark="*neutral_900",
+)
+CSS = (Path(__file__).parent / "assets" / "board.css").read_text(encoding="utf-8")
+# What each figure is, for who does not see it, whenever one is put into the page; all of it our own words.
+_DESCRIBE = """
+const figures = FIGURES;
+const describe = () => {
+  for (const [name, text] of Object.entries(figures)) {
+    const figure = document.getElementById(name);
+    if (figure === null || figure.hasAttribute("aria-label")) continue;
+    figure.setAttribute("role", "figure");
+    figure.setAttribute("aria-label", text);
+  }
+};
+// A list of choices scrolls, so a browser would stop at it on the way from one control to the next, and lose its place
+// when the list goes.
+const pass = () => {
+  for (const list of document.querySelectorAll("ul[role=listbox]:not([tabindex])")) list.tabIndex = -1;
+};
+let due = false;
+const look = () => { due = false; describe(); pass(); };
+new MutationObserver(() => {
+  if (!due) requestAnimationFrame(look);  // once a frame: a table comes in thousands of changes
+  due = true;
+}).observe(document, { childList: true, subtree: true });
+"""
+HEAD = (
+    '<meta name="color-scheme" content="light dark">'
+    f"<script>{_DESCRIBE.replace('FIGURES', json.dumps(FIGURES))}</script>"
+)

@@ -1,0 +1,284 @@
+"""What the board of metrics shows: a study of metrics on labelled sets, as a closed record without texts.
+
+A record may come from a stranger, so every field is known, bounded and finite, and what stands in one place must fit
+what stands in another. Scores are turned so that larger is more diverse, for every metric. Texts of sets whose licence
+is not known stay out of it: files.py keeps them in a file of their own.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from benchmark.scoring.result_schema import Hex, Word
+
+MAX_METRICS, MAX_TASKS, MAX_WORST, MAX_REASONS, MAX_SETS = 200, 100, 20, 20, 1_000_000
+
+# Metrics of one's own are named by module and function, or by file and column: letters of such names alone.
+MetricName = Annotated[str, StringConstraints(max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$")]
+Line = Annotated[str, StringConstraints(min_length=1, max_length=600, pattern=r"^[^\x00-\x1f\x7f]*$")]
+SetName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Count = Annotated[int, Field(ge=0, le=MAX_SETS)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Rank = Annotated[float, Field(ge=1, le=MAX_SETS)]
+Rho = Annotated[float, Field(ge=-1, le=1)]
+Measure = Literal["spearman", "oca_directional", "roc_auc", "partial_spearman", "human_spearman"]
+Origin = Literal["metric", "released", "external", "file"]
+
+MEASURES: dict[Measure, str] = {
+    "spearman": "Spearman's rho with the label",
+    "oca_directional": "optimal classification accuracy of 'high above the threshold'",
+    "roc_auc": "area under the ROC curve, ties as half",
+    "partial_spearman": "Spearman's rho with the label, the mean length of a response held fixed",
+    "human_spearman": "Spearman's rho with people's mean score",
+}
+_BELOW_ZERO = ("spearman", "partial_spearman", "human_spearman")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Number(NamedTuple):
+    """A number with its bootstrap interval; null where it is not defined, or has no interval. In JSON a list."""
+
+    value: Finite | None
+    low: Finite | None
+    high: Finite | None
+
+
+class Disagreement(NamedTuple):
+    """A set that a metric ranks far from where people do; in JSON a list, in this order.
+
+    Attributes:
+        set_id: Of the set.
+        human: People's mean score, larger for more diverse.
+        value: The metric's, turned likewise.
+        human_rank: Among the task's evaluated sets, 1 for the least diverse, ties at their mean.
+        metric_rank: Likewise.
+    """
+
+    set_id: SetName
+    human: Finite
+    value: Finite
+    human_rank: Rank
+    metric_rank: Rank
+
+
+class MetricEntry(_Part):
+    """A metric that was studied.
+
+    Attributes:
+        name: As everywhere in the record.
+        origin: *metric*: of this package; *released*: published with the sets; *external*, *file*: somebody's own.
+        negated: Less of it is more diverse, so its scores were negated.
+        signature: All that its scores depend on but the sets, for those of this package; else a word on whence they
+            are. `signature_on` puts the sets in.
+    """
+
+    name: MetricName
+    origin: Origin
+    negated: bool = False
+    signature: Line
+
+
+class Measured(_Part):
+    """A metric on a task: its measures, and how many sets had no score, by reason."""
+
+    metric: MetricName
+    measures: dict[Measure, Number]
+    missing: dict[Line, Count] = Field(default={}, max_length=MAX_REASONS)
+
+    @model_validator(mode="after")
+    def _in_bounds(self) -> Self:
+        _check_measures(self.metric, self.measures)
+        return self
+
+
+class Task(_Part):
+    """A split of a dataset whose sets have labels, and for some people's scores.
+
+    Attributes:
+        config: Of the dataset, such as `mcdiv`.
+        split: Such as `story_gen`.
+        revision: Fingerprint of the ids and labels of its sets, in order.
+        label: *binary*: made to be more or less diverse; *graded*: of many values, such as a temperature.
+        label_name: What it is.
+        k: Responses of a set; 0 where they differ.
+        sets: Of the split.
+        evaluated: Those that every metric with a result has a score for: all measures are of these.
+        contexts: Different ones among those.
+        human: Whether people scored its sets.
+        noise_ceiling: What correlation with people the raters' own disagreement allows.
+        results: One a metric that was tried on the task.
+        disagreements: By metric, the sets that it ranks farthest from people, farthest first; only where `human`.
+    """
+
+    config: Word
+    split: Word
+    revision: Hex
+    label: Literal["binary", "graded"]
+    label_name: Line
+    k: Annotated[int, Field(ge=0, le=10_000)]
+    sets: Count
+    evaluated: Count
+    contexts: Count
+    human: bool
+    noise_ceiling: Number | None = None
+    results: list[Measured] = Field(max_length=MAX_METRICS)
+    disagreements: dict[MetricName, Annotated[list[Disagreement], Field(max_length=MAX_WORST)]] = Field(
+        default={}, max_length=MAX_METRICS
+    )
+
+    @property
+    def name(self) -> str:
+        """Such as `mcdiv/story_gen`."""
+        return f"{self.config}/{self.split}"
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        _once(self.name, [each.metric for each in self.results])
+        if self.evaluated > self.sets or self.contexts > self.evaluated:
+            raise ValueError(
+                f"{self.name}: {self.evaluated} sets evaluated of {self.sets}, of {self.contexts} contexts"
+            )
+        if self.disagreements and not self.human:
+            raise ValueError(f"{self.name}: disagreements with people who were not asked")
+        strange = self.disagreements.keys() - {each.metric for each in self.results}
+        if strange:
+            raise ValueError(f"{self.name}: disagreements of {min(strange)}, which has no result")
+        for metric, worst in self.disagreements.items():
+            if any(max(each.human_rank, each.metric_rank) > self.evaluated for each in worst):
+                raise ValueError(f"{self.name}: {metric} ranks a set below all {self.evaluated}")
+            _once(f"{self.name}: {metric}", [each.set_id for each in worst])
+        return self
+
+
+class Overall(_Part):
+    """A metric's unweighted means over the tasks with two labels, its intervals from resamples of all together."""
+
+    metric: MetricName
+    tasks: Annotated[int, Field(ge=1, le=MAX_TASKS)]
+    measures: dict[Measure, Number]
+
+    @model_validator(mode="after")
+    def _in_bounds(self) -> Self:
+        _check_measures(self.metric, self.measures)
+        return self
+
+
+class Agreement(_Part):
+    """How alike metrics rank things: Spearman's rho between every two.
+
+    Attributes:
+        over: *sets*: of the same sets, the mean of a group's tasks; *systems*: of a board's systems, by their means.
+        group: What is ranked: a dataset, `overall`, or a board.
+        members: The tasks whose matrices were averaged, or the systems.
+        metrics: In the order of the rows: their names, or the labels of a board's columns.
+        rho: The triangle above the diagonal: row i holds the values of metric i with metrics i + 1, i + 2, …; null
+            where a metric gives all alike.
+    """
+
+    over: Literal["sets", "systems"]
+    group: Line
+    members: list[Line] = Field(max_length=10_000)
+    metrics: list[Line] = Field(max_length=MAX_METRICS)
+    rho: list[Annotated[list[Rho | None], Field(max_length=MAX_METRICS)]] = Field(max_length=MAX_METRICS)
+
+    @model_validator(mode="after")
+    def _is_a_triangle(self) -> Self:
+        _once(f"agreement over {self.group}", self.metrics)
+        wanted = list(range(len(self.metrics) - 1, -1, -1))
+        if [len(row) for row in self.rho] != wanted:
+            raise ValueError(f"agreement over {self.group}: not a triangle over {len(self.metrics)} metrics")
+        return self
+
+    def matrix(self) -> list[list[float | None]]:
+        """All of it, [metrics, metrics]; 1 on the diagonal, null where not defined."""
+        size = len(self.metrics)
+        made: list[list[float | None]] = [[1.0 if i == j else None for j in range(size)] for i in range(size)]
+        for i, row in enumerate(self.rho):
+            for j, value in enumerate(row, i + 1):
+                made[i][j] = made[j][i] = value
+        return made
+
+
+class MetricStudy(_Part):
+    """`metric_study.json`.
+
+    Attributes:
+        divbench: The version that made it.
+        profile: With which models.
+        level: Of the intervals.
+        resamples: Of contexts, for them.
+        seed: Of the resamples.
+        metrics: That were studied, in the order in which they are shown.
+        tasks: On which.
+        overall: One a metric, where there are two tasks with two labels or more.
+        agreements: Between the metrics.
+    """
+
+    schema_version: Literal[1] = 1
+    divbench: Line
+    profile: Word
+    level: Annotated[float, Field(gt=0, lt=1)]
+    resamples: Annotated[int, Field(ge=1, le=1_000_000)]
+    seed: int
+    metrics: list[MetricEntry] = Field(min_length=1, max_length=MAX_METRICS)
+    tasks: list[Task] = Field(min_length=1, max_length=MAX_TASKS)
+    overall: list[Overall] = Field(default=[], max_length=MAX_METRICS)
+    agreements: list[Agreement] = Field(default=[], max_length=MAX_TASKS)
+
+    @model_validator(mode="after")
+    def _names_fit(self) -> Self:
+        names = [each.name for each in self.metrics]
+        _once("metrics", names)
+        _once("tasks", [task.name for task in self.tasks])
+        _once("overall", [each.metric for each in self.overall])
+        _once("agreements", [f"{each.over} {each.group}" for each in self.agreements])
+        for task in self.tasks:
+            _known(task.name, [each.metric for each in task.results], names)
+        _known("overall", [each.metric for each in self.overall], names)
+        for each in self.agreements:
+            _known(f"agreement over {each.group}", each.metrics, names)
+        return self
+
+    def task(self, name: str) -> Task | None:
+        """The task of that name, such as `mcdiv/story_gen`."""
+        return next((task for task in self.tasks if task.name == name), None)
+
+    def entry(self, metric: str) -> MetricEntry | None:
+        """The metric of that name."""
+        return next((each for each in self.metrics if each.name == metric), None)
+
+
+def signature_on(entry: MetricEntry, task: Task) -> str:
+    """The signature of a metric's scores on a task's sets, as that of every other number: data and k put in.
+
+    What is not of this package has none of its own: its word on whence the scores are stands in its place.
+    """
+    sets = f"data:{task.name}@{task.revision}|k:{task.k}"
+    if entry.origin != "metric":
+        return f"{entry.name}|{entry.signature}|{sets}"
+    before, _, version = entry.signature.rpartition("|divbench:")
+    return f"{before}|{sets}|divbench:{version}"
+
+
+def _check_measures(metric: str, measures: dict[Measure, Number]) -> None:
+    for name, number in measures.items():
+        lowest = -1.0 if name in _BELOW_ZERO else 0.0
+        if any(each is not None and not lowest <= each <= 1 for each in number):
+            raise ValueError(f"{metric}: {name} outside {lowest:g} … 1")
+        if number.low is not None and number.high is not None and number.low > number.high:
+            raise ValueError(f"{metric}: the interval of {name} is turned round")
+
+
+def _once(where: str, names: Sequence[str]) -> None:
+    if len(set(names)) < len(names):
+        raise ValueError(f"{where}: {next(name for name in names if names.count(name) > 1)} stands twice")
+
+
+def _known(where: str, names: Sequence[str], known: Sequence[str]) -> None:
+    strange = [name for name in names if name not in known]
+    if strange:
+        raise ValueError(f"{where}: {strange[0]} is not among the metrics")

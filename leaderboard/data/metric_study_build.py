@@ -1,0 +1,314 @@
+"""Labelled sets and scores to the record of a study. Pure: the measures are those of `divbench metaeval`."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.analysis.metaeval.estimate import Estimate, Resampling
+from benchmark.analysis.metaeval.evaluate import TaskReport, evaluate_task
+from benchmark.analysis.metaeval.labelled import CONFIGS, Labelled, task_names
+from benchmark.analysis.metaeval.overall import evaluate_overall
+from benchmark.analysis.metaeval.scores import Scores
+from benchmark.metrics import METRICS, Metric
+from benchmark.scoring.profiles import Profile
+from benchmark.scoring.result_schema import package_version, sign
+from datasets_build.errors import ConfigurationError
+from datasets_build.files import content_id
+from datasets_build.schema import Suite
+from datasets_build.sources import find_config
+from leaderboard.data.board import Board
+from leaderboard.data.metric_study import (
+    MAX_REASONS,
+    Agreement,
+    Disagreement,
+    Measure,
+    Measured,
+    MetricEntry,
+    MetricStudy,
+    Number,
+    Overall,
+    Task,
+)
+
+Floats = NDArray[np.float64]
+WORST = 5  # sets a metric and task
+OVERALL = "overall"
+_FEWEST = 3  # things that a rank correlation needs: of two it is always 1 or -1
+_LETTERS = 300
+_PLACES = 3  # intervals are ten times as wide and more
+_PART = "_with_hds"  # splits that people scored and that others hold or outdo in size
+_MEASURES: tuple[Measure, ...] = get_args(Measure)
+
+
+def study_tasks(named: Sequence[str] = ()) -> list[str]:
+    """The tasks of those names, as `divbench metaeval` takes them, and the parts of them that people scored.
+
+    Raises:
+        ConfigurationError: There is no such task.
+    """
+    chosen = task_names(named or CONFIGS)
+    splits = {config: {each.name for each in find_config(config)[1].splits} for config in CONFIGS}
+    made = []
+    for name in chosen:
+        config, _, split = name.partition("/")
+        made += [name, f"{name}{_PART}"] if f"{split}{_PART}" in splits[config] else [name]
+    return list(dict.fromkeys(made))
+
+
+def make_study(
+    tasks: Sequence[Labelled],
+    columns: Sequence[Scores],
+    profile: Profile,
+    *,
+    resampling: Resampling | None = None,
+    worst: int = WORST,
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+) -> MetricStudy:
+    """The record of some metrics on some tasks.
+
+    A metric without any score on a task was not tried there: it has no result there, and costs no other its sets.
+
+    Args:
+        tasks: With different names, each `config/split`.
+        columns: The scores of each metric, larger for more diverse.
+        profile: That scored those of this package.
+        resampling: For the intervals.
+        worst: Sets a metric and task that people scored, to name as its worst disagreements.
+        progress: Told what is being done.
+
+    Raises:
+        ConfigurationError: Two metrics have one name, or there is none.
+    """
+    how = resampling or Resampling()
+    names = [each.name for each in columns]
+    if not names or len(set(names)) < len(names):
+        message = f"two metrics are named {max(names, key=names.count)!r}" if names else "there are no metrics"
+        raise ConfigurationError(message, "name each once, and one at least")
+    made = []
+    for done, task in enumerate(tasks):
+        progress(f"evaluating {task.name}", done, len(tasks))
+        tried = scored_on(task, columns)
+        made.append(_task(task, tried, evaluate_task(task, tried, resampling=how), worst))
+    progress("evaluating all tasks together", len(tasks), len(tasks))
+    whole = [task for task in tasks if not task.name.endswith(_PART)]
+    return MetricStudy(
+        divbench=package_version(),
+        profile=profile.name,
+        level=how.level,
+        resamples=how.resamples,
+        seed=how.seed,
+        metrics=[entry_of(each, profile) for each in columns],
+        tasks=made,
+        overall=[
+            Overall(metric=each.metric, tasks=each.tasks, measures=_numbers(each.measures))
+            for each in evaluate_overall(whole, columns, resampling=how)
+        ],
+        agreements=agreements(whole, columns),
+    )
+
+
+def entry_of(scores: Scores, profile: Profile) -> MetricEntry:
+    """A metric as the record names it, with the part of its signature that does not depend on the sets."""
+    origin, _, _ = scores.origin.partition(" ")
+    metric = next((each for each in METRICS if each.id == scores.name), None)
+    if metric is not None and origin == "metric":
+        return MetricEntry(
+            name=metric.id, origin="metric", negated=metric.direction == -1, signature=signature_of(metric, profile)
+        )
+    kind = origin.rstrip(",")
+    return MetricEntry(
+        name=scores.name,
+        origin="released" if kind == "released" else "file" if kind == "file" else "external",
+        negated=scores.origin.endswith("negated"),
+        signature=_line(scores.origin),
+    )
+
+
+def signature_of(metric: Metric, profile: Profile) -> str:
+    """A metric's signature without data and k, which `record.signature_on` puts in."""
+    made = sign(metric, profile, Suite("sets", "", ()), 0, None)
+    return str(made).replace(f"|data:{made.suite}|k:{made.k}|", "|")
+
+
+def _task(task: Labelled, columns: Sequence[Scores], report: TaskReport, worst: int) -> Task:
+    config, _, split = task.name.partition("/")
+    sizes = {len(texts) for texts in task.responses}
+    kept, values = evaluated_sets(task, columns)
+    disagreements = {}
+    if kept.human is not None:
+        for each, scores in zip(columns, values, strict=True):
+            disagreements[each.name] = worst_disagreements(kept.set_ids, kept.human, scores, worst)
+    return Task(
+        config=config,
+        split=split,
+        revision=content_id([list(task.set_ids), task.labels.tolist()]),
+        label=task.label,
+        label_name=task.label_name,
+        k=sizes.pop() if len(sizes) == 1 else 0,
+        sets=report.sets,
+        evaluated=len(kept.set_ids),
+        contexts=report.contexts,
+        human=task.human is not None,
+        noise_ceiling=None if report.noise_ceiling is None else number(report.noise_ceiling),
+        results=[
+            Measured(metric=each.metric, measures=_numbers(each.measures), missing=_reasons(each.missing))
+            for each in report.evaluations
+        ],
+        disagreements={name: found for name, found in disagreements.items() if found},
+    )
+
+
+def _reasons(missing: dict[str, int]) -> dict[str, int]:
+    """The commonest reasons; somebody's own function can give a reason of its own for every set."""
+    made: Counter[str] = Counter()
+    for reason, count in missing.items():
+        made[_line(reason)] += count
+    return dict(made.most_common(MAX_REASONS))
+
+
+def _line(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in text)[:_LETTERS] or "?"
+
+
+def scored_on(task: Labelled, columns: Sequence[Scores]) -> list[Scores]:
+    """The metrics that have a score of any of the task's sets; all where none has."""
+    return [each for each in columns if np.isfinite(each.column(task.set_ids)).any()] or list(columns)
+
+
+def evaluated_sets(task: Labelled, columns: Sequence[Scores]) -> tuple[Labelled, Floats]:
+    """The sets that every metric has a score for, and those scores, [metrics, sets]."""
+    values = np.array([each.column(task.set_ids) for each in columns])
+    there = np.isfinite(values).all(axis=0)
+    return task.rows(there), values[:, there]
+
+
+def worst_disagreements(set_ids: Sequence[str], human: Floats, scores: Floats, count: int) -> list[Disagreement]:
+    """The sets whose rank by a metric is farthest from that by people, farthest first.
+
+    Args:
+        set_ids: [sets].
+        human: [sets], larger for more diverse.
+        scores: [sets], likewise.
+        count: How many to name; of equally far ones those whose ids come first.
+
+    Returns:
+        At most `count`; none where all ranks agree.
+    """
+    from scipy.stats import rankdata
+
+    by_people, by_metric = rankdata(human), rankdata(scores)
+    gaps = np.abs(by_metric - by_people)
+    order = sorted(range(len(set_ids)), key=lambda i: (-gaps[i], set_ids[i]))[:count]
+    return [
+        Disagreement(
+            set_ids[i],
+            float(f"{human[i]:.6g}"),
+            float(f"{scores[i]:.6g}"),
+            float(by_people[i]),
+            float(by_metric[i]),
+        )
+        for i in order
+        if gaps[i] > 0
+    ]
+
+
+def rank_agreement(values: Floats) -> Floats:
+    """Spearman's rho between every two metrics, [metrics, metrics].
+
+    Args:
+        values: [metrics, things]; NaN where one has no value: it is left out of the pairs of that metric.
+
+    Returns:
+        NaN where fewer than three things have both values, or one of the metrics gives them all alike.
+    """
+    from scipy.stats import rankdata
+
+    size = len(values)
+    made = np.full((size, size), np.nan)
+    whole = np.isfinite(values)
+    ranks = [rankdata(row) if there.all() else None for row, there in zip(values, whole, strict=True)]
+    for i in range(size):
+        for j in range(i, size):
+            first, second = ranks[i], ranks[j]
+            if first is None or second is None:
+                both = whole[i] & whole[j]
+                first, second = rankdata(values[i, both]), rankdata(values[j, both])
+            made[i, j] = made[j, i] = _pearson(first, second)
+    return made
+
+
+def _pearson(a: Floats, b: Floats) -> float:
+    if len(a) < _FEWEST or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return float("nan")
+    first, second = a - a.mean(), b - b.mean()
+    return float(np.clip(first @ second / np.sqrt((first @ first) * (second @ second)), -1.0, 1.0))
+
+
+def agreements(tasks: Sequence[Labelled], columns: Sequence[Scores]) -> list[Agreement]:
+    """How alike metrics rank the same sets: for each dataset, and over all tasks with two labels.
+
+    A group's value is the mean over its tasks of the rank correlation within the task, where it is defined: sets of
+    different tasks differ by what was asked, which is no agreement between metrics.
+    """
+    found = {}
+    for task in tasks:
+        tried = scored_on(task, columns)
+        places = [place for place, each in enumerate(columns) if each in tried]
+        found[task.name] = np.full((len(columns), len(columns)), np.nan)
+        found[task.name][np.ix_(places, places)] = rank_agreement(evaluated_sets(task, tried)[1])
+    groups: dict[str, list[str]] = {OVERALL: [task.name for task in tasks if task.label == "binary"]}
+    for task in tasks:
+        groups.setdefault(task.name.partition("/")[0], []).append(task.name)
+    names = [each.name for each in columns]
+    return [
+        Agreement(over="sets", group=group, members=members, metrics=names, rho=_triangle([found[m] for m in members]))
+        for group, members in groups.items()
+        if members
+    ]
+
+
+def systems_agreement(board: Board) -> Agreement | None:
+    """How alike a board's metrics rank its systems, by their means; those alone that say more diverse or less.
+
+    Returns:
+        None where fewer than three systems, or two such metrics, are there.
+    """
+    columns = [column for column in board.columns if column.direction]
+    if len(board.entries) < _FEWEST or len(columns) < 2:
+        return None
+    values = np.full((len(columns), len(board.entries)), np.nan)
+    for i, column in enumerate(columns):
+        for j, entry in enumerate(board.entries):
+            cell = entry.cells.get(column.signature)
+            if cell is not None and cell.value is not None:
+                values[i, j] = column.direction * cell.value
+    return Agreement(
+        over="systems",
+        group=board.name,
+        members=[entry.result.submission_id for entry in board.entries],
+        metrics=[column.label for column in columns],
+        rho=_triangle([rank_agreement(values)]),
+    )
+
+
+def _triangle(matrices: Sequence[Floats]) -> list[list[float | None]]:
+    """The mean of the matrices where defined, above the diagonal."""
+    stacked = np.array(matrices)
+    there = np.isfinite(stacked).sum(axis=0)
+    mean = np.nansum(stacked, axis=0) / np.maximum(there, 1)
+    return [
+        [round(float(mean[i, j]), _PLACES) if there[i, j] else None for j in range(i + 1, len(mean))]
+        for i in range(len(mean))
+    ]
+
+
+def number(found: Estimate) -> Number:
+    """An estimate to three decimals."""
+    return Number(*(None if each is None else round(each, _PLACES) for each in (found.value, found.low, found.high)))
+
+
+def _numbers(found: dict[str, Estimate]) -> dict[Measure, Number]:
+    return {name: number(found[name]) for name in _MEASURES if name in found}

@@ -1,0 +1,183 @@
+"""The files of the board of metrics: a study's numbers, the texts of its worst disagreements, GSSBench's accuracies.
+
+They may come from a stranger: size before parsing, one meaning of the JSON, then the closed record; what is wrong is
+told with its file and field, and nothing here raises anything else. Texts are a stranger's, too: show them as text.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import BaseModel, ValidationError
+
+from benchmark.analysis.metaeval.labelled import Labelled
+from datasets_build.errors import DivBenchError, InputError
+from datasets_build.files import whole_file, write_text
+from datasets_build.schema import conform
+from leaderboard.data.metric_study import MetricStudy
+from leaderboard.data.plain_text import shortened
+from leaderboard.data.prompt_pair_accuracies import PairStudy
+from submissions.schema import Problem
+from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.untrusted_files import open_parquet, openable, parquet_rows, strict_json
+
+STUDY_FILE, TEXTS_FILE, PAIRS_FILE = "metric_study.json", "disagreements.parquet", "gssbench.json"
+MAX_STUDY_BYTES = 8 * 2**20
+MAX_TEXT_BYTES = 64 * 2**20  # decoded, of all texts together
+MEASURED = Path(__file__).parents[1] / "measured"
+TEXTS = pa.schema(
+    [
+        pa.field("task", pa.string(), nullable=False),
+        pa.field("set_id", pa.string(), nullable=False),
+        pa.field("context", pa.string(), nullable=False),
+        pa.field("responses", pa.list_(pa.string()), nullable=False),
+    ]
+)
+SetTexts = tuple[str, tuple[str, ...]]  # the context, and the responses to it
+_Record = TypeVar("_Record", bound=BaseModel)
+_Found = TypeVar("_Found")
+_LETTERS = 300  # of what is wrong, which may quote a stranger's text
+_FLAT = 400  # letters of a value that stands on one line
+_AGAIN = "make it again: divbench board metrics"
+
+
+def read_study(path: Path) -> MetricStudy:
+    """A study's numbers.
+
+    Raises:
+        InputError: There is no such file, or it is no whole study; the message names the field.
+    """
+    return _read(path, MetricStudy, _AGAIN)
+
+
+def read_pairs(path: Path) -> PairStudy:
+    """GSSBench's accuracies, with the errors of `read_study`."""
+    return _read(path, PairStudy, "make it again: divbench board metrics --gss")
+
+
+@dataclass(frozen=True, slots=True)
+class Studies:
+    """What there is to show of the board of metrics.
+
+    Attributes:
+        study: How metrics agree with people, labels and each other; None where there is none.
+        pairs: GSSBench's accuracies; likewise.
+        texts: Context and responses of disagreements, by task and set.
+        faults: What could not be read, and why; it names no folder of this machine.
+    """
+
+    study: MetricStudy | None
+    pairs: PairStudy | None
+    texts: Mapping[tuple[str, str], SetTexts]
+    faults: tuple[str, ...]
+
+
+def load_studies(folder: Path | None) -> Studies:
+    """A study's files, those of the package where the folder has none; what is damaged is a fault, never an error."""
+    faults: list[str] = []
+    study = _found(folder, STUDY_FILE, read_study, faults)
+    pairs = _found(folder, PAIRS_FILE, read_pairs, faults)
+    texts = _found(folder, TEXTS_FILE, read_texts, faults)
+    return Studies(study, pairs, texts or {}, tuple(faults))
+
+
+def _found(folder: Path | None, name: str, read: Callable[[Path], _Found], faults: list[str]) -> _Found | None:
+    own = None if folder is None else folder / name
+    path = own if own is not None and own.exists() else MEASURED / name
+    try:
+        return read(path) if path.exists() else None
+    except DivBenchError as error:
+        faults.append(f"{name}: not shown, {shortened(error.message.replace(str(path), name), _LETTERS)}")
+        return None
+
+
+def write_record(path: Path, record: MetricStudy | PairStudy) -> None:
+    """Write a record, whole or not at all: a line a row of numbers, since people look at what changed in it."""
+    document = {"schema_version": record.schema_version, **record.model_dump(mode="json", exclude_defaults=True)}
+    write_text(path, _lines(document) + "\n")
+
+
+def disagreement_texts(study: MetricStudy, tasks: Sequence[Labelled]) -> list[dict[str, object]]:
+    """The rows of `TEXTS`: each set that a disagreement of the study names, once a task, by its id."""
+    rows: list[dict[str, object]] = []
+    for task in tasks:
+        found = study.task(task.name)
+        named = {} if found is None else found.disagreements
+        wanted = {each.set_id for worst in named.values() for each in worst}
+        texts = zip(task.set_ids, task.contexts, task.responses, strict=True)
+        made = {name: (context, responses) for name, context, responses in texts if name in wanted}
+        rows += [
+            {"task": task.name, "set_id": name, "context": made[name][0], "responses": list(made[name][1])}
+            for name in sorted(made)
+        ]
+    return rows
+
+
+def write_texts(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    """Write the texts of disagreements, whole or not at all."""
+    table = conform(rows, TEXTS, path.name)
+    with whole_file(path) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
+
+
+def read_texts(path: Path) -> dict[tuple[str, str], SetTexts]:
+    """Context and responses by task and set id.
+
+    Raises:
+        InputError: There is no such file.
+        Refused: It is not such a file; every problem is named with its row and field.
+    """
+    if not path.is_file():
+        raise InputError(f"there is no file {path}", _AGAIN)
+    findings = Findings()
+    file = open_parquet(path, TEXTS, findings)
+    found: dict[tuple[str, str], SetTexts] = {}
+    for number, row in [] if file is None else parquet_rows(path, findings, limit=MAX_TEXT_BYTES):
+        texts = row.get("responses")
+        if None in (row.get("task"), row.get("set_id"), row.get("context"), texts) or None in (texts or []):
+            findings.add(_null(path.name, number))
+            continue
+        found[row["task"], row["set_id"]] = (row["context"], tuple(texts or []))
+    if findings.refused():
+        raise Refused(str(path), findings)
+    return found
+
+
+def _null(file: str, number: int) -> Problem:
+    return Problem("texts", "error", file, number, "", "a field is null, or not UTF-8", _AGAIN)
+
+
+def _read(path: Path, record: type[_Record], hint: str) -> _Record:
+    """A record from its file, with the errors of `read_study`."""
+    findings = Findings()
+    if not openable(path, findings, MAX_STUDY_BYTES):
+        raise InputError(f"{path}: {findings.problems[0].message}", hint)
+    try:
+        text = path.read_bytes().decode("utf-8")
+        strict_json(text)  # pydantic's parser takes the last of repeated keys
+        return record.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))[:_LETTERS]
+        said = "unknown field" if first["type"] == "extra_forbidden" else first["msg"][:_LETTERS]
+        raise InputError(f"{path}: {where}: {said}" if where else f"{path}: {said}", hint) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: {str(error)[:_LETTERS]}", hint) from error
+
+
+def _lines(value: object, depth: int = 0) -> str:
+    """JSON with a line for each innermost object, or list of numbers, that fits into a few words."""
+    flat = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    if not isinstance(value, dict | list) or not value or len(flat) <= _FLAT:
+        return flat
+    indent = " " * (depth + 1)
+    if isinstance(value, dict):
+        inside = [f"{json.dumps(key, ensure_ascii=False)}:{_lines(each, depth + 1)}" for key, each in value.items()]
+    else:
+        inside = [_lines(each, depth + 1) for each in value]
+    first, last = ("{", "}") if isinstance(value, dict) else ("[", "]")
+    return f"{first}\n{indent}" + f",\n{indent}".join(inside) + f"\n{' ' * depth}{last}"

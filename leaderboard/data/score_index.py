@@ -1,0 +1,236 @@
+"""An index of the per-prompt scores of a board: one array on the disk, of which only what is asked for is read.
+
+A board of a thousand results has their scores in a thousand files. Here they stand in one, metric by metric, made once
+for these very results; where results have come or gone, what the index before it had is taken over.
+
+    index/<of the board>/<of its results>/index.json, scores.npy
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from benchmark.scoring.resampling import Floats
+from benchmark.scoring.result_files import PER_PROMPT_FILE
+from datasets_build.errors import InputError
+from datasets_build.files import canonical_json, content_id, whole_folder
+from leaderboard.data.board import Board, Entry
+
+LAYOUT = 1  # of the index; another one is made again
+AT_ONCE = 32  # results in memory while it is made
+THREADS = 4
+ABOUT_FILE, SCORES_FILE = "index.json", "scores.npy"
+
+Key = tuple[str, str]  # a result's id and the digest of its table
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreIndex:
+    """The scores of a board's results.
+
+    Attributes:
+        results: In the board's order.
+        metrics: Ids, sorted.
+        ids: Of each result the prompts that it has, in the suite's order.
+        mean_bytes: [results], of the responses, UTF-8; NaN where there are none.
+        prompts: All ids, in the suite's order.
+        scores: [metrics, prompts, results], NaN where missing; read-only, and on the disk where there is a cache.
+    """
+
+    results: tuple[Key, ...]
+    metrics: tuple[str, ...]
+    ids: tuple[tuple[str, ...], ...]
+    mean_bytes: Floats
+    prompts: tuple[str, ...]
+    scores: Floats
+
+
+def open_index(board: Board, cache: Path | None) -> ScoreIndex:
+    """The index of a board, made if it is not there.
+
+    Args:
+        board: Whose results.
+        cache: A folder for indexes; None keeps it in memory. Where it cannot be written, likewise.
+
+    Raises:
+        InputError: The files of a result are not there any more, or are damaged.
+    """
+    results = tuple((entry.result.result_id, entry.result.per_prompt_sha256) for entry in board.entries)
+    metrics = tuple(sorted({column.metric for column in board.columns}))
+    if cache is None:
+        return _made(board, results, metrics, None, None)
+    place = cache / "index" / content_id(board.name)
+    path = place / content_id([LAYOUT, results, metrics])
+    if (found := _opened(path)) is not None:
+        return found
+    former = next(filter(None, map(_opened, _folders(place))), None)
+    try:
+        with whole_folder(path, replace=True) as folder:
+            made = _made(board, results, metrics, former, folder / SCORES_FILE)
+            (folder / ABOUT_FILE).write_bytes(_about(made))
+    except OSError:
+        return _made(board, results, metrics, former, None)
+    for other in _folders(place):
+        if other != path:
+            shutil.rmtree(other, ignore_errors=True)  # who has it open keeps it
+    return _opened(path) or made
+
+
+def _folders(place: Path) -> list[Path]:
+    with suppress(OSError):
+        return sorted(path for path in place.iterdir() if not path.name.startswith("."))
+    return []
+
+
+def _about(index: ScoreIndex) -> bytes:
+    """All but the scores, as JSON. Most results have the same prompts: each list of them stands there once."""
+    orders = {ids: place for place, ids in enumerate(dict.fromkeys(index.ids))}
+    known = {
+        "layout": LAYOUT,
+        "results": index.results,
+        "metrics": index.metrics,
+        "orders": list(orders),
+        "order_of": [orders[ids] for ids in index.ids],
+        "mean_bytes": [None if np.isnan(number) else number for number in index.mean_bytes.tolist()],
+    }
+    return canonical_json(known)
+
+
+def _opened(path: Path) -> ScoreIndex | None:
+    """The index in a folder; None where there is none that is whole."""
+    try:
+        known = json.loads((path / ABOUT_FILE).read_bytes())
+        if known["layout"] != LAYOUT:
+            return None
+        results = tuple((name, digest) for name, digest in known["results"])
+        orders = [tuple(order) for order in known["orders"]]
+        ids = tuple(orders[place] for place in known["order_of"])
+        mean_bytes = np.array(known["mean_bytes"], np.float64)
+        scores = np.load(path / SCORES_FILE, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    prompts, metrics = _merged(ids), tuple(known["metrics"])
+    whole = scores.dtype == np.float64 and scores.shape == (len(metrics), len(prompts), len(results))
+    if not whole or not len(ids) == len(mean_bytes) == len(results):
+        return None
+    return ScoreIndex(results, metrics, ids, mean_bytes, prompts, scores)
+
+
+def _merged(ids: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """All prompts in the suite's order. Each result has it; the one with the most prompts tells the most of it."""
+    longest = sorted(set(ids), key=lambda order: (-len(order), order))
+    return tuple(dict.fromkeys(name for order in longest for name in order))
+
+
+def _made(
+    board: Board, results: tuple[Key, ...], metrics: tuple[str, ...], former: ScoreIndex | None, file: Path | None
+) -> ScoreIndex:
+    """The index, its scores in a file or in memory."""
+    ids = _ids(board, results, former)
+    prompts = _merged(ids)
+    shape = (len(metrics), len(prompts), len(results))
+    if file is None or 0 in shape:  # nothing cannot be mapped into memory
+        scores = np.full(shape, np.nan)
+        if file is not None:
+            np.save(file, scores)
+    else:
+        scores = _mapped(file, shape)
+    made = ScoreIndex(results, metrics, ids, np.full(len(results), np.nan), prompts, scores)
+    for start in range(0, len(results), AT_ONCE):
+        scores[:, :, start : start + AT_ONCE] = _block(made, board.entries, start, former)
+    if isinstance(scores, np.memmap):
+        scores.flush()
+    scores.flags.writeable = False
+    return made
+
+
+def _mapped(file: Path, shape: tuple[int, ...]) -> Floats:
+    """An array in a new file, for which there is room: to fill one that does not fit the disk ends the process."""
+    made = np.lib.format.open_memmap(file, mode="w+", dtype=np.float64, shape=shape)
+    if hasattr(os, "posix_fallocate"):
+        with file.open("r+b") as handle:
+            os.posix_fallocate(handle.fileno(), 0, file.stat().st_size)
+    return made
+
+
+def _ids(board: Board, results: tuple[Key, ...], former: ScoreIndex | None) -> tuple[tuple[str, ...], ...]:
+    """The prompts of each result; equal lists are one object."""
+    known = {} if former is None else dict(zip(former.results, former.ids, strict=True))
+    new = [entry for entry, key in zip(board.entries, results, strict=True) if key not in known]
+    once = {ids: ids for ids in known.values()}
+    read = (once.setdefault(ids, ids) for ids in _each(_prompt_ids, new))
+    return tuple(known[key] if key in known else next(read) for key in results)
+
+
+def _block(made: ScoreIndex, entries: Sequence[Entry], start: int, former: ScoreIndex | None) -> Floats:
+    """The scores [metrics, prompts, results] of some results; their mean lengths are filled in."""
+    rows = {name: row for row, name in enumerate(made.prompts)}
+    keys = made.results[start : start + AT_ONCE]
+    block = np.full((len(made.metrics), len(made.prompts), len(keys)), np.nan)
+    before = {} if former is None else {key: place for place, key in enumerate(former.results)}
+    kept = [at for at, key in enumerate(keys) if key in before]
+    if former is not None and kept:
+        there = [before[keys[at]] for at in kept]
+        made.mean_bytes[[start + at for at in kept]] = former.mean_bytes[there]
+        known = [place for place, name in enumerate(former.prompts) if name in rows]
+        to = np.ix_([rows[former.prompts[place]] for place in known], kept)
+        for metric in set(made.metrics) & set(former.metrics):  # one that it has not had no value for any of them
+            of = former.scores[former.metrics.index(metric)]
+            block[made.metrics.index(metric)][to] = of[np.ix_(known, there)]
+    new = [at for at, key in enumerate(keys) if key not in before]
+    tables = _each(lambda entry: _scores_of(entry, made.metrics), [entries[start + at] for at in new])
+    for at, (values, length) in zip(new, tables, strict=True):
+        block[:, [rows[name] for name in made.ids[start + at]], at] = values
+        made.mean_bytes[start + at] = length
+    return block
+
+
+def _each(read: Callable[[Entry], T], entries: Sequence[Entry]) -> Iterator[T]:
+    """What is read of each entry, in their order; several at a time, and never many waiting."""
+    with ThreadPoolExecutor(THREADS) as pool:
+        for start in range(0, len(entries), AT_ONCE):
+            yield from pool.map(read, entries[start : start + AT_ONCE])
+
+
+def _prompt_ids(entry: Entry) -> tuple[str, ...]:
+    with table_faults(entry), pq.ParquetFile(entry.folder / PER_PROMPT_FILE) as file:
+        return tuple(map(str, file.read(["prompt_id"], use_threads=False)["prompt_id"].to_pylist()))
+
+
+def _scores_of(entry: Entry, metrics: Sequence[str]) -> tuple[Floats, float]:
+    """A result's scores [metrics, its prompts], NaN where missing, and the mean length of its responses in bytes."""
+    with table_faults(entry), pq.ParquetFile(entry.folder / PER_PROMPT_FILE) as file:
+        names = [name for name in metrics if name in file.schema_arrow.names]
+        table = file.read(names, use_threads=False)
+        values = np.full((len(metrics), file.metadata.num_rows), np.nan)
+        for name in names:
+            values[metrics.index(name)] = table[name].cast(pa.float64()).to_numpy()
+        letters = count = 0
+        for batch in file.iter_batches(columns=["responses"], use_threads=False):
+            texts: Any = pc.list_flatten(batch.column(0))
+            lengths: Any = pc.binary_length(texts)
+            letters += pc.sum(lengths).as_py() or 0
+            count += len(lengths) - lengths.null_count
+    return values, letters / count if count else float("nan")
+
+
+@contextmanager
+def table_faults(entry: Entry) -> Iterator[None]:
+    """Give what goes wrong in reading a result's table as an InputError that names the result."""
+    try:
+        yield
+    except (OSError, pa.ArrowException, LookupError, UnicodeDecodeError) as error:
+        message = f"{entry.folder.name}: its prompts cannot be read"
+        raise InputError(message, "the result is gone or damaged: look again in a minute") from error

@@ -1,0 +1,90 @@
+"""The per-prompt scores behind a board: what ranks, comparisons and drill-downs are made from."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from benchmark.analysis.ranking import Standing, standings
+from benchmark.scoring.resampling import Floats
+from benchmark.scoring.result_files import PER_PROMPT_FILE
+from datasets_build.errors import InputError
+from leaderboard.data.board import Board, Column, Entry
+from leaderboard.data.score_index import open_index, table_faults
+
+_SYSTEMS = 64  # whose prompts are kept in memory
+_MATRICES = 4  # of columns whose metric stands on the board under other signatures, too: those are copies
+
+
+class BoardScores:
+    """Scores by prompt of all systems of a board.
+
+    Attributes:
+        board: Whose.
+        prompts: The ids, in the suite's order: the rows of all matrices.
+    """
+
+    def __init__(self, board: Board, cache: Path | None = None) -> None:
+        """Open the scores; where they are not in the cache they are read from all results.
+
+        Args:
+            board: Whose.
+            cache: A folder for indexes, see score_index.py; None keeps all in memory.
+
+        Raises:
+            InputError: The files of a result are not there any more, or are damaged.
+        """
+        self.board = board
+        self._index = open_index(board, cache)
+        self.prompts: tuple[str, ...] = self._index.prompts
+        self.matrix = lru_cache(_MATRICES)(self._matrix)
+        self.standings = lru_cache(None)(self._standings)
+
+    def _matrix(self, column: Column) -> Floats:
+        """[prompts, systems] of a column, in the order of the board's entries; NaN where missing; read-only."""
+        of_metric: Floats = np.asarray(self._index.scores[self._index.metrics.index(column.metric)])
+        has = np.array([column.signature in entry.cells for entry in self.board.entries])
+        if has.all():
+            return of_metric
+        made = np.where(has, of_metric, np.nan)
+        made.flags.writeable = False
+        return made
+
+    def _standings(self, column: Column) -> list[Standing]:
+        """Ranks with intervals and tie groups; of metrics without direction, more is first."""
+        return standings(self.matrix(column), direction=column.direction or 1)
+
+    def bytes_a_response(self) -> tuple[float, ...]:
+        """The mean length of each system's responses, UTF-8 bytes."""
+        return tuple(self._index.mean_bytes.tolist())
+
+
+def prompt_row(entry: Entry, prompt_id: str) -> dict[str, Any] | None:
+    """All that a result keeps of one prompt: texts, scores, classes, readings; None where it has no such prompt.
+
+    Raises:
+        InputError: The file is not there any more, or is another one.
+    """
+    path = entry.folder / PER_PROMPT_FILE
+    with table_faults(entry):
+        row = _rows(path, entry.result.per_prompt_sha256).get(prompt_id)
+        if row is None:
+            return None
+        with pq.ParquetFile(path) as file:
+            group = 0
+            while row >= (rows := file.metadata.row_group(group).num_rows):
+                row, group = row - rows, group + 1
+            found: dict[str, Any] = file.read_row_group(group, use_threads=False).slice(row, 1).to_pylist()[0]
+    if found["prompt_id"] != prompt_id:
+        raise InputError(f"{entry.folder.name}: its prompts are not those that it had", "look again in a minute")
+    return found
+
+
+@lru_cache(_SYSTEMS)
+def _rows(path: Path, sha256: str) -> dict[str, int]:
+    """The row of each prompt; `sha256` is what tells another file at the same place from this one."""
+    with pq.ParquetFile(path) as file:
+        ids = file.read(["prompt_id"], use_threads=False)["prompt_id"].to_pylist()
+    return {str(name): row for row, name in enumerate(ids)}

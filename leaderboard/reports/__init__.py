@@ -1,0 +1,1 @@
+"""Studies in; what terminal commands print, as tables and figures, out."""

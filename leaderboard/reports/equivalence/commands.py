@@ -1,0 +1,239 @@
+"""`divbench classes`."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from benchmark.metrics.metric import Missing
+from datasets_build.console import JsonOption, err, out, print_json, progress
+from datasets_build.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from benchmark.analysis.equivalence_study import BackendClasses, Choice, Parts, System
+    from benchmark.analysis.metaeval.estimate import Resampling
+    from benchmark.equivalence.partitioning import PartitionSpec, Sensitivity
+
+
+def classes(
+    submissions: Annotated[list[Path], typer.Argument(help="Submission folders of one suite.")],
+    equivalence: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            help="rouge-1, embedding, deberta=MODEL, deberta-full=MODEL, nli=MODEL, nli-lax=MODEL, judge=NAME@URL; may "
+            "be repeated; else rouge-1 and embedding. MODEL: ORG/NAME@COMMIT or a folder."
+        ),
+    ] = None,
+    algorithm: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(help="greedy (as published; depends on the order), components, complete; may be repeated."),
+    ] = None,
+    short_answers: Annotated[
+        bool, typer.Option("--short-answers", help="Decide answers of up to five words by shared words.")
+    ] = False,
+    k: Annotated[Optional[int], typer.Option(help="The first k responses of each prompt; else all.")] = None,  # noqa: UP045
+    orders: Annotated[int, typer.Option(min=0, help="Random orders, to see what the order does; 0: none.")] = 0,
+    choose: Annotated[
+        bool,
+        typer.Option("--choose", help="Choose the backend closest to the published classes on half of the prompts."),
+    ] = False,
+    resamples: Annotated[int, typer.Option(min=100, help="Of prompts, for intervals.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Of halves, orders and resamples.")] = 0,
+    destination: Annotated[Optional[Path], typer.Option("--out", help="Write a file: .json or .md.")] = None,  # noqa: UP045
+    figure: Annotated[Optional[Path], typer.Option(help="Write the curves of distinct answers as HTML.")] = None,  # noqa: UP045
+    mirror: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Part answers into classes that say the same, and compare backends with each other and with published classes.
+
+    For each backend and system: how many classes (distinct_k) with an interval over prompts, and how many are expected
+    of fewer answers. Where a submission came with classes: how far they agree, as adjusted Rand index and F1 of pairs.
+
+      divbench classes subs/gpt-4o subs/humans --k 8 --equivalence rouge-1 --equivalence embedding --orders 20
+    """
+    from benchmark.analysis.equivalence_study import PATIENCES, utility_curves
+    from benchmark.analysis.equivalence_study import choose as choose_backend
+    from datasets_build.files import readable_json, write_text
+    from leaderboard.reports.equivalence.printing import (
+        as_markdown,
+        print_backend,
+        print_choice,
+        print_sensitivity,
+        print_utilities,
+    )
+
+    _check_outputs(destination, figure)
+    systems = _systems(submissions, k, mirror)
+    specs = _specs(equivalence or ["rouge-1", "embedding"], algorithm or ["greedy"], short_answers)
+    with progress() as bar:
+        task = bar.add_task("parting", total=len(specs))
+        parted, found, sensitivities = _study(systems, specs, orders, resamples, seed, lambda: bar.advance(task))
+    choices: list[Choice] = []
+    if choose:
+        choices = choose_backend(parted, systems, seed=seed, resampling=_resampling(resamples, seed))
+    utilities = utility_curves(systems, _resampling(resamples, seed))
+    document = {
+        "utility": {each.system: [asdict(one) for one in each.utilities] for each in utilities},
+        "patience": list(PATIENCES),
+        "backends": [each.as_json() for each in found],
+        "choices": [_choice_json(each) for each in choices],
+        "order": {name: _order_json(systems, each) for name, each in sensitivities.items()},
+    }
+    if destination is not None:
+        text = as_markdown(found, choices, utilities) if destination.suffix == ".md" else readable_json(document)
+        write_text(destination, text)
+        err().print(f"written: {destination}", markup=False, soft_wrap=True)
+    if figure is not None:
+        from leaderboard.reports.equivalence.figure import curves_page
+
+        write_text(figure, curves_page(found))
+        err().print(f"written: {figure}", markup=False, soft_wrap=True)
+    if json:
+        print_json(document)
+        return
+    for each in found:
+        print_backend(each, out())
+    for name, sensitivity in sensitivities.items():
+        print_sensitivity(name, systems, sensitivity, out())
+    for choice in choices:
+        print_choice(choice, out())
+    if utilities:
+        print_utilities(utilities, out())
+
+
+def _check_outputs(destination: Path | None, figure: Path | None) -> None:
+    if destination is not None and destination.suffix not in (".json", ".md"):
+        raise ConfigurationError(f"{destination} is neither .json nor .md", "name it by what it is to be")
+    if figure is not None:
+        from datasets_build.errors import need
+
+        need("plotly", "board")
+
+
+def _resampling(resamples: int, seed: int) -> "Resampling":
+    from benchmark.analysis.metaeval.estimate import Resampling
+
+    return Resampling(resamples=resamples, seed=seed)
+
+
+def _systems(folders: list[Path], k: int | None, mirror: Path | None) -> "list[System]":
+    """The submissions' answers, with the classes that came with them."""
+    from functools import partial
+
+    from benchmark.analysis.equivalence_study import System
+    from benchmark.equivalence.partitioning import Answers
+    from benchmark.metrics.partition import of_reported
+    from benchmark.scoring.scorer import first_k_reported
+    from datasets_build.load import load_suite
+    from submissions.checking.validate import open_submission
+
+    made = []
+    suites = set()
+    for folder in folders:
+        submission, suite, _ = open_submission(folder, partial(load_suite, mirror=mirror))
+        suites.add(f"{suite.name}@{suite.revision}")
+        has = submission.manifest.generation.k
+        if k is not None and not 1 <= k <= has:
+            raise ConfigurationError(f"k = {k}, but {folder} has {has} responses a prompt", "choose k among those")
+        size = k or has
+        rows = sorted(submission.rows(), key=lambda row: suite.position[row.prompt_id])
+        reported = submission.reported()
+        published = [reported.get(row.prompt_id) for row in rows]
+        made.append(
+            System(
+                submission.manifest.name,
+                tuple(row.prompt_id for row in rows),
+                tuple(
+                    Answers.of(
+                        suite.by_id[row.prompt_id].prompt,
+                        row.responses[:size],
+                        None if row.finish_reasons is None else row.finish_reasons[:size],
+                    )
+                    for row in rows
+                ),
+                tuple(first_k_reported(each, size).partition for each in published if each is not None)
+                if all(each is not None for each in published)
+                else None,
+                tuple(of_reported(first_k_reported(each, size)) for each in published if each is not None)
+                if all(each is not None and each.generation_scores is not None for each in published)
+                else None,
+            )
+        )
+    if len(suites) > 1:
+        raise ConfigurationError(f"submissions of several suites: {', '.join(sorted(suites))}", "compare one at a time")
+    names = [each.name for each in made]
+    if len(set(names)) < len(names):
+        raise ConfigurationError("two submissions have the same name", "give each its own")
+    return made
+
+
+def _specs(names: list[str], algorithms: list[str], short_answers: bool) -> "dict[str, PartitionSpec]":
+    """By the name shown: each backend with each algorithm; a judge has its own."""
+    from benchmark.scoring.equivalence_choice import find_partition
+
+    made = {}
+    for name in names:
+        for algorithm in algorithms:
+            spec = find_partition(name, algorithm, short_answers=short_answers)
+            kind = name.partition("=")[0]
+            made[f"{kind}, {spec.algorithm}{', short answers' if short_answers else ''}"] = spec
+    return made
+
+
+def _study(
+    systems: "list[System]",
+    specs: "dict[str, PartitionSpec]",
+    orders: int,
+    resamples: int,
+    seed: int,
+    advance: Callable[[], None],
+) -> "tuple[dict[str, tuple[str, dict[str, Parts]]], list[BackendClasses], dict[str, dict[str, Sensitivity]]]":
+    from benchmark.analysis.equivalence_study import measure
+    from benchmark.equivalence.partitioning import order_sensitivity
+    from benchmark.equivalence.rated_partition import load_backend, part_with
+
+    parted: dict[str, tuple[str, dict[str, Parts]]] = {}
+    found, sensitivities = [], {}
+    for name, spec in specs.items():
+        backend = load_backend(spec)
+        parts: dict[str, Parts] = {}
+        for system in systems:
+            labels = part_with(system.answers, backend, spec)
+            parts[system.name] = [each.reason if isinstance(each, Missing) else each for each in labels]
+        parted[name] = (spec.signature, parts)
+        found.append(measure(name, spec.signature, systems, parts, _resampling(resamples, seed)))
+        if orders > 1 and spec.algorithm == "greedy":
+            decides: Any = backend
+            sensitivities[name] = {
+                system.name: order_sensitivity(system.answers, decides, orders=orders, seed=seed) for system in systems
+            }
+        advance()
+    return parted, found, sensitivities
+
+
+def _choice_json(found: "Choice") -> dict[str, Any]:
+    return {
+        "half": found.half + 1,
+        "chosen": found.chosen,
+        "chosen_on": found.chosen_on,
+        "reported": [each.as_json() for each in found.reported],
+    }
+
+
+def _order_json(systems: "list[System]", found: "dict[str, Sensitivity]") -> dict[str, Any]:
+    return {
+        system.name: {
+            "orders": own.orders,
+            "distinct": float(own.mean.mean()),
+            "sd_of_a_prompt": float(own.sd.mean()),
+            "range_of_a_prompt": float((own.highest - own.lowest).mean()),
+            "rand_index": float(own.rand_index.mean()),
+        }
+        for system in systems
+        for own in [found[system.name]]
+    }

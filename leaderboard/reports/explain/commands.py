@@ -1,0 +1,204 @@
+"""`divbench explain`."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from datasets_build.console import JsonOption, err, out, print_json, progress
+from datasets_build.errors import ConfigurationError, InputError, need
+
+if TYPE_CHECKING:
+    from benchmark.analysis.explain import Explanation
+    from benchmark.models.causal_lm import CausalLM, Dtype
+    from benchmark.surprisal.engine import OrderPlan
+    from benchmark.surprisal.prompt_layout import Layout
+    from leaderboard.reports.explain.sources import Found
+
+_UNIFORM_ORDERS = 50  # where --count is not given: as in the paper
+
+
+class Format(StrEnum):
+    """How a set becomes text; see benchmark/surprisal/prompt_layout.py."""
+
+    instruct = "instruct"
+    completion = "completion"
+
+
+class Boundaries(StrEnum):
+    """How the text becomes tokens."""
+
+    exact = "exact"
+    paper = "paper"
+
+
+class Orders(StrEnum):
+    """In which orders the responses are read."""
+
+    balanced = "balanced"
+    uniform = "uniform"
+    exact = "exact"
+    endpoint = "endpoint"
+
+
+class NumberType(StrEnum):
+    """What the model computes in."""
+
+    float32 = "float32"
+    bfloat16 = "bfloat16"
+    float16 = "float16"
+
+
+def explain(
+    source: Annotated[
+        Optional[Path],  # noqa: UP045 - typer reads it
+        typer.Argument(help="A JSON file, - for stdin, or the folder of a submission; none with --dataset."),
+    ] = None,
+    dataset: Annotated[Optional[str], typer.Option(help="Take a set of this dataset, such as contest.")] = None,  # noqa: UP045
+    split: Annotated[Optional[str], typer.Option(help="Of the dataset, such as prompt_gen.")] = None,  # noqa: UP045
+    set_id: Annotated[Optional[str], typer.Option("--set", help="The set's set_id.")] = None,  # noqa: UP045
+    prompt: Annotated[Optional[str], typer.Option(help="Of a submission: the prompt_id.")] = None,  # noqa: UP045
+    model: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="A folder with a causal language model, or ORG/NAME@COMMIT; else the one of this package."),
+    ] = None,
+    device: Annotated[str, typer.Option(help="For the model, such as cuda.")] = "cpu",
+    dtype: Annotated[NumberType, typer.Option(help="For the model.")] = NumberType.float32,
+    format: Annotated[
+        Optional[Format],  # noqa: UP045
+        typer.Option(help="Of the text; else completion for contest, mcdiv and dectest, instruct for all others."),
+    ] = None,
+    boundaries: Annotated[Boundaries, typer.Option(help="Of tokens; paper repeats published numbers.")] = (
+        Boundaries.exact
+    ),
+    orders: Annotated[Orders, typer.Option(help="Of the responses; endpoint gives a_n alone.")] = Orders.balanced,
+    count: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(min=1, help="Squares (balanced), trees (endpoint) or orders (uniform); else 1, or 50 orders."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the orders.")] = 42,
+    precision: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(min=1e-6, help="Say how many balanced orders give a_n this standard error, in bits/byte."),
+    ] = None,
+    destination: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--out", help="Write one HTML file with figures, to open in a browser."),
+    ] = None,
+    mirror: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="A folder with released files, for datasets and suites. (env: DIVBENCH_MIRROR)"),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Show what a language model finds in one response set: all that stands behind its D_Can (arXiv:2606.01811).
+
+    The model reads the responses in several orders. The curve a_k says what a response costs with k − 1 others before
+    it, in bits: it falls as far as the others tell of it. D_Ca_n is its end, a_n, times the coherence C. Beside it:
+    what each response costs alone and last, what each spares each other, and every token's bits.
+
+    A set of a dataset, with figures:
+
+      divbench explain --dataset scenarios --split scenarios --set noise-bread --out noise.html
+
+    The answers of a submission to one prompt:
+
+      divbench explain subs/my-model --prompt curated-0
+
+    Your own, as {"prompt": "...", "responses": ["...", "..."]}; and how many orders pin a_n down to 0.01 bits/byte:
+
+      divbench explain set.json --precision 0.01
+    """
+    from benchmark.surprisal.engine import OrderPlan
+    from benchmark.surprisal.prompt_layout import Layout
+    from leaderboard.reports.explain.printing import print_explanation
+
+    _check_destination(destination)
+    found = _find(source, dataset, split, set_id, prompt, mirror)
+    layout = Layout(
+        found.format if format is None else format.value,
+        boundaries.value,
+        "never" if boundaries is Boundaries.paper else "model",
+    )
+    plan = OrderPlan(orders.value, count or (_UNIFORM_ORDERS if orders is Orders.uniform else 1), seed)
+    explained = _explain(found, load_model(model, device, dtype.value), layout, plan)
+    wanted = None if precision is None else explained.orders_for(precision)
+    if destination is not None:
+        from datasets_build.files import write_text
+        from leaderboard.reports.explain.page import page
+
+        write_text(destination, page(explained, found.title, found.left_out, precision))
+        err().print(f"written: {destination}", markup=False, soft_wrap=True)
+    if json:
+        print_json(explained.as_json() | ({} if wanted is None else {"balanced_orders_needed": wanted}))
+    else:
+        print_explanation(explained, found.title, out(), found.left_out, precision)
+
+
+def load_model(name: str | None, device: str, dtype: "Dtype") -> "CausalLM":
+    """The model that reads.
+
+    Args:
+        name: A folder, or `ORG/NAME@COMMIT`; None: the one that comes with the package.
+        device: As torch names it.
+        dtype: Of the model.
+
+    Raises:
+        ConfigurationError: It cannot be found or loaded.
+        MissingExtra: torch or transformers is not installed.
+    """
+    from benchmark.models.hf_lm import find_spec_of, load_causal_lm, with_device
+    from benchmark.scoring.profiles import OFFLINE_LM
+
+    spec = with_device(OFFLINE_LM, device, dtype) if name is None else find_spec_of(name, dtype, device)
+    return load_causal_lm(spec)
+
+
+def _check_destination(destination: Path | None) -> None:
+    """Before the model works, not after."""
+    if destination is None:
+        return
+    need("plotly", "board")
+    if destination.is_dir() or not destination.parent.is_dir():
+        raise ConfigurationError(f"{destination} cannot be written", "name a file in a folder that is there")
+
+
+def _find(
+    source: Path | None,
+    dataset: str | None,
+    split: str | None,
+    set_id: str | None,
+    prompt: str | None,
+    mirror: Path | None,
+) -> "Found":
+    from leaderboard.reports.explain import sources
+
+    if (source is None) == (dataset is None):
+        raise ConfigurationError(
+            "one set is wanted, of one place", "give a JSON file, the folder of a submission, -, or --dataset"
+        )
+    if prompt is not None and (source is None or not source.is_dir()):
+        raise ConfigurationError("--prompt is of a submission", "give the folder of one")
+    if source is None:
+        return sources.from_dataset(str(dataset), split, set_id, mirror)
+    if split is not None or set_id is not None:
+        raise ConfigurationError("--split and --set are of a dataset", "give --dataset, too")
+    return sources.from_submission(source, prompt, mirror) if source.is_dir() else sources.from_json(source)
+
+
+def _explain(found: "Found", model: "CausalLM", layout: "Layout", plan: "OrderPlan") -> "Explanation":
+    from benchmark.analysis.explain import explain as explain_set
+    from benchmark.metrics import Unscorable
+
+    if found.left_out:
+        err().print(f"{found.left_out} blank responses or placeholders are left out")
+    n = len(found.given.responses)
+    with progress() as bar:
+        task = bar.add_task("reading pairs", total=n * (n + 1) // 2)
+        try:
+            return explain_set(model, found.given, layout, plan, progress=lambda done: bar.update(task, completed=done))
+        except Unscorable as error:
+            raise InputError(
+                f"{found.title} cannot be scored: {error}", "two answers or more are wanted, that fit the model"
+            ) from error

@@ -1,0 +1,162 @@
+"""Where the set to explain comes from: a dataset, a submission, or a JSON file."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmark.scoring.compute import answers_of
+from benchmark.surprisal.engine import ResponseSet
+from benchmark.surprisal.prompt_layout import Format
+from datasets_build.errors import ConfigurationError, InputError
+from submissions.untrusted.untrusted_files import strict_json
+
+MAX_BYTES = 1 << 20
+MAX_RESPONSES = 200
+_COMPLETIONS = "tevet"  # the source whose contexts are beginnings that the responses go on from
+_SHAPE = 'write {"prompt": "...", "responses": ["...", "..."]}'
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A set, and what to say of it.
+
+    Attributes:
+        title: What it is, for headings.
+        given: Its answers; blank responses and placeholders are left out, as they are when scored.
+        left_out: How many those were.
+        format: In which such sets are read, unless another is asked for.
+    """
+
+    title: str
+    given: ResponseSet
+    left_out: int
+    format: Format
+
+
+def from_dataset(name: str, split: str | None, set_id: str | None, mirror: Path | None = None) -> Found:
+    """A set of a dataset that has sets.
+
+    Args:
+        name: Of the config, such as `contest`.
+        split: Such as `prompt_gen`.
+        set_id: Of the set.
+        mirror: A folder with released files; else the one that DIVBENCH_MIRROR names.
+
+    Raises:
+        ConfigurationError: No such config, split or set, or a config without sets; or as in `load_table`.
+        InputError: A file is not as it should be.
+    """
+    from datasets_build.load import load_table
+    from datasets_build.sources import find_config
+
+    source, config = find_config(name)
+    columns = set(config.schema.names)
+    prompt = next((column for column in ("context", "prompt") if column in columns), None)
+    if prompt is None or not {"set_id", "responses"} <= columns:
+        raise ConfigurationError(f"{name} has no response sets", f"one of {', '.join(_with_sets())}")
+    if split is None:
+        splits = ", ".join(each.name for each in config.splits)
+        raise ConfigurationError("no split is named", f"name one of {name} with --split: {splits}")
+    table = load_table(name, split, mirror=mirror).select(["set_id", prompt, "responses"])
+    ids = [str(each) for each in table["set_id"].to_pylist()]
+    if set_id is None or set_id not in ids:
+        what = "no set is named" if set_id is None else f"{name}/{split} has no set {set_id!r}"
+        raise ConfigurationError(what, f"name one with --set, such as {', '.join(ids[:3])}")
+    (row,) = table.slice(ids.index(set_id), 1).to_pylist()
+    form: Format = "completion" if source.name == _COMPLETIONS else "instruct"
+    return _found(f"{name}/{split}, set {set_id}", str(row[prompt]), row["responses"], form)
+
+
+def from_submission(folder: Path, prompt_id: str | None, mirror: Path | None = None) -> Found:
+    """The responses of a submission to one prompt.
+
+    Args:
+        folder: Of the submission.
+        prompt_id: Of the prompt.
+        mirror: As in `from_dataset`.
+
+    Raises:
+        Refused: The submission does not pass its checks.
+        ConfigurationError: There is no such folder, or no such prompt in it.
+    """
+    from datasets_build.load import load_suite
+    from submissions.checking.validate import open_submission
+
+    submission, suite, _ = open_submission(folder, partial(load_suite, mirror=mirror))
+    ids = []
+    for row in submission.rows():
+        if row.prompt_id == prompt_id:
+            asked = suite.by_id[row.prompt_id].prompt
+            return _found(f"{submission.manifest.name}, prompt {prompt_id}", asked, row.responses, "instruct")
+        ids.append(row.prompt_id)
+    what = "no prompt is named" if prompt_id is None else f"{folder} has no prompt {prompt_id!r}"
+    raise ConfigurationError(what, f"name one with --prompt, such as {', '.join(ids[:3])}")
+
+
+def from_json(path: Path) -> Found:
+    """A set in a JSON file, or on stdin where the path is `-`.
+
+    Raises:
+        InputError: It is no JSON object of a prompt and responses, or too large; the message names the field.
+        ConfigurationError: There is no such file.
+    """
+    name = "stdin" if str(path) == "-" else path.name
+    document = _parsed(name, _bytes_of(path))
+    for field in document.keys() - {"prompt", "responses"}:
+        raise InputError(f"{name}: {field!r} is no field of a set", _SHAPE)
+    prompt, responses = document.get("prompt"), document.get("responses")
+    if not isinstance(responses, list):
+        raise InputError(f"{name}: responses is no list", _SHAPE)
+    if len(responses) > MAX_RESPONSES:
+        raise InputError(f"{name}: responses has {len(responses)} texts", f"at most {MAX_RESPONSES} are taken")
+    for field, text in [("prompt", prompt), *((f"responses[{i}]", each) for i, each in enumerate(responses))]:
+        _check_text(name, field, text)
+    return _found(name, str(prompt), responses, "instruct")
+
+
+def _bytes_of(path: Path) -> bytes:
+    if str(path) == "-":
+        return sys.stdin.buffer.read(MAX_BYTES + 1)
+    if not path.is_file():
+        raise ConfigurationError(f"there is no file {path}", "give a JSON file, the folder of a submission, or -")
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)
+
+
+def _parsed(name: str, data: bytes) -> dict[str, Any]:
+    if len(data) > MAX_BYTES:
+        raise InputError(f"{name}: more than {MAX_BYTES:,} bytes", f"at most {MAX_BYTES:,} are taken")
+    try:
+        document = strict_json(data.removeprefix(b"\xef\xbb\xbf").decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}: not UTF-8 at byte {error.start}", "save it as UTF-8") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name}: not JSON: {error}", _SHAPE) from error
+    if not isinstance(document, dict):
+        raise InputError(f"{name}: a JSON {type(document).__name__}, wanted an object", _SHAPE)
+    return document
+
+
+def _check_text(name: str, field: str, text: object) -> None:
+    if not isinstance(text, str):
+        what = "is missing or null" if text is None else f"is a {type(text).__name__}"
+        raise InputError(f"{name}: {field} {what}, wanted a text", _SHAPE)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:  # half of a surrogate pair, which JSON can write and no text can hold
+        raise InputError(f"{name}: {field} is no text at character {error.start}", "write whole characters") from error
+
+
+def _found(title: str, prompt: str, responses: Sequence[str], form: Format) -> Found:
+    answers = answers_of(responses)
+    return Found(title, ResponseSet(prompt, answers), len(responses) - len(answers), form)
+
+
+def _with_sets() -> list[str]:
+    from datasets_build.sources import DATASETS
+
+    configs = (config for source in DATASETS for config in source.configs)
+    return [config.name for config in configs if {"set_id", "responses"} <= set(config.schema.names)]

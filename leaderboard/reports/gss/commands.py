@@ -1,0 +1,320 @@
+"""`divbench gss`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
+
+import typer
+
+from datasets_build.console import JsonOption, err, out, print_json, progress
+from datasets_build.errors import ConfigurationError, InputError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from benchmark.analysis.gss.accuracy import Model, Report
+    from benchmark.analysis.metaeval.pair_reports import Scorer
+    from benchmark.metrics import Metric
+    from benchmark.scoring.backends import ScoringBackends
+    from benchmark.scoring.internals_file import InternalsFile
+    from benchmark.scoring.profiles import Profile
+    from benchmark.scoring.result_schema import Result
+    from datasets_build.schema import Suite
+    from submissions.storage.submission_folders import Submission
+
+Algorithm = Literal["greedy", "components", "complete"]
+MissingPairs = Literal["wrong", "left-out"]
+_SUITE = "gssbench"
+
+
+def gss(
+    submissions: Annotated[
+        list[Path],
+        typer.Argument(help="Submission folders to the suite gssbench, or result folders that divbench score made."),
+    ],
+    profile: Annotated[
+        str, typer.Option(help="Of submissions: lexical, offline or paper, as in divbench score.")
+    ] = "offline",
+    metric: Annotated[Optional[list[str]], typer.Option(help="Evaluate only this; may be repeated.")] = None,  # noqa: UP045
+    all_metrics: Annotated[
+        bool, typer.Option("--all-metrics", help="All of the profile's, the slow ones (D_Can's), too.")
+    ] = False,
+    equivalence: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Which answers say the same, as in divbench score; else the profile's."),
+    ] = None,
+    algorithm: Annotated[
+        Algorithm, typer.Option(help="Of --equivalence: greedy (as published), or free of the answers' order.")
+    ] = "greedy",
+    k: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(help="Of submissions: the first k responses of each prompt; else all."),
+    ] = None,
+    missing: Annotated[
+        MissingPairs, typer.Option(help="What a pair with a missing score is: wrong, or left out.")
+    ] = "wrong",
+    against: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Compare the others with this metric or reference, on the same resamples of sets."),
+    ] = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="Show the accuracies that the paper printed, too.")
+    ] = False,
+    results: Annotated[Path, typer.Option(help="The folder of results, for submissions.")] = Path("results"),
+    resamples: Annotated[int, typer.Option(min=100, help="Of sets of pairs, for intervals.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Of the resamples and of the random reference.")] = 0,
+    destination: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--out", help="Write all numbers to a file: .md, .csv or .json."),
+    ] = None,
+    figure: Annotated[Optional[Path], typer.Option(help="Write the heat map as an HTML file.")] = None,  # noqa: UP045
+    json: JsonOption = False,
+) -> None:
+    """Test metrics on GSSBench (arXiv:2510.12699): do they tell how much room a prompt leaves for good answers?
+
+    9,300 pairs of prompts in six splits; one prompt of each pair has the larger generation space. A metric is right on
+    a pair if that prompt's responses are the more diverse by it. References show what chance, the prompt's length, a
+    constant and an oracle get.
+
+    Submissions are scored first, into --results; what was scored before is recognised. Perplexity, energy, entropies
+    and EigenScores of hidden states need the submission's internals.parquet, which divbench internals makes.
+
+      divbench gss subs/model-a subs/model-b --figure map.html --out table.md
+
+    With other models than the profile's (--embedder, --lm), score first and give the result:
+
+      divbench gss results/0123456789abcdef --against eigenscore_output
+    """
+    from benchmark.scoring.backends import ScoringBackends
+    from benchmark.scoring.equivalence_choice import with_judges
+    from benchmark.scoring.profiles import find_profile
+    from benchmark.surprisal.cache import default_cache_path
+    from datasets_build.load import load_suite
+
+    _check_outputs(destination, figure)
+    chosen = with_judges(find_profile(profile), equivalence, algorithm)
+    wanted = _wanted(metric, all_metrics, against)
+    suite = load_suite(_SUITE)
+    given = [_open(folder, suite) for folder in submissions]
+    work = _Work(suite, ScoringBackends(chosen, default_cache_path()), wanted, named=bool(metric), k=k, results=results)
+    for each in given:
+        if isinstance(each, _Submitted):
+            work.metrics(each)  # what cannot be had is told before the work, not after
+    with progress() as bar:
+        models = _models(given, work, bar)
+        report = _evaluate(models, suite, against, missing, (resamples, seed), published, bar)
+    _deliver(report, destination, figure, json)
+
+
+@dataclass(frozen=True, slots=True)
+class _Submitted:
+    """A submission, checked, with its internals where there are any."""
+
+    folder: Path
+    submission: "Submission"
+    internals: "InternalsFile | None"
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """A result with its scores; `folder` is that of the submission, where it was scored for this."""
+
+    result: "Result"
+    scorers: "Sequence[Scorer]"
+    folder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What submissions are scored with; `named` says that the wanted metrics were asked for by name."""
+
+    suite: "Suite"
+    instruments: "ScoringBackends"
+    wanted: tuple[str, ...] | None
+    named: bool
+    k: int | None
+    results: Path
+
+    def metrics(self, given: _Submitted) -> "tuple[Metric, ...]":
+        """Those to score a submission with.
+
+        Raises:
+            ConfigurationError: The profile has no model for one that was named, or there are none.
+        """
+        from benchmark.analysis.gss.accuracy import no_internals
+        from benchmark.metrics import METRICS
+
+        profile: Profile = self.instruments.profile
+        asked = METRICS if self.wanted is None else tuple(each for each in METRICS if each.id in self.wanted)
+        possible = profile.metrics(asked, internals=True)
+        if self.named and (lacking := [each.id for each in asked if each not in possible]):
+            known = ", ".join(each.id for each in profile.metrics(internals=True))
+            raise ConfigurationError(f"the profile {profile.name} has no metric {lacking[0]!r}", f"one of {known}")
+        if not profile.metrics(asked, internals=given.internals is not None):
+            reason, hint = no_internals(str(given.folder))
+            raise ConfigurationError(f"{given.folder}: none of the metrics can be had: {reason}", hint)
+        return asked
+
+
+def _check_outputs(destination: Path | None, figure: Path | None) -> None:
+    """Before the work, not after."""
+    if destination is not None and destination.suffix not in (".md", ".csv", ".json"):
+        raise ConfigurationError(f"{destination} is neither .md, .csv nor .json", "name it by what it is to be")
+    if figure is not None:
+        from datasets_build.errors import need
+
+        need("plotly", "board")
+    for path in (destination, figure):
+        if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+            raise ConfigurationError(f"{path} cannot be written", "name a file in a folder that is there")
+
+
+def _wanted(metric: list[str] | None, all_metrics: bool, against: str | None) -> tuple[str, ...] | None:
+    """The metrics' ids; None: all."""
+    from benchmark.analysis.gss.accuracy import REFERENCES, USUAL
+    from benchmark.metrics import METRICS
+
+    if metric and all_metrics:
+        raise ConfigurationError("--metric names some, --all-metrics all", "give one of them")
+    direction = {each.id: each.direction for each in METRICS}
+    there = [name for name, sign in direction.items() if sign]
+    for name in metric or []:
+        if name not in direction:
+            raise ConfigurationError(f"there is no metric {name!r}", f"one of {', '.join(there)}")
+        if not direction[name]:
+            raise ConfigurationError(f"{name} says neither more nor less diverse", f"one of {', '.join(there)}")
+    wanted = None if all_metrics else tuple(dict.fromkeys(metric or USUAL))
+    names = [*(there if wanted is None else wanted), *REFERENCES]
+    if against is not None and against not in names:
+        raise ConfigurationError(f"there are no scores named {against!r}", f"one of {', '.join(names)}")
+    return wanted
+
+
+def _open(folder: Path, suite: "Suite") -> _Submitted | _Scored:
+    """What a folder holds.
+
+    Raises:
+        ConfigurationError: There is none.
+        InputError: It is neither a submission nor a result, or of another suite.
+        Refused: It is a submission that does not pass the checks.
+    """
+    from benchmark.scoring.internals_file import INTERNALS_FILE, open_internals
+    from benchmark.scoring.result_files import RESULT_FILE
+    from submissions.checking.validate import open_submission
+    from submissions.storage.submission_folders import MANIFEST_FILE
+    from submissions.untrusted.findings import Findings
+    from submissions.untrusted.untrusted_files import read_manifest
+
+    hint = f"give the folder of a submission to {_SUITE}, or of its result"
+    if not folder.is_dir():
+        raise ConfigurationError(f"there is no folder {folder}", hint)
+    if (folder / RESULT_FILE).exists():
+        return _scored(folder, suite)
+    if not (folder / MANIFEST_FILE).exists():
+        raise InputError(f"{folder} has neither {MANIFEST_FILE} nor {RESULT_FILE}", hint)
+    manifest = read_manifest(folder / MANIFEST_FILE, Findings())  # what is wrong with it is told below
+    if manifest is not None and manifest.suite != _SUITE:
+        raise InputError(f"{folder} is a submission to {manifest.suite}", f"give one to the suite {_SUITE}")
+    submission, _, _ = open_submission(folder, lambda name: suite)
+    path = folder / INTERNALS_FILE
+    return _Submitted(folder, submission, open_internals(path, submission.id) if path.exists() else None)
+
+
+def _scored(folder: Path, suite: "Suite", submission: Path | None = None) -> _Scored:
+    from benchmark.analysis.metaeval.pair_reports import scorers_of_result
+    from benchmark.scoring.result_files import Unreadable, read_result
+
+    scorers = scorers_of_result(folder)
+    result = read_result(folder)
+    if isinstance(result, Unreadable):  # it was whole a moment ago
+        raise InputError(f"{folder} is no whole result: {result.reason}", "score the submission again")
+    if result.suite_revision != suite.revision:
+        raise InputError(
+            f"{folder} is of {_SUITE} in revision {result.suite_revision}, and the pairs are of {suite.revision}",
+            "score the submission again",
+        )
+    return _Scored(result, scorers, submission)
+
+
+def _models(given: "Sequence[_Submitted | _Scored]", work: _Work, bar: "Progress") -> "list[Model]":
+    """The scores of each; submissions are scored here."""
+    from benchmark.analysis.gss.accuracy import Model, choose, names_of
+
+    scored = [_score(each, work, bar) if isinstance(each, _Submitted) else each for each in given]
+    names = names_of([each.result for each in scored])
+    made = []
+    for name, each in zip(names, scored, strict=True):
+        folder = None if each.folder is None else str(each.folder)
+        made.append(Model(name, each.result, *choose(each.result, each.scorers, work.wanted, folder)))
+    return made
+
+
+def _score(given: _Submitted, work: _Work, bar: "Progress") -> _Scored:
+    from benchmark.scoring.scorer import Options, score_submission
+
+    name = given.submission.manifest.name[:40]
+    task = bar.add_task(f"scoring {name}", total=given.submission.prompts)
+    scored = score_submission(
+        given.submission,
+        work.suite,
+        work.instruments,
+        work.results,
+        Options(k=work.k),
+        metrics=work.metrics(given),
+        internals=given.internals,
+        progress=lambda prompts: bar.update(task, completed=prompts),
+    )
+    bar.update(task, completed=given.submission.prompts)
+    return _scored(scored.folder, work.suite, given.folder)
+
+
+def _evaluate(
+    models: "list[Model]",
+    suite: "Suite",
+    against: str | None,
+    missing: MissingPairs,
+    drawn: tuple[int, int],
+    published: bool,
+    bar: "Progress",
+) -> "Report":
+    from benchmark.analysis.gss.accuracy import evaluate, published_blocks
+    from benchmark.analysis.metaeval.estimate import Resampling
+    from benchmark.analysis.metaeval.prompt_pairs import load_pairs
+    from benchmark.analysis.metaeval.prompt_scores import sanity_scores
+    from benchmark.analysis.reproduce.cells import read_published
+
+    resamples, seed = drawn
+    pairs = load_pairs()
+    references = sanity_scores(pairs, seed)
+    task = bar.add_task("evaluating", total=sum(len(each.scorers) for each in models) + len(references))
+    return evaluate(
+        pairs,
+        f"{suite.name}@{suite.revision}",
+        models,
+        references,
+        Resampling(resamples=resamples, seed=seed),
+        missing_as="wrong" if missing == "wrong" else "left out",
+        against=against,
+        published=published_blocks(read_published()["gssbench-a10"]) if published else (),
+        progress=lambda: bar.advance(task),
+    )
+
+
+def _deliver(report: "Report", destination: Path | None, figure: Path | None, json: bool) -> None:
+    """To the terminal, and to files."""
+    from datasets_build.files import readable_json, write_text
+    from leaderboard.reports.gss.figure import heat_map_page
+    from leaderboard.reports.gss.printing import as_csv, as_markdown, print_report
+
+    if destination is not None:
+        kinds = {".md": as_markdown(report), ".csv": as_csv(report), ".json": readable_json(report.as_json())}
+        write_text(destination, kinds[destination.suffix])
+        err().print(f"written: {destination}", markup=False, soft_wrap=True)
+    if figure is not None:
+        write_text(figure, heat_map_page(report))
+        err().print(f"written: {figure}", markup=False, soft_wrap=True)
+    if json:
+        print_json(report.as_json())
+    else:
+        print_report(report, out())

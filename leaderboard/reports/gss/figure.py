@@ -1,0 +1,141 @@
+"""The heat map of `divbench gss --figure`: metrics by splits, a panel a model, coloured by the distance from chance."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from benchmark.analysis.gss.accuracy import HALF, MEAN, MISSING, TIES, Block, Report, Row
+from benchmark.analysis.metaeval.estimate import Estimate
+from benchmark.analysis.metaeval.prompt_pairs import SPLITS
+from datasets_build.errors import need
+from leaderboard.figures.plots import DIVERGING, FONT, inert
+from leaderboard.reports.metaeval.figure import page
+from leaderboard.reports.metaeval.pairs import SHORT
+
+_ROW, _TOP, _BETWEEN, _BOTTOM, _LABELS = 30, 150, 120, 150, 124  # pixels: a row; above, between, below, left of panels
+_TITLE, _LINE = 40, 12  # letters of a name; letters of a label that is not broken
+_COLUMNS = {**{split: SHORT.get(split, split) for split in SPLITS}, MEAN: "mean"}
+
+
+def heat_map(report: Report) -> Any:
+    """The heat map of a report; see `heat_map_of`."""
+    return heat_map_of(report.blocks)
+
+
+def heat_map_of(given: Sequence[Block]) -> Any:
+    """The accuracy of each metric on each split and their mean, a panel a model; blue is right, red the wrong way.
+
+    Args:
+        given: Of which models that have no metric are left out.
+
+    Returns:
+        A `plotly.graph_objects.Figure` of a trace a panel.
+
+    Raises:
+        MissingExtra: plotly is not installed.
+    """
+    graph, subplots = need("plotly.graph_objects", "board"), need("plotly.subplots", "board")
+    blocks = [block for block in given if block.rows]
+    sizes = [_ROW * len(block.rows) for block in blocks]
+    inside = sum(sizes) + _BETWEEN * (len(blocks) - 1)
+    figure = subplots.make_subplots(
+        rows=len(blocks),
+        cols=1,
+        row_heights=sizes,
+        vertical_spacing=_BETWEEN / inside if len(blocks) > 1 else 0,
+        subplot_titles=[_title(block) for block in blocks],
+    )
+    for place, block in enumerate(blocks, 1):
+        figure.add_trace(_panel(graph, block), row=place, col=1)
+    figure.update_xaxes(tickangle=-45, tickfont={"size": 12}, ticks="")
+    figure.update_yaxes(autorange="reversed", tickfont={"size": 11}, ticks="")
+    # Titles begin at the left edge of the figure, not of the panel: so there is room for them on a narrow screen.
+    figure.update_annotations(x=0, xanchor="left", xshift=8 - _LABELS, align="left", font={"size": 14})
+    figure.update_layout(
+        template="plotly_white",
+        title={
+            "text": "GSSBench: pair accuracy<br><sup>ties are wrong; chance gives 0.5</sup>",
+            "font": {"size": 18},
+            "x": 0,
+            "pad": {"l": 8},
+        },
+        font=FONT,
+        height=inside + _TOP + _BOTTOM,
+        margin={"t": _TOP, "b": _BOTTOM, "l": _LABELS, "r": 8},
+        hoverlabel={"align": "left"},
+        coloraxis={
+            "colorscale": DIVERGING,
+            "cmin": 0,
+            "cmid": 0.5,
+            "cmax": 1,
+            # Below the panels: at their side it would take a third of a narrow screen.
+            "colorbar": {
+                "orientation": "h",
+                "tickvals": [0, 0.5, 1],
+                "ticktext": ["0", "0.5 (chance)", "1"],
+                "thickness": 12,
+                "y": 0,
+                "yref": "container",
+                "yanchor": "bottom",
+            },
+        },
+    )
+    return figure
+
+
+def heat_map_page(report: Report) -> str:
+    """The heat map as one HTML file that needs nothing else.
+
+    Raises:
+        MissingExtra: plotly is not installed.
+    """
+    return page([heat_map(report)], "GSSBench: pair accuracy")
+
+
+def _panel(graph: Any, block: Block) -> Any:
+    accuracy = [[_value(row.cells.get(column)) for column in _COLUMNS] for row in block.rows]
+    return graph.Heatmap(
+        z=accuracy,
+        x=list(_COLUMNS.values()),
+        y=[_broken(row.metric) for row in block.rows],
+        text=[["" if value is None else f"{value:.2f}" for value in row] for row in accuracy],
+        texttemplate="%{text}",
+        textfont={"size": 12},
+        customdata=[[_hover(block, row, column) for column in _COLUMNS] for row in block.rows],
+        hovertemplate="%{customdata}<extra></extra>",
+        hoverongaps=False,
+        coloraxis="coloraxis",
+        xgap=1,
+        ygap=1,
+    )
+
+
+def _title(block: Block) -> str:
+    return f"<b>{inert(block.title, _TITLE)}</b><br><sup>{inert(block.beneath, 2 * _TITLE)}</sup>"
+
+
+def _broken(metric: str) -> str:
+    """A long name on two lines, broken after the underscore nearest to its middle."""
+    places = [place + 1 for place, letter in enumerate(metric) if letter == "_"]
+    if len(metric) <= _LINE or not places:
+        return metric
+    middle = min(places, key=lambda place: abs(place - len(metric) / 2))
+    return f"{metric[:middle]}<br>{metric[middle:]}"
+
+
+def _value(found: Estimate | None) -> float | None:
+    return None if found is None else found.value
+
+
+def _hover(block: Block, row: Row, column: str) -> str:
+    found = row.cells.get(column)
+    if found is None or found.value is None:
+        return ""
+    interval = "" if found.low is None else f" [{found.low:.3f}, {found.high:.3f}]"
+    lines = [inert(block.title, _TITLE), f"{row.metric}, {column}", f"{found.value:.3f}{interval}"]
+    if column == MEAN:
+        lines += [
+            f"{name} {each.value:.3f}"
+            for name in (HALF, TIES, MISSING)
+            if (each := row.cells.get(name)) and each.value is not None
+        ]
+    return "<br>".join(lines)

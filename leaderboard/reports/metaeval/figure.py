@@ -1,0 +1,101 @@
+"""How a metric's scores lie at each label: the figure of `divbench metaeval --figure`."""
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmark.analysis.metaeval.labelled import Labelled
+from benchmark.analysis.metaeval.scores import Scores
+from datasets_build.errors import need
+from leaderboard.figures.plots import BLUE, FONT, VERMILION, inert
+
+_ROW, _FRAME = 230, 140  # pixels: of a row of panels, of what stands around them
+_ACROSS = 3
+
+
+def label_figure(task: Labelled, columns: Sequence[Scores]) -> Any:
+    """Scores by label, a panel a metric: violins of low and high sets, or points over graded labels.
+
+    A gap between the violins is what OCA and AUC count; their overlap is what no threshold can mend.
+
+    Args:
+        task: The sets.
+        columns: The metrics' scores; sets without one are not drawn.
+
+    Returns:
+        A `plotly.graph_objects.Figure`.
+
+    Raises:
+        MissingExtra: plotly is not installed.
+    """
+    graph, subplots = need("plotly.graph_objects", "board"), need("plotly.subplots", "board")
+    across = min(_ACROSS, len(columns))
+    down = -(-len(columns) // across)
+    titles = [inert(each.name, 40) for each in columns]
+    figure = subplots.make_subplots(rows=down, cols=across, subplot_titles=titles, vertical_spacing=0.5 / (down + 1))
+    for place, each in enumerate(columns):
+        values = each.column(task.set_ids)
+        for trace in _violins(graph, task, values) if task.label == "binary" else [_points(graph, task, values)]:
+            figure.add_trace(trace, row=place // across + 1, col=place % across + 1)
+    said = "label (content diversity, by construction)" if task.label == "binary" else inert(task.label_name, 40)
+    figure.update_layout(
+        template="plotly_white",
+        title={"text": f"{inert(task.name, 60)}: scores at each {said}", "font": {"size": 18}},
+        font=FONT,
+        height=_FRAME + _ROW * down,
+        violinmode="overlay",
+        showlegend=False,
+    )
+    return figure
+
+
+def _violins(graph: Any, task: Labelled, values: Any) -> list[Any]:
+    made = []
+    for label, name, colour in ((0.0, "low", VERMILION), (1.0, "high", BLUE)):
+        chosen = (task.labels == label) & np.isfinite(values)
+        made.append(
+            graph.Violin(
+                x=[name] * int(chosen.sum()),
+                y=values[chosen].tolist(),
+                name=name,
+                line={"color": colour},
+                box={"visible": True},
+                points=False,
+                scalemode="width",
+                scalegroup=name,
+                width=0.8,
+                hoverinfo="y",
+            )
+        )
+    return made
+
+
+def _points(graph: Any, task: Labelled, values: Any) -> Any:
+    there = np.isfinite(values)
+    return graph.Scatter(
+        x=task.labels[there].tolist(),
+        y=values[there].tolist(),
+        mode="markers",
+        marker={"color": BLUE, "size": 4, "opacity": 0.5},
+        hovertemplate=f"{inert(task.label_name, 40)} %{{x:.4g}}: %{{y:.4g}}<extra></extra>",
+    )
+
+
+def page(figures: Sequence[Any], title: str) -> str:
+    """The figures as one HTML file that needs nothing else.
+
+    Raises:
+        MissingExtra: plotly is not installed.
+    """
+    need("plotly", "board")
+    # Plotly has a button that hands a chart to its makers' server: not unasked.
+    how = {"displaylogo": False, "responsive": True, "showSendToCloud": False, "plotlyServerURL": ""}
+    parts = [
+        each.to_html(full_html=False, include_plotlyjs=place == 0, div_id=f"figure-{place}", config=how)
+        for place, each in enumerate(figures)
+    ]
+    view = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    head = f'<meta charset="utf-8">{view}<title>{html.escape(title)}</title>'
+    return "\n".join(["<!DOCTYPE html>", f'<html lang="en"><head>{head}</head><body>', *parts, "</body></html>\n"])

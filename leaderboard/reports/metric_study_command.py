@@ -1,0 +1,225 @@
+"""`divbench board metrics`."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
+
+import typer
+
+from datasets_build.console import JsonOption, err, out, print_json, progress, table
+from datasets_build.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from benchmark.analysis.metaeval.labelled import Labelled
+    from benchmark.analysis.metaeval.scores import Progress, Scores
+    from benchmark.metrics import Metric
+    from benchmark.scoring.backends import ScoringBackends
+    from benchmark.scoring.profiles import Profile
+    from leaderboard.data.metric_study import MetricStudy
+    from leaderboard.data.prompt_pair_accuracies import PairStudy
+
+Dtype = Literal["float32", "bfloat16", "float16"]
+
+
+def metrics_study(
+    destination: Annotated[Path, typer.Option("--out", help="The folder to write to.")] = Path("metric-study"),
+    profile: Annotated[str, typer.Option(help="Whose metrics to study: lexical, offline or paper.")] = "offline",
+    task: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(help="Only this, such as contest or mcdiv/story_gen; may be repeated."),
+    ] = None,
+    metric: Annotated[Optional[list[str]], typer.Option(help="Of the profile, only this; may be repeated.")] = None,  # noqa: UP045
+    released: Annotated[bool, typer.Option(help="Study the metric columns released with the texts, too.")] = True,
+    gss: Annotated[
+        Optional[list[Path]],  # noqa: UP045
+        typer.Option(help="A result folder of the suite gssbench, for accuracies on prompt pairs; may be repeated."),
+    ] = None,
+    lm: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="The language model of D_Can, as in divbench score: ORG/NAME@COMMIT or a folder."),
+    ] = None,
+    dtype: Annotated[Dtype, typer.Option(help="Of the language model.")] = "float32",
+    device: Annotated[str, typer.Option(help="Of the language model, as torch names it.")] = "cpu",
+    most_read: Annotated[
+        int,
+        typer.Option(min=1, help="Sets of more responses are not read by the language model, which takes hours."),
+    ] = 10,
+    worst: Annotated[int, typer.Option(min=0, max=20, help="Sets to name as a metric's worst disagreements.")] = 5,
+    resamples: Annotated[int, typer.Option(min=100, help="Of contexts, for intervals.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Of the resamples.")] = 0,
+    cache: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="The file that keeps what the language model found; else one in the user's cache."),
+    ] = None,
+    mirror: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="A folder with the released files, where they are not built. (env: DIVBENCH_MIRROR)"),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Study the metrics themselves, for the page Metrics: how they agree with people, labels, and each other.
+
+    Writes OUT/metric_study.json, numbers without texts, and OUT/disagreements.parquet, the texts of the sets that each
+    metric ranks farthest from people; with --gss also OUT/gssbench.json. All sets with labels are read: conTest, McDiv,
+    McDiv_nuggets and decTest. What the language model read is kept, so an interrupted run goes on there.
+
+    With the models of the package, decTest's sets of ten not read by the language model: a quarter of an hour, once
+    its surprisals of the others are kept.
+
+      divbench board metrics --most-read 5 --out study
+
+    On one dataset, with lexical metrics, in half a minute:
+
+      divbench board metrics --profile lexical --task contest --out study
+    """
+    from leaderboard.data.metric_study_files import (
+        PAIRS_FILE,
+        STUDY_FILE,
+        TEXTS_FILE,
+        write_record,
+        write_texts,
+    )
+
+    chosen = _profile(profile, lm, dtype, device)
+    wanted = _metrics(chosen, metric)
+    pairs = _pairs(gss or [], resamples, seed)
+    if destination.exists() and not destination.is_dir():
+        raise ConfigurationError(f"{destination} is no folder", "name one to write to")
+    study, texts = _study(task or [], wanted, released, chosen, (resamples, seed, worst, most_read), (cache, mirror))
+    destination.mkdir(parents=True, exist_ok=True)
+    written = [destination / TEXTS_FILE, destination / STUDY_FILE]
+    write_texts(written[0], texts)
+    write_record(written[1], study)
+    if pairs is not None:
+        written.append(destination / PAIRS_FILE)
+        write_record(written[-1], pairs)
+    for path in written:
+        err().print(f"written: {path}", markup=False, soft_wrap=True)
+    if json:
+        print_json({"written": [str(path) for path in written], "study": study.model_dump(mode="json")})
+    else:
+        _print(study)
+
+
+def _profile(name: str, lm: str | None, dtype: Dtype, device: str) -> "Profile":
+    """The profile, its language model reading the sets as what they are: beginnings that responses go on from."""
+    from benchmark.models.hf_lm import find_spec_of
+    from benchmark.scoring.equivalence_choice import with_judges
+    from benchmark.scoring.profiles import find_profile, with_reading
+
+    chosen = with_judges(with_reading(find_profile(name), format="completion"), device=device)
+    spec = chosen.causal_lm if lm is None else find_spec_of(lm)
+    return chosen if spec is None else replace(chosen, causal_lm=replace(spec, dtype=dtype, device=device))
+
+
+def _metrics(profile: "Profile", wanted: list[str] | None) -> "list[Metric]":
+    """The metrics of a profile that say more diverse or less, or those of them that were named."""
+    there = {each.id: each for each in profile.metrics() if each.direction and each.reads != "reported"}
+    for name in wanted or []:
+        if name not in there:
+            message = f"the profile {profile.name} has no metric {name!r} that says more diverse or less"
+            raise ConfigurationError(message, f"one of {', '.join(there)}")
+    return [each for name, each in there.items() if not wanted or name in wanted]
+
+
+def _study(
+    named: list[str],
+    metrics: "list[Metric]",
+    released: bool,
+    profile: "Profile",
+    numbers: tuple[int, int, int, int],
+    paths: tuple[Path | None, Path | None],
+) -> "tuple[MetricStudy, list[dict[str, Any]]]":
+    """The study, and the rows of texts. Numbers: resamples, seed, worst, most read; paths: cache, mirror."""
+    from benchmark.analysis.metaeval.estimate import Resampling
+    from benchmark.analysis.metaeval.labelled import load_labelled
+    from benchmark.analysis.metaeval.scores import released_scores
+    from benchmark.scoring.backends import ScoringBackends
+    from benchmark.surprisal.cache import default_cache_path
+    from leaderboard.data.metric_study_build import make_study, study_tasks
+    from leaderboard.data.metric_study_files import disagreement_texts
+
+    (resamples, seed, worst, most_read), (cache, mirror) = numbers, paths
+    tasks = [load_labelled(name, mirror=mirror) for name in study_tasks(named)]
+    with progress() as bar:
+        work = bar.add_task("", total=None)
+
+        def tell(what: str, done: int, total: int) -> None:
+            bar.update(work, description=what, completed=done, total=total)
+
+        columns = _scores(tasks, metrics, ScoringBackends(profile, cache or default_cache_path()), most_read, tell)
+        columns += released_scores(tasks) if released else []
+        how = Resampling(resamples=resamples, seed=seed)
+        study = make_study(tasks, columns, profile, resampling=how, worst=worst, progress=tell)
+    return study, disagreement_texts(study, tasks)
+
+
+def _scores(
+    tasks: "list[Labelled]", metrics: "list[Metric]", instruments: "ScoringBackends", most_read: int, tell: "Progress"
+) -> "list[Scores]":
+    """The scores of the metrics, in their order; those of surprisals on tasks of no larger sets alone."""
+    from benchmark.analysis.metaeval.scores import metric_scores
+
+    reading = [each for each in metrics if each.reads.startswith("surprisals")]
+    read = [task for task in tasks if max(map(len, task.responses)) <= most_read]
+    made = metric_scores(tasks, [each for each in metrics if each not in reading], instruments, tell)
+    if reading and read:
+        made += metric_scores(read, reading, instruments, tell)
+    order = {each.id: place for place, each in enumerate(metrics)}
+    return sorted(made, key=lambda each: order[each.name])
+
+
+def _pairs(folders: list[Path], resamples: int, seed: int) -> "PairStudy | None":
+    """GSSBench's accuracies of results, beside those that the paper printed; before the long work, for it may fail."""
+    if not folders:
+        return None
+    from benchmark.analysis.gss.accuracy import Model, choose, evaluate, names_of, published_blocks
+    from benchmark.analysis.metaeval.estimate import Resampling
+    from benchmark.analysis.metaeval.pair_reports import scorers_of_result
+    from benchmark.analysis.metaeval.prompt_pairs import load_pairs
+    from benchmark.analysis.metaeval.prompt_scores import sanity_scores
+    from benchmark.analysis.reproduce.cells import read_published
+    from benchmark.scoring.result_files import Unreadable, read_result
+    from datasets_build.errors import InputError
+    from leaderboard.data.prompt_pair_accuracies import pair_study
+
+    results, scorers = [], []
+    for folder in folders:
+        found = read_result(folder)
+        if isinstance(found, Unreadable):
+            raise InputError(f"{folder}: {found.reason}", "score it again: divbench score")
+        results.append(found)
+        scorers.append(scorers_of_result(folder))
+    suites = sorted({f"{found.suite}@{found.suite_revision}" for found in results})
+    if len(suites) > 1:
+        raise InputError(f"--gss: results of several suites: {', '.join(suites)}", "give those of one")
+    models = [
+        Model(name, found, *choose(found, own, None))
+        for name, found, own in zip(names_of(results), results, scorers, strict=True)
+    ]
+    pairs = load_pairs()
+    return pair_study(
+        evaluate(
+            pairs,
+            suites[0],
+            models,
+            sanity_scores(pairs, seed),
+            Resampling(resamples=resamples, seed=seed),
+            published=published_blocks(read_published()["gssbench-a10"]),
+        )
+    )
+
+
+def _print(study: "MetricStudy") -> None:
+    """The means over tasks, and which metric agrees best with people on each."""
+    shown = table("means over the tasks with two labels", "metric", "Spearman", "OCA", "AUC", numbers=("Spearman",))
+    for each in study.overall:
+        cells = [each.measures.get(name) for name in ("spearman", "oca_directional", "roc_auc")]
+        shown.add_row(each.metric, *("-" if cell is None or cell[0] is None else f"{cell[0]:.3f}" for cell in cells))
+    if study.overall:
+        out().print(shown)
+    for task in study.tasks:
+        known = [(found.value, each.metric) for each in task.results if (found := each.measures.get("human_spearman"))]
+        ranked = sorted(((value, metric) for value, metric in known if value is not None), reverse=True)
+        best = f"; best with people: {ranked[0][1]}, {ranked[0][0]:.3f}" if ranked else ""
+        out().print(f"{task.name}: {task.evaluated:,} of {task.sets:,} sets{best}", markup=False)

@@ -1,0 +1,203 @@
+"""A folder that is a Space of the Hugging Face Hub: the board of a store, the package in it, and its libraries named.
+
+A Space installs `requirements.txt` before its own files are there, and this package is on no registry: so the folder
+carries the package, and the requirements are the libraries alone. The same package and libraries give the same bytes.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from importlib.metadata import requires, version
+from pathlib import Path
+from shutil import copyfile
+
+import yaml
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils import validate_repo_id
+from packaging.requirements import Requirement
+
+from datasets_build.errors import ConfigurationError
+from datasets_build.files import whole_folder, write_text
+from datasets_build.load import SUITES
+from datasets_build.sources import find_config
+from leaderboard.data.board import Board
+
+PACKAGES = ("benchmark", "datasets_build", "leaderboard", "submissions")
+LEFT_OUT = ("benchmark/models/offline_lm/model",)  # twelve megabytes that score, and no board reads
+CARRIED = "package"
+# What Spaces install beside it has bounds of its own on these: there our own bounds stand, not one version.
+UNPINNED = ("pydantic",)
+MAX_TITLE = 60
+_HUB = re.compile(r"(?:hf://datasets/|hub:)([^/]+/[^/]+)(?:/.+)?")
+
+APP = '''"""The board of a store. Made by `divbench board space`; to change it, make it again."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+PACKAGE = str(Path(__file__).resolve().parent / {carried!r})
+STORE = os.environ.get("DIVBENCH_STORE", {store!r})
+PORT = os.environ.get("GRADIO_SERVER_PORT", "7860")
+SUITES = {suites!r}
+DIVBENCH = [sys.executable, "-P", "-c", "from leaderboard.cli import main; main()"]
+
+if __name__ == "__main__":
+    sys.path.insert(0, PACKAGE)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [PACKAGE, os.environ.get("PYTHONPATH")]))
+    # The prompts that submissions are checked against are fetched while the board serves already.
+    subprocess.Popen([*DIVBENCH, "data", "build", *SUITES], stdin=subprocess.DEVNULL)
+    from leaderboard.cli import main
+
+    sys.argv = ["divbench", "board", "serve", "--store", STORE, "--host", "0.0.0.0", "--port", PORT]
+    main()
+'''
+
+ABOUT = """
+# {title}
+
+The DivBench leaderboard over `{store}`: which systems give diverse, good answers, how sure that is, and the answers
+themselves. Visitors check submissions here, and hand them in under their login.
+
+To run it:
+
+- The secret `HF_TOKEN`: a token that may read and write that store, and nothing else. Without it visitors see what is
+  public, and nothing can be handed in.
+- The variable `DIVBENCH_STORE` names another store, and `DIVBENCH_HOME` a folder for what is made again at each start;
+  with permanent storage `/data/divbench` keeps it.
+- A Space scores nothing. Somewhere with the models: `divbench worker --store {store} --profile PROFILE`.
+
+`{carried}/` is divbench {version}. `divbench board space` wrote this folder; to update it, run it again and upload it:
+`hf upload ORG/NAME DIR --repo-type space`.
+"""
+
+
+def write_space(folder: Path, store: str, title: str = "DivBench", models: Sequence[str] = ()) -> list[Path]:
+    """Write the folder of a Space.
+
+    Args:
+        folder: To make; it must not exist, or be empty.
+        store: Whose board: `hub:ORG/NAME` or `hf://datasets/ORG/NAME`, or the full path of a folder, for a Space with
+            permanent storage. It is not looked into.
+        title: Of the Space.
+        models: Ids of models on the Hub, whose pages will name the Space.
+
+    Returns:
+        The files, sorted.
+
+    Raises:
+        ConfigurationError: The folder is in use, or the store or title cannot be one.
+        MissingExtra: The extra *board* is not installed, so that nobody knows its versions.
+    """
+    from datasets_build.errors import need
+
+    for module in ("gradio", "plotly"):
+        need(module, "board")
+    dataset = checked_store(store)
+    if not title.strip() or not title.isprintable() or len(title) > MAX_TITLE:
+        raise ConfigurationError(f"{title[:MAX_TITLE]!r} is no title", f"give up to {MAX_TITLE} printable characters")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ConfigurationError(f"{folder} is already there", "name another folder, or remove it")
+    suites = tuple(sorted({suite.config for suite in SUITES if find_config(suite.config)[0].name != "demo"}))
+    words = {"store": store, "title": title, "carried": CARRIED, "version": version("divbench"), "suites": suites}
+    with whole_folder(folder) as made:
+        write_text(made / "app.py", APP.format(**words))
+        write_text(made / "requirements.txt", "".join(f"{line}\n" for line in requirements()))
+        write_text(made / "README.md", f"---\n{_metadata(title, dataset, models)}---\n{ABOUT.format(**words)}")
+        carry(made / CARRIED)
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def checked_store(text: str) -> str | None:
+    """The Hub dataset of a store; None where it is a folder.
+
+    Raises:
+        ConfigurationError: It is neither.
+    """
+    found = _HUB.fullmatch(text)
+    if found is not None and text.isprintable() and is_repo(found[1]):
+        return found[1]
+    if found is None and text.isprintable() and Path(text).is_absolute():
+        return None
+    raise ConfigurationError(f"{text[:100]!r} names no store", "give hub:ORG/NAME, or the full path of a folder")
+
+
+def is_repo(text: str) -> bool:
+    """Whether a text can be the id of a repository on the Hub, with its owner."""
+    try:
+        validate_repo_id(text)
+    except HFValidationError:
+        return False
+    return text.count("/") == 1
+
+
+def model_ids(boards: Iterable[Board]) -> list[str]:
+    """The models on the Hub that the systems of some boards say they are, sorted."""
+    systems = (entry.result.manifest.system for board in boards for entry in board.entries)
+    said = {system.model_id.split("@")[0] for system in systems if system.model_id is not None and system.open_weights}
+    return sorted(name for name in said if is_repo(name))
+
+
+def requirements() -> list[str]:
+    """The libraries of the package with its board, at the versions that are installed here."""
+    found = {}
+    for text in requires("divbench") or ():
+        wanted = Requirement(text)
+        if wanted.marker is None or any(wanted.marker.evaluate({"extra": extra}) for extra in ("", "board")):
+            extras = wanted.extras | ({"oauth"} if wanted.name == "gradio" else set())
+            name = f"{wanted.name}[{','.join(sorted(extras))}]" if extras else wanted.name
+            loose = wanted.name in UNPINNED
+            found[wanted.name.lower()] = f"{name}{wanted.specifier if loose else f'=={version(wanted.name)}'}"
+    return [found[name] for name in sorted(found)]
+
+
+def carry(target: Path) -> None:
+    """Copy the package into a folder, with what says its version."""
+    for name in PACKAGES:
+        home = Path(import_module(name).__path__[0])
+        for source in _files(home):
+            copy = target / name / source.relative_to(home)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copyfile(source, copy)
+    known = version("divbench")
+    about = target / f"divbench-{known}.dist-info"
+    about.mkdir()
+    write_text(about / "METADATA", f"Metadata-Version: 2.1\nName: divbench\nVersion: {known}\n")
+
+
+def _files(home: Path) -> Iterator[Path]:
+    """The files of a package that a board may read."""
+    left_out = {home.parent / path for path in LEFT_OUT}
+    for folder, folders, names in os.walk(home):
+        here = Path(folder)
+        folders[:] = sorted(f for f in folders if f != "__pycache__" and f[0] != "." and here / f not in left_out)
+        yield from (here / name for name in sorted(names) if name[0] != "." and not name.endswith(".pyc"))
+
+
+def _metadata(title: str, dataset: str | None, models: Sequence[str]) -> str:
+    """The YAML at the head of the Space's README."""
+    values = {
+        "title": title,
+        "emoji": "🎲",
+        "colorFrom": "blue",
+        "colorTo": "green",
+        "sdk": "gradio",
+        "sdk_version": version("gradio"),
+        "python_version": f"{sys.version_info.major}.{sys.version_info.minor}",
+        "app_file": "app.py",
+        "fullWidth": True,
+        "pinned": False,
+        "license": "apache-2.0",
+        "short_description": "How diverse are the answers of language models?",
+        "tags": ["leaderboard", "diversity", "evaluation"],
+        "datasets": [] if dataset is None else [dataset],
+        "models": sorted(models),
+        "hf_oauth": True,
+        # Of the few headers that Spaces allow: but for windows that the login opens, no page gets a hold of this one.
+        "custom_headers": {"cross-origin-opener-policy": "same-origin-allow-popups"},
+    }
+    text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=1000)
+    return text

@@ -1,0 +1,39 @@
+"""`divbench board space`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from datasets_build.console import JsonOption, out, print_json
+
+
+def space(
+    folder: Annotated[Path, typer.Argument(help="The folder to make.", metavar="DIR")],
+    store: Annotated[
+        str, typer.Option(help="Whose board: hub:ORG/NAME, or the full path of a folder in the Space's own storage.")
+    ],
+    title: Annotated[str, typer.Option(help="Of the Space.")] = "DivBench",
+    models: Annotated[
+        bool, typer.Option("--models", help="Look into the store: the pages of its open models will name the Space.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Write a folder that is a Space: the board of a store, with a login, ready to upload to the Hub.
+
+    It holds this package, and names the versions of its libraries that are installed here. Nothing is uploaded.
+
+    Example: divbench board space my-space --store hub:ORG/submissions, then
+    hf upload ORG/board my-space --repo-type space
+    """
+    from leaderboard.data.sources import StoreSource
+    from leaderboard.static.space import model_ids, write_space
+    from submissions.storage.filestore import open_store
+
+    named = model_ids(StoreSource(open_store(store)).look().boards) if models else []
+    written = write_space(folder, store, title, named)
+    if json:
+        print_json({"folder": str(folder), "files": [str(path.relative_to(folder)) for path in written]})
+        return
+    out().print(f"{len(written)} files in {folder}", markup=False)
+    out().print(f"Upload it: hf upload ORG/NAME {folder} --repo-type space, and set its secret HF_TOKEN", markup=False)

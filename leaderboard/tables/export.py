@@ -1,0 +1,54 @@
+"""A board as files: CSV for spreadsheets, Parquet for programs, JSON for what every column means."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from datasets_build.files import canonical_json, no_formula, readable_json, whole_file, write_text
+from leaderboard.data.board import Board, frame, ranking_column
+
+
+def export(board: Board, folder: Path) -> list[Path]:
+    """Write `NAME.csv`, `NAME.parquet` and `NAME.columns.json`; the same board gives the same bytes.
+
+    Returns:
+        The files.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    table = frame(board)
+    paths = [folder / f"{board.name}{ending}" for ending in (".csv", ".parquet", ".columns.json")]
+    write_text(paths[0], as_csv(table))
+    about = about_json(board)
+    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    metadata = {b"divbench.columns": canonical_json(about["columns"])}
+    with whole_file(paths[1]) as temporary:
+        pq.write_table(arrow.replace_schema_metadata(metadata), temporary, compression="zstd")
+    write_text(paths[2], readable_json(about))
+    return paths
+
+
+def about_json(board: Board) -> dict[str, Any]:
+    """What a board is of, by which column it is sorted, and what every column means."""
+    ranks = ranking_column(board)
+    return {
+        "suite": board.suite,
+        "suite_revision": board.revision,
+        "k": board.k,
+        "profile": board.profile,
+        "sorted_by": None if ranks is None else ranks.label,
+        "columns": [asdict(column) for column in board.columns],
+    }
+
+
+def as_csv(table: pd.DataFrame) -> str:
+    """A table as CSV in which no text is a formula."""
+    text: str = (
+        table.rename(columns=lambda name: str(no_formula(name)))
+        .map(no_formula)
+        .to_csv(index=False, lineterminator="\n")
+    )
+    return text

@@ -1,0 +1,142 @@
+"""The board of metrics as tables: how metrics agree with people, with prompt pairs, and with each other. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+from benchmark.metrics import METRICS
+from leaderboard.data.board import Board
+from leaderboard.data.metric_study import MEASURES, Agreement, Measure, MetricStudy, Number, signature_on
+from leaderboard.data.metric_study_build import systems_agreement
+from leaderboard.data.metric_study_files import SetTexts
+from leaderboard.data.prompt_pair_accuracies import COLUMNS, PairStudy
+from leaderboard.tables.explained import FAMILIES
+from leaderboard.tables.metric_cards import ABOUT, family_of
+from leaderboard.tables.models import DIRECTIONS
+from leaderboard.tables.table_view import Sheet, number_text, ranged_text
+
+_KNOWN = {metric.id: metric for metric in METRICS}
+NOTHING = Number(None, None, None)
+_LEAST = -2.0  # less than any correlation: who has none stands last
+
+
+def measures_of(study: MetricStudy) -> tuple[Measure, ...]:
+    """The measures that a study has, in the order of `MEASURES`."""
+    known = {measure for task in study.tasks for result in task.results for measure in result.measures}
+    return tuple(measure for measure in MEASURES if measure in known)
+
+
+def agreements_of(study: MetricStudy | None, boards: Sequence[Board]) -> tuple[Agreement, ...]:
+    """How alike metrics rank the sets of a study, and the systems of each board."""
+    return (*(study.agreements if study else ()), *filter(None, map(systems_agreement, boards)))
+
+
+def correlations(study: MetricStudy, measure: Measure) -> Sheet:
+    """A row a metric: its overall measure and that of each task, with intervals; the best overall first.
+
+    Args:
+        study: Whose.
+        measure: Which.
+    """
+    overall = {each.metric: each.measures.get(measure, NOTHING) for each in study.overall}
+    tasks = [task for task in study.tasks if any(measure in each.measures for each in task.results)]
+    cells = {task.name: {each.metric: each.measures.get(measure, NOTHING) for each in task.results} for task in tasks}
+    shown = [each for each in study.metrics if any(each.name in found for found in cells.values())]
+    values_of = {each.name: overall.get(each.name, NOTHING).value for each in shown}
+    shown.sort(key=lambda each: -(_LEAST if (value := values_of[each.name]) is None else value))
+    headers = ("metric", "family", "mean of tasks", *(task.name for task in tasks))
+    values, texts = [], []
+    for each in shown:
+        family = family_of(each.name) or each.origin
+        numbers = [overall.get(each.name, NOTHING), *(found.get(each.name, NOTHING) for found in cells.values())]
+        values.append((each.name, family, *(number.value for number in numbers)))
+        texts.append((each.name, family, *(ranged_text(*number) for number in numbers)))
+    kinds = ("str", "str", *("number" for _ in headers[2:]))
+    return Sheet(headers, tuple(values), tuple(texts), kinds)
+
+
+def about_study(study: MetricStudy, measure: Measure) -> str:
+    """What the table of correlations is of."""
+    sets = sum(task.evaluated for task in study.tasks)
+    ceilings = [task for task in study.tasks if task.noise_ceiling is not None and task.noise_ceiling.value is not None]
+    lines = [
+        f"{MEASURES[measure][0].upper()}{MEASURES[measure][1:]}, on {len(study.tasks)} tasks with {sets:,} sets of "
+        f"responses that all metrics scored, profile {study.profile}; ranges are {study.level:.0%} intervals from "
+        f"{study.resamples:,} resamples of contexts. Scores of metrics that fall with diversity are turned round, so "
+        "more is better in every column."
+    ]
+    if measure == "human_spearman" and ceilings:
+        said = ", ".join(
+            f"{task.name} {number_text(task.noise_ceiling[0], 2)}" for task in ceilings if task.noise_ceiling
+        )
+        lines.append(f"What the raters' own disagreement allows: {said}.")
+    return " ".join(lines)
+
+
+def pair_accuracies(study: PairStudy) -> Sheet:
+    """A row a model and metric: the share of prompt pairs that it orders rightly, by split and on average."""
+    headers = ("model", "metric", *COLUMNS, "pairs")
+    values, texts = [], []
+    for block in study.blocks:
+        for row in block.rows:
+            numbers = [row.cells.get(name, NOTHING) for name in COLUMNS]
+            values.append((block.title, row.metric, *(number.value for number in numbers), row.pairs))
+            said = "" if row.pairs is None else f"{row.pairs:,}"
+            texts.append((block.title, row.metric, *(ranged_text(*number) for number in numbers), said))
+    return Sheet(headers, tuple(values), tuple(texts), ("str", "str", *("number" for _ in headers[2:])))
+
+
+def agreement_sheet(agreement: Agreement) -> Sheet:
+    """The rank correlation of every two metrics."""
+    matrix = agreement.matrix()
+    rows = list(zip(agreement.metrics, matrix, strict=True))
+    values = tuple((name, *row) for name, row in rows)
+    shown = tuple((name, *(number_text(each, 2) for each in row)) for name, row in rows)
+    return Sheet(("metric", *agreement.metrics), values, shown, ("str", *("number" for _ in agreement.metrics)))
+
+
+def described(name: str, study: MetricStudy | None) -> tuple[tuple[str, str], ...]:
+    """What a metric is, as headings and texts: of this package's metrics all that about.py says."""
+    metric, about = _KNOWN.get(name), ABOUT.get(name)
+    entry = study.entry(name) if study else None
+    if metric is None or about is None:
+        said = entry.signature if entry else "nothing is known of it here"
+        return (("Metric", name), ("Where its scores come from", said))
+    family = family_of(name)
+    low, high = metric.bounds
+    parameters = ", ".join(f"{key} = {value}" for key, value in metric.parameters.items())
+    lines = [
+        ("Metric", f"{metric.id}, version {metric.version}: {metric.title}"),
+        ("In a sentence", about.plain),
+        ("Formula", about.formula + (f" ({parameters})" if parameters else "")),
+        ("Known failures", "\n".join(f"• {failure}" for failure in about.failures)),
+        (
+            "Unit, bounds, direction",
+            f"{metric.unit}; {'−∞' if low is None else low} to {'∞' if high is None else high}; "
+            f"{DIRECTIONS[metric.direction]}",
+        ),
+        ("Family", FAMILIES[family] if family else ""),
+        ("Source", metric.paper),
+    ]
+    tasks = [task for task in study.tasks if any(each.metric == name for each in task.results)] if study else []
+    if entry is not None and tasks:
+        lines.append(("Signature, as on " + tasks[0].name, signature_on(entry, tasks[0])))
+    return tuple(lines)
+
+
+def disagreements(study: MetricStudy, metric: str) -> Sheet:
+    """The sets that a metric ranks farthest from where people do, task by task."""
+    headers = ("task", "set", "people's score", "people's rank", "metric's value", "metric's rank", "of sets")
+    values, texts = [], []
+    for task in study.tasks:
+        for each in task.disagreements.get(metric, []):
+            row = (task.name, each.set_id, each.human, each.human_rank, each.value, each.metric_rank, task.evaluated)
+            values.append(row)
+            texts.append((task.name, each.set_id, *(f"{number:,.4g}" for number in row[2:])))
+    return Sheet(headers, tuple(values), tuple(texts), ("str", "str", *("number" for _ in headers[2:])))
+
+
+def disagreement_text(
+    study: MetricStudy, metric: str, place: int, texts: Mapping[tuple[str, str], SetTexts]
+) -> tuple[str, tuple[str, ...]] | None:
+    """Context and responses of a row of `disagreements`; None where its texts are not at hand."""
+    rows = [(task.name, each.set_id) for task in study.tasks for each in task.disagreements.get(metric, [])]
+    return texts.get(rows[place]) if 0 <= place < len(rows) else None

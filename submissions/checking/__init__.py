@@ -1,0 +1,1 @@
+"""A submission folder in; an opened submission, or all of its problems, out."""

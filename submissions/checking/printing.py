@@ -1,0 +1,46 @@
+"""How findings and submissions look in a terminal. Strangers' text is printed as text: no markup, no control codes."""
+
+from rich.console import Console
+from rich.text import Text
+
+from datasets_build.console import table
+from submissions.checking.validate import Report
+from submissions.untrusted.findings import Findings
+
+SHOWN = 50
+
+
+def shown(text: str) -> Text:
+    """Text as it is, but for control characters, which could drive the terminal."""
+    return Text("".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text))
+
+
+def print_findings(findings: Findings, console: Console) -> None:
+    """A table of problems: the first 50 of them, errors before warnings, and the counts."""
+    if findings.problems:
+        made = table("Problems", "check", "", "file", "row", "field", "what is wrong", "hint", numbers=("row",))
+        ordered = sorted(findings.problems, key=lambda p: p.severity != "error")
+        for p in ordered[:SHOWN]:
+            row = "" if p.row is None else str(p.row)
+            texts = (p.check, p.severity, p.file, row, p.field, p.message, p.hint)
+            made.add_row(*(shown(text) for text in texts), style="red" if p.severity == "error" else "yellow")
+        console.print(made)
+    errors, warnings = findings.count("error"), findings.count("warning")
+    if errors + warnings > SHOWN:
+        console.print(f"The first {SHOWN} are shown; --json lists up to 200 of each check.")
+    console.print(f"{errors} errors, {warnings} warnings")
+
+
+def print_report(report: Report, console: Console) -> None:
+    """What a checked folder holds, and what is wrong with it."""
+    counts = report.counts
+    if report.submission is not None:
+        manifest = report.submission.manifest
+        console.print(Text.assemble(("Accepted: ", "green"), shown(manifest.name), f" as {report.submission.id}"))
+        console.print(f"  suite {manifest.suite}, k = {manifest.generation.k}, system type {manifest.system.type}")
+    console.print(
+        f"  {counts.prompts:,} prompts, {counts.responses:,} responses: {counts.blank} blank, "
+        f"{counts.placeholder} placeholders, {counts.refused} refused, {counts.cut_off} cut off, "
+        f"{counts.repeated} repeat an earlier one"
+    )
+    print_findings(report.findings, console)

@@ -1,0 +1,157 @@
+"""Prompts that no suite of ours has: those of a submission's own rows, and those in a file of one's own.
+
+A manifest whose `suite` is *own* answers such prompts. Its suite is made of its rows, and the suite's revision is the
+hash of these prompts: numbers over different prompts never share a column.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from datasets_build.schema import Prompt, Suite
+from submissions.checking.response_kinds import is_blank
+from submissions.schema import Line, Problem, Row
+from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.table_files import ENDINGS, Table, identified, lacks, read_table, text_lines
+from submissions.untrusted.untrusted_files import few_rows
+
+OWN = "own"
+"""The name of every such suite, and the category of its prompts."""
+
+MAX_PROMPT_BYTES = 256 * 2**10
+MAX_PROMPTS_BYTES = 256 * 2**20
+ID_MEND = "write at most 200 printable characters, no white space at the ends"
+SIZES_MEND = f"at most {MAX_PROMPTS_BYTES:,} are taken: part the prompts into several files"
+_IDS = ("prompt_id", "id")  # where the column of ids is not named
+_PARAPHRASES = "paraphrases"
+
+
+def own_suite(rows: Iterable[Row]) -> Suite:
+    """The suite of a submission to its own prompts: ids and texts as they stand in its rows, in their order.
+
+    Args:
+        rows: Of the submission. Of several with one id the first counts, and no text is an empty one: whether that is
+            acceptable the checks say.
+    """
+    prompts: dict[str, Prompt] = {}
+    for row in rows:
+        prompts.setdefault(row.prompt_id, Prompt(row.prompt_id, OWN, row.prompt or ""))
+    return Suite(OWN, "own prompts", tuple(prompts.values()))
+
+
+def id_fault(prompt_id: str) -> str | None:
+    """What is wrong with an id that somebody gave a prompt; None where nothing is."""
+    try:
+        _line().validate_python(prompt_id)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+        return f"{prompt_id[:50]!r} is no id: {fault}"
+    return None
+
+
+@cache
+def _line() -> TypeAdapter[str]:
+    return TypeAdapter(Line)
+
+
+def text_fault(text: Any) -> tuple[str, str] | None:
+    """What is wrong with the text of a prompt that somebody wrote, and how to mend it; None where nothing is."""
+    if text is None:
+        return "there is no text", "give the text of each prompt: no suite has it"
+    if not isinstance(text, str):
+        return f"a value of type {type(text).__name__}, wanted text", "write a text"
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        return "has half of a surrogate pair, which UTF-8 cannot hold", "write whole letters"
+    if is_blank(text):
+        return "blank", "write a prompt, or leave the row out"
+    if size > MAX_PROMPT_BYTES:
+        return f"{size:,} bytes", f"at most {MAX_PROMPT_BYTES:,} are taken"
+    return None
+
+
+def read_prompts(path: Path, *, prompt_column: str = "prompt", id_column: str | None = None) -> tuple[Prompt, ...]:
+    """The prompts in a file of one's own, in its order.
+
+    A prompt may have other wordings: a column `paraphrases` of lists of texts, in JSON Lines and Parquet.
+
+    Args:
+        path: .jsonl, .csv or .parquet with a column of prompts, or .txt with a prompt a line. Blank lines are none.
+        prompt_column: The column of the prompts' texts.
+        id_column: That of their ids; None: `prompt_id` or `id`, and where neither is there the prompts are numbered
+            p0001, p0002, …
+
+    Raises:
+        Refused: The file cannot be read, has no such column or no prompts, a prompt is not there, blank, or longer than
+            `MAX_PROMPT_BYTES`, or an id is not there, odd, or stands twice. All that is wrong is told at once.
+    """
+    findings = Findings()
+    table = _lines(path, findings) if path.suffix == ".txt" else _columns(path, prompt_column, id_column, findings)
+    found = () if table is None else tuple(_prompts(table, prompt_column, id_column, findings))
+    if table is not None and not table.rows and not findings.refused():
+        message = "there are no prompts"
+        findings.add(Problem("prompt_text", "error", path.name, None, "", message, "write one a row"))
+    if (size := sum(_size(prompt) for prompt in found)) > MAX_PROMPTS_BYTES:
+        message = f"{size:,} bytes of prompts"
+        findings.add(Problem("sizes", "error", path.name, None, prompt_column, message, SIZES_MEND))
+    if findings.refused():
+        raise Refused(str(path), findings)
+    return found
+
+
+def _lines(path: Path, findings: Findings) -> Table:
+    rows: list[tuple[int, dict[str, Any]]] = []
+    for number, line in text_lines(path, findings):
+        if not is_blank(line):
+            rows.append((number, {"": line.rstrip("\r\n")}))
+            if not few_rows(len(rows), path.name, findings):
+                break
+    return Table(path.name, (), tuple(rows))
+
+
+def _columns(path: Path, prompt_column: str, id_column: str | None, findings: Findings) -> Table | None:
+    wanted = [prompt_column, id_column or "", *_IDS, _PARAPHRASES]
+    table = read_table(path, wanted, findings, endings=(*ENDINGS, ".txt"))
+    if table is None:
+        return None
+    lacking = [column for column in (prompt_column, id_column) if column is not None and lacks(table, column, findings)]
+    return None if lacking else table
+
+
+def _prompts(table: Table, prompt_column: str, id_column: str | None, findings: Findings) -> Iterator[Prompt]:
+    """The prompts of the rows that have nothing wrong."""
+    field = prompt_column if table.columns else ""  # a line is a prompt
+    ids = id_column or next((name for name in _IDS if name in table.columns), None)
+    named = _numbered(table) if ids is None else identified(table, ids, findings)
+    for number, name, row in named:
+        places: dict[str, Any] = {field: row.get(field)}
+        wordings = row.get(_PARAPHRASES)
+        if isinstance(wordings, list):
+            places |= {f"{_PARAPHRASES}[{place}]": text for place, text in enumerate(wordings)}
+        elif wordings is not None and wordings != "":
+            message, hint = (
+                f"a value of type {type(wordings).__name__}, wanted a list",
+                "lists stand in .jsonl, .parquet",
+            )
+            findings.add(Problem("prompt_text", "error", table.name, number, _PARAPHRASES, message, hint))
+        if ids is not None and (odd := id_fault(name)):
+            findings.add(Problem("prompt_ids", "error", table.name, number, ids, odd, ID_MEND))
+        faults = {place: fault for place, text in places.items() if (fault := text_fault(text))}
+        for place, (message, hint) in faults.items():
+            findings.add(Problem("prompt_text", "error", table.name, number, place, message, hint))
+        if not faults:
+            text, *others = places.values()
+            yield Prompt(name, OWN, text, tuple(others))
+
+
+def _numbered(table: Table) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    for place, (number, row) in enumerate(table.rows, start=1):
+        yield number, f"p{place:04}", row
+
+
+def _size(prompt: Prompt) -> int:
+    return sum(len(text.encode()) for text in (prompt.prompt, *prompt.paraphrases))

@@ -1,0 +1,178 @@
+"""The checks of a stranger's folder in a process of its own: whatever it holds, the caller goes on.
+
+The limits of reading.py keep memory and time small; here are the walls behind them. The child takes limits on memory,
+time and written bytes before it reads anything, a library that ends its process ends that one alone, and what comes
+back is JSON, never an object. It gets no variable that is named like a secret. It is no sandbox: it runs as the same
+user, with the same files and network.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from datasets_build.errors import ConfigurationError, DivBenchError
+from submissions.schema import Problem
+from submissions.untrusted.findings import Findings, problems_json
+
+MAX_MEMORY = 4 * 2**30
+MAX_SECONDS = 600.0
+MAX_WRITTEN = 64 * 2**20
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # each thread takes addresses
+_NO_LOGIN = {"HF_HUB_DISABLE_IMPLICIT_TOKEN": "1"}  # the token that is kept in a file is not sent anywhere
+_SECRET_NAME = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+def validate_in_child(
+    folder: Path, *, mirror: Path | None = None, memory: int = MAX_MEMORY, seconds: float = MAX_SECONDS
+) -> dict[str, Any]:
+    """Check a submission folder as `validate` does, in a process of its own.
+
+    Args:
+        folder: With `manifest.json` and `generations.parquet`.
+        mirror: A folder with released files, for suites that do not ship here.
+        memory: Bytes of addresses that the process may have, what it begins with among them (half a gibibyte or less).
+            Systems without such a limit do not keep it.
+        seconds: How long it may take.
+
+    Returns:
+        What `divbench submission validate --json` prints: `accepted`, `id`, `counts` (null where the process did not
+        end well), `errors`, `warnings`, `by_check` and `problems`. Going over a limit, or an end of the process, is a
+        problem of the check *limits*.
+
+    Raises:
+        ConfigurationError: As `validate`.
+    """
+    asked = {"folder": str(folder.absolute()), "mirror": None if mirror is None else str(mirror.absolute())}
+    return in_child("submissions.checking.sandbox", asked, memory=memory, seconds=seconds)
+
+
+def in_child(module: str, asked: Mapping[str, Any], *, memory: int, seconds: float) -> dict[str, Any]:
+    """Ask a module something in a process of its own, which calls `answer`.
+
+    Args:
+        module: Run as by `python -m`.
+        asked: JSON for it.
+        memory: As in `validate_in_child`.
+        seconds: Likewise.
+
+    Returns:
+        What it answers; where it does not, the document of a submission whose check did not come to an end.
+
+    Raises:
+        ConfigurationError: It answers so.
+    """
+    command = [sys.executable, "-P", "-m", module, str(memory), str(int(seconds) + 1)]
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        given.write(json.dumps(asked).encode())
+        given.seek(0)
+        try:
+            ended = subprocess.run(  # noqa: S603 - this interpreter, with a module of ours
+                command,
+                stdin=given,
+                stdout=out,
+                stderr=err,
+                env=_environment(),
+                timeout=seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return stopped(f"took more than {seconds:g} s")
+        document = _document(_content(out)) if ended.returncode == 0 else None
+        if document is None:
+            return stopped(_reason(ended.returncode, _content(err)))
+    if "error" in document:
+        raise ConfigurationError(document["error"]["message"], document["error"]["hint"])
+    return document
+
+
+def _environment() -> dict[str, str]:
+    """The variables of the child: it needs no secret, so it has none to give away."""
+    made = (
+        {name: value for name, value in os.environ.items() if not _SECRET_NAME.search(name)} | _ONE_THREAD | _NO_LOGIN
+    )
+    made["PYTHONPATH"] = os.pathsep.join([str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return made
+
+
+def _content(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read(MAX_WRITTEN)
+
+
+def _document(written: bytes) -> dict[str, Any] | None:
+    try:
+        made = json.loads(written)
+    except ValueError:
+        return None
+    return made if isinstance(made, dict) else None
+
+
+def _reason(status: int, said: bytes) -> str:
+    """Why a process ended that should have said something."""
+    if status < 0:
+        name = signal.Signals(-status).name if -status in set(signal.Signals) else str(-status)
+        return "took too much time" if name == "SIGXCPU" else f"ended its process by {name}"
+    last = ascii((said.decode("utf-8", "replace").strip().splitlines() or [""])[-1][:200])
+    return f"ended its process with status {status}: {last}"
+
+
+def stopped(message: str) -> dict[str, Any]:
+    """The document of a submission whose check did not come to an end."""
+    findings = Findings()
+    hint = "it is too large or damaged: write it again, in smaller row groups, with fewer or shorter responses"
+    findings.add(Problem("limits", "error", "", None, "", message, hint))
+    return {"accepted": False, "id": None, "counts": None} | problems_json(findings)
+
+
+def _limit(memory: int, seconds: int) -> None:
+    """Take limits for this process that it cannot lift again."""
+    try:
+        import resource
+    except ImportError:  # there are none on Windows; the caller's clock is left
+        return
+    for kind, most in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_CPU, seconds * (os.cpu_count() or 1)),
+        (resource.RLIMIT_FSIZE, MAX_WRITTEN),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        allowed = resource.getrlimit(kind)[1]
+        least = most if allowed == resource.RLIM_INFINITY else min(most, allowed)
+        resource.setrlimit(kind, (least, least))
+
+
+def _checked(folder: Path, mirror: Path | None) -> dict[str, Any]:
+    from dataclasses import asdict
+    from functools import partial
+
+    from datasets_build.load import load_suite
+    from submissions.checking.validate import validate
+
+    try:
+        report = validate(folder, partial(load_suite, mirror=mirror))
+    except MemoryError:
+        return stopped("took more memory than it may")
+    except DivBenchError as error:
+        return error.as_json()
+    name = report.submission.id if report.submission else None
+    found = {"accepted": report.submission is not None, "id": name, "counts": asdict(report.counts)}
+    return found | problems_json(report.findings)
+
+
+def answer(reply: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """The child: take the limits that the arguments name, and write to stdout what is replied to stdin."""
+    memory, seconds = sys.argv[1:]
+    _limit(int(memory), int(seconds))
+    json.dump(reply(json.load(sys.stdin)), sys.stdout)
+
+
+if __name__ == "__main__":
+    answer(lambda asked: _checked(Path(asked["folder"]), Path(asked["mirror"]) if asked["mirror"] else None))

@@ -1,0 +1,202 @@
+"""Is a folder an acceptable submission? All that is wrong with it, at once, each with its row, field and mend.
+
+Opening the files comes first: `reading.py` finds what is no whole file of the right schema. Then `CHECKS` is the list:
+a check looks at one row, or, when all rows have passed by, at the `Tally` of them. Values that came with the rows,
+where there are any, are held against them last. The suite of a submission to own prompts is made of its rows, once
+nothing refuses them. To add a check: a function in `checks.py` and a line in `CHECKS`.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from datasets_build.errors import ConfigurationError, UnknownSuite
+from datasets_build.load import load_suite
+from datasets_build.schema import Suite
+from submissions.checking.checks import CHECKS, Check, Context, Tally, row_is_whole
+from submissions.checking.prompts import OWN, own_suite
+from submissions.checking.response_kinds import ResponseCounts
+from submissions.schema import GENERATIONS, REPORTED, Manifest, Problem, submission_id
+from submissions.storage.submission_folders import (
+    GENERATIONS_FILE,
+    MANIFEST_FILE,
+    REPORTED_FILE,
+    RowsDigest,
+    Submission,
+    as_reported,
+    as_row,
+)
+from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.untrusted_files import open_parquet, parquet_rows, read_manifest
+
+MAX_ERRORS = 10_000
+FindSuite = Callable[[str], Suite]
+Progress = Callable[[int], None]
+
+
+@dataclass(slots=True)
+class Report:
+    """What was found in a folder.
+
+    Attributes:
+        findings: All problems.
+        counts: Of the responses.
+        manifest: Where it could be read.
+        suite: Where the manifest names one that is at hand; that of own prompts, where nothing refuses them.
+        submission: Where nothing refuses it.
+    """
+
+    findings: Findings
+    counts: ResponseCounts = field(default_factory=ResponseCounts)
+    manifest: Manifest | None = None
+    suite: Suite | None = None
+    submission: Submission | None = None
+
+
+def validate(
+    folder: Path,
+    find_suite: FindSuite = load_suite,
+    *,
+    checks: tuple[Check, ...] = CHECKS,
+    numbers: Sequence[int] = (),
+    progress: Progress = lambda rows: None,
+) -> Report:
+    """Check a submission folder.
+
+    Args:
+        folder: With `manifest.json` and `generations.parquet`.
+        find_suite: Gives the suite that the manifest names; it is not asked for *own*.
+        checks: What to look for.
+        numbers: The number of each row in the file that it was imported from, for messages; else that in the folder's.
+        progress: Called with the number of rows done.
+
+    Raises:
+        ConfigurationError: The folder is not there, or the suite's file is not at hand.
+    """
+    if not _is_folder(folder):
+        raise ConfigurationError(f"there is no folder {folder}", "give the folder of a submission")
+    report = Report(Findings())
+    report.manifest = read_manifest(folder / MANIFEST_FILE, report.findings)
+    if report.manifest is not None:
+        report.suite = _suite(report.manifest, find_suite, report.findings)
+    digest = RowsDigest()
+    file = open_parquet(folder / GENERATIONS_FILE, GENERATIONS, report.findings)
+    tally = Tally(keep_texts=_is_there(folder / REPORTED_FILE))
+    if file is not None:
+        context = Context(report.manifest, report.suite, file.metadata.num_rows)
+        _check_rows(folder, context, checks, report, tally, digest, numbers, progress)
+        _check_reported(folder, tally, report, digest)
+        for check in checks:
+            if check.whole is not None:
+                for problem in check.whole(context, tally):
+                    report.findings.add(problem)
+    if report.manifest is not None and file is not None and not report.findings.refused():
+        name = submission_id(report.manifest, digest.hex())
+        report.submission = Submission(folder, report.manifest, name, tally.rows)
+        if report.manifest.suite == OWN:
+            report.suite = own_suite(report.submission.rows())
+    return report
+
+
+def open_submission(folder: Path, find_suite: FindSuite = load_suite) -> tuple[Submission, Suite, Report]:
+    """A submission that passes every check, with its suite.
+
+    Raises:
+        Refused: It does not pass.
+        ConfigurationError: As in `validate`.
+    """
+    report = validate(folder, find_suite)
+    if report.submission is None or report.suite is None:
+        raise Refused(str(folder), report.findings)
+    return report.submission, report.suite, report
+
+
+def _suite(manifest: Manifest, find_suite: FindSuite, findings: Findings) -> Suite | None:
+    if manifest.suite == OWN:
+        return None
+    try:
+        return find_suite(manifest.suite)
+    except UnknownSuite as error:
+        findings.add(Problem("manifest", "error", MANIFEST_FILE, None, "suite", error.message, error.hint))
+        return None
+
+
+def _check_rows(
+    folder: Path,
+    context: Context,
+    checks: tuple[Check, ...],
+    report: Report,
+    tally: Tally,
+    digest: RowsDigest,
+    numbers: Sequence[int],
+    progress: Progress,
+) -> None:
+    for number, raw in parquet_rows(folder / GENERATIONS_FILE, report.findings):
+        if _enough(report.findings, GENERATIONS_FILE):
+            return
+        progress(number)
+        tally.rows = number
+        if not row_is_whole(number, raw, report.findings):
+            tally.broken.add(raw.get("prompt_id"))
+            continue
+        row = as_row(numbers[number - 1] if numbers else number, raw)
+        for check in checks:
+            if check.row is not None:
+                for problem in check.row(row, context, tally):
+                    report.findings.add(problem)
+        tally.add(row)
+        report.counts.add(row)
+        if not report.findings.refused():  # what is refused needs no name
+            digest.add(row)
+
+
+def _enough(findings: Findings, file: str) -> bool:
+    """Whether so much is wrong that nobody is helped by reading on; that is among the findings then."""
+    if findings.count("error") <= MAX_ERRORS:
+        return False
+    message, hint = f"more than {MAX_ERRORS:,} errors", "mend these first: the rest was not looked at"
+    findings.add(Problem("sizes", "error", file, None, "", message, hint))
+    return True
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # one above it may not be looked into
+        return False
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is anything of that name, a link to nowhere too."""
+    return os.path.lexists(path)
+
+
+def _null_field(raw: dict[str, Any]) -> str | None:
+    """The field of a reported row that lacks a value; the scores as a whole and the utility may be null."""
+    bare = (name for name in ("prompt_id", "partition", "distinct") if raw[name] is None)
+    holed = (name for name in ("partition", "generation_scores") if None in (raw[name] or ()))
+    return next(bare, None) or next(holed, None)
+
+
+def _check_reported(folder: Path, tally: Tally, report: Report, digest: RowsDigest) -> None:
+    path = folder / REPORTED_FILE
+    if not _is_there(path):
+        return
+    if open_parquet(path, REPORTED, report.findings) is None:
+        return
+    for number, raw in parquet_rows(path, report.findings):
+        if _enough(report.findings, REPORTED_FILE):
+            return
+        if "prompt_id" not in raw:  # it was not UTF-8, and that is among the findings
+            continue
+        if null := _null_field(raw):
+            message = "null where a value must stand"
+            report.findings.add(Problem("reported", "error", REPORTED_FILE, number, null, message, "write the value"))
+            continue
+        reported = as_reported(raw)
+        for problem in tally.check_reported(number, raw["prompt_id"], reported):
+            report.findings.add(problem)
+        if not report.findings.refused():  # what is refused, such as NaN, may have no digest
+            digest.add_reported(raw["prompt_id"], reported)

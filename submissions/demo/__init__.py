@@ -1,0 +1,1 @@
+"""The demonstration's texts in; submissions out, known-bad baselines among them."""

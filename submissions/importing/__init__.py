@@ -1,0 +1,1 @@
+"""Other projects' files in; submission folders out."""

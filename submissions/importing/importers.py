@@ -1,0 +1,272 @@
+"""Other projects' files as submissions. Nothing is written unless the result passes every check.
+
+`FORMATS` names the readers: *noveltybench* (its generations.jsonl, partitions.jsonl and scores.jsonl), *jsonl*
+(one row a prompt with `responses`, or one row a response with `response`) and *lm-eval* (samples of
+lm-evaluation-harness; see lm_eval.py). Own prompts (the suite *own*) stand in the file with their texts.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from datasets_build.errors import ConfigurationError
+from datasets_build.files import sha256_of, whole_folder
+from datasets_build.load import load_suite
+from datasets_build.schema import Suite
+from submissions.checking.prompts import OWN, own_suite
+from submissions.checking.validate import FindSuite, Report, validate
+from submissions.importing.import_schema import FACTS, Imported
+from submissions.importing.lm_eval import EVERY_DOCUMENT, Documents, read_lm_eval
+from submissions.schema import Manifest, Problem, Reported, Row
+from submissions.storage.submission_folders import write_submission
+from submissions.untrusted.fields import Fields
+from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.untrusted_files import read_jsonl
+
+CONVENTIONS = (0, 1, -1)  # the number of classes, less `distinct`
+
+
+def read_noveltybench(path: Path, findings: Findings) -> Imported:
+    """Read NoveltyBench's files (its version 1.0 and 1.1).
+
+    Three conventions of `distinct` are in circulation: the highest label (version 1.0 of the code, one less than the
+    number of classes), the number of classes (later versions), and one more (the paper's tables and older summaries).
+    It is compared with the partition and converted to the number of classes. A file that mixes them is refused.
+    """
+    made = Imported(names={"prompt_id": "id", "responses": "generations"})
+    offsets: dict[int, int] = {}
+    for number, raw in read_jsonl(path, findings):
+        fields = Fields(raw, path.name, number, findings)
+        prompt_id, prompt = fields.text("id"), fields.text("prompt")
+        responses = fields.texts("generations")
+        used = {"id", "prompt", "generations"}
+        if "partition" in raw:
+            used |= {"partition", "distinct", "generation_scores", "partition_scores", "utility"}
+            values = _reported(fields, offsets)
+            if values is not None and prompt_id is not None:
+                made.reported.setdefault(prompt_id, (number, values))
+        made.note(number, raw, used)
+        if prompt_id is not None and prompt is not None and responses is not None:
+            made.rows.append(Row(number, prompt_id, prompt, responses))
+    if len(offsets) > 1:
+        rows = " and ".join(f"row {row}" for row in sorted(offsets.values()))
+        message = f"distinct differs from the number of classes by more in some rows than in others ({rows})"
+        hint = "files of two versions were mixed: import each by itself"
+        findings.add(Problem("reported", "error", path.name, None, "distinct", message, hint))
+    return made
+
+
+def _reported(fields: Fields, offsets: dict[int, int]) -> Reported | None:
+    """The reported values of one row, with `distinct` as the number of classes."""
+    partition = fields.integers("partition")
+    if partition is None:
+        return None
+    classes = len(set(partition))
+    distinct = fields.integer("distinct") if fields.has("distinct") else None
+    if partition and distinct is not None:
+        offset = classes - distinct
+        if offset in CONVENTIONS:
+            offsets.setdefault(offset, fields.number)
+        else:
+            message = f"is neither the {classes} classes of the partition, nor one less or more"
+            fields.problem("distinct", message, "make both from the same partition")
+    scores: tuple[float, ...] | None = None
+    if fields.has("generation_scores"):
+        scores = fields.numbers("generation_scores", null_as=0.0)
+        _compare_heads(fields, partition, scores)
+    return Reported(partition, scores, classes, fields.decimal("utility") if fields.has("utility") else None)
+
+
+def _compare_heads(fields: Fields, partition: tuple[int, ...], scores: tuple[float, ...] | None) -> None:
+    """`partition_scores` repeats the scores of the classes' first responses."""
+    if scores is None or len(scores) != len(partition) or not fields.has("partition_scores"):
+        return
+    heads = tuple(scores[partition.index(label)] for label in dict.fromkeys(partition))
+    if fields.numbers("partition_scores") != heads:
+        fields.problem("partition_scores", "differ from generation_scores", "make both from the same scores")
+
+
+def read_jsonl_rows(path: Path, findings: Findings) -> Imported:
+    """Read JSON Lines: one row a prompt (`responses` or `generations`), or one row a response (`response`).
+
+    Rows of one response may have `sample_idx`; without it they count in the file's order.
+    """
+    made = Imported()
+    samples: dict[str, list[tuple[int, int, str, str | None]]] = {}
+    texts: dict[str, tuple[str | None, int]] = {}
+    for number, raw in read_jsonl(path, findings):
+        fields = Fields(raw, path.name, number, findings)
+        prompt_id = fields.text("prompt_id" if "prompt_id" in raw or "id" not in raw else "id")
+        prompt = fields.text("prompt") if "prompt" in raw else None
+        if "response" in raw:
+            used = {"prompt_id", "id", "prompt", "response", "sample_idx", "finish_reason"}
+            place = fields.integer("sample_idx") if "sample_idx" in raw else len(samples.get(prompt_id or "", ()))
+            response = fields.text("response")
+            reason = fields.text("finish_reason") if raw.get("finish_reason") is not None else None
+            if prompt_id is not None and response is not None and place is not None:
+                _same_prompt(fields, prompt_id, prompt, texts)
+                samples.setdefault(prompt_id, []).append((place, number, response, reason))
+        else:
+            name = "generations" if "generations" in raw and "responses" not in raw else "responses"
+            used = {"prompt_id", "id", "prompt", name, "finish_reasons"}
+            made.names["responses"] = name
+            responses = fields.texts(name)
+            reasons = fields.reasons("finish_reasons") if raw.get("finish_reasons") is not None else None
+            if prompt_id is not None and responses is not None:
+                made.rows.append(Row(number, prompt_id, prompt, responses, reasons))
+        made.note(number, raw, used)
+    for prompt_id, found in samples.items():
+        made.rows.append(_gather(prompt_id, texts[prompt_id][0], found, path.name, findings))
+        made.lines[prompt_id] = tuple(number for _, number, *_ in found)
+    return made
+
+
+def _same_prompt(fields: Fields, prompt_id: str, prompt: str | None, texts: dict[str, tuple[str | None, int]]) -> None:
+    known, row = texts.setdefault(prompt_id, (prompt, fields.number))
+    if known != prompt:
+        fields.problem("prompt", f"differs from that of {prompt_id} in row {row}", "one text for each prompt id")
+
+
+def _gather(
+    prompt_id: str,
+    prompt: str | None,
+    found: list[tuple[int, int, str, str | None]],
+    file: str,
+    findings: Findings,
+) -> Row:
+    """The responses of one prompt from their rows, in the order of their `sample_idx`."""
+    places = Counter(place for place, *_ in found)
+    for place, number, *_ in found:
+        if places[place] > 1:
+            message = f"{prompt_id} has sample_idx {place} {places[place]} times"
+            findings.add(Problem("json", "error", file, number, "sample_idx", message, "number the samples 0, 1, 2, …"))
+    found.sort(key=lambda sample: sample[:2])
+    reasons = tuple(reason for *_, reason in found)
+    return Row(
+        number=found[0][1],
+        prompt_id=prompt_id,
+        prompt=prompt,
+        responses=tuple(text for _, _, text, _ in found),
+        finish_reasons=reasons if any(reason is not None for reason in reasons) else None,
+    )
+
+
+Format = Literal["noveltybench", "jsonl", "lm-eval"]
+Reader = Callable[[Path, Findings, Suite | None, Documents], Imported]
+Taken = dict[tuple[int | str, ...], tuple[str, int]]  # a field of the manifest: the file's field and row that say it
+FORMATS: dict[Format, Reader] = {
+    "noveltybench": lambda path, findings, suite, documents: read_noveltybench(path, findings),
+    "jsonl": lambda path, findings, suite, documents: read_jsonl_rows(path, findings),
+    "lm-eval": read_lm_eval,
+}
+
+
+def import_submission(
+    path: Path,
+    kind: Format,
+    out: Path,
+    known: Mapping[str, Any],
+    find_suite: FindSuite = load_suite,
+    documents: Documents = EVERY_DOCUMENT,
+) -> tuple[Report, set[str]]:
+    """Make a submission folder from a file, and check it.
+
+    Args:
+        path: The file.
+        kind: Its format, of `FORMATS`.
+        out: The folder to make; it must not exist, or be empty.
+        known: Fields of the manifest; they come before what the file says.
+        find_suite: Gives the suite that is named; it is not asked for *own*.
+        documents: Of *lm-eval*: how documents are told apart, and which of their texts are the answers.
+
+    Returns:
+        The report of the checks, and the names of the file's fields that were not used.
+
+    Raises:
+        Refused: The file or its content does not pass; nothing is written.
+        ConfigurationError: No such file, `out` is in use, a given manifest field is bad, or `documents` are given for
+            another format.
+    """
+    if kind != "lm-eval" and documents != EVERY_DOCUMENT:
+        raise ConfigurationError(f"a file of {kind} has no documents, fields of them or filters", "leave them out")
+    if not path.is_file():
+        raise ConfigurationError(f"there is no file {path}", "give the file to import")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ConfigurationError(f"{out} is already there", "name another folder by --out, or remove it")
+    findings = Findings()
+    suite = None if known["suite"] == OWN else find_suite(str(known["suite"]))
+    made = FORMATS[kind](path, findings, suite, documents)
+    if not made.rows and not findings.refused():
+        message = "no rows"
+        findings.add(Problem("json", "error", path.name, None, "", message, "one JSON object a line"))
+    manifest = _manifest(made, path, kind, known, findings)
+    if findings.refused() or manifest is None:
+        raise Refused(str(path), findings)
+    asked = own_suite(made.rows) if suite is None else suite
+    last = len(asked.prompts)
+    made.rows.sort(key=lambda row: asked.position.get(row.prompt_id, last))
+    ordered = sorted(made.reported.items(), key=lambda item: asked.position.get(item[0], last))
+    with whole_folder(out) as folder:
+        write_submission(folder, manifest, made.rows, [(key, values) for key, (_, values) in ordered])
+        report = validate(folder, lambda name: asked, numbers=[row.number for row in made.rows])
+        numbers = [number for _, (number, _) in ordered]
+        report.findings = report.findings.renamed(lambda problem: made.in_source(problem, path.name, numbers))
+        if report.submission is None:
+            raise Refused(str(path), report.findings)
+        report.submission = replace(report.submission, folder=out)
+    return report, made.passed_over
+
+
+def _manifest(
+    made: Imported, path: Path, kind: Format, known: Mapping[str, Any], findings: Findings
+) -> Manifest | None:
+    """The manifest from what is given and what the file says alike in all rows."""
+    values: dict[str, Any] = {**known}
+    for part in ("system", "generation", "submitter"):
+        values[part] = dict(known.get(part, {}))
+    taken: Taken = {}
+    for name, found in made.facts.items():
+        place = part, key = FACTS[name]
+        if len(found) == 1 and values[part].get(key) is None:
+            values[part][key], row = next(iter(found.items()))
+            taken[place] = name, row
+        elif len(found) > 1 and name == "model":
+            first, second = list(found.items())[:2]
+            message = f"{second[0]!r} here, but {first[0]!r} in row {first[1]}"
+            hint = "one submission holds one system: split the file"
+            findings.add(Problem("manifest", "error", path.name, second[1], "model", message, hint))
+    if values["generation"].get("k") is None and made.rows:
+        lengths = Counter(len(row.responses) for row in made.rows)
+        values["generation"]["k"] = lengths.most_common(1)[0][0]
+        taken["generation", "k"] = "responses", made.rows[0].number
+    if findings.refused():
+        return None
+    reported = known.get("reported") if made.reported else None
+    values.pop("reported", None)
+    values["origin"] = {"format": kind, "sha256": sha256_of(path), "reported": reported}
+    try:
+        return Manifest.model_validate(values)
+    except ValidationError as error:
+        _not_a_manifest(error, taken, path.name, findings)
+        return None
+
+
+def _not_a_manifest(error: ValidationError, taken: Taken, file: str, findings: Findings) -> None:
+    """What the file says wrong is a problem of the file; what the call says wrong is one of the call."""
+    lines = []
+    for item in error.errors(include_url=False):
+        if item["loc"] in taken:
+            name, row = taken[item["loc"]]
+            hint = "mend the file, or say what is right by an option"
+            findings.add(Problem("manifest", "error", file, row, name, item["msg"], hint))
+        else:
+            lines.append(f"{'.'.join(map(str, item['loc']))}: {item['msg']}")
+    if lines:
+        raise ConfigurationError(f"the manifest would be wrong: {'; '.join(lines)}", "mend the options") from error
+
+
+__all__ = ["FORMATS", "Documents", "Format", "Imported", "Suite", "import_submission"]

@@ -1,0 +1,294 @@
+"""Samples of lm-evaluation-harness as rows: its `samples_*.jsonl`, one row for each document and filter.
+
+What a row holds is stated in EleutherAI/lm-evaluation-harness, lm_eval/result_schema.py (`SampleResult`, at 293c9df),
+and how it is written in lm_eval/loggers/evaluation_tracker.py: `doc`, the row of the dataset; `doc_id`, its place there
+from 0; `arguments`, what the model was asked and how, as {"gen_args_0": {"arg_0": text, "arg_1": {"temperature": …}}},
+in older files as lists; `resps`, the texts, requests × repeats; `filtered_resps`, what a filter left of them; `filter`,
+its name. The filter that a task has by default keeps the first text alone, so the answers are `resps`. A task with
+several filters writes every document once for each of them, with the same `resps`.
+
+Texts come from tasks of one request a document (`output_type: generate_until`) with `repeats: k`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from datasets_build.schema import Suite
+from submissions.importing.import_schema import GENERATION_KWARGS, Imported
+from submissions.schema import Problem, Row
+from submissions.untrusted.fields import Fields
+from submissions.untrusted.findings import Findings
+from submissions.untrusted.untrusted_files import read_jsonl, strict_json
+
+DOC_ID = "doc_id"
+MAX_LOOKED = 2 * 10**10  # letters of what was asked, times prompts that are looked for in it: half a minute
+MAX_WITHIN = 100  # prompts in one text, among which the longest are looked for
+MAX_STOPS = 10  # of the manifest, as the length of one
+MAX_STOP = 4000
+_OWN_ID = "prompt_id"  # where our own exports have the id
+_SHOWN = 10  # names in a message
+_USED = {DOC_ID, "doc", "arguments", "filter"}
+ResponsesField = Literal["resps", "filtered_resps"]
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """How documents are told apart, and which of their texts are the answers.
+
+    Attributes:
+        id_field: The field of `doc` that has the prompt's id, or `doc_id`: the place in the suite, from 0. None:
+            `prompt_id` of `doc` where it has one; else a document is known by its text.
+        responses: The field with the answers.
+        filter: The name of the filter whose rows are read; None: all, where they have the same answers.
+    """
+
+    id_field: str | None = None
+    responses: ResponsesField = "resps"
+    filter: str | None = None
+
+
+EVERY_DOCUMENT = Documents()
+
+
+def read_lm_eval(
+    path: Path, findings: Findings, suite: Suite | None = None, documents: Documents = EVERY_DOCUMENT
+) -> Imported:
+    """Read a samples file.
+
+    Args:
+        path: The file.
+        findings: Takes the problems.
+        suite: That was answered; None: prompts of one's own, which are named by `doc_id` where nothing else names them.
+        documents: See `Documents`.
+    """
+    made = Imported(names={"responses": f"{documents.responses}[0]", "prompt": "doc.prompt"})
+    prompts = _Prompts(suite, documents)
+    first: dict[str, tuple[Row, set[str | None]]] = {}
+    filters: set[str] = set()
+    for number, raw in read_jsonl(path, findings):
+        fields = Fields(raw, path.name, number, findings)
+        name = fields.text("filter") if "filter" in raw else None
+        filters |= set() if name is None else {name}
+        if documents.filter is not None and name != documents.filter:
+            continue
+        asked, sampling = _request(raw)
+        made.note(number, sampling, set())
+        made.passed_over |= raw.keys() - _USED - {documents.responses}
+        responses = _responses(fields, documents.responses)
+        found = prompts.of(fields, asked)
+        if responses is None or found is None:
+            continue
+        row = Row(number, found.prompt_id, found.prompt, responses)
+        if not _again(row, name, first, fields, documents.responses):
+            made.rows.append(row)
+            made.names["prompt_id"] = found.field
+    if documents.filter is not None and documents.filter not in filters and not findings.refused():
+        message = f"no row has the filter {documents.filter!r}"
+        hint = f"there are {_listed(filters)}" if filters else "its rows name none: leave --filter out"
+        findings.add(Problem("json", "error", path.name, None, "filter", message, hint))
+    return made
+
+
+def _again(
+    row: Row, name: str | None, first: dict[str, tuple[Row, set[str | None]]], fields: Fields, field: str
+) -> bool:
+    """Whether a row repeats a document for another filter; else it is a row of its own, be it a second one."""
+    if row.prompt_id not in first:
+        first[row.prompt_id] = row, {name}
+        return False
+    before, names = first[row.prompt_id]
+    if name is not None and name in names:
+        return False
+    names.add(name)
+    if row.responses != before.responses:
+        message = f"other answers to {row.prompt_id} than in row {before.number}, under another filter"
+        fields.problem(field, message, "say by --filter which filter's rows to read")
+    return True
+
+
+def _responses(fields: Fields, field: str) -> tuple[str, ...] | None:
+    """The answers: of `resps` those to the one request, of `filtered_resps` what is left of them, one text or more."""
+    requests = fields.raw.get(field)
+    if not isinstance(requests, list):
+        fields.texts(field)  # which tells that it is missing, or no list
+        return None
+    if len(requests) != 1:
+        hint = "answers in words come from tasks of output_type generate_until, one request a document"
+        fields.problem(field, f"{len(requests)} requests, wanted one", hint)
+        return None
+    place = f"{field}[0]"
+    texts = [requests[0]] if field == "filtered_resps" and isinstance(requests[0], str) else requests[0]
+    return Fields({place: texts}, fields.file, fields.number, fields.findings).texts(place)
+
+
+def _request(raw: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """What was asked in the first request, and what it says of the sampling; of what it does not say, nothing."""
+    arguments = raw.get("arguments")
+    text, how = None, None
+    if isinstance(arguments, dict) and isinstance(first := arguments.get("gen_args_0"), dict):
+        text, how = first.get("arg_0"), first.get("arg_1")
+    elif isinstance(arguments, list) and arguments and isinstance(arguments[0], list):
+        text, how = (*arguments[0], None, None)[:2]
+    if isinstance(text, list) and len(text) == 1:
+        [text] = text  # messages as the harness hands them to a server: a tuple of their JSON
+    asked = _last_message(text) if isinstance(text, str) else None
+    return asked, _sampling(how) if isinstance(how, dict) else {}
+
+
+def _last_message(text: str) -> str:
+    """What the user said last, where a text is a chat as JSON; else the text."""
+    if not text.startswith("[{"):
+        return text
+    try:
+        messages = strict_json(text)
+    except (ValueError, RecursionError):
+        return text
+    users = [each for each in messages if isinstance(each, dict) and each.get("role") == "user"]
+    said = users[-1].get("content") if users else None
+    return said if isinstance(said, str) else text
+
+
+def _sampling(how: Mapping[str, Any]) -> dict[str, Any]:
+    """Generation arguments by their places in the file. The temperature of a greedy search is none but 0."""
+    greedy = how.get("do_sample") is False and how.get("temperature") != 0
+    told = {name: value for name, value in how.items() if not (greedy and name == "temperature")}
+    if not _are_stops(stops := told.pop("until", None)):
+        stops = None
+    told |= {} if stops is None else {"until": tuple(stops)}
+    return {f"{GENERATION_KWARGS}.{name}": value for name, value in told.items()}
+
+
+def _are_stops(value: Any) -> bool:
+    if not isinstance(value, list) or not 0 < len(value) <= MAX_STOPS:
+        return False
+    return all(isinstance(each, str) and 0 < len(each) <= MAX_STOP and _is_utf8(each) for each in value)
+
+
+def _is_utf8(text: str) -> bool:
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The prompt of a document: its id, the field that told it, and its text where that is given by itself."""
+
+    prompt_id: str
+    field: str
+    prompt: str | None
+
+
+class _Prompts:
+    """Finds the prompts of documents."""
+
+    def __init__(self, suite: Suite | None, documents: Documents) -> None:
+        self.suite = suite
+        self.id_field = documents.id_field
+        self._by_text: dict[str, list[str]] = {}
+        self._looked: dict[str, set[str]] = {}
+        self._left = MAX_LOOKED
+        for prompt in suite.prompts if suite is not None else ():
+            self._by_text.setdefault(prompt.prompt.strip(), []).append(prompt.prompt_id)
+
+    def of(self, fields: Fields, asked: str | None) -> _Found | None:
+        """The prompt of a row; None where that is among the problems."""
+        doc = fields.raw.get("doc")
+        if not isinstance(doc, dict):
+            wrong = "the field is missing" if "doc" not in fields.raw else f"a JSON {type(doc).__name__}"
+            fields.problem("doc", f"{wrong}, wanted an object", "write samples with --log_samples")
+            return None
+        field = self.id_field or (_OWN_ID if _OWN_ID in doc else None)
+        if field is not None and field != DOC_ID:
+            return self._by_field(fields, doc, field, asked)
+        if field == DOC_ID or self.suite is None:
+            return self._by_place(fields, doc, asked)
+        return self._by_text_of(fields, doc, asked, self.suite)
+
+    def _by_field(self, fields: Fields, doc: Mapping[str, Any], field: str, asked: str | None) -> _Found | None:
+        value = doc.get(field)
+        if field not in doc:
+            hint = f"doc has {_listed(doc)}: name one of them by --id-field, or {DOC_ID}" if doc else "doc is empty"
+            _add(fields, f"doc.{field}", "the field is missing", hint)
+            return None
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
+            value = str(value)
+        name = _text(fields, f"doc.{field}", value)
+        return None if name is None else self._named(fields, name, f"doc.{field}", doc, asked)
+
+    def _by_place(self, fields: Fields, doc: Mapping[str, Any], asked: str | None) -> _Found | None:
+        place = fields.raw.get(DOC_ID)
+        if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < 2**31:
+            wrong = "the field is missing" if DOC_ID not in fields.raw else "no whole number from 0"
+            _add(fields, DOC_ID, wrong, "documents are counted from 0")
+            return None
+        if self.suite is None:
+            return self._named(fields, str(place), DOC_ID, doc, asked)
+        if place >= len(self.suite.prompts):
+            message = f"{place}, but {self.suite.name} has {len(self.suite.prompts)} prompts"
+            _add(fields, DOC_ID, message, "documents are counted from 0 in the suite's order")
+            return None
+        known = self.suite.prompts[place]
+        found = self._named(fields, known.prompt_id, DOC_ID, doc, asked)
+        # Where the document does not give the prompt's text, which the checks compare, what was asked must have it.
+        if found is not None and found.prompt is None and asked is not None and known.prompt.strip() not in asked:
+            message = f"{place} is {known.prompt_id} in {self.suite.name}, whose text was not asked"
+            _add(fields, DOC_ID, message, "leave --id-field out: documents are then known by their texts")
+            return None
+        return found
+
+    def _named(self, fields: Fields, name: str, field: str, doc: Mapping[str, Any], asked: str | None) -> _Found | None:
+        """With the text that `doc` gives by itself; of own prompts, which must have one, else with what was asked."""
+        given, place = doc.get("prompt"), "doc.prompt"
+        if not isinstance(given, str):
+            given, place = (asked if self.suite is None else None), "arguments.gen_args_0.arg_0"
+        if given is not None and _text(fields, place, given) is None:
+            return None
+        return _Found(name, field, given)
+
+    def _by_text_of(self, fields: Fields, doc: Mapping[str, Any], asked: str | None, suite: Suite) -> _Found | None:
+        """The one prompt that a field of `doc` or what was asked is, white space around it aside; else stands in."""
+        texts = [value for value in (*doc.values(), asked) if isinstance(value, str)]
+        equal = {name for text in texts for name in self._by_text.get(text.strip(), ())}
+        found = equal or (self._within(asked, fields) if asked is not None else set())
+        if found is None:
+            return None
+        if len(found) != 1:
+            which = f"it may be {_listed(found)}" if found else f"no prompt of {suite.name} stands in it"
+            hint = "name the field of doc that has the prompt's id by --id-field"
+            _add(fields, "doc", f"it cannot be told which prompt this is: {which}", hint)
+            return None
+        [name] = found
+        return _Found(name, "doc", suite.by_id[name].prompt if equal else None)
+
+    def _within(self, asked: str, fields: Fields) -> set[str] | None:
+        """The prompts that stand in a text, without those that stand in another of them; None: it is not searched."""
+        if asked not in self._looked:
+            self._left -= len(asked) * len(self._by_text)
+            if self._left < 0:
+                message = f"too much was asked to look for {len(self._by_text):,} prompts in all of it"
+                _add(fields, "arguments", message, "name the field of doc that has the prompt's id by --id-field")
+                return None
+            there = [text for text in self._by_text if text in asked]
+            if len(there) <= MAX_WITHIN:
+                there = [text for text in there if not any(text != other and text in other for other in there)]
+            self._looked[asked] = {name for text in there for name in self._by_text[text]}
+        return self._looked[asked]
+
+
+def _text(fields: Fields, field: str, value: Any) -> str | None:
+    return Fields({field: value}, fields.file, fields.number, fields.findings).text(field)
+
+
+def _add(fields: Fields, field: str, message: str, hint: str) -> None:
+    fields.findings.add(Problem("prompt_ids", "error", fields.file, fields.number, field, message, hint))
+
+
+def _listed(names: Mapping[str, Any] | set[str]) -> str:
+    return ", ".join(_shown(sorted(names)))
+
+
+def _shown(names: list[str]) -> Iterator[str]:
+    yield from (name[:50] for name in names[:_SHOWN])
+    if len(names) > _SHOWN:
+        yield "…"

@@ -1,1 +1,0 @@
-"""`divbench submit`, `status` and `submissions`: the queue of the service from a terminal."""

@@ -1,0 +1,139 @@
+"""What a commit of a store may hold, and what is raised where it cannot be made or read."""
+
+import errno
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from datasets_build.errors import DivBenchError, InputError
+
+MAX_MESSAGE = 200  # characters
+PIECE_BYTES = 2**20  # of a file, at once in memory
+
+_PATH = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}(/[a-z0-9][a-z0-9_.-]{0,99}){0,7}")  # no "..": a part has no dot first
+_COMMIT_ID = re.compile(r"[0-9a-f]{40}")
+
+
+class Conflict(Exception):
+    """Somebody committed first. Look again, decide again."""
+
+
+class StoreFault(DivBenchError):
+    """The store cannot be read or written now: a full disk, no rights, no network. Nothing was half-written."""
+
+
+class OwnDiskFault(StoreFault):
+    """A disk of this machine that is not the store's cannot be read or written: no other machine has that fault."""
+
+
+class NoWriteAccess(StoreFault):
+    """The store is there, and whoever asks may not write to it; strangers may propose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One state of the whole tree.
+
+    Attributes:
+        id: Names it; the empty string names the tree without files that every store begins with.
+        parent: The one before it; None where there is none, or it is not known.
+        message: What was done.
+    """
+
+    id: str
+    parent: str | None
+    message: str
+
+
+def is_path(text: str) -> bool:
+    """Whether a store takes a path: lower-case letters, digits, `_`, `-`, `.`, and no part begins with a sign."""
+    return _PATH.fullmatch(text) is not None
+
+
+def checked_path(path: str) -> str:
+    """The path, if it is one that a store takes.
+
+    Raises:
+        InputError: It is not.
+    """
+    if not is_path(path):
+        raise InputError(f"{path[:100]!r} is no path of a store", "paths are made of ids, never of names")
+    return path
+
+
+def is_commit_id(text: str) -> bool:
+    """Whether a commit can have this id, but for the one before all commits."""
+    return _COMMIT_ID.fullmatch(text) is not None
+
+
+def checked_commit(commit: str, address: str) -> str:
+    """The id of a commit, if it can be one: it becomes a part of file names and addresses.
+
+    Raises:
+        StoreFault: It cannot.
+    """
+    if not is_commit_id(commit):
+        raise no_commit(commit, address)
+    return commit
+
+
+def no_commit(commit: str, address: str) -> StoreFault:
+    """What is raised for a commit that a store does not have."""
+    return StoreFault(f"{address} has no commit {commit[:100]!r}", "begin again at the head")
+
+
+def no_file(path: str, commit: str, address: str) -> FileNotFoundError:
+    """What is raised for a file that a commit does not have."""
+    return FileNotFoundError(f"{address} has no {path} at {commit or 'its beginning'}")
+
+
+def checked_change(add: Collection[str], remove: Collection[str], message: str) -> None:
+    """Refuse what no commit may hold, whatever it is made on.
+
+    Raises:
+        InputError: A path, or the message, is not one that a store takes; or a path is both added and removed.
+    """
+    for path in (*add, *remove):
+        checked_path(path)
+    if both := sorted(set(add) & set(remove)):
+        raise InputError(f"{both[0]} is both added and removed")
+    if not (message.isprintable() and message.strip() and len(message) <= MAX_MESSAGE):
+        hint = f"at most {MAX_MESSAGE} printable characters"
+        raise InputError(f"{message[:100]!r} is no message of a commit: it is one line", hint)
+
+
+def folders_of(path: str) -> list[str]:
+    """The folders that a path lies in, the outermost first."""
+    parts = path.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def not_there(path: str) -> InputError:
+    """What is raised for a path that is to be removed and is not there."""
+    return InputError(f"{path} cannot be removed: it is not there")
+
+
+def file_and_folder(path: str) -> InputError:
+    """What is raised where a file would take a folder's name, or the other way round."""
+    return InputError(f"{path} would be a file and a folder", "a commit does not make one of the other")
+
+
+def too_large(path: str, size: int, limit: int) -> InputError:
+    """What is raised for a file of more bytes than are taken."""
+    return InputError(f"{path} has {size:,} bytes", f"at most {limit:,} are taken")
+
+
+@contextmanager
+def disk_faults(path: Path, kind: type[StoreFault] = StoreFault) -> Iterator[None]:
+    """Give an error of the system as a fault of a kind, with the path and what to do about it."""
+    try:
+        yield
+    except OSError as error:
+        hints = {
+            **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "make room there, then try again"),
+            **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "give this user the right to it, then try again"),
+        }
+        hint = hints.get(error.errno or 0, "look at the folder and its disk")
+        raise kind(f"{error.filename or path}: {error.strerror or error}", hint) from error

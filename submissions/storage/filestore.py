@@ -1,0 +1,364 @@
+"""Where the files of the submission service lie: a tree of files that changes by whole commits alone.
+
+A commit names the commit that it was made on; where another came first it is refused as a whole. So a reader who looks
+at one commit sees all of it or nothing, and of two who want the same thing one gets it. Two implementations: a folder,
+here, and a Hub dataset repository in hubstore.py.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from filelock import FileLock, Timeout
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.files import canonical_json, sha256_of, whole_file
+from submissions.storage.commits import (
+    PIECE_BYTES,
+    Commit,
+    Conflict,
+    NoWriteAccess,
+    OwnDiskFault,
+    StoreFault,
+    checked_change,
+    checked_commit,
+    checked_path,
+    disk_faults,
+    file_and_folder,
+    folders_of,
+    is_commit_id,
+    no_commit,
+    no_file,
+    not_there,
+    too_large,
+)
+
+__all__ = [
+    "Commit",
+    "Conflict",
+    "FileStore",
+    "FolderStore",
+    "NoWriteAccess",
+    "OwnDiskFault",
+    "StoreFault",
+    "checked_path",
+    "open_store",
+]
+
+LOCK_SECONDS = 60  # for a step of milliseconds: whoever holds the lock longer is stopped, not busy
+COMMITS_KEPT = 8  # in memory
+
+
+class FileStore(Protocol):
+    """Files under paths such as `submissions/0123456789abcdef/manifest.json`.
+
+    All methods raise StoreFault where the store is out of reach, full or not writable, or has no such commit; what may
+    help has been tried before. NoWriteAccess and OwnDiskFault are kinds of it.
+
+    Attributes:
+        address: Names it for people.
+    """
+
+    address: str
+
+    def head(self) -> str:
+        """The id of the latest commit."""
+        ...
+
+    def paths(self, commit: str, under: str = "") -> list[str]:
+        """The paths of a commit in a folder, or all; sorted."""
+        ...
+
+    def read(self, commit: str, path: str, limit: int) -> bytes:
+        """A file of a commit.
+
+        Raises:
+            FileNotFoundError: The commit has no such file.
+            InputError: It has more bytes than the limit.
+        """
+        ...
+
+    def fetch(self, commit: str, path: str, target: Path, limit: int) -> None:
+        """Copy a file of a commit to a path outside; it is there whole or not at all.
+
+        Raises:
+            FileNotFoundError: The commit has no such file.
+            InputError: It has more bytes than the limit.
+        """
+        ...
+
+    def commit(self, parent: str, add: Mapping[str, bytes | Path], remove: Iterable[str], message: str) -> str:
+        """Make one commit on another: all of it or nothing.
+
+        Args:
+            parent: Must be the head.
+            add: Contents by path; what is there is replaced. A `Path` is a file to copy.
+            remove: Paths that are there.
+            message: What is done, one line.
+
+        Returns:
+            The new commit's id; `parent` where nothing changes.
+
+        Raises:
+            Conflict: `parent` is not the head any more. Nothing was changed.
+            InputError: A path or the message is not one that a store takes, or the changes do not fit the tree.
+        """
+        ...
+
+    def history(self, limit: int = 100) -> list[Commit]:
+        """The latest commits, the latest first."""
+        ...
+
+
+def open_store(text: str) -> FileStore:
+    """The store that a text names; nothing is made before the first commit.
+
+    Args:
+        text: A folder, there or to be made in one that is there; or `hf://datasets/ORG/NAME`, in short `hub:ORG/NAME`,
+            with a folder of that repository behind it if you like.
+
+    Raises:
+        ConfigurationError: It names neither.
+    """
+    if found := re.fullmatch(r"(?:hf://datasets/|hub:)([^/]+/[^/]+)(?:/(.+))?", text):
+        from submissions.storage.hubstore import HubStore
+
+        return HubStore(found[1], prefix=found[2] or "")
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", text) or not text.strip() or not text.isprintable():
+        raise ConfigurationError(f"{text[:100]!r} names no store", "give a folder, or hf://datasets/ORG/NAME")
+    folder = Path(text)
+    try:
+        if not folder.is_dir() and folder.exists():
+            raise ConfigurationError(f"{folder} is a file", "a store is a folder")
+        if not folder.is_dir() and (".." in folder.parts or not folder.absolute().parent.is_dir()):
+            raise ConfigurationError(f"there is no folder {folder}", "make it; a Hub repository is hub:ORG/NAME")
+    except OSError as error:
+        raise ConfigurationError(f"{text[:100]!r} cannot be a store: {error.strerror}", "give a folder") from error
+    return FolderStore(folder)
+
+
+class _Entry(BaseModel):
+    """A file in a tree: the name of its content among the objects, and its bytes."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    size: int
+
+
+Tree = dict[str, _Entry]
+
+
+class _State(BaseModel):
+    """A commit as its file holds it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    id: str
+    parent: str | None
+    message: str
+    tree: Tree
+
+    def true_id(self) -> str:
+        """What the commit is called by what it holds: the same on every machine, at any time."""
+        content = self.model_dump(exclude={"id"})
+        return hashlib.sha256(canonical_json(content)).hexdigest()[:40]
+
+
+class FolderStore:
+    """A store in a folder: `objects/` by content, `commits/` by id, and `HEAD`, which one rename moves.
+
+    Safe under several processes of one machine, and of several where the folder's file system has locks. Readers take
+    no lock. A process that is killed leaves objects and commits that nothing names, never a part of a commit. See
+    `FileStore`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.address = str(folder)
+        self._seen: dict[str, _State] = {}  # the last commits that were read; a commit never changes
+
+    def head(self) -> str:
+        """As `FileStore.head`."""
+        path = self.folder / "HEAD"
+        with disk_faults(path), suppress(FileNotFoundError):
+            found = path.read_text(encoding="ascii", errors="replace").strip()
+            if not is_commit_id(found):
+                raise _damaged(path)
+            return found
+        return ""
+
+    def paths(self, commit: str, under: str = "") -> list[str]:
+        """As `FileStore.paths`."""
+        start = f"{checked_path(under)}/" if under else ""
+        return sorted(path for path in self._tree(commit) if path.startswith(start))
+
+    def read(self, commit: str, path: str, limit: int) -> bytes:
+        """As `FileStore.read`."""
+        return b"".join(self._pieces(self._entry(commit, path, limit)))
+
+    def fetch(self, commit: str, path: str, target: Path, limit: int) -> None:
+        """As `FileStore.fetch`."""
+        entry = self._entry(commit, path, limit)
+        with disk_faults(target, OwnDiskFault), whole_file(target) as temporary, temporary.open("wb") as file:
+            for piece in self._pieces(entry):
+                file.write(piece)
+
+    def commit(self, parent: str, add: Mapping[str, bytes | Path], remove: Iterable[str], message: str) -> str:
+        """As `FileStore.commit`."""
+        gone = frozenset(remove)
+        checked_change(add, gone, message)
+        if self.head() != parent:
+            raise Conflict
+        before = self._tree(parent)
+        _refuse_misfits(before, add, gone)
+        with disk_faults(self.folder):
+            tree = {path: entry for path, entry in before.items() if path not in gone}
+            tree |= {path: self._keep(path, content) for path, content in add.items()}
+            if tree == before:
+                return parent
+            state = _State(id="", parent=parent or None, message=message, tree=dict(sorted(tree.items())))
+            state = state.model_copy(update={"id": state.true_id()})
+            # All that the commit needs is on the disk before anything names it.
+            self._write(self.folder / "commits" / f"{state.id}.json", [canonical_json(state.model_dump())])
+            self._move_head(parent, state.id)
+        return self._remember(state).id
+
+    def history(self, limit: int = 100) -> list[Commit]:
+        """As `FileStore.history`."""
+        found: list[Commit] = []
+        commit: str | None = self.head()
+        while commit and len(found) < limit:
+            state = self._state(commit)
+            found.append(Commit(state.id, state.parent, state.message))
+            commit = state.parent
+        return found
+
+    def _tree(self, commit: str) -> Tree:
+        return self._state(commit).tree if commit else {}
+
+    def _state(self, commit: str) -> _State:
+        """A commit, by its file, whose content must be what its name says."""
+        if (seen := self._seen.get(commit)) is not None:
+            return seen
+        path = self.folder / "commits" / f"{checked_commit(commit, self.address)}.json"
+        with disk_faults(path):
+            try:
+                state = _State.model_validate_json(path.read_bytes())
+            except FileNotFoundError as error:
+                raise no_commit(commit, self.address) from error
+            except ValidationError as error:
+                raise _damaged(path) from error
+        if not state.id == commit == state.true_id():
+            raise _damaged(path)
+        return self._remember(state)
+
+    def _remember(self, state: _State) -> _State:
+        self._seen = {**dict(list(self._seen.items())[1 - COMMITS_KEPT :]), state.id: state}  # whole, for other threads
+        return state
+
+    def _entry(self, commit: str, path: str, limit: int) -> _Entry:
+        entry = self._tree(commit).get(checked_path(path))
+        if entry is None:
+            raise no_file(path, commit, self.address)
+        if entry.size > limit:
+            raise too_large(path, entry.size, limit)
+        return entry
+
+    def _object(self, entry: _Entry) -> Path:
+        return self.folder / "objects" / entry.sha256[:2] / entry.sha256
+
+    def _pieces(self, entry: _Entry) -> Iterator[bytes]:
+        """The bytes of an object; the last of them only when all are known to be right."""
+        path = self._object(entry)
+        digest, left, held = hashlib.sha256(), entry.size, b""
+        with disk_faults(path), path.open("rb") as file:
+            while piece := file.read(PIECE_BYTES):
+                digest.update(piece)
+                left -= len(piece)
+                if left < 0:
+                    break
+                yield held
+                held = piece
+        if left or digest.hexdigest() != entry.sha256:
+            raise _damaged(path)
+        yield held
+
+    def _keep(self, path: str, content: bytes | Path) -> _Entry:
+        """Put a content among the objects, unless it is there and whole."""
+        if isinstance(content, bytes):
+            entry = _Entry(sha256=hashlib.sha256(content).hexdigest(), size=len(content))
+        elif content.is_file():
+            entry = _Entry(sha256=sha256_of(content), size=content.stat().st_size)
+        else:
+            raise InputError(f"{path}: there is no file {content}")
+        target = self._object(entry)
+        if not (target.is_file() and target.stat().st_size == entry.size and sha256_of(target) == entry.sha256):
+            self._write(target, [content] if isinstance(content, bytes) else _pieces_of(content, entry.sha256))
+        return entry
+
+    def _write(self, path: Path, pieces: Iterable[bytes]) -> None:
+        """Write a file that is whole or not there, after a loss of power, too."""
+        if not path.parent.is_dir():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _settle(path.parent.parent)
+        with whole_file(path) as temporary, temporary.open("wb") as file:
+            file.writelines(pieces)
+        _settle(path.parent)
+
+    def _move_head(self, parent: str, commit: str) -> None:
+        """Let `HEAD` name a commit, if it still names its parent."""
+        lock = FileLock(self.folder / ".lock")
+        try:
+            lock.acquire(timeout=LOCK_SECONDS, poll_interval=0.01)
+        except Timeout as error:
+            hint = "look for a process that was stopped while it held the lock"
+            raise StoreFault(f"{self.folder / '.lock'} was held for {LOCK_SECONDS} seconds", hint) from error
+        try:
+            if self.head() != parent:
+                raise Conflict
+            self._write(self.folder / "HEAD", [f"{commit}\n".encode()])
+        finally:
+            lock.release()
+
+
+def _refuse_misfits(before: Collection[str], add: Collection[str], gone: Collection[str]) -> None:
+    """Refuse to remove what is not there, and a path that is or becomes a file and a folder."""
+    for path in gone:
+        if path not in before:
+            raise not_there(path)
+    files = {*before, *add}
+    for path in files:
+        for folder in folders_of(path):
+            if folder in files:
+                raise file_and_folder(folder)
+
+
+def _pieces_of(path: Path, sha256: str) -> Iterator[bytes]:
+    """The bytes of a file that is copied; refused at their end where they are not those that were looked at."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(PIECE_BYTES):
+            digest.update(piece)
+            yield piece
+    if digest.hexdigest() != sha256:
+        raise InputError(f"{path} changed while it was copied", "commit it again")
+
+
+def _settle(folder: Path) -> None:
+    """Bring the names in a folder to the disk, as `whole_file` does with the contents."""
+    if os.name == "posix":  # elsewhere a folder cannot be opened
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _damaged(path: Path) -> StoreFault:
+    return StoreFault(f"{path} is damaged: it does not hold what its name says", "bring it back from a copy")

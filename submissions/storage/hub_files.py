@@ -1,0 +1,85 @@
+"""A file of a Hub repository: what the Hub says of it, and the bytes, which are taken for nothing else."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from datasets_build.files import whole_file
+from submissions.storage.commits import PIECE_BYTES, OwnDiskFault, disk_faults
+from submissions.storage.hub_calls import SILENCE, Damaged
+
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import RepoFile
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """What the Hub says of a file.
+
+    Attributes:
+        digest: Its SHA-256 where it is in LFS, and git's own hash where it is not.
+        size: In bytes.
+    """
+
+    digest: str
+    size: int
+
+    def hasher(self) -> Any:
+        """What computes such a digest."""
+        if len(self.digest) == 64:
+            return hashlib.sha256()
+        return hashlib.sha1(b"blob %d\0" % self.size, usedforsecurity=False)
+
+    def fits(self, content: bytes | Path) -> bool:
+        """Whether a content, or that of a file, is this one."""
+        if (len(content) if isinstance(content, bytes) else content.stat().st_size) != self.size:
+            return False
+        hasher = self.hasher()
+        if isinstance(content, bytes):
+            hasher.update(content)
+        else:
+            with content.open("rb") as file:
+                while piece := file.read(PIECE_BYTES):
+                    hasher.update(piece)
+        return bool(hasher.hexdigest() == self.digest)
+
+
+def hub_file(entry: "RepoFile") -> HubFile:
+    """A file as a listing has it."""
+    if entry.lfs is not None:
+        return HubFile(entry.lfs.sha256, entry.lfs.size)
+    return HubFile(entry.blob_id, entry.size)
+
+
+def download(address: str, token: str | None, file: HubFile, target: Path) -> None:
+    """Fetch a file, whole and right or not at all.
+
+    Args:
+        address: Of the file at one commit.
+        token: Of the Hub; else the one that is logged in.
+        file: What it must be; no more bytes are taken than it has.
+        target: The file to make.
+
+    Raises:
+        Damaged: Something else came.
+        OwnDiskFault: The target cannot be written.
+        Exception: What the client raises where the Hub refuses or the connection breaks.
+    """
+    from huggingface_hub import get_session, hf_raise_for_status
+    from huggingface_hub.utils import build_hf_headers
+
+    headers = {**build_hf_headers(token=token), "Accept-Encoding": "identity"}
+    with get_session().stream("GET", address, headers=headers, timeout=SILENCE) as answer:
+        hf_raise_for_status(answer)
+        with disk_faults(target, OwnDiskFault), whole_file(target) as temporary:
+            hasher, size = file.hasher(), 0
+            with temporary.open("wb") as made:
+                for piece in answer.iter_bytes(PIECE_BYTES):
+                    size += len(piece)
+                    if size > file.size:
+                        break
+                    hasher.update(piece)
+                    made.write(piece)
+            if size != file.size or hasher.hexdigest() != file.digest:
+                raise Damaged(f"what came from {address} is not what the repository holds")

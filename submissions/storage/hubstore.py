@@ -1,0 +1,350 @@
+"""A store in a Hub dataset repository: its commits are the repository's, and what was read is kept on this machine.
+
+The Hub refuses a commit whose parent is not the head any more (412). That leaves two things open. A commit whose answer
+was lost has perhaps been made. And the client leaves out of a commit what it finds at the head, so that of two who
+commit the same the second would hear that all went well. So each commit has a mark of its own in its description, and
+is made where the history holds that mark.
+"""
+
+import re
+import shutil
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from datasets_build.download import home
+from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.files import whole_file
+from datasets_build.hub_retries import may_pass, retrying
+from submissions.storage.commits import (
+    Commit,
+    Conflict,
+    OwnDiskFault,
+    checked_change,
+    checked_commit,
+    checked_path,
+    disk_faults,
+    file_and_folder,
+    folders_of,
+    is_path,
+    no_file,
+    not_there,
+    too_large,
+)
+from submissions.storage.hub_calls import Damaged, hub_faults, limit_silence
+from submissions.storage.hub_files import HubFile, download, hub_file
+
+if TYPE_CHECKING:
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
+    from huggingface_hub.hf_api import RepoFile, RepoFolder
+
+COMMITS_KEPT = 8  # whose listings are in memory
+COMMITS_SEARCHED = 200  # for a mark: so many commits of others may have followed ours before we look
+
+_REPO = re.compile(r"(?!.*(--|\.\.))(?!.*\.git$)[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9]([\w.-]{0,94}\w)?", re.ASCII)
+
+T = TypeVar("T")
+
+
+class HubStore:
+    """A store in a Hub dataset repository, or in a folder of one. See `FileStore`.
+
+    Files of the repository whose paths no store takes, such as `.gitattributes` and `README.md`, are not seen. A
+    repository that is made has a commit already. The parents of commits are not told.
+
+    Attributes:
+        address: Such as `hf://datasets/org/name`.
+    """
+
+    def __init__(
+        self,
+        repo: str,
+        *,
+        prefix: str = "",
+        token: str | None = None,
+        endpoint: str | None = None,
+        cache: Path | None = None,
+    ) -> None:
+        """Name a store; nothing is asked of the Hub.
+
+        Args:
+            repo: Such as `org/name`.
+            prefix: A folder of the repository.
+            token: Of the Hub; else the one that is logged in.
+            endpoint: The Hub's address; else the usual one.
+            cache: A folder for what was read; else one where the package keeps what it can make again.
+
+        Raises:
+            ConfigurationError: No repository, or no folder of a store, has that name.
+        """
+        if not _REPO.fullmatch(repo) or (prefix and not is_path(prefix)):
+            name = f"{repo}/{prefix}" if prefix else repo
+            raise ConfigurationError(f"{name[:100]!r} names no dataset repository", "give ORG/NAME")
+        self.repo = repo
+        self.cache = cache or home() / "hub-store"
+        self._prefix = f"{prefix}/" if prefix else ""
+        self.address = f"hf://datasets/{repo}/{self._prefix}".rstrip("/")
+        self._token = token
+        self._endpoint = endpoint
+        self._known: dict[str, dict[str, HubFile]] = {}  # files by commit and path, as far as they were asked for
+
+    def create(self, *, private: bool = False) -> None:
+        """Make the repository, if there is none.
+
+        Args:
+            private: Of a repository that is made.
+
+        Raises:
+            StoreFault: It cannot be made.
+        """
+        self._asked(lambda: self._api.create_repo(self.repo, repo_type="dataset", private=private, exist_ok=True))
+
+    def head(self) -> str:
+        """As `FileStore.head`."""
+        return self._asked(lambda: str(self._api.dataset_info(self.repo, expand=["sha"]).sha))
+
+    def paths(self, commit: str, under: str = "") -> list[str]:
+        """As `FileStore.paths`."""
+        from huggingface_hub.errors import EntryNotFoundError
+        from huggingface_hub.hf_api import RepoFile
+
+        folder = (self._prefix + (checked_path(under) if under else "")).rstrip("/") or None
+        if not commit:
+            return []
+        revision = checked_commit(commit, self.address)
+
+        def listed() -> list["RepoFile | RepoFolder"]:
+            tree = self._api.list_repo_tree(self.repo, folder, repo_type="dataset", recursive=True, revision=revision)
+            try:
+                return list(tree)
+            except EntryNotFoundError:
+                return []
+
+        start = len(self._prefix)
+        files = {one.path[start:]: hub_file(one) for one in self._asked(listed) if isinstance(one, RepoFile)}
+        found = {path: entry for path, entry in files.items() if is_path(path)}
+        self._remember(commit, found)
+        return sorted(found)
+
+    def read(self, commit: str, path: str, limit: int) -> bytes:
+        """As `FileStore.read`."""
+        content = self._content(commit, path, limit)
+        with disk_faults(content, OwnDiskFault):
+            return content.read_bytes()
+
+    def fetch(self, commit: str, path: str, target: Path, limit: int) -> None:
+        """As `FileStore.fetch`."""
+        content = self._content(commit, path, limit)
+        with disk_faults(target, OwnDiskFault), whole_file(target) as temporary:
+            shutil.copyfile(content, temporary)
+
+    def commit(self, parent: str, add: Mapping[str, bytes | Path], remove: Iterable[str], message: str) -> str:
+        """As `FileStore.commit`.
+
+        Where the connection breaks at the last attempt, and the Hub cannot be asked what came of it, StoreFault leaves
+        open whether the commit was made.
+        """
+        gone = frozenset(remove)
+        checked_change(add, gone, message)
+        if self.head() != parent:
+            raise Conflict
+        operations = self._operations(parent, add, gone)
+        if not operations:
+            return parent
+        mark = _new_mark()
+
+        def send() -> str | None:
+            from huggingface_hub.errors import HfHubHTTPError
+
+            try:
+                made = self._api.create_commit(
+                    self.repo,
+                    operations,
+                    commit_message=message,
+                    commit_description=mark,
+                    repo_type="dataset",
+                    parent_commit=parent,
+                )
+            except HfHubHTTPError as error:
+                if error.response.status_code != 412:
+                    raise
+                return self._marked("main", mark, parent)
+            return self._marked(made.oid, mark, parent)
+
+        return self._sent(send, lambda: self._marked("main", mark, parent))
+
+    def as_pull_request(self, add: Mapping[str, bytes | Path], message: str) -> str:
+        """Propose files for the head: for those who may not write to the repository.
+
+        Args:
+            add: Contents by path, as for `commit`.
+            message: What is proposed, one line.
+
+        Returns:
+            The address of the pull request.
+
+        Raises:
+            Conflict: While it was sent somebody else committed these very files.
+            InputError: A path or the message is not one that a store takes, or the head has these files.
+            StoreFault: The Hub refuses, or is out of reach.
+        """
+        checked_change(add, (), message)
+        parent = self.head()
+        operations = self._operations(parent, add, frozenset())
+        if not operations:
+            raise InputError(f"{self.address} has these files already")
+        mark = _new_mark()
+
+        def send() -> str | None:
+            made = self._api.create_commit(
+                self.repo,
+                operations,
+                commit_message=message,
+                commit_description=mark,
+                repo_type="dataset",
+                parent_commit=parent,
+                create_pr=True,
+            )
+            return made.pr_url
+
+        return self._sent(send, lambda: self._proposed(message, mark))
+
+    def history(self, limit: int = 100) -> list[Commit]:
+        """As `FileStore.history`."""
+        found = self._asked(lambda: list(islice(self._commits("main"), limit)))
+        return [Commit(one["id"], None, one["title"]) for one in found]
+
+    @cached_property
+    def _api(self) -> "HfApi":
+        from huggingface_hub import HfApi
+
+        return HfApi(endpoint=self._endpoint, token=self._token)
+
+    def _asked(self, call: Callable[[], T]) -> T:
+        """The answer to a question, which is put again where that may help."""
+
+        def attempt() -> T:
+            limit_silence()  # each time: where a connection cannot be made the client begins a new session
+            return call()
+
+        with hub_faults(self.address):
+            return retrying(Damaged)(attempt)
+
+    def _sent(self, send: Callable[[], str | None], look: Callable[[], str | None]) -> str:
+        """Send what must not be done twice: before each further attempt, look whether an earlier one came through.
+
+        Raises:
+            Conflict: It was answered, and nothing was done.
+        """
+        attempts = 0
+
+        def attempt() -> str:
+            nonlocal attempts
+            attempts += 1
+            limit_silence()
+            made = (look() if attempts > 1 else None) or send()
+            if made is None:
+                raise Conflict
+            return made
+
+        with hub_faults(self.address):
+            try:
+                return retrying()(attempt)
+            except Exception as error:
+                if may_pass(error) and (made := look()):
+                    return made
+                raise
+
+    def _commits(self, revision: str) -> Iterator[dict[str, Any]]:
+        """The commits that led to a revision, the latest first; asked for a page at a time."""
+        from huggingface_hub.utils import build_hf_headers, paginate
+
+        address = f"{self._api.endpoint}/api/datasets/{self.repo}/commits/{revision}"
+        yield from paginate(address, params={}, headers=build_hf_headers(token=self._token))
+
+    def _marked(self, revision: str, mark: str, parent: str) -> str | None:
+        """The commit with a mark among those that followed its parent, as far as they led to a revision."""
+        for commit in islice(self._commits(revision), COMMITS_SEARCHED):
+            if mark in str(commit["message"]):
+                return str(commit["id"])
+            if commit["id"] == parent:
+                break
+        return None
+
+    def _proposed(self, title: str, mark: str) -> str | None:
+        """The open pull request with a mark."""
+        about = {"repo_id": self.repo, "repo_type": "dataset"}
+        for one in self._api.get_repo_discussions(**about, discussion_type="pull_request", discussion_status="open"):
+            if one.title == title:
+                details = self._api.get_discussion_details(**about, discussion_num=one.num)
+                if any(mark in str(getattr(event, "content", "")) for event in details.events):
+                    return one.url
+        return None
+
+    def _operations(
+        self, parent: str, add: Mapping[str, bytes | Path], gone: frozenset[str]
+    ) -> list["CommitOperationAdd | CommitOperationDelete"]:
+        """What is to be done to a commit's files, without what is so already."""
+        from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+
+        folders = {folder for path in add for folder in folders_of(path)}
+        there = self._looked_up(parent, sorted({*add, *gone, *folders})) if add or gone else {}
+        for path in gone:
+            if there.get(path) is None:
+                raise not_there(path)
+        for path in folders:
+            if path in add or there.get(path) is not None:
+                raise file_and_folder(path)
+        made: list[CommitOperationAdd | CommitOperationDelete] = []
+        for path, content in sorted(add.items()):
+            if path in there and there[path] is None:
+                raise file_and_folder(path)
+            if isinstance(content, Path) and not content.is_file():
+                raise InputError(f"{path}: there is no file {content}")
+            with disk_faults(self.cache, OwnDiskFault):
+                entry = there.get(path)
+                if entry is None or not entry.fits(content):
+                    given = content if isinstance(content, bytes) else str(content)
+                    made.append(CommitOperationAdd(self._prefix + path, given))
+        return made + [CommitOperationDelete(self._prefix + path) for path in sorted(gone)]
+
+    def _looked_up(self, commit: str, paths: Sequence[str]) -> dict[str, HubFile | None]:
+        """The files of a commit among some paths, and with None the folders."""
+        from huggingface_hub.hf_api import RepoFile
+
+        revision, start = checked_commit(commit, self.address), len(self._prefix)
+        names = [self._prefix + path for path in paths]
+        answer = self._asked(lambda: self._api.get_paths_info(self.repo, names, repo_type="dataset", revision=revision))
+        found = {one.path[start:]: hub_file(one) if isinstance(one, RepoFile) else None for one in answer}
+        self._remember(commit, {path: entry for path, entry in found.items() if entry is not None})
+        return found
+
+    def _remember(self, commit: str, files: Mapping[str, HubFile]) -> None:
+        known = {**self._known.get(commit, {}), **files}
+        others = [one for one in self._known.items() if one[0] != commit]
+        self._known = {**dict(others[1 - COMMITS_KEPT :]), commit: known}  # whole, for other threads
+
+    def _content(self, commit: str, path: str, limit: int) -> Path:
+        """Where a file's content is kept; fetched if it is not there or is damaged."""
+        entry = self._known.get(commit, {}).get(checked_path(path))
+        if entry is None and commit:
+            entry = self._looked_up(commit, [path]).get(path)
+        if entry is None:
+            raise no_file(path, commit, self.address)
+        if entry.size > limit:
+            raise too_large(path, entry.size, limit)
+        kept = self.cache / entry.digest[:2] / entry.digest
+        with disk_faults(kept, OwnDiskFault):
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            if kept.is_file() and entry.fits(kept):
+                return kept
+        address = f"{self._api.endpoint}/datasets/{self.repo}/resolve/{commit}/{self._prefix}{path}"
+        self._asked(lambda: download(address, self._token, entry, kept))
+        return kept
+
+
+def _new_mark() -> str:
+    return f"divbench commit {uuid.uuid4().hex}"

@@ -1,0 +1,142 @@
+"""Where submissions and results lie, and how: the only place that knows. Now folders.
+
+A submission is `manifest.json + generations.parquet`, and `reported.parquet` where values came with the texts.
+"""
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from datasets_build.files import canonical_json, readable_json
+from submissions.schema import GENERATIONS, REPORTED, Manifest, Reported, Row
+from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.untrusted_files import parquet_rows
+
+MANIFEST_FILE = "manifest.json"
+GENERATIONS_FILE = "generations.parquet"
+REPORTED_FILE = "reported.parquet"
+ROWS_A_GROUP = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A submission that passed its checks.
+
+    Attributes:
+        folder: Where it lies.
+        manifest: What is known of it.
+        id: 16 hex digits of its content: the manifest and the rows, in whatever order.
+        prompts: The number of its rows.
+    """
+
+    folder: Path
+    manifest: Manifest
+    id: str
+    prompts: int
+
+    def rows(self) -> Iterator[Row]:
+        """The rows, streamed. They were checked when the submission was opened."""
+        for number, row in _sound_rows(self.folder / GENERATIONS_FILE):
+            yield as_row(number, row)
+
+    def reported(self) -> dict[str, Reported]:
+        """The values that came with the generations, by prompt id; empty where there are none."""
+        path = self.folder / REPORTED_FILE
+        if not path.exists():
+            return {}
+        return {row["prompt_id"]: as_reported(row) for _, row in _sound_rows(path)}
+
+
+def _sound_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a file that was checked; a file that has been damaged since is refused, not cut short."""
+    findings = Findings()
+    yield from parquet_rows(path, findings)
+    if findings.refused():
+        raise Refused(str(path), findings)
+
+
+def as_row(number: int, row: dict[str, Any]) -> Row:
+    """A row of the generations file in code."""
+    reasons = row["finish_reasons"]
+    return Row(
+        number=number,
+        prompt_id=row["prompt_id"],
+        prompt=row["prompt"],
+        responses=tuple(row["responses"]),
+        finish_reasons=None if reasons is None else tuple(reasons),
+    )
+
+
+def as_reported(row: dict[str, Any]) -> Reported:
+    """A row of the reported file in code."""
+    scores = row["generation_scores"]
+    return Reported(
+        partition=tuple(row["partition"]),
+        generation_scores=None if scores is None else tuple(scores),
+        distinct=row["distinct"],
+        utility=row["utility"],
+    )
+
+
+class RowsDigest:
+    """One SHA-256 over rows, the same in whatever order they pass and whatever wrote their file."""
+
+    def __init__(self) -> None:
+        self._rows: list[bytes] = []
+
+    def add(self, row: Row) -> None:
+        """Take in a row."""
+        reasons = None if row.finish_reasons is None else list(row.finish_reasons)
+        self._take(["row", row.prompt_id, row.prompt, list(row.responses), reasons])
+
+    def add_reported(self, prompt_id: str, reported: Reported) -> None:
+        """Take in a reported row."""
+        scores = None if reported.generation_scores is None else list(reported.generation_scores)
+        self._take(["reported", prompt_id, list(reported.partition), scores, reported.distinct, reported.utility])
+
+    def _take(self, values: list[Any]) -> None:
+        self._rows.append(hashlib.sha256(canonical_json(values)).digest())
+
+    def hex(self) -> str:
+        """The digest of all rows so far."""
+        return hashlib.sha256(b"".join(sorted(self._rows))).hexdigest()
+
+
+def write_submission(
+    folder: Path, manifest: Manifest, rows: Iterable[Row], reported: Sequence[tuple[str, Reported]] = ()
+) -> None:
+    """Write the files of a submission into an existing folder, the manifest last."""
+    remaining = iter(rows)
+    with pq.ParquetWriter(folder / GENERATIONS_FILE, GENERATIONS, compression="zstd") as writer:
+        while group := [_record(row) for row in itertools.islice(remaining, ROWS_A_GROUP)]:
+            writer.write_table(pa.Table.from_pylist(group, schema=GENERATIONS))
+    if reported:
+        records = [{"prompt_id": key, **_reported_record(values)} for key, values in reported]
+        pq.write_table(pa.Table.from_pylist(records, schema=REPORTED), folder / REPORTED_FILE, compression="zstd")
+    (folder / MANIFEST_FILE).write_text(readable_json(manifest.model_dump(mode="json")), encoding="utf-8")
+
+
+def _record(row: Row) -> dict[str, Any]:
+    reasons = None if row.finish_reasons is None else list(row.finish_reasons)
+    return {
+        "prompt_id": row.prompt_id,
+        "prompt": row.prompt,
+        "responses": list(row.responses),
+        "finish_reasons": reasons,
+    }
+
+
+def _reported_record(reported: Reported) -> dict[str, Any]:
+    scores = reported.generation_scores
+    return {
+        "partition": list(reported.partition),
+        "generation_scores": None if scores is None else list(scores),
+        "distinct": reported.distinct,
+        "utility": reported.utility,
+    }

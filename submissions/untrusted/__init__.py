@@ -1,0 +1,1 @@
+"""Bytes from outside in; values within limits, or named problems, out."""

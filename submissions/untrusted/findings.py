@@ -1,0 +1,88 @@
+"""A collection of problems that stays small however bad the input is."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from datasets_build.errors import InputError
+from submissions.schema import Problem
+
+KEPT_PER_CHECK = 200
+LETTERS_KEPT = 500
+
+
+class Findings:
+    """Problems in the order found; after the first 200 of a check the rest are only counted, and long texts are cut."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self._counts: Counter[tuple[str, str]] = Counter()
+
+    def add(self, problem: Problem) -> None:
+        """Record one problem."""
+        key = (problem.check, problem.severity)
+        self._counts[key] += 1
+        if self._counts[key] <= KEPT_PER_CHECK:
+            field, message = _short(problem.field), _short(problem.message)  # both may quote a stranger's text
+            self.problems.append(replace(problem, field=field, message=message))
+
+    def renamed(self, rename: Callable[[Problem], Problem]) -> "Findings":
+        """The same findings with each problem renamed; the counts stay."""
+        made = Findings()
+        made.problems = [rename(problem) for problem in self.problems]
+        made._counts = self._counts.copy()
+        return made
+
+    def count(self, severity: str) -> int:
+        """How many problems of this severity were found, kept or not."""
+        return sum(number for (_, found), number in self._counts.items() if found == severity)
+
+    def refused(self) -> bool:
+        """Whether any problem is an error."""
+        return self.count("error") > 0
+
+    def by_check(self) -> dict[str, int]:
+        """The number of problems of each check, sorted by its name."""
+        counts: Counter[str] = Counter()
+        for (check, _), number in self._counts.items():
+            counts[check] += number
+        return dict(sorted(counts.items()))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LETTERS_KEPT else f"{text[:LETTERS_KEPT]}…"
+
+
+class Refused(InputError):
+    """A file or folder is no acceptable submission; `findings` says all that is wrong with it."""
+
+    def __init__(self, what: str, findings: Findings) -> None:
+        number = findings.count("error")
+        super().__init__(f"{what} is refused: {number} {'problem' if number == 1 else 'problems'}")
+        self.findings = findings
+
+    def as_json(self) -> dict[str, Any]:
+        """The error with the whole list of problems."""
+        return super().as_json() | problems_json(self.findings)
+
+
+def problems_json(findings: Findings) -> dict[str, Any]:
+    """The findings as `--json` prints them."""
+    return {
+        "errors": findings.count("error"),
+        "warnings": findings.count("warning"),
+        "by_check": findings.by_check(),
+        "problems": [
+            {
+                "check": p.check,
+                "severity": p.severity,
+                "file": p.file,
+                "row": p.row,
+                "field": p.field or None,
+                "message": p.message,
+                "hint": p.hint,
+            }
+            for p in findings.problems
+        ],
+    }

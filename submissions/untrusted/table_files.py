@@ -1,0 +1,210 @@
+"""A table of somebody's own, with columns of any names: CSV, JSON Lines or Parquet, as rows of those asked for.
+
+In: a path and names of columns. Out: plain values, and problems added to `Findings`; as in untrusted_files.py, limits
+come before parsing, and nothing raises for what a file contains. Rows are kept in memory, so the limits are lower here.
+"""
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from submissions.schema import Problem
+from submissions.untrusted import untrusted_files
+from submissions.untrusted.findings import Findings
+
+ENDINGS = (".csv", ".jsonl", ".parquet")
+MAX_KEPT_BYTES = 512 * 2**20
+MAX_COLUMNS = 1000
+Rows = Iterator[tuple[int, dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What was read.
+
+    Attributes:
+        name: Of the file, for messages.
+        columns: The names of all its columns; of JSON Lines, the fields of any row.
+        rows: The number of each in its file, and its values in the columns asked for; a field that is not there lacks.
+            In CSV all values are text, and the heads are row 1.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[int, dict[str, Any]], ...]
+
+
+def read_table(
+    path: Path, wanted: Sequence[str], findings: Findings, *, endings: Sequence[str] = ENDINGS
+) -> Table | None:
+    """The rows of a file, each with those of the wanted columns that it has.
+
+    Args:
+        path: Its ending says what it is: one of `ENDINGS`.
+        wanted: Names of columns. That one is not there is no problem: see `lacks`.
+        findings: Takes the problems.
+        endings: To name where the file has none of them.
+
+    Returns:
+        The table, without what is among the problems; None where there is nothing to read.
+    """
+    readers = {".csv": _of_csv, ".jsonl": _of_jsonl, ".parquet": _of_parquet}
+    if path.suffix not in readers:
+        message = f"{path.name} ends neither of {', '.join(endings)}"
+        findings.add(Problem("file", "error", path.name, None, "", message, "name it by what it is"))
+        return None
+    made = readers[path.suffix](path, frozenset(wanted), findings)
+    return made if made is not None and (made.columns or not findings.refused()) else None
+
+
+def lacks(table: Table, column: str, findings: Findings) -> bool:
+    """Whether a table has no such column; then that is among the problems."""
+    if column in table.columns:
+        return False
+    shown = ", ".join(table.columns[:20]) + (", …" if len(table.columns) > 20 else "")
+    hint = f"it has {shown}: name one of them" if table.columns else "it has none"
+    findings.add(Problem("schema", "error", table.name, None, column, "there is no such column", hint))
+    return True
+
+
+def identified(table: Table, column: str, findings: Findings) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """The rows of a table that have an id of their own; of the others, why not is among the problems.
+
+    Args:
+        table: The rows.
+        column: Of the ids; texts, or whole numbers, which are taken as they are written.
+        findings: Takes the problems.
+
+    Yields:
+        The row's number, its id, and its values.
+    """
+    first: dict[str, int] = {}
+    for number, row in table.rows:
+        name = _as_id(row.get(column))
+        if name is None:
+            message, hint = "there is no id", "give each row a text or a whole number that no other has"
+        elif name in first:
+            message, hint = f"{name!r} stands already in row {first[name]}", "one row for each prompt"
+        else:
+            first[name] = number
+            yield number, name, row
+            continue
+        findings.add(Problem("prompt_ids", "error", table.name, number, column, message, hint))
+
+
+def _as_id(value: Any) -> str | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value) if abs(value) < 2**63 else None
+    return value if isinstance(value, str) and value else None
+
+
+def text_lines(path: Path, findings: Findings) -> Iterator[tuple[int, str]]:
+    """The lines of a UTF-8 file with their numbers and ends; where one is too long or no UTF-8, that is the last."""
+    if not untrusted_files.openable(path, findings):
+        return
+    number = 0
+    with path.open("rb") as file:
+        while line := file.readline(untrusted_files.MAX_LINE_BYTES + 1):
+            number += 1
+            if len(line) > untrusted_files.MAX_LINE_BYTES:
+                hint = f"a line may have {untrusted_files.MAX_LINE_BYTES:,} bytes"
+                findings.add(Problem("sizes", "error", path.name, number, "", "the line is too long", hint))
+                return
+            try:
+                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                message = f"not UTF-8: byte 0x{error.object[error.start]:02x} in line {number}"
+                findings.add(Problem("encoding", "error", path.name, number, "", message, "save the file as UTF-8"))
+                return
+
+
+def _of_csv(path: Path, wanted: frozenset[str], findings: Findings) -> Table | None:
+    rows: list[tuple[int, dict[str, Any]]] = []
+    heads: list[str] = []
+    records = csv.reader((line for _, line in text_lines(path, findings)), strict=True)
+    try:
+        heads = next(records, [])
+        if not _good_heads(heads, wanted, path.name, findings):
+            return None
+        for number, cells in enumerate(records, start=2):
+            if not cells:
+                continue  # a blank line
+            if len(cells) != len(heads):
+                message, hint = f"{len(cells)} cells under {len(heads)} heads", "quote cells that have commas in them"
+                findings.add(Problem("csv", "error", path.name, number, "", message, hint))
+                continue
+            rows.append((number, {head: cell for head, cell in zip(heads, cells, strict=True) if head in wanted}))
+            if not untrusted_files.few_rows(len(rows), path.name, findings):
+                break
+    except csv.Error as error:
+        message = f"not CSV, near line {records.line_num}: {error}"
+        hint = f"quote cells as RFC 4180 does; one holds up to {csv.field_size_limit():,} characters"
+        findings.add(Problem("csv", "error", path.name, None, "", message, hint))
+    return Table(path.name, tuple(heads), tuple(rows))
+
+
+def _good_heads(heads: Sequence[str], wanted: frozenset[str], name: str, findings: Findings) -> bool:
+    """Whether a table's columns can be told apart, and are not too many."""
+    if len(heads) > MAX_COLUMNS:
+        message = f"{len(heads):,} columns"
+        findings.add(Problem("sizes", "error", name, None, "", message, f"at most {MAX_COLUMNS:,} are taken"))
+        return False
+    twice = sorted(head for head in wanted if heads.count(head) > 1)
+    for head in twice:
+        findings.add(Problem("schema", "error", name, None, head, "two columns have this name", "rename one"))
+    return not twice
+
+
+def _of_jsonl(path: Path, wanted: frozenset[str], findings: Findings) -> Table | None:
+    rows: list[tuple[int, dict[str, Any]]] = []
+    columns: dict[str, None] = {}
+    for number, raw in untrusted_files.read_jsonl(path, findings):
+        if len(columns) < MAX_COLUMNS:  # they are for messages
+            columns |= dict.fromkeys(raw)
+        rows.append((number, {key: value for key, value in raw.items() if key in wanted}))
+        columns |= dict.fromkeys(rows[-1][1])
+        if not untrusted_files.few_rows(len(rows), path.name, findings):
+            break
+    return Table(path.name, tuple(columns), tuple(rows))
+
+
+def _of_parquet(path: Path, wanted: frozenset[str], findings: Findings) -> Table | None:
+    opened = untrusted_files.parquet_file(path, findings)
+    if opened is None:
+        return None
+    file, schema = opened
+    there = [head for head in schema.names if head in wanted]
+    good = _good_heads(schema.names, wanted, path.name, findings)
+    for field in schema:
+        # pyarrow takes a column `a.b` for a part of `a`, and reads it, too.
+        if any(field.name == head or field.name.startswith(f"{head}.") for head in there) and not _plain(field.type):
+            message, hint = f"type {field.type}", "write texts, numbers, truth values, or lists of texts"
+            findings.add(Problem("schema", "error", path.name, None, field.name, message, hint))
+            good = False
+    if not untrusted_files.few_rows(file.metadata.num_rows, path.name, findings) or not good:
+        return None
+    if not there:  # nothing to read, but as many rows
+        return Table(path.name, tuple(schema.names), tuple((i + 1, {}) for i in range(file.metadata.num_rows)))
+    rows = [
+        (number, {head: value for head, value in row.items() if head in wanted})
+        for number, row in untrusted_files.parquet_rows(path, findings, there, MAX_KEPT_BYTES)
+    ]
+    return Table(path.name, tuple(schema.names), tuple(rows))
+
+
+def _plain(kind: pa.DataType) -> bool:
+    """Whether values are texts, numbers, truth values, or lists of texts: what can be weighed before it is decoded."""
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _text(getattr(kind, "value_type"))  # noqa: B009 - untyped in the stubs
+    if pa.types.is_dictionary(kind):
+        return _text(getattr(kind, "value_type"))  # noqa: B009
+    numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    return _text(kind) or numbers or pa.types.is_null(kind)
+
+
+def _text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)

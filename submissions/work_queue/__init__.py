@@ -1,0 +1,1 @@
+"""Submissions in; claims for workers, states and their histories out."""

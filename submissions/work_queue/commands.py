@@ -1,0 +1,239 @@
+"""`divbench submit`, `divbench status` and `divbench submissions`: hand in, follow, list, try again, take back."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from datasets_build.console import JsonOption, err, out, print_json
+
+if TYPE_CHECKING:
+    from submissions.work_queue.schema import Identity
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="See what was handed in to a service, have it tried again, take it back.",
+)
+Store = Annotated[str, typer.Option(help="A folder, or hf://datasets/ORG/NAME.")]
+Reason = Annotated[Optional[str], typer.Option(help="Why, in one line; anybody may read it.")]  # noqa: UP045
+Id = Annotated[str, typer.Argument(help="The submission's id: 16 hex digits.", metavar="ID")]
+
+
+def submit(
+    folder: Annotated[Path, typer.Argument(help="The submission folder.", metavar="DIR")],
+    to: Annotated[str, typer.Option("--to", help="The service's store: a folder, or hf://datasets/ORG/NAME.")],
+    submitter: Annotated[
+        Optional[str],  # noqa: UP045 - typer reads it
+        typer.Option(help="Who hands in; else the submitter in the manifest."),
+    ] = None,
+    as_pull_request: Annotated[
+        bool, typer.Option("--as-pull-request", help="Propose it, where you may not write to the Hub repository.")
+    ] = False,
+    mirror: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Check a submission and hand it in to be scored. Nothing is sent unless it passes the service's checks.
+
+    It is named by its content: to hand in the same again changes nothing. Its texts become as public as the store is.
+
+    Example: divbench submit subs/my-model --to hf://datasets/ORG/submissions
+    """
+    from contextlib import suppress
+    from functools import partial
+
+    from datasets_build.errors import ConfigurationError
+    from datasets_build.load import load_suite
+    from submissions.storage.filestore import NoWriteAccess, StoreFault, open_store
+    from submissions.work_queue.operations import TakesProposals, listing, propose
+    from submissions.work_queue.operations import submit as run
+    from submissions.work_queue.printing import print_receipt, receipt_json
+
+    store = open_store(to)
+    by = _identity(submitter or _submitter_of(folder))
+    find = partial(load_suite, mirror=mirror)
+    now = datetime.now(UTC)
+    if as_pull_request and not isinstance(store, TakesProposals):
+        raise ConfigurationError(f"{to} takes no pull requests", "hand in without --as-pull-request")
+    try:
+        if as_pull_request and isinstance(store, TakesProposals):
+            receipt = propose(store, folder, by, now, find_suite=find)
+        else:
+            receipt = run(store, folder, by, now, find_suite=find)
+    except NoWriteAccess as error:
+        if as_pull_request:
+            raise
+        raise NoWriteAccess(error.message, "propose it with --as-pull-request, or log in: hf auth login") from error
+    place = None
+    if receipt.address is None:
+        with suppress(StoreFault):  # it is handed in, whether or not its place can be seen now
+            place = listing(store).place(receipt.state.submission_id, now)
+    if json:
+        print_json(receipt_json(receipt, place))
+    else:
+        print_receipt(receipt, place, folder, to, out(), err())
+
+
+def status(
+    submission_id: Id,
+    store: Store,
+    json: JsonOption = False,
+) -> None:
+    """Say how far a submission is: its state, its place in the queue, and all that happened to it.
+
+    Example: divbench status 0123456789abcdef --store hf://datasets/ORG/submissions
+    """
+    from submissions.storage.filestore import open_store
+    from submissions.work_queue.files import found_in
+    from submissions.work_queue.operations import listing
+    from submissions.work_queue.printing import place_json, print_history, print_status, state_json
+
+    found = listing(opened := open_store(store))
+    state = found_in(found, submission_id, opened.address)
+    now = datetime.now(UTC)
+    place = found.place(submission_id, now)
+    if json:
+        print_json(state_json(state, now) | place_json(place))
+    else:
+        print_status(state, place, now, out())
+        print_history(state, out())
+
+
+@app.command("list")
+def list_(
+    store: Store,
+    json: JsonOption = False,
+) -> None:
+    """List all submissions: state, age, submitter. Exit 1 where a state is damaged."""
+    from submissions.storage.filestore import open_store
+    from submissions.work_queue.operations import listing
+    from submissions.work_queue.printing import print_list, state_json
+
+    found = listing(opened := open_store(store))
+    now = datetime.now(UTC)
+    for each in found.damaged:
+        err().print(f"left out {each.path}: {each.reason}", style="yellow", markup=False)
+    if json:
+        damaged = [{"path": each.path, "reason": each.reason} for each in found.damaged]
+        print_json({"submissions": [state_json(state, now) for state in found.states], "damaged": damaged})
+    else:
+        print_list(found.states, opened.address, now, out())
+    if found.damaged:
+        raise typer.Exit(1)
+
+
+@app.command()
+def show(
+    submission_id: Id,
+    store: Store,
+    json: JsonOption = False,
+) -> None:
+    """Show all that is known of a submission: its history, its files, where its results lie, who handed in the same."""
+    from submissions.storage.filestore import open_store
+    from submissions.work_queue.files import found_in, result_paths
+    from submissions.work_queue.operations import listing
+    from submissions.work_queue.printing import print_files, print_history, print_state, state_json
+
+    opened = open_store(store)
+    found = listing(opened)
+    state = found_in(found, submission_id, opened.address)
+    now = datetime.now(UTC)
+    files = opened.paths(found.commit, f"submissions/{submission_id}")
+    same = [s for s in found.states if s.rows_digest == state.rows_digest and s.submission_id != submission_id]
+    if json:
+        twins = [each.submission_id for each in same]
+        print_json(state_json(state, now) | {"files": files, "results": result_paths(state), "same_rows": twins})
+    else:
+        print_state(state, out())
+        print_history(state, out())
+        print_files(files, result_paths(state), same, opened.address, out())
+
+
+@app.command()
+def retry(
+    submission_id: Id,
+    store: Store,
+    by: Annotated[str, typer.Option(help="Who runs the service; stands in the history.")],
+    reason: Reason = None,
+    json: JsonOption = False,
+) -> None:
+    """Let what failed or was refused wait again, with all its attempts: for who runs the service, and mended it.
+
+    Example: divbench submissions retry 0123456789abcdef --store hf://datasets/ORG/submissions --by ann
+    """
+    from submissions.storage.filestore import open_store
+    from submissions.work_queue.maintenance import retry as run
+    from submissions.work_queue.printing import state_json
+
+    now = datetime.now(UTC)
+    state = run(open_store(store), submission_id, _identity(by, "--by"), now, reason=reason)
+    if json:
+        print_json(state_json(state, now))
+    else:
+        out().print(f"{submission_id} is pending again")
+
+
+@app.command()
+def withdraw(
+    submission_id: Id,
+    store: Store,
+    submitter: Annotated[str, typer.Option(help="Who takes it back: the name that handed it in, or the operator's.")],
+    operator: Annotated[bool, typer.Option("--operator", help="You run the service: take back anybody's.")] = False,
+    reason: Reason = None,
+    results_store: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="Where results are published, if not in the same store."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Take a submission back: it stays on record as withdrawn; its texts and results leave the store.
+
+    The commits before still have them: to be rid of those, too, whoever owns a Hub repository squashes its history.
+    """
+    from submissions.storage.filestore import open_store
+    from submissions.work_queue.maintenance import withdraw as run
+    from submissions.work_queue.printing import state_json
+
+    now = datetime.now(UTC)
+    of_results = None if results_store is None else open_store(results_store)
+    state = run(
+        open_store(store),
+        submission_id,
+        _identity(submitter),
+        now,
+        operator=operator,
+        reason=reason,
+        results_store=of_results,
+    )
+    if json:
+        print_json(state_json(state, now))
+    else:
+        out().print(f"{submission_id} is withdrawn")
+
+
+def _identity(name: str, option: str = "--submitter") -> "Identity":
+    """Who somebody says they are; only a login at the service makes that more than a word."""
+    from pydantic import ValidationError
+
+    from datasets_build.errors import ConfigurationError
+    from submissions.work_queue.schema import Identity
+
+    try:
+        return Identity(name=name)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]["msg"]
+        raise ConfigurationError(f"nobody has that name: {first}", f"give another by {option}") from error
+
+
+def _submitter_of(folder: Path) -> str:
+    """The submitter in a manifest; where there is none, the checks are about to say so."""
+    from submissions.storage.submission_folders import MANIFEST_FILE
+    from submissions.untrusted.findings import Findings
+    from submissions.untrusted.untrusted_files import read_manifest
+
+    manifest = read_manifest(folder / MANIFEST_FILE, Findings())
+    return "nobody" if manifest is None else manifest.submitter.name

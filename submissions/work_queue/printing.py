@@ -1,0 +1,168 @@
+"""How the queue looks in a terminal and as JSON. Strangers' names and reasons are printed as text, never as markup."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from datasets_build.console import table
+from submissions.checking.printing import print_findings, shown
+from submissions.schema import Problem
+from submissions.untrusted.findings import Findings
+from submissions.work_queue.schema import Identity, Place, Receipt, Record, State
+
+_COLOURS = {"scored": "green", "refused": "red", "failed": "red", "withdrawn": "dim"}
+
+
+def when(time: datetime) -> str:
+    """A time for people."""
+    return f"{time:%Y-%m-%d %H:%M} UTC"
+
+
+def lasted(span: timedelta) -> str:
+    """How long, in one unit.
+
+    >>> lasted(timedelta(seconds=50)), lasted(timedelta(hours=30)), lasted(timedelta(days=3))
+    ('50 s', '30 h', '3 days')
+    """
+    seconds = max(0, int(span.total_seconds()))
+    for size, unit, from_ in ((86400, "days", 2), (3600, "h", 2), (60, "min", 2)):
+        if seconds >= from_ * size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def standing(state: State, now: datetime) -> str:
+    """The state in words: a claim whose lease is over is one no more."""
+    over = state.current.state == "claimed" and not state.held(now)
+    return "claimed, lease over" if over else state.current.state
+
+
+def person(submitter: Identity) -> str:
+    """A submitter; who is not known by a login is so called."""
+    return submitter.name if submitter.verified else f"{submitter.name} (not verified)"
+
+
+def state_json(state: State, now: datetime) -> dict[str, Any]:
+    """A submission as `--json` prints it."""
+    known = state.model_dump(mode="json", exclude={"history"})
+    history = [record.model_dump(mode="json", exclude_defaults=True) for record in state.history]
+    return known | {"state": state.current.state, "waits": state.waits(now), "history": history}
+
+
+def place_json(place: Place) -> dict[str, Any]:
+    """A place in the queue as `--json` prints it."""
+    return {"place": place.as_json()}
+
+
+def receipt_json(receipt: Receipt, place: Place | None) -> dict[str, Any]:
+    """What came of handing in, as `--json` prints it."""
+    return {
+        "id": receipt.state.submission_id,
+        "new": receipt.new,
+        "state": receipt.state.current.state,
+        "pull_request": receipt.address,
+        "place": None if place is None else place.as_json(),
+        "same_rows": [state.submission_id for state in receipt.same_rows],
+        "warnings": receipt.warnings,
+    }
+
+
+def print_receipt(
+    receipt: Receipt, place: Place | None, folder: Path, to: str, console: Console, aside: Console
+) -> None:
+    """What came of handing in, and how to follow it; warnings go aside."""
+    state = receipt.state
+    if receipt.new:
+        console.print(Text.assemble(("Handed in: ", "green"), shown(state.name), f" as {state.submission_id}"))
+    else:
+        known = f" is {state.submission_id}, handed in before, on {when(state.received)}: {state.current.state}"
+        console.print(Text.assemble(shown(state.name), known, ". Nothing was changed."))
+    if place is not None and place.position is not None:
+        console.print(f"  {_place(place)}")
+    if receipt.address is not None:
+        console.print(f"It waits for somebody to take it: {receipt.address}", markup=False, soft_wrap=True)
+    console.print(f"Follow it: divbench status {state.submission_id} --store {to}", markup=False, soft_wrap=True)
+    for twin in receipt.same_rows:
+        line = Text.assemble("the same generations are there as ", shown(twin.name), f", {twin.submission_id}")
+        aside.print(line, style="yellow")
+    if receipt.warnings:
+        line = Text(f"{receipt.warnings} warnings: divbench submission validate {folder} lists them")
+        aside.print(line, style="yellow")
+
+
+def print_list(states: Sequence[State], address: str, now: datetime, console: Console) -> None:
+    """A table of submissions in the order of the queue."""
+    if not states:
+        console.print(f"there are no submissions in {address}", markup=False)
+        return
+    columns = ("id", "system", "suite", "submitter", "state", "attempt", "age", "in this state for")
+    made = table("Submissions", *columns, numbers=("attempt", "age", "in this state for"))
+    for state in states:
+        last = state.current
+        ages = (lasted(now - state.received), lasted(now - last.at))
+        texts = (state.submission_id, state.name, state.suite, person(state.submitter), standing(state, now))
+        cells = (*texts, str(last.attempt), *ages)
+        made.add_row(*(shown(text) for text in cells), style=_COLOURS.get(last.state))
+    console.print(made)
+
+
+def print_state(state: State, console: Console) -> None:
+    """Whose a submission is, and of what."""
+    about = f" ({state.submission_id}) answers {state.suite}; handed in on {when(state.received)} by "
+    console.print(Text.assemble(shown(state.name), about, shown(person(state.submitter))))
+
+
+def print_status(state: State, place: Place, now: datetime, console: Console) -> None:
+    """How far a submission is, for its submitter."""
+    print_state(state, console)
+    line = standing(state, now)
+    if place.position is not None:
+        line = f"{line}: {_place(place)}"
+    console.print(line, style=_COLOURS.get(state.current.state))
+    if state.current.state in ("pending", "claimed"):
+        seen = "no worker was ever seen" if place.worker_seen is None else None
+        console.print(seen or f"a worker was last seen {lasted(now - (place.worker_seen or now))} ago")
+
+
+def _place(place: Place) -> str:
+    return f"number {place.position} of {place.waiting} that wait, {place.claimed} being scored"
+
+
+def print_history(state: State, console: Console) -> None:
+    """All that happened to a submission; what refused it, or how it failed, below."""
+    made = table("History", "when", "state", "attempt", "by", "until", "why", numbers=("attempt",))
+    for record in state.history:
+        until = "" if record.lease_until is None else when(record.lease_until)
+        texts = (when(record.at), record.state, str(record.attempt), record.by, until, record.reason or "")
+        made.add_row(*(shown(text) for text in texts), style=_COLOURS.get(record.state))
+    console.print(made)
+    for record in state.history:
+        _print_details(record, console)
+
+
+def _print_details(record: Record, console: Console) -> None:
+    if record.problems:
+        findings = Findings()
+        for each in record.problems:
+            findings.add(Problem(**each.model_dump()))
+        print_findings(findings, console)
+    if record.log:
+        console.print(f"The end of the log of attempt {record.attempt - (record.state == 'pending')}:")
+        for line in record.log:
+            console.print(Text("  ") + shown(line), soft_wrap=True)
+
+
+def print_files(
+    files: Sequence[str], results: Sequence[str], same: Sequence[State], address: str, console: Console
+) -> None:
+    """Where a submission's files and results lie, and which others have the same generations."""
+    console.print(f"In {address}:", markup=False, soft_wrap=True)
+    for path in (*files, *results):
+        console.print(f"  {path}", markup=False, soft_wrap=True)
+    for twin in same:
+        line = Text.assemble("The same generations: ", shown(twin.name), f", {twin.submission_id}")
+        console.print(line)

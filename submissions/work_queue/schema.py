@@ -1,0 +1,381 @@
+"""What the queue of submissions remembers of each: `states/<id>.json`, a history that only grows.
+
+A state is a stranger's as much as a manifest is: whoever may propose a file may propose this one. So it is closed,
+bounded, and its history must be one that `TRANSITIONS` allows.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, StringConstraints
+from pydantic import model_validator as whole
+
+from datasets_build.files import readable_json
+from submissions.schema import Line, Name
+from submissions.work_queue.errors import IllegalTransition, QueueError
+
+MAX_ATTEMPTS = 3
+MAX_STATE_BYTES = 2 * 2**20
+MAX_RECORDS = 1000
+FULL_HISTORY = 900  # from here on no renewal and no release lengthens it, so that what ends it always finds room
+MAX_PROBLEMS = 50
+MAX_LOG_LINES = 20
+MAX_RESULTS = 100
+MAX_LETTERS = 300
+
+Standing = Literal["pending", "claimed", "scored", "refused", "failed", "withdrawn"]
+
+# From, to: by what. There is no other way.
+TRANSITIONS: Mapping[tuple[Standing, Standing], str] = {
+    ("pending", "claimed"): "claim",
+    ("claimed", "claimed"): "renew",
+    ("claimed", "scored"): "finish",
+    ("claimed", "refused"): "refuse",
+    ("claimed", "pending"): "release; fail, or a lease that is over, while attempts are left",
+    ("claimed", "failed"): "fail, or a lease that is over, at the last attempt; release, where its history is full",
+    ("scored", "scored"): "add results",
+    ("refused", "pending"): "retry",
+    ("failed", "pending"): "retry",
+    ("pending", "withdrawn"): "withdraw",
+    ("claimed", "withdrawn"): "withdraw",
+    ("scored", "withdrawn"): "withdraw",
+    ("refused", "withdrawn"): "withdraw",
+    ("failed", "withdrawn"): "withdraw",
+}
+
+_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
+_TIME = re.compile(r"2[0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
+
+
+def _time(value: object) -> datetime:
+    if isinstance(value, datetime):
+        exact = utc_seconds(value)
+        value = exact.strftime(_FORMAT) if value == exact else str(value)
+    if not isinstance(value, str) or not _TIME.fullmatch(value):
+        raise ValueError("wanted a time in UTC such as 2026-01-31T12:00:00Z")
+    return datetime.strptime(value, _FORMAT).replace(tzinfo=UTC)
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("has a line break or another control character")
+    return text
+
+
+Time = Annotated[datetime, PlainValidator(_time), PlainSerializer(lambda time: time.strftime(_FORMAT), return_type=str)]
+Shown = Annotated[str, StringConstraints(max_length=MAX_LETTERS), AfterValidator(_printable)]
+Id = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+ResultId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
+Word = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
+Versions = Annotated[dict[Word, Line], Field(max_length=20)]
+
+
+class _Part(BaseModel):
+    """Strict and closed, as all that strangers may write."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Identity(_Part):
+    """Who hands in, as the service knows them.
+
+    Attributes:
+        name: Of the login; else what they call themselves.
+        verified: Whether a login at the Hub said so. Another's word is never enough.
+    """
+
+    name: Name
+    verified: bool = False
+
+
+class StoredProblem(_Part):
+    """One thing that refused a submission; see `Problem`. Long texts are cut."""
+
+    check: Shown
+    severity: Literal["error", "warning"]
+    file: Shown
+    row: int | None
+    field: Shown
+    message: Shown
+    hint: Shown
+
+
+class Record(_Part):
+    """One step of a submission.
+
+    Attributes:
+        state: That it came into.
+        at: When.
+        by: Who did it: the submitter, a worker, an operator.
+        reason: Why, for people; None where the state says all.
+        versions: What the worker runs on, such as divbench.
+        profile: That the worker scores with, where it said so.
+        attempt: Which one this is, or the next will be; from 1.
+        lease_until: Until when a claimed one is the worker's.
+        token: Made at random for each claim, and by who adds results; it stands in all records that the claim's holder
+            writes. No secret.
+        results: Ids of the results of a scored one.
+        problems: Of a refused one, the first 50.
+        log: The last lines of a worker that failed.
+    """
+
+    state: Standing
+    at: Time
+    by: Name
+    reason: Shown | None = None
+    versions: Versions = Field(default_factory=dict)
+    profile: Word | None = None
+    attempt: Annotated[int, Field(ge=1, le=MAX_ATTEMPTS)]
+    lease_until: Time | None = None
+    token: Id | None = None
+    results: tuple[ResultId, ...] = Field(default=(), max_length=MAX_RESULTS)
+    problems: tuple[StoredProblem, ...] = Field(default=(), max_length=MAX_PROBLEMS)
+    log: tuple[Shown, ...] = Field(default=(), max_length=MAX_LOG_LINES)
+
+    @whole(mode="after")
+    def _fits(self) -> Self:
+        claimed = self.state == "claimed"
+        if (self.lease_until is not None) != claimed or (claimed and self.token is None):
+            raise ValueError("a claimed record, and no other, has a lease, and it has a token")
+        if bool(self.results) != (self.state == "scored"):
+            raise ValueError("a scored record, and no other, has results")
+        return self
+
+
+class State(_Part):
+    """All that the queue knows of a submission: `states/<id>.json`.
+
+    Attributes:
+        submission_id: The submission's name by content.
+        name: Of its system.
+        suite: That it answers.
+        submitter: Who handed it in.
+        received: When; the queue is in this order.
+        rows_digest: SHA-256 of its generations alone, by which they are known under another manifest.
+        history: All that happened, the last record last.
+    """
+
+    schema_version: Literal[1] = 1
+    submission_id: Id
+    name: Name
+    suite: Word
+    submitter: Identity
+    received: Time
+    rows_digest: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+    history: tuple[Record, ...] = Field(min_length=1, max_length=MAX_RECORDS)
+
+    @whole(mode="after")
+    def _happened(self) -> Self:
+        first = self.history[0]
+        if (first.state, first.at, first.attempt) != ("pending", self.received, 1):
+            raise ValueError("the history must begin with the submission pending, as it was received")
+        for before, after in pairwise(self.history):
+            _check_step(before, after)
+        return self
+
+    @property
+    def current(self) -> Record:
+        """The last record: its state is the submission's."""
+        return self.history[-1]
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The ids of its results, also where it was withdrawn since."""
+        return next((record.results for record in reversed(self.history) if record.results), ())
+
+    def held(self, now: datetime) -> bool:
+        """Whether a worker has it under a lease that is not over."""
+        until = self.current.lease_until
+        return until is not None and now < until
+
+    def waits(self, now: datetime) -> bool:
+        """Whether a worker can claim it: it is pending, or claimed under a lease that is over with attempts left."""
+        over = self.current.state == "claimed" and not self.held(now) and self.current.attempt < MAX_ATTEMPTS
+        return self.current.state == "pending" or over
+
+    def used_up(self, now: datetime) -> bool:
+        """Whether the lease of its last attempt is over."""
+        return self.current.state == "claimed" and not self.held(now) and not self.waits(now)
+
+    def and_then(self, *records: Record) -> "State":
+        """The state with more records.
+
+        Raises:
+            IllegalTransition: One does not follow on the one before.
+            QueueError: The history is full.
+        """
+        for before, after in pairwise((self.current, *records)):
+            if (before.state, after.state) not in TRANSITIONS:
+                message = f"{self.submission_id} is {before.state}: it cannot become {after.state}"
+                raise IllegalTransition(message, "look at its history: divbench status")
+        known: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        if len(self.history) + len(records) <= MAX_RECORDS:
+            made = State(**known | {"history": (*self.history, *records)})
+            if len(made.as_bytes()) <= MAX_STATE_BYTES:
+                return made
+        raise QueueError(f"the history of {self.submission_id} is full", "ask who runs the service")
+
+    def as_bytes(self) -> bytes:
+        """The state's file."""
+        return readable_json(self.model_dump(mode="json")).encode()
+
+
+def _check_step(before: Record, after: Record) -> None:
+    """Raise ValueError where a record cannot follow on another."""
+    if (before.state, after.state) not in TRANSITIONS:
+        raise ValueError(f"{after.state} cannot follow on {before.state}")
+    if after.at < before.at:
+        raise ValueError("a record is older than the one before it")
+    if before.state in ("refused", "failed") and after.state == "pending":
+        if after.attempt != 1:
+            raise ValueError("what is tried again has all its attempts")
+        return
+    again = int(after.state == "pending")
+    if not before.attempt <= after.attempt <= before.attempt + again:
+        raise ValueError("attempts are counted one by one, where a submission is pending again")
+    if before.state == after.state == "claimed" and before.token != after.token:
+        raise ValueError("a claim is renewed by its holder alone")
+    if before.state == after.state == "scored" and not set(before.results) < set(after.results):
+        raise ValueError("results are added to those that are there")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A submission that is one worker's for a time.
+
+    Attributes:
+        state: As it was claimed, or renewed last.
+        lease: How long a claim or renewal holds.
+        versions: Of the worker; they stand in the records that begin and end the claim.
+    """
+
+    state: State
+    lease: timedelta
+    versions: dict[str, str]
+
+    @property
+    def submission_id(self) -> str:
+        """The submission."""
+        return self.state.submission_id
+
+    @property
+    def record(self) -> Record:
+        """The record that gives it to the worker."""
+        return self.state.current
+
+    @property
+    def until(self) -> datetime:
+        """Until when."""
+        assert self.record.lease_until is not None  # noqa: S101 - a claimed record has one
+        return self.record.lease_until
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """How many submissions of one submitter are taken in so many days."""
+
+    number: int
+    days: int
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What came of handing in.
+
+    Attributes:
+        state: Of the submission.
+        new: False where it had been handed in before: then nothing was changed.
+        same_rows: Other submissions with the very same generations.
+        warnings: What the checks found and let pass, in number.
+        address: Where the proposal lies, where it was handed in as one and waits for somebody to take it.
+    """
+
+    state: State
+    new: bool
+    same_rows: tuple[State, ...]
+    warnings: int
+    address: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """A file among the states that is none."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a submission stands in the queue, for its submitter.
+
+    Attributes:
+        position: From 1; None where it does not wait.
+        waiting: How many wait.
+        claimed: How many workers are at work.
+        worker_seen: When a worker last wrote anything; None where none ever did.
+    """
+
+    position: int | None
+    waiting: int
+    claimed: int
+    worker_seen: datetime | None
+
+    def as_json(self) -> dict[str, Any]:
+        """As `--json` prints it."""
+        seen = self.worker_seen.strftime(_FORMAT) if self.worker_seen else None
+        numbers = {"position": self.position, "waiting": self.waiting, "claimed": self.claimed}
+        return numbers | {"worker_seen": seen}
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All submissions of one commit of a store.
+
+    Attributes:
+        commit: Of the store.
+        states: By the time when they were received, then by id.
+        damaged: What could not be read; the queue goes on without it.
+    """
+
+    commit: str
+    states: tuple[State, ...]
+    damaged: tuple[Damaged, ...]
+
+    def place(self, submission_id: str, now: datetime) -> Place:
+        """Where a submission stands in the queue."""
+        at = utc_seconds(now)
+        waiting = [state.submission_id for state in self.states if state.waits(at)]
+        by_workers = (record.at for state in self.states for record in state.history if record.token is not None)
+        return Place(
+            position=waiting.index(submission_id) + 1 if submission_id in waiting else None,
+            waiting=len(waiting),
+            claimed=sum(state.held(at) for state in self.states),
+            worker_seen=max((seen for seen in by_workers if seen <= at), default=None),
+        )
+
+
+def utc_seconds(time: datetime) -> datetime:
+    """A time in UTC, cut to seconds.
+
+    Raises:
+        ValueError: It has no time zone.
+    """
+    if time.tzinfo is None:
+        raise ValueError("a time without a zone names no moment")
+    return time.astimezone(UTC).replace(microsecond=0)
+
+
+def one_line(text: str, limit: int = MAX_LETTERS) -> str:
+    r"""A text as one printable line: breaks become spaces, control characters their names, what is too long is cut.
+
+    >>> one_line("a\n\x1b[31mb")
+    'a \\x1b[31mb'
+    """
+    parts = (letter if letter.isprintable() else " " if letter.isspace() else repr(letter)[1:-1] for letter in text)
+    made = "".join(parts).rstrip()
+    return made if len(made) <= limit else f"{made[: limit - 1]}…"

@@ -1,0 +1,252 @@
+"""Scores from anywhere: functions that misbehave, files with flaws. What is bad is told, the rest is used."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark.analysis.metaeval.external import find_function, score_externally, takes_context
+from benchmark.analysis.metaeval.scores import external_scores, file_scores, metric_scores, released_scores
+from benchmark.metrics import METRICS
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.compute import Value, score_set
+from benchmark.scoring.profiles import find_profile
+from datasets_build.errors import ConfigurationError, InputError
+from tests.benchmark.analysis.test_metaeval import labelled
+
+MINE = """
+import os, time
+import numpy as np
+
+CALLS = 0
+
+def spread(responses):
+    return len(set(responses)) / len(responses)
+
+def of_context(responses, context):
+    return len(context)
+
+def odd(responses):
+    kind = responses[0]
+    if kind == "raises":
+        raise ValueError("no such word")
+    if kind == "hangs":
+        time.sleep(60)
+    if kind == "dies":
+        os._exit(3)
+    if kind == "leaves":
+        raise SystemExit(0)
+    return {"nan": float("nan"), "inf": np.inf, "text": "1.0", "none": None, "list": [1.0, 2.0], "truth": True,
+            "array": np.array(2.5), "many": np.ones(3), "integer": 3}.get(kind, 1.5)
+
+def prints(responses):
+    print("to stdout")
+    return 1.0
+
+class Measure:
+    def __call__(self, responses):
+        return 2.0
+
+measure = Measure()
+number = 7
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A module of one's own, in the current folder."""
+    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "broken.py").write_text("raise RuntimeError('half-finished')\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(name: str, *firsts: str, limit: float = 20.0) -> list[Value]:
+    return score_externally(name, [(f"context {first}", [first, "x"]) for first in firsts], time_limit=limit)
+
+
+@pytest.mark.usefixtures("mine")
+def test_a_function_is_called_with_responses_and_with_the_context_if_it_takes_it() -> None:
+    assert score_externally("mine:spread", [("", ["a", "a"]), ("", ["a", "b"])]) == [0.5, 1.0]
+    assert score_externally("mine:of_context", [("abc", ["a"]), ("", ["a"])]) == [3.0, 0.0]
+    assert score_externally("mine:measure", [("", ["a"])]) == [2.0]
+    assert takes_context(lambda responses, context=None: 0)
+    assert not takes_context(lambda responses: 0)
+    assert not takes_context(dict)
+
+
+@pytest.mark.usefixtures("mine")
+@pytest.mark.parametrize(
+    ("first", "reason"),
+    [
+        ("raises", "raised ValueError: no such word"),
+        ("nan", "not finite: nan"),
+        ("inf", "not finite: inf"),
+        ("text", "not a number: str"),
+        ("none", "not a number: NoneType"),
+        ("truth", "not a number: bool"),
+        ("list", "not a number: 2 values"),
+        ("many", "not a number: 3 values"),
+        ("dies", "ended its process"),
+        ("leaves", "ended its process"),
+    ],
+)
+def test_what_is_no_number_is_missing_and_the_rest_goes_on(first: str, reason: str) -> None:
+    assert call("mine:odd", "fine", first, "integer", "array") == [1.5, Missing(reason), 3.0, 2.5]
+
+
+@pytest.mark.usefixtures("mine")
+def test_a_set_that_hangs_is_given_up_and_the_rest_goes_on() -> None:
+    done: list[int] = []
+    found = score_externally(
+        "mine:odd", [("", [first]) for first in ("fine", "hangs", "fine")], time_limit=1.0, progress=done.append
+    )
+    assert found == [1.5, Missing("over the time limit of 1 s"), 1.5]
+    assert done == [1, 2, 3]
+
+
+@pytest.mark.usefixtures("mine")
+def test_what_a_function_prints_is_not_among_results(capfd: pytest.CaptureFixture[str]) -> None:
+    assert call("mine:prints", "x") == [1.0]
+    captured = capfd.readouterr()
+    assert captured.out == ""
+    assert "to stdout" in captured.err
+
+
+@pytest.mark.usefixtures("mine")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("mine", "names no function"),
+        ("mine:", "names no function"),
+        ("mine:nothing", "has no nothing"),
+        ("mine:number", "is not a function"),
+        ("no_such_module_here:f", "cannot be imported"),
+        ("broken:f", "half-finished"),
+    ],
+)
+def test_a_function_that_is_not_there_is_told_before_anything_runs(name: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        find_function(name)
+    with pytest.raises(ConfigurationError, match=message):
+        call(name, "x")
+
+
+@pytest.mark.usefixtures("mine")
+def test_no_process_is_left() -> None:
+    before = children()
+    call("mine:odd", "fine", "dies", "fine")
+    assert children() == before
+
+
+def children() -> set[str]:
+    listed = Path(f"/proc/self/task/{os.getpid()}/children")
+    return set(listed.read_text().split()) if listed.exists() else set()
+
+
+@pytest.mark.usefixtures("mine")
+def test_lower_can_be_more_diverse() -> None:
+    task = labelled(3)
+    found = external_scores([task], "mine:spread", lower_is_more_diverse=True)
+    assert found.column(task.set_ids).tolist() == [-1.0] * 6
+    assert found.origin == "external, negated"
+
+
+def test_this_packages_metrics_are_those_of_score_set_larger_for_more_diverse() -> None:
+    task = labelled(2)
+    found = {each.name: each for each in metric_scores([task], _lexical(), ScoringBackends(find_profile("lexical")))}
+    expected = score_set(["a", "b"])
+    for metric in _lexical():
+        value, ours = expected[metric.id], found[metric.id].values[task.set_ids[0]]
+        sign = -1 if metric.direction == -1 else 1
+        assert ours == (value if isinstance(value, Missing) else sign * value)
+    assert found["self_bleu"].origin.endswith("negated")
+    assert not found["distinct_n"].origin.endswith("negated")
+
+
+def _lexical() -> list[Any]:
+    return [metric for metric in METRICS if metric.reads in ("responses", "ngrams:tevet", "ngrams:whitespace")]
+
+
+def test_released_columns_that_are_not_there_are_told() -> None:
+    assert released_scores([labelled(2)]) == []
+    with pytest.raises(ConfigurationError, match="sent_bert"):
+        released_scores([labelled(2)], ["sent_bert"])
+
+
+def write(path: Path, columns: dict[str, list[Any]]) -> Path:
+    frame = pd.DataFrame(columns)
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_file_has_a_column_of_ids_and_columns_of_scores(tmp_path: Path, ending: str) -> None:
+    path = write(tmp_path / f"mine.{ending}", {"set_id": ["a", "b"], "one": [1.5, 2.0], "two": [3, 4]})
+    one, two = file_scores(path, "set_id", ["a", "b", "c"])
+    assert (one.name, two.name) == ("mine:one", "mine:two")
+    assert one.column(["b", "a"]).tolist() == [2.0, 1.5]
+    assert one.missing(["a", "c"]) == {"c": "not in the file"}
+    assert one.problems == ()
+    (negated, _) = file_scores(path, "set_id", ["a", "b"], lower_is_more_diverse=True)
+    assert negated.column(["a"]).tolist() == [-1.5]
+
+
+def test_flaws_of_a_file_are_told_and_the_rest_is_used(tmp_path: Path) -> None:
+    rows = [
+        ("good", "1.5"),
+        ("unknown", "2"),
+        ("twice", "3"),
+        ("twice", "3.0"),
+        ("torn", "4"),
+        ("torn", "5"),
+        ("word", "high"),
+        ("empty", ""),
+        ("infinite", "inf"),
+        ("", "6"),
+    ]
+    path = tmp_path / "flaws.csv"
+    path.write_text("set_id,m\n" + "".join(f"{name},{value}\n" for name, value in rows))
+    known = ["good", "twice", "torn", "word", "empty", "infinite", "absent"]
+    (found,) = file_scores(path, "set_id", known)
+    np.testing.assert_array_equal(found.column(known), [1.5, 3.0, *[np.nan] * 5])
+    assert found.missing(known) == {
+        "torn": "stands twice in the file with different values",
+        "word": "not a number in the file: 'high'",
+        "empty": "no value in the file",
+        "infinite": "not finite in the file",
+        "absent": "not in the file",
+    }
+    told = " ".join(found.problems)
+    for words in (
+        "2 ids are of no set asked for",
+        "1 sets stand twice with different values",
+        "same value: counted once",
+    ):
+        assert words in told, told
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("no.csv", "id,m\na,1\n", "no column set_id"),
+        ("only.csv", "set_id\na\n", "no column of scores"),
+        ("empty.csv", "", "cannot be read"),
+        ("torn.csv", "set_id,m\na,1,2\n", "cannot be read"),
+        ("not.parquet", "set_id", "cannot be read"),
+        ("mine.xlsx", "set_id,m\na,1\n", "neither .csv nor .parquet"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=message):
+        file_scores(tmp_path / name, "set_id", ["a"])
+    with pytest.raises(InputError, match="there is no file"):
+        file_scores(tmp_path / "nothing.csv", "set_id", ["a"])

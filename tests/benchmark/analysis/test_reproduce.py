@@ -1,0 +1,310 @@
+"""What `divbench reproduce` says of a number, and that it hides no difference."""
+
+import csv
+import io
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from benchmark.analysis.metaeval.labelled import Labelled
+from benchmark.analysis.reproduce import commands
+from benchmark.analysis.reproduce.bundled import surprisal_columns
+from benchmark.analysis.reproduce.cells import (
+    HEADER,
+    Found,
+    Known,
+    Published,
+    Reproduced,
+    cannot,
+    judge,
+    judge_all,
+    needs,
+    read_published,
+    recomputed,
+)
+from benchmark.analysis.reproduce.inputs import Inputs
+from benchmark.analysis.reproduce.known import KNOWN
+from benchmark.analysis.reproduce.printing import as_csv, as_markdown, print_reproduced, summary
+from benchmark.analysis.reproduce.tables import TABLES, find_tables, reproduce_table
+from benchmark.metrics import surprisal
+from benchmark.models.causal_lm import HashLM
+from benchmark.surprisal.engine import OrderPlan, Reader
+from benchmark.surprisal.prompt_layout import Layout
+from datasets_build.errors import ConfigurationError
+from tests.conftest import RUN, divbench, document
+
+PUBLISHED = read_published()
+
+
+def number(printed: str = "0.34", digits: int = 2, table: str = "t", row: str = "r", column: str = "c") -> Published:
+    return Published(table, row, column, printed, digits, "somewhere")
+
+
+@pytest.mark.parametrize(
+    ("printed", "digits", "ours", "same"),
+    [
+        ("0.34", 2, 0.3449, True),
+        ("0.34", 2, 0.335, True),  # a half may go either way
+        ("0.34", 2, 0.345, True),
+        ("0.34", 2, 0.3458, False),
+        ("0.6", 2, 0.604, True),
+        ("0.6", 2, 0.62, False),
+        ("-0.002", 3, -0.0025, True),
+        ("-0.002", 3, 0.002, False),
+        ("3.4e-24", 1, 3.398e-24, True),
+        ("3.4e-24", 1, 3.46e-24, False),
+        ("3.4e-24", 1, 0.0, False),
+        ("150", 0, 150, True),
+        ("150", 0, 151, False),
+        ("2.865825595336219", 15, 2.8658255953362191, True),
+        ("2.865825595336219", 15, 2.865826, False),
+    ],
+)
+def test_the_same_is_the_same_to_the_printed_digits(printed: str, digits: int, ours: float, same: bool) -> None:
+    assert number(printed, digits).agrees(ours) == same
+
+
+KNOWN_ONE = Known("t", "r", "c", "0.34", "0.346", "cut off")
+
+
+@pytest.mark.parametrize(
+    ("printed", "found", "verdict", "said"),
+    [
+        ("0.34", recomputed(0.342), "same", "same"),
+        ("0.34", recomputed(0.3458), "differs", "differs: cut off"),
+        ("0.34", recomputed(0.3475), "differs without a known reason", "differs without a known reason"),
+        ("0.33", recomputed(0.3458), "differs without a known reason", "differs without a known reason"),
+        ("0.34", recomputed(math.nan), "differs without a known reason", "differs without a known reason"),
+        ("0.34", needs("A/Model"), "needs", "needs A/Model"),
+        ("0.34", needs("A/Model", math.nan), "needs", "needs A/Model"),
+        ("0.34", cannot("not released"), "cannot", "cannot: not released"),
+    ],
+)
+def test_verdicts(printed: str, found: Found, verdict: str, said: str) -> None:
+    cell = judge(number(printed), found, [KNOWN_ONE])
+    assert (cell.verdict, cell.said) == (verdict, said)
+    if cell.ours is not None:
+        assert cell.difference == pytest.approx(cell.ours - float(printed))
+    json.dumps(cell.as_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("other", [number(table="x"), number(row="x"), number(column="x"), number("0.35")])
+def test_a_known_difference_explains_no_other_number(other: Published) -> None:
+    assert KNOWN_ONE.explains(number(), 0.3458)
+    assert not KNOWN_ONE.explains(number(), 0.3468)
+    assert not KNOWN_ONE.explains(other, 0.3458)
+
+
+def test_every_published_number_has_one_cell_and_every_cell_one_number() -> None:
+    made = {("r", "c"): recomputed(1)}
+    assert len(judge_all([number("1", 0)], made)) == 1
+    with pytest.raises(ValueError, match="do not fit"):
+        judge_all([number("1", 0), number("1", 0, column="d")], made)
+    with pytest.raises(ValueError, match="do not fit"):
+        judge_all([], made)
+
+
+def test_the_published_numbers_are_those_of_the_tables() -> None:
+    assert PUBLISHED.keys() == {table.id for table in TABLES}
+    counts = {name: len(rows) for name, rows in PUBLISHED.items()}
+    expected = {"tevet-2": 34, "tevet-4": 48, "tevet-8": 30, "tevet-9": 30, "tevet-10": 36}
+    expected |= {"decan-2": 108, "decan-3": 21, "decan-4": 48, "decan-5": 70, "decan-7": 11}
+    expected |= {"gssbench-2": 40, "gssbench-a10": 672, "noveltybench-1": 46}
+    assert counts == expected
+    assert len({table.id for table in TABLES}) == len(TABLES)
+    for rows in PUBLISHED.values():
+        for one in rows:
+            assert one.source
+            assert one.digits >= len(one.printed.partition("e")[0].partition(".")[2])
+
+
+def test_a_number_that_stands_twice_or_a_strange_header_is_refused(tmp_path: Path) -> None:
+    lines = [",".join(HEADER), "t,r,c,1,0,s", "t,r,c,2,0,s"]
+    (tmp_path / "a.csv").write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(ValueError, match="t, r, c stands twice"):
+        read_published(tmp_path)
+    (tmp_path / "a.csv").write_text("table,row\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="the header is"):
+        read_published(tmp_path)
+
+
+def test_known_differences_are_of_published_numbers_and_would_differ() -> None:
+    by_place = {(name, *one.place): one for name, rows in PUBLISHED.items() for one in rows}
+    assert len({(each.table, each.row, each.column) for each in KNOWN}) == len(KNOWN)
+    for each in KNOWN:
+        one = by_place[each.table, each.row, each.column]
+        assert one.printed == each.printed
+        assert not one.agrees(float(each.ours))
+
+
+def table(name: str) -> Reproduced:
+    return reproduce_table(find_tables([name])[0], Inputs(PUBLISHED))
+
+
+def test_gssbench_table_2_is_the_mean_of_a10() -> None:
+    found = table("gssbench-2")
+    assert found.counts.same == 40 == len(found.cells)
+    assert all(abs(cell.difference or 0) <= 5e-4 + 1e-9 for cell in found.cells)
+
+
+def test_gssbench_margins_follow_from_accuracies() -> None:
+    found = table("gssbench-a10")
+    assert (found.counts.same, found.counts.cannot) == (224, 448)
+    of_500 = [
+        cell for cell in found.cells if cell.published.row.split()[0] in {"complement", "factual_qa", "random_choice"}
+    ]
+    margins = [cell for cell in of_500 if cell.published.column.endswith("±")]
+    assert len(margins) == 168
+    assert {cell.verdict for cell in margins} == {"same"}
+    # Another sign of 500 pairs: each accuracy is a whole number of them.
+    accuracies = [cell.published.value * 500 for cell in of_500 if cell not in margins]
+    assert accuracies == pytest.approx(np.round(accuracies), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "column", "wrong"),
+    [
+        ("gssbench-2", "perplexity", "Qwen3-8B", "0.478"),
+        ("gssbench-a10", "subset energy", "Mistral-7B ±", "0.03"),
+        ("gssbench-a10", "union energy", "Mistral-7B", "0.593"),  # an input of Table 2
+    ],
+)
+def test_a_wrong_published_value_is_found(name: str, row: str, column: str, wrong: str) -> None:
+    changed = tuple(replace(one, printed=wrong) if one.place == (row, column) else one for one in PUBLISHED[name])
+    assert changed != PUBLISHED[name]
+    inputs = Inputs(PUBLISHED | {name: changed})
+    found = [reproduce_table(each, inputs) for each in find_tables(["gssbench-2", "gssbench-a10"])]
+    assert sum(each.counts.unexplained for each in found) == 1
+
+
+WRONG = """
+import benchmark.analysis.reproduce.cells as cells
+from dataclasses import replace
+whole = cells.read_published()
+whole["gssbench-2"] = (replace(whole["gssbench-2"][0], printed="0.601"), *whole["gssbench-2"][1:])
+cells.read_published = lambda: whole
+"""
+
+
+def test_a_difference_without_a_known_reason_ends_the_command_with_1() -> None:
+    ended = divbench("reproduce", "gssbench-2", "--json", code=WRONG + RUN)
+    assert ended.returncode == 1
+    (found,) = document(ended)["tables"]
+    assert found["counts"] == {"same": 39, "differs": 0, "unexplained": 1, "needs": 0, "cannot": 0}
+    assert found["cells"][0]["verdict"] == "differs without a known reason"
+    shown = divbench("reproduce", "gssbench-2", code=WRONG + RUN)
+    assert shown.returncode == 1
+    assert "0.6003 ≠ 0.601 !" in shown.stdout
+    assert "1 differing without a known reason" in shown.stdout
+
+
+def test_without_a_mirror_what_needs_none_runs_and_the_rest_is_told() -> None:
+    ended = divbench("reproduce", "decan-5", "gssbench-2", "--json")
+    assert ended.returncode == 2
+    told = document(ended)
+    assert [each["id"] for each in told["tables"]] == ["gssbench-2"]
+    assert list(told["not_run"]) == ["decan-5"]
+    assert "scenario_metrics_v3_gpt2_100perm.json" in ended.stderr
+    alone = divbench("reproduce", "decan-5", "--json")
+    assert alone.returncode == 2
+    assert document(alone)["error"]["kind"] == "ConfigurationError"
+
+
+def test_wrong_calls() -> None:
+    assert "there is no table 'tevet-3'" in divbench("reproduce", "tevet-3").stderr
+    ended = divbench("reproduce", "gssbench-2", "--out", "x.txt")
+    assert (ended.returncode, "neither .md, .json nor .csv" in ended.stderr) == (2, True)
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        commands._check_output(Path("no-such-folder/x.md"))
+
+
+def test_help_names_every_table() -> None:
+    ended = divbench("reproduce", "--help")
+    papers = {name.partition("-")[0] for name in PUBLISHED}
+    told = " ".join(ended.stdout.replace("│", " ").split())
+    named = told.split("tables... <list[str]>")[1].split("; else all")[0].replace(",", " ").split()
+    paper, found = "", set()
+    for word in named:
+        paper, _, rest = word.partition("-") if word.partition("-")[0] in papers else (paper, "", word.lstrip("-"))
+        found.add(f"{paper}-{rest}")
+    assert found == PUBLISHED.keys()
+
+
+def test_files(tmp_path: Path) -> None:
+    for ending in ("md", "csv", "json"):
+        ended = divbench("reproduce", "gssbench-2", "--out", tmp_path / f"out.{ending}")
+        assert ended.returncode == 0, ended.stderr
+    markdown = (tmp_path / "out.md").read_text(encoding="utf-8")
+    assert "- gssbench-2: 40 same" in markdown
+    assert "| perplexity | Llama-8B-Instruct | 0.6003 | 0.600 | +3.3e-04 | same |" in markdown
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text(encoding="utf-8"))))
+    assert len(rows) == 40
+    assert rows[0]["verdict"] == "same"
+    assert float(rows[0]["ours"]) == pytest.approx(0.600333, abs=1e-6)
+    assert len(json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["tables"][0]["cells"]) == 40
+
+
+EVERY = Reproduced(
+    "t",
+    "Every verdict",
+    judge_all(
+        [number("0.34", column=name, digits=2) for name in "abcdefghi"],
+        {
+            ("r", "a"): recomputed(0.341),
+            ("r", "b"): recomputed(0.3458),
+            ("r", "c"): recomputed(0.5),
+            ("r", "d"): needs("A/Model", 0.2),
+            ("r", "e"): needs("A/Model"),
+            ("r", "f"): cannot("not | released"),
+            **{("r", name): recomputed(0.34) for name in "ghi"},
+        },
+        [replace(KNOWN_ONE, column="b")],
+    ),
+    ("A note.",),
+)
+
+
+def test_every_verdict_is_shown() -> None:
+    console = Console(file=io.StringIO(), width=160)
+    print_reproduced(EVERY, console)
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    for text in ("0.341 = 0.34", "0.346 ≠ 0.34 (1)", "0.500 ≠ 0.34 !", "0.34 (3) [0.200]", "0.34 (3)", "0.34 (4)"):
+        assert text in shown
+    for text in ("(1) differs: cut off", "(3) needs A/Model", "(4) cannot: not | released", "A note."):
+        assert text in shown
+    told = "4 same, 1 known to differ, 1 differing without a known reason, 2 needing a larger model"
+    assert summary(EVERY.counts) == f"{told}, 1 not to be had"
+    markdown = as_markdown([EVERY], {"other": "no mirror"})
+    assert "- other: not run: no mirror" in markdown
+    assert "| r | d | - | 0.34 | - | needs A/Model; the bundled model gives 0.200 |" in markdown
+    assert "cannot: not \\| released" in markdown
+    assert as_csv([EVERY]).count("\n") == 10
+
+
+def test_bundled_numbers_are_those_of_the_reader() -> None:
+    responses = (("a red cat", "two dogs ran"), ("one", "  "), ("the sun", "the moon", "a star"))
+    task = Labelled(
+        name="toy/sets",
+        label="binary",
+        set_ids=("a", "b", "c"),
+        contexts=("Say it.", "Name it.", "Look up."),
+        responses=responses,
+        labels=np.array([1.0, 0.0, 1.0]),
+        lengths=np.ones(3),
+        human=None,
+        human_spread=None,
+        released={},
+    )
+    reader = Reader(HashLM(), Layout("completion"), OrderPlan())
+    told: list[tuple[str, int, int]] = []
+    found = surprisal_columns(
+        reader, task, {"C": surprisal.coherence, "a_n": surprisal.a_n}, lambda *each: told.append(each)
+    )
+    assert np.isfinite(found["C"]).tolist() == [True, True, True]
+    assert np.isfinite(found["a_n"]).tolist() == [True, False, True]  # one answer has no curve
+    assert told[-1] == ("reading toy/sets", 3, 3)

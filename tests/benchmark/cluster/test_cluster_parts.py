@@ -1,0 +1,154 @@
+"""What scoring on a cluster is made of, without one: shares, errors on their way back, lanes of a worker."""
+
+import pickle
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from benchmark.cluster.actor import Failed
+from benchmark.cluster.connection import Cluster, knock, words
+from benchmark.scoring.compute import ScoringFault
+from benchmark.service.concurrency import PREPARING, Admissions, in_lanes
+from benchmark.service.host_faults import mend_of
+from benchmark.service.lease import Stop
+from datasets_build.errors import ConfigurationError, DivBenchError
+from tests.benchmark.helpers import ROOT
+
+
+@pytest.mark.parametrize(
+    ("cluster", "has", "share"),
+    [
+        (Cluster(), {"CPU": 8.0}, (0, 8)),
+        (Cluster(), {"CPU": 64.0, "GPU": 8.0}, (1, 8)),
+        (Cluster(gpus=2), {"CPU": 64.0, "GPU": 7.0}, (2, 3)),
+        (Cluster(gpus=0), {"CPU": 64.0, "GPU": 8.0}, (0, 64)),
+        (Cluster(actors=3), {"CPU": 1.0}, (0, 3)),
+        (Cluster(gpus=4), {"CPU": 2.0, "GPU": 2.0}, (4, 1)),  # it waits, and says what it waits for
+        (Cluster(), {}, (0, 1)),
+    ],
+)
+def test_actors_have_as_much_as_there_is(cluster: Cluster, has: dict[str, float], share: tuple[int, int]) -> None:
+    assert cluster.share(has) == share
+
+
+def failed(cause: BaseException) -> ScoringFault:
+    made = ScoringFault("a metric failed", "mend it")
+    made.__cause__ = cause
+    return made
+
+
+def travelled(error: Failed) -> DivBenchError:
+    """As it comes out of another process."""
+    found = pickle.loads(pickle.dumps(error))  # noqa: S301 - what was written in the same line
+    assert isinstance(found, Failed)
+    return found.whole()
+
+
+def test_whose_fault_an_error_is_travels_with_it() -> None:
+    found = travelled(Failed.of(failed(MemoryError("none is left"))))
+    assert (type(found), found.message, found.hint) == (ScoringFault, "a metric failed", "mend it")
+    assert "memory" in (mend_of(found) or "")
+
+
+def test_what_cannot_travel_is_said() -> None:
+    class Local(Exception):
+        """Not to be found by its name."""
+
+    found = travelled(Failed.of(failed(Local("it is here alone"))))
+    assert str(found.__cause__) == "Local: it is here alone"
+
+
+def test_the_words_of_a_remote_error_are_its_last() -> None:
+    assert words(RuntimeError("Traceback (most recent call last):\n  File x\nValueError: no\n")) == "ValueError: no"
+    assert words(RuntimeError("first\nsecond")) == "first"
+    assert words(ValueError()) == "ValueError"
+
+
+def test_nobody_at_an_address_is_known_at_once() -> None:
+    with pytest.raises(OSError, match="refused"):
+        knock("127.0.0.1:1")
+
+
+SIGTERM_PROGRAM = """
+import ctypes, os, signal, sys
+from benchmark.cluster.connection import _keeping_sigterm
+signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(7))
+with _keeping_sigterm():  # what sets a handler past Python, as Ray's core does
+    ctypes.CDLL(None).signal(int(signal.SIGTERM), signal.SIG_IGN)
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+def test_sigterm_is_heard_though_a_library_took_it() -> None:
+    done = subprocess.run([sys.executable, "-c", SIGTERM_PROGRAM], check=False, cwd=ROOT)
+    assert done.returncode == 7
+
+
+def test_one_lane_looks_at_a_time_and_few_prepare() -> None:
+    stop, turns = Stop(), Admissions()
+    taken = [turns.wait(stop)]
+    looked = threading.Event()
+
+    def look() -> None:
+        taken.append(turns.wait(stop))
+        looked.set()
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    assert not looked.wait(0.5)
+    first = taken[0]
+    assert first is not None
+    first.found()
+    assert looked.wait(30)
+    thread.join()
+    for _ in range(PREPARING - 2):
+        last = taken[-1]
+        assert last is not None
+        last.found()
+        taken.append(turns.wait(stop))
+    last = taken[-1]
+    assert last is not None
+    last.found()
+    stopping = threading.Timer(0.5, lambda: setattr(stop, "asked", True))
+    stopping.start()
+    assert turns.wait(stop) is None  # all places are taken until the end is asked for
+    assert stop.asked
+    stop.asked = False
+    first.prepared()
+    first.prepared()  # said twice, it is one place
+    again = turns.wait(stop)
+    assert again is not None
+    again.found()
+    threading.Timer(0.5, lambda: setattr(stop, "asked", True)).start()
+    assert turns.wait(stop) is None
+
+
+def test_nothing_is_taken_on_for_who_is_not_hungry() -> None:
+    stop, has_capacity = Stop(), threading.Event()
+    turns = Admissions(has_capacity.is_set)
+    threading.Timer(0.3, has_capacity.set).start()
+    assert turns.wait(stop) is not None
+    assert has_capacity.is_set()
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_lane_that_fails_ends_the_others(count: int) -> None:
+    stop = Stop()
+    failing: list[int] = []
+    lock = threading.Lock()
+
+    def lane() -> None:
+        with lock:
+            first = not failing
+            failing.append(1)
+        if first:
+            raise ConfigurationError("no")
+        while not stop.asked:
+            threading.Event().wait(0.01)
+
+    with pytest.raises(ConfigurationError, match="no"):
+        in_lanes(lane, count, stop)
+    assert len(failing) == count

@@ -1,0 +1,227 @@
+"""Equivalence without a classifier: ROUGE-1 against its library, embeddings by hand, the rule for short answers."""
+
+import json
+from collections.abc import Sequence
+from itertools import combinations, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rouge_score.rouge_scorer import RougeScorer
+
+from benchmark.equivalence import rules
+from benchmark.equivalence.backend import Equivalence, EquivalenceSpec, Floats, Question
+from benchmark.equivalence.rules import (
+    MINILM_COSINE,
+    EmbeddingEquivalence,
+    EmbeddingThreshold,
+    HashEquivalence,
+    Rouge1,
+    Rouge1Equivalence,
+    ShortAnswers,
+    short_answers_equivalent,
+)
+from benchmark.models.embedder import ALL_MINILM_L6_V2, HashEmbedder
+
+TEXTS = [
+    "The river was high, and the bridge was closed.",
+    "the bridge was closed; the RIVER was high",
+    "ha ha ha ha",
+    "ha",
+    "Nobody had seen the lamp since Tuesday, 3.14 o'clock.",
+    "Снег шёл всю ночь",
+    "雨が降っている。",
+    "",
+    " \n",
+]
+QUESTIONS = [Question("Say something.", a, b) for a, b in product(TEXTS, TEXTS)]
+
+
+def by_library(questions: Sequence[Question]) -> list[float]:
+    scorer = RougeScorer(["rouge1"])
+    return [scorer.score(question.a, question.b)["rouge1"].fmeasure for question in questions]
+
+
+def cosine() -> EmbeddingEquivalence:
+    return EmbeddingEquivalence(EmbeddingThreshold(ALL_MINILM_L6_V2, 0.2, "a test"), HashEmbedder())
+
+
+BACKENDS: dict[str, Equivalence] = {
+    "ROUGE-1": Rouge1().load(),
+    "embeddings": cosine(),
+    "short answers": ShortAnswers(Rouge1()).load(),
+    "hash": HashEquivalence(seed=3),
+    "equal": HashEquivalence(),
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS.values(), ids=BACKENDS)
+def test_scores_are_finite_symmetric_and_do_not_depend_on_order_or_company(backend: Equivalence) -> None:
+    found = backend.scores(QUESTIONS)
+    assert found.shape == (len(QUESTIONS),)
+    assert found.dtype == np.float64
+    assert np.isfinite(found).all()
+    assert backend.symmetric
+    assert np.array_equal(backend.scores([Question(q.prompt, q.b, q.a) for q in QUESTIONS]), found)
+    order = np.random.default_rng(0).permutation(len(QUESTIONS))
+    assert np.array_equal(backend.scores([QUESTIONS[i] for i in order]), found[order])
+    assert np.array_equal(backend.scores([*QUESTIONS, *QUESTIONS[:5]])[-5:], found[:5])
+    assert np.array_equal(np.concatenate([backend.scores([question]) for question in QUESTIONS]), found)
+    assert backend.scores([]).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "spec", [Rouge1(), ShortAnswers(Rouge1()), HashEquivalence(seed=1)], ids=["ROUGE-1", "short answers", "hash"]
+)
+def test_the_signature_is_known_without_loading(spec: EquivalenceSpec) -> None:
+    assert spec.load().signature == spec.signature
+
+
+# ROUGE-1
+
+
+def test_rouge_1_is_that_of_the_library_bit_by_bit() -> None:
+    assert Rouge1().load().scores(QUESTIONS).tolist() == by_library(QUESTIONS)
+
+
+@pytest.mark.mirror
+def test_rouge_1_is_that_of_the_library_on_released_answers(mirror: Path) -> None:
+    questions = []
+    for path in sorted((mirror / "noveltybench" / "submissions").glob("*.jsonl")):
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        questions += [Question(row["prompt"], a, b) for row in rows for a, b in combinations(row["generations"][:4], 2)]
+    chosen = [questions[i] for i in np.random.default_rng(0).permutation(len(questions))[:300]]
+    found = Rouge1().load().scores(chosen)
+    assert found.tolist() == by_library(chosen)
+    assert 0.05 < np.mean(found > Rouge1().threshold) < 0.95  # or being equal says little
+
+
+def test_rouge_1_compares_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = Rouge1().load().scores(QUESTIONS)
+    monkeypatch.setattr(rules, "_AT_ONCE", 7)
+    assert np.array_equal(Rouge1().load().scores(QUESTIONS), expected)
+    backend = cosine()
+    assert backend.scores(QUESTIONS) == pytest.approx(np.concatenate([backend.scores([q]) for q in QUESTIONS]))
+
+
+def test_rouge_1_tokenises_each_text_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = Rouge1().load()
+    tokenise, seen = backend._tokenise, []
+
+    def noted(text: str) -> list[str]:
+        seen.append(text)
+        found: list[str] = tokenise(text)
+        return found
+
+    monkeypatch.setattr(backend, "_tokenise", noted)
+    backend.scores(QUESTIONS)
+    assert sorted(seen) == sorted(TEXTS)
+
+
+def test_a_score_on_the_threshold_is_not_equivalent() -> None:
+    backend: Equivalence = Rouge1Equivalence(Rouge1(threshold=0.5))
+    [on, over] = backend.scores([Question("", "one two", "one three"), Question("", "one two", "two one")])
+    assert (on, over) == (0.5, 1.0)
+    assert not on > backend.threshold
+    assert over > backend.threshold
+
+
+def test_rouge_1_knows_latin_letters_and_digits_only_and_no_stems() -> None:
+    pairs = [("雨が降っている。", "雨が降っている。"), ("", ""), ("closed bridges", "closing bridge")]
+    assert Rouge1().load().scores([Question("", a, b) for a, b in pairs]).tolist() == [0, 0, 0]
+    assert Rouge1().signature == "rouge-1-f1,no-stemmer,over-0.458"
+
+
+# Embeddings
+
+
+def test_cosines_are_those_of_the_embedder() -> None:
+    found = cosine().scores(QUESTIONS)
+    for question, score in zip(QUESTIONS, found, strict=True):
+        one, other = HashEmbedder().embed([question.a, question.b])
+        assert score == pytest.approx(float(one @ other), abs=1e-12)
+
+
+def test_the_embedder_of_the_wheel_tells_paraphrases_from_others() -> None:
+    backend = MINILM_COSINE.load()
+    assert backend.signature == MINILM_COSINE.signature
+    bridge = "They closed the bridge because the river was high."
+    alike, unlike = backend.scores([Question("", TEXTS[0], bridge), Question("", TEXTS[4], bridge)])
+    assert alike > 0.7
+    assert unlike < 0.3
+
+
+def test_a_threshold_says_what_it_was_calibrated_on() -> None:
+    spec = EmbeddingThreshold(ALL_MINILM_L6_V2, 0.61, "conTest")
+    assert spec.signature == f"cosine,{ALL_MINILM_L6_V2.signature},over-0.61,calibrated-on-conTest"
+
+
+# Short answers
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "verdict"),
+    [
+        ("Giraffe", " giraffe ", True),
+        ("Giraffe.", "Giraffe", False),
+        ("Nairobi", "Nairobi, Kenya", False),
+        ("Nairobi", "Nairobi Kenya", True),
+        ("the cat", "the dog", True),
+        ("a black cat", "a white dog", False),
+        ("ha ha ha", "ha ha ha", False),  # as published
+        ("ha ha", "ha ha", True),
+        ("", "", True),
+        ("", "yes", False),
+        ("雨", "雨", True),
+        ("one two three four five", "one two three", True),
+        ("one two three four five", "one two", False),
+        ("one two three four five six", "one two three four five six", None),
+        ("one", "one two three four five six", None),
+    ],
+)
+def test_the_rule_for_short_answers(a: str, b: str, verdict: bool | None) -> None:
+    assert short_answers_equivalent(a, b) is verdict
+    assert short_answers_equivalent(b, a) is verdict
+
+
+class Spy(HashEquivalence):
+    """Notes what it is asked; its threshold is below zero."""
+
+    def __init__(self) -> None:
+        super().__init__(seed=1, threshold=-3.0)
+        self.symmetric = False
+        self.asked: list[Question] = []
+
+    def load(self) -> "Spy":
+        return self
+
+    def scores(self, questions: Sequence[Question]) -> Floats:
+        self.asked += questions
+        return super().scores(questions)
+
+
+def test_a_backend_is_asked_about_the_others_alone() -> None:
+    spy = Spy()
+    backend = ShortAnswers(spy).load()
+    assert (backend.threshold, backend.symmetric) == (-3.0, False)
+    assert backend.signature == f"short-answers-to-5-words,{spy.signature}"
+    short, unlike, long = (Question("p", a, b) for a, b in [("a b", "a c"), ("a b c", "a"), (TEXTS[0], TEXTS[4])])
+    found = backend.scores([long, short, unlike, long])
+    assert spy.asked == [long, long]
+    assert found.tolist() == [*HashEquivalence(1).scores([long]), -2.0, -4.0, found[0]]
+    assert (found > backend.threshold).tolist() == [True, True, False, True]
+
+
+# The fake
+
+
+def test_the_fake_normalises_and_draws() -> None:
+    equal = HashEquivalence()
+    pairs = [("A  Giraffe", "a giraffe\n"), ("a", "b")]
+    assert equal.scores([Question("", a, b) for a, b in pairs]).tolist() == [1, 0]
+    questions = [Question(f"prompt {i}", "a", "b") for i in range(2000)]
+    drawn = HashEquivalence(seed=0, threshold=0.3).scores(questions)
+    assert np.mean(drawn > 0.3) == pytest.approx(0.7, abs=0.05)
+    assert len(set(drawn)) == len(questions)
+    assert not np.array_equal(HashEquivalence(seed=1).scores(questions), drawn)
+    assert HashEquivalence(seed=1).signature != HashEquivalence(seed=0).signature != HashEquivalence().signature

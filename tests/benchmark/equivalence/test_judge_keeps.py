@@ -1,0 +1,207 @@
+"""What a judge said is kept, and whose words they were: the cache, names of models, keys."""
+
+import json
+import logging
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmark.equivalence.judgement_cache import JudgementCache
+from benchmark.equivalence.llm_judge import JUDGE_VERSION
+from benchmark.metrics.metric import Missing
+from benchmark.models import http_client
+from benchmark.models.http_client import KEY_VARIABLE, ServerFault
+from datasets_build.errors import ConfigurationError
+from tests.benchmark.chat_server import LABELS, PAIR, SETS, ChatServer, chat_server, judge_of, saying, spec_of
+from tests.benchmark.json_server import Reply
+
+KEY = "sk-very-secret-1"
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits between attempts are short, and nobody's own key or proxy is used."""
+    monkeypatch.setattr(http_client, "FIRST_WAIT_SECONDS", 0.001)
+    monkeypatch.setattr(http_client, "ATTEMPTS", 3)
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with chat_server() as running:
+        yield running
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> JudgementCache:
+    return JudgementCache(tmp_path / "some" / "judgements.sqlite")
+
+
+# Keeping
+
+
+def test_what_was_judged_is_not_asked_again(server: ChatServer, cache: JudgementCache) -> None:
+    assert judge_of(server, cache).partition(SETS) == LABELS
+    asked = len(server.seen)
+    assert judge_of(server, cache).partition(SETS[::-1]) == LABELS[::-1]
+    assert len(server.seen) == asked == len(SETS)
+
+
+@pytest.mark.parametrize("change", [{"model": "other"}, {"reported": "wise"}, {"max_tokens": 5}])
+def test_another_judge_is_asked_anew(server: ChatServer, cache: JudgementCache, change: dict[str, Any]) -> None:
+    judge_of(server, cache).partition(SETS)
+    judge_of(server, cache, **change).partition(SETS)
+    assert len(server.seen) == 2 * len(SETS)
+
+
+def test_another_prompt_or_order_is_asked_anew(server: ChatServer, cache: JudgementCache) -> None:
+    judge = judge_of(server, cache)
+    judge.partition([("p", ["a", "b"]), ("p ", ["a", "b"]), ("p", ["b", "a"]), ("p", ["a", "b", "c"])])
+    judge.partition([("pa", ["b", "c"])])  # hashes are of parts, not of what they make together
+    assert len(server.seen) == 5
+
+
+def test_a_set_without_a_judgement_is_asked_again(server: ChatServer, cache: JudgementCache) -> None:
+    server.replies = [saying("no")] * 3
+    assert isinstance(judge_of(server, cache).partition(PAIR)[0], Missing)
+    assert judge_of(server, cache).partition(PAIR) == [(0, 1)]
+
+
+def test_the_cache_has_no_texts_and_what_does_not_fit_is_asked_again(server: ChatServer, cache: JudgementCache) -> None:
+    judge_of(server, cache).partition(SETS)
+    content = cache.path.read_bytes()
+    assert not [text for prompt, texts in SETS for text in (prompt, *texts) if text.encode() in content]
+    with closing(sqlite3.connect(cache.path)) as database, database:
+        database.execute("UPDATE judgements SET labels = '[0]'")
+    assert judge_of(server, cache).partition(SETS) == LABELS
+    assert len(server.seen) == 2 * len(SETS)
+
+
+def test_a_broken_cache_is_named(server: ChatServer, cache: JudgementCache) -> None:
+    cache.path.parent.mkdir()
+    cache.path.write_bytes(b"no database at all, but long enough to be one" * 9)
+    with pytest.raises(ConfigurationError, match=r"the cache of judgements .*judgements\.sqlite cannot be used"):
+        judge_of(server, cache).partition(SETS)
+
+
+KILLED = """
+import sys; from pathlib import Path
+from benchmark.equivalence.judgement_cache import JudgementCache; from benchmark.equivalence.llm_judge import JudgeSpec
+judge = JudgeSpec(sys.argv[1], "wise", concurrency=1).load(JudgementCache(Path(sys.argv[2])))
+judge.partition([(f"p{i}", ["a", "b"]) for i in range(20)])
+"""
+
+
+def test_a_kill_keeps_what_was_judged(server: ChatServer, cache: JudgementCache) -> None:
+    server.replies = [Reply()] * 7
+    server.always = Reply(hang=True)
+    process = subprocess.Popen([sys.executable, "-c", KILLED, server.url, cache.path])
+    try:
+        ends = time.monotonic() + 60
+        while len(server.seen) < 8 and time.monotonic() < ends:
+            time.sleep(0.02)
+    finally:
+        process.kill()
+        process.wait()
+    server.always = Reply()
+    assert judge_of(server, cache).partition([(f"p{i}", ["a", "b"]) for i in range(20)]) == [(0, 1)] * 20
+    assert len(server.seen) == 8 + 13
+
+
+# Names
+
+
+def test_the_signature_says_what_the_server_calls_its_model(server: ChatServer, cache: JudgementCache) -> None:
+    server.reported = "wise-2026-01-31"
+    spec = spec_of(server).identified(cache)
+    assert spec.signature == f"wise=wise-2026-01-31,judge-v{JUDGE_VERSION},4096-tokens"
+    assert spec.load().signature == spec.signature
+    assert spec_of(server).signature == f"wise,judge-v{JUDGE_VERSION},4096-tokens"
+    assert spec.identified() is spec
+    asked = len(server.seen)
+    assert spec_of(server).identified(cache) == spec
+    assert asked == len(server.seen) == 1
+    spec_of(server).identified()
+    assert len(server.seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        (7, None),
+        ("two words", None),
+        ("a,b", None),
+        ("x" * 300, None),
+        ("org/x", "org/x"),
+        ("/home/me/x.gguf", "x.gguf"),
+    ],
+)
+def test_what_is_no_name_is_not_told(server: ChatServer, cache: JudgementCache, said: object, name: str | None) -> None:
+    server.reported = said
+    for _ in range(2):
+        assert spec_of(server).identified(cache).reported == name
+    assert len(server.seen) == 1
+
+
+def test_a_server_that_changes_its_model_is_left(server: ChatServer, cache: JudgementCache) -> None:
+    server.reported = "wise-1"
+    spec = spec_of(server, concurrency=1).identified(cache)
+    assert spec.load(cache).partition(SETS[:2]) == LABELS[:2]
+    server.reported = "wise-2"
+    assert spec.load(cache).partition(SETS[:2]) == LABELS[:2]  # nothing is asked
+    with pytest.raises(ServerFault, match="now answers as wise-2, and answered as wise-1 before"):
+        spec.load(cache).partition(SETS)
+    judge = spec_of(server).load()
+    judge.partition(PAIR)
+    server.reported = "wise-3"
+    with pytest.raises(ServerFault, match="now answers as wise-3"):
+        judge.partition(PAIR)
+
+
+@pytest.mark.parametrize("variable", [KEY_VARIABLE, "MY_JUDGES_KEY"])
+def test_the_key_is_shown_to_the_server_alone(
+    server: ChatServer,
+    cache: JudgementCache,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    variable: str,
+) -> None:
+    monkeypatch.setenv(variable, f"{KEY}\n")
+    spec = spec_of(server, key_variable=variable)
+    with caplog.at_level(logging.DEBUG):
+        judge = spec.load(cache)
+        judge.partition(SETS)
+        server.always = Reply(401, body=f"{KEY} is wrong".encode())
+        with pytest.raises(ServerFault, match=f"by {variable}") as told:
+            judge.partition([("p", ["a", "b"])])
+    assert {headers["Authorization"] for headers in server.headers} == {f"Bearer {KEY}"}
+    shown = [caplog.text, str(told.value), json.dumps(told.value.as_json()), repr(spec), repr(judge), judge.signature]
+    assert KEY not in "".join(shown)
+    assert KEY.encode() not in cache.path.read_bytes()
+
+
+@pytest.mark.parametrize("change", [{"model": " "}, {"max_tokens": 0}, {"concurrency": 0}])
+def test_settings_without_sense_are_refused(server: ChatServer, change: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match="name a model, and give numbers"):
+        spec_of(server, **change)
+
+
+def test_a_key_in_place_of_its_name_is_refused_unseen(server: ChatServer) -> None:
+    with pytest.raises(ConfigurationError, match="no name of an environment variable") as told:
+        spec_of(server, key_variable=KEY)
+    assert KEY not in str(told.value)
+
+
+def test_addresses_and_times_are_checked_at_loading(server: ChatServer) -> None:
+    for wrong in ({"url": "nowhere"}, {"timeout": 0.0}):
+        with pytest.raises(ConfigurationError):
+            replace(spec_of(server), **wrong).load()

@@ -1,0 +1,232 @@
+"""Classes of answers: each algorithm against a plain one, no question too many, and what is never novel."""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from benchmark.equivalence.backend import Question
+from benchmark.equivalence.partitioning import (
+    Algorithm,
+    Answers,
+    adjusted_rand_index,
+    canonical,
+    classes_of,
+    normalised,
+    order_sensitivity,
+    pair_counts,
+    partition,
+)
+from benchmark.metrics.partition import Labels
+
+ALGORITHMS: tuple[Algorithm, ...] = ("greedy", "components", "complete")
+ORDER_FREE: tuple[Algorithm, ...] = ("components", "complete")
+WORDS = [f"word {letter}" for letter in "abcdefghij"]
+
+
+class Scored:
+    """Scores by a table of texts; keeps what it was asked."""
+
+    signature, threshold = "table", 0.5
+
+    def __init__(self, scores: dict[tuple[str, str], float], *, symmetric: bool = True) -> None:
+        self.symmetric = symmetric
+        self.asked: list[Question] = []
+        self._scores = {(normalised(a), normalised(b)): score for (a, b), score in scores.items()}
+
+    def scores(self, questions: Sequence[Question]) -> NDArray[np.float64]:
+        self.asked += questions
+        return np.array([self._scores[normalised(each.a), normalised(each.b)] for each in questions])
+
+
+def random_scores(texts: Sequence[str], seed: int, *, symmetric: bool = True) -> dict[tuple[str, str], float]:
+    rng = np.random.default_rng(seed)
+    made: dict[tuple[str, str], float] = {}
+    for a, b in combinations(texts, 2):
+        made[a, b] = float(np.round(rng.random(), 1))  # ties, and some at the threshold itself
+        made[b, a] = made[a, b] if symmetric else float(np.round(rng.random(), 1))
+    return made
+
+
+def answers(*texts: str, prompt: str = "Say a word.", reasons: Sequence[str | None] | None = None) -> Answers:
+    return Answers.of(prompt, texts, reasons)
+
+
+def one(texts: Sequence[str], backend: Scored, algorithm: Algorithm = "greedy") -> Labels:
+    (found,) = partition([answers(*texts)], backend, algorithm)
+    return found
+
+
+def plain_greedy(texts: Sequence[str], scores: dict[tuple[str, str], float]) -> tuple[list[int], list[tuple[str, str]]]:
+    """The labels, and what had to be asked."""
+    labels, heads, asked = [-1] * len(texts), 0, []
+    for i, head in enumerate(texts):
+        if labels[i] >= 0:
+            continue
+        labels[i] = heads
+        for j in range(i + 1, len(texts)):
+            if labels[j] < 0:
+                asked.append((head, texts[j]))
+                if scores[head, texts[j]] > 0.5:
+                    labels[j] = heads
+        heads += 1
+    return labels, asked
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_greedy_is_the_published_algorithm_and_asks_what_it_needs(seed: int) -> None:
+    scores = random_scores(WORDS, seed, symmetric=False)
+    backend = Scored(scores, symmetric=False)
+    labels, needed = plain_greedy(WORDS, scores)
+    assert one(WORDS, backend) == tuple(labels)
+    assert sorted((each.a, each.b) for each in backend.asked) == sorted(needed)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_components_are_those_of_the_graph(seed: int) -> None:
+    scores = {pair: value - 0.3 for pair, value in random_scores(WORDS, seed).items()}
+    backend = Scored(scores)
+    found = one(WORDS, backend, "components")
+    reached = {text: {text} for text in WORDS}
+    for _ in WORDS:
+        for a, b in combinations(WORDS, 2):
+            if scores[a, b] > 0.5:
+                reached[a] = reached[b] = reached[a] | reached[b]
+                for text in reached[a]:
+                    reached[text] = reached[a]
+    assert {frozenset(t for t, label in zip(WORDS, found, strict=True) if label == own) for own in found} == {
+        frozenset(group) for group in reached.values()
+    }
+    assert len(backend.asked) <= 45
+    assert len(set(backend.asked)) == len(backend.asked)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_complete_classes_match_throughout_and_no_two_could_be_one(seed: int) -> None:
+    scores = random_scores(WORDS, seed)
+    found = one(WORDS, Scored(scores), "complete")
+
+    def match(a: int, b: int) -> bool:
+        return scores[WORDS[a], WORDS[b]] > 0.5
+
+    groups = [
+        [i for i, label in enumerate(found) if label == own] for own in sorted({x for x in found if x is not None})
+    ]
+    assert all(match(a, b) for group in groups for a, b in combinations(group, 2))
+    assert not any(all(match(a, b) for a in one_ for b in other) for one_, other in combinations(groups, 2))
+
+
+@pytest.mark.parametrize("algorithm", ORDER_FREE)
+@pytest.mark.parametrize("symmetric", [True, False])
+@given(seed=st.integers(0, 10_000))
+def test_the_order_changes_nothing_where_it_should_not(algorithm: Algorithm, symmetric: bool, seed: int) -> None:
+    texts = [*WORDS[:7], "Word a.", "WORD B"]
+    scores = random_scores(texts, seed, symmetric=symmetric)
+    order = np.random.default_rng(seed).permutation(len(texts)).tolist()
+    given_order = one(texts, Scored(scores, symmetric=symmetric), algorithm)
+    other = one([texts[i] for i in order], Scored(scores, symmetric=symmetric), algorithm)
+    back: list[int | None] = [None] * len(texts)
+    for label, place in zip(other, order, strict=True):
+        back[place] = label
+    assert canonical(back) == given_order
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_repeating_an_answer_adds_no_class(algorithm: Algorithm) -> None:
+    for seed in range(30):
+        scores = random_scores(WORDS, seed)
+        before = classes_of(one(WORDS, Scored(scores), algorithm))
+        for text in WORDS:
+            for repeat in (text, f" {text.upper()}!"):
+                assert classes_of(one([*WORDS, repeat], Scored(scores), algorithm)) == before
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_equal_texts_are_one_class_whatever_the_backend_says(algorithm: Algorithm) -> None:
+    backend = Scored({("Nairobi", "Paris"): 0.0, ("Paris", "Nairobi"): 0.0})
+    assert one(["Nairobi", "**nairobi**.", "Paris", "NAIROBI"], backend, algorithm) == (0, 0, 1, 0)
+    assert len(set(backend.asked)) == 1
+
+
+def test_what_differs_in_meaning_is_not_the_same_text() -> None:
+    for a, b in (("5", "-5"), ("C", "C++"), ("C", "C#"), ("1.5", "15"), ("a b", "ab"), ("?!", "..."), ("€5", "5")):
+        assert normalised(a) != normalised(b), (a, b)
+    for a, b in (("Yes", "yes."), ("‘yes’", "YES"), ("a\n b", "a b"), ("Straße", "STRASSE")):
+        assert normalised(a) == normalised(b), (a, b)
+
+
+def test_a_threshold_is_not_reached_by_what_equals_it() -> None:
+    for algorithm in ALGORITHMS:
+        assert one(["a", "b"], Scored({("a", "b"): 0.5, ("b", "a"): 0.5}), algorithm) == (0, 1)
+        assert one(["a", "b"], Scored({("a", "b"): np.nextafter(0.5, 1), ("b", "a"): 0.51}), algorithm) == (0, 0)
+
+
+def test_many_sets_are_asked_together_and_apart_alike() -> None:
+    scores = random_scores(WORDS, 3)
+    sets = [answers(*WORDS[:size], prompt=f"p{size}") for size in (1, 4, 10, 0, 7)]
+    for algorithm in ALGORITHMS:
+        together = partition(sets, Scored(scores), algorithm)
+        assert together == [partition([each], Scored(scores), algorithm)[0] for each in sets]
+        assert together[3] == ()
+
+
+def test_what_is_no_answer_is_in_no_class() -> None:
+    everything = Scored(dict.fromkeys([(a, b) for a in WORDS for b in WORDS], 0.0))
+    texts = [WORDS[0], "", "[Blocked]", "I'm sorry, but I can't assist with that.", WORDS[1], "\u200b", WORDS[0]]
+    for algorithm in ALGORITHMS:
+        assert one(texts, everything, algorithm) == (0, None, None, None, 1, None, 0)
+
+
+def test_what_was_cut_off_is_never_novel() -> None:
+    scores = dict.fromkeys([(a, b) for a in WORDS for b in WORDS], 0.0)
+    scores |= {(WORDS[0], WORDS[1]): 1.0, (WORDS[1], WORDS[0]): 1.0}
+    reasons = ["length", "stop", "length", None]
+    for algorithm in ALGORITHMS:
+        (found,) = partition([answers(*WORDS[:4], reasons=reasons)], Scored(scores), algorithm)
+        # The first joins what the second says in full; the third opens nothing.
+        assert found == (0, 0, None, 1)
+
+
+def test_classes_are_numbered_by_first_use() -> None:
+    assert canonical([5, None, 2, 5, 9]) == (0, None, 1, 0, 2)
+    assert classes_of((0, None, 1, 0)) == 2
+
+
+def test_agreement_of_partitions() -> None:
+    assert adjusted_rand_index((0, 0, 1, 1), (1, 1, 0, 0)) == 1.0
+    assert adjusted_rand_index((0, 0, 1, 1), (0, 1, 0, 1)) < 0
+    assert adjusted_rand_index((None, None), (0, 1)) == 1.0  # each alone
+    assert pair_counts((0, 0, 0, 1), (0, 0, 1, 1)) == (1, 2, 1)
+    assert pair_counts((None, None), (0, 0)) == (0, 0, 1)
+
+
+def test_order_sensitivity_is_none_without_chains_and_some_with_them() -> None:
+    everything = dict.fromkeys([(a, b) for a in WORDS for b in WORDS], 0.0)
+    chain = everything | {pair: 1.0 for i in range(9) for pair in [(WORDS[i], WORDS[i + 1]), (WORDS[i + 1], WORDS[i])]}
+    backend = Scored(chain)
+    sets = [answers(*WORDS), answers(*WORDS[:1])]
+    found = order_sensitivity(sets, backend, orders=30)
+    assert found.lowest[0] < found.highest[0]
+    assert found.sd[0] > 0
+    assert 0 < found.rand_index[0] < 1
+    assert (found.mean[1], found.sd[1], found.rand_index[1]) == (1, 0, 1)
+    assert len(set(backend.asked)) == len(backend.asked)  # each question once, over all orders
+    none = order_sensitivity([answers(*WORDS)], Scored(everything), orders=5)
+    assert (none.mean[0], none.sd[0], none.rand_index[0]) == (10, 0, 1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=10))
+def test_the_rand_index_is_scikit_learns(pairs: list[tuple[int, int]]) -> None:
+    from sklearn.metrics import adjusted_rand_score
+
+    a, b = ([pair[side] for pair in pairs] for side in (0, 1))
+    assert adjusted_rand_index(a, b) == pytest.approx(adjusted_rand_score(a, b), abs=1e-12)
+    plain = [0, 0, 0]
+    for i, j in combinations(range(len(a)), 2):
+        in_a, in_b = a[i] == a[j], b[i] == b[j]
+        plain = [plain[0] + (in_a and in_b), plain[1] + (in_a and not in_b), plain[2] + (in_b and not in_a)]
+    assert pair_counts(a, b) == tuple(plain)

@@ -1,0 +1,335 @@
+"""`divbench generate`: what it writes, what it refuses, and what it does again; with a fake model."""
+
+import json
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from benchmark.generation.output import TOKENS, TOKENS_FILE
+from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, Settings
+from benchmark.generation.setup import Model
+from datasets_build.load import load_suite
+from submissions.checking.prompts import OWN
+from submissions.checking.validate import open_submission
+from submissions.schema import Generation
+from tests.benchmark.generating import Command, FakeSampler, command, hasty_disk, journal_of, manifest_in, rows_in, well
+
+__all__ = ["command", "hasty_disk"]
+PARAPHRASED = [{"id": f"q{i}", "prompt": f"Say {i}.", "paraphrases": [f"Say {i}{c}" for c in "abc"]} for i in range(4)]
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "made" / "out"
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """Four prompts of one's own, with paraphrases."""
+    path = tmp_path / "own.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in PARAPHRASED))
+    return path
+
+
+def responses_in(folder: Path) -> dict[str, tuple[str, ...]]:
+    submission, _, _ = open_submission(folder)
+    return {row.prompt_id: row.responses for row in submission.rows()}
+
+
+def test_the_output_is_a_submission_that_says_all_about_itself(command: Command, out: Path) -> None:
+    command.asks(FakeSampler())
+    ended = command(
+        "generate", "any", "--suite", "demo", "--out", out, "--k", 3, "--temperature", 0.7, "--top-k", 9,
+        "--top-p", 0.9, "--max-tokens", 20, "--seed", 5, "--mode", "system-prompt", "--stop", r"\n\n", "--stop", "END",
+        "--name", "mine", "--submitter", "me", "--notes", "A try.",
+    )  # fmt: skip
+    assert ended.status == 0, ended.err
+    assert ended.out == f"written: {out}  (24 prompts × 3 answers)\nnext: divbench score {out}\n"
+    assert [path.name for path in out.parent.iterdir()] == ["out"]
+    manifest = manifest_in(out)
+    assert manifest.generation == Generation(
+        k=3, mode="system-prompt", temperature=0.7, top_k=9, top_p=0.9, max_tokens=20, seed=5, chat_template=True,
+        prompt_template=None, stop=("\n\n", "END"), software="fake 1.0",
+        system_prompt="You are a producer of unique answers, and you strive to tell each user a novel answer to their "
+        "question.",
+    )  # fmt: skip
+    assert (manifest.name, manifest.suite, manifest.notes, manifest.origin) == ("mine", "demo", "A try.", None)
+    assert (manifest.submitter.name, manifest.submitter.date) == ("me", date.today())
+    assert manifest.system.model_dump() == {
+        "type": "inference-time method", "model_id": "fake/model", "revision": "f" * 40, "parameters": 7,
+        "open_weights": True, "licence": None,
+    }  # fmt: skip
+    checked = json.loads(command("submission", "validate", out, "--json").out)
+    assert (checked["accepted"], checked["errors"], checked["counts"]["responses"]) == (True, 0, 72)
+
+
+def test_every_answer_stands_at_its_prompt_with_its_reason_and_tokens(command: Command, out: Path) -> None:
+    def answer(request: Request) -> Outcome:
+        return Sampled(
+            f"{request.messages[0].content} {request.seed}", "length" if request.seed % 2 else "stop", tokens=8
+        )
+
+    sampler = FakeSampler(answer, shuffled=True)
+    command.asks(sampler)
+    found = json.loads(command("generate", "any", "--suite", "demo", "--out", out, "--k", 2, "--json").out)
+    submission, suite, _ = open_submission(out)
+    assert found == {
+        "submission_id": submission.id, "folder": str(out), "prompts": 24, "k": 2, "resumed_prompts": 0,
+        "model": "fake",
+    }  # fmt: skip
+    rows = list(submission.rows())
+    assert [row.prompt_id for row in rows] == [prompt.prompt_id for prompt in suite.prompts]
+    for row in rows:
+        assert [text.rpartition(" ")[0] for text in row.responses] == [row.prompt, row.prompt]
+        odd = [int(text.rpartition(" ")[2]) % 2 for text in row.responses]
+        assert row.finish_reasons == tuple("length" if each else "stop" for each in odd)
+    tokens = pq.read_table(out / TOKENS_FILE)
+    assert tokens.schema.equals(TOKENS)
+    means = {"mean_tokens": 8, "mean_reasoning_tokens": None}  # what is not known of one is not known of their mean
+    assert tokens.to_pylist() == [{"prompt_id": row.prompt_id} | means for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("suite", "options", "settings"),
+    [
+        ("demo", (), Settings(1.0, None, 1.0, 256)),
+        ("gssbench", (), Settings(1.0, 10, 1.0, 256)),
+        ("gssbench", ("--top-k", 0, "--max-tokens", 7), Settings(1.0, None, 1.0, 7)),
+        ("gssbench", ("--top-k", 4, "--temperature", 0.5, "--top-p", 0.5), Settings(0.5, 4, 0.5, 256)),
+    ],
+)
+def test_answers_are_drawn_as_the_suites_authors_drew_unless_told_otherwise(
+    suite: str, options: tuple[object, ...], settings: Settings, command: Command, out: Path
+) -> None:
+    sampler = FakeSampler(faults_after=1)
+    command.asks(sampler)
+    assert command("generate", "any", "--suite", suite, "--out", out, "--k", 1, *options).status == 2
+    assert {request.settings for request in sampler.asked} == {settings}
+
+
+@pytest.mark.mirror
+def test_noveltybench_is_asked_as_its_authors_asked(mirror: Path, command: Command, out: Path) -> None:
+    sampler = FakeSampler()
+    command.asks(sampler)
+    arguments = ("--suite", "noveltybench-curated", "--mirror", mirror, "--mode", "paraphrase")
+    assert command("generate", "any", *arguments, "--out", out).status == 0
+    manifest = manifest_in(out).generation
+    assert (manifest.k, manifest.temperature, manifest.top_k, manifest.max_tokens) == (10, 1, None, 512)
+    prompts = load_suite("noveltybench-curated", mirror).prompts
+    asked = [request.messages[0].content for request in sampler.asked]
+    assert asked == [text for prompt in prompts for text in prompt.paraphrases]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options"),
+    [
+        ("p.txt", "Say one.\n\nSay two.\n", ()),
+        ("p.jsonl", '{"id": "a", "prompt": "Say one."}\n{"id": 7, "prompt": "Say two."}\n', ()),
+        ("p.csv", "nr,question\na,Say one.\n7,Say two.\n", ("--prompt-column", "question", "--id-column", "nr")),
+    ],
+)
+def test_prompts_of_ones_own_are_a_suite_of_their_own(
+    name: str, text: str, options: tuple[str, ...], command: Command, tmp_path: Path, out: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    command.asks(FakeSampler())
+    assert command("generate", "any", "--prompts", path, *options, "--out", out, "--k", 2).status == 0
+    assert list(responses_in(out)) == (["p0001", "p0002"] if name == "p.txt" else ["a", "7"])
+    submission, suite, _ = open_submission(out)
+    assert (submission.manifest.suite, [prompt.prompt for prompt in suite.prompts]) == (OWN, ["Say one.", "Say two."])
+
+
+def test_prompts_that_cannot_be_taken_are_told_before_the_model_is_loaded(
+    command: Command, tmp_path: Path, out: Path
+) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text("prompt,id\nSay one.,a\n,a\n")
+    ended = command("generate", "no/such@model", "--prompts", path, "--out", out, "--json")
+    assert ended.status == 1
+    assert {problem["row"] for problem in json.loads(ended.out)["problems"]} == {3}
+
+
+def failing(*ids: str) -> Callable[[Request], Outcome]:
+    suite = load_suite("demo").by_id
+    texts = {suite[each].prompt for each in ids}
+
+    def answer(request: Request) -> Outcome:
+        return Failed(f"refused {ids[0]}") if request.messages[0].content in texts else well(request)
+
+    return answer
+
+
+def test_what_failed_is_told_with_counts_and_tried_again_alone(command: Command, out: Path) -> None:
+    arguments = ("generate", "any", "--suite", "demo", "--out", out, "--k", 2)
+    command.asks(FakeSampler(failing("demo-03", "demo-07", "demo-11")))
+    ended = command(*arguments, "--json")
+    assert ended.status == 1
+    assert "3 prompts: refused demo-03" in ended.err
+    error = json.loads(ended.out)["error"]
+    assert error["message"] == "3 of 24 prompts have no answers yet, most often: refused demo-03"
+    assert error["hint"].startswith("the same command tries them again, and only them; ")
+    assert not out.exists()
+    assert set(rows_in(journal_of(out), "errors")) == {"demo-03", "demo-07", "demo-11"}
+
+    second = FakeSampler(failing("demo-07"))
+    command.asks(second)
+    ended = command(*arguments)
+    assert (ended.status, "1 prompts: refused demo-07" in ended.err, "3 prompts" in ended.err) == (1, True, False)
+    assert len(second.asked) == 6
+
+    third = FakeSampler()
+    command.asks(third)
+    ended = command(*arguments)
+    assert (ended.status, len(third.asked)) == (0, 2)
+    assert "(24 prompts × 2 answers, 23 of them sampled before)" in ended.out
+    calm = FakeSampler()
+    command.asks(calm)
+    command(*arguments[:-3], out.with_name("calm"), "--k", 2)
+    for name in ("manifest.json", "generations.parquet", "tokens.parquet"):
+        assert (out / name).read_bytes() == (out.with_name("calm") / name).read_bytes()
+    assert sorted(path.name for path in out.parent.iterdir()) == ["calm", "out"]
+
+
+def test_empty_answers_are_answers(command: Command, out: Path) -> None:
+    command.asks(FakeSampler(lambda request: Sampled("" if request.seed % 2 else "x", "stop", tokens=1)))
+    assert command("generate", "any", "--suite", "demo", "--out", out, "--k", 4).status == 0
+    texts = [text for texts in responses_in(out).values() for text in texts]
+    assert (len(texts), set(texts)) == (96, {"", "x"})
+
+
+def test_paraphrases_of_ones_own_are_asked_one_after_the_other(command: Command, own: Path, out: Path) -> None:
+    sampler = FakeSampler()
+    command.asks(sampler)
+    arguments = ("generate", "any", "--prompts", own, "--mode", "paraphrase", "--out", out)
+    assert command(*arguments, "--k", 3).status == 0
+    assert [request.messages[0].content for request in sampler.asked] == [
+        f"Say {i}{c}" for i in range(4) for c in "abc"
+    ]
+    submission, suite, _ = open_submission(out)
+    assert [row.prompt for row in submission.rows()] == [f"Say {i}." for i in range(4)]  # the prompt stays itself
+    assert suite.name == OWN
+
+
+def test_another_runs_answers_are_refused_with_what_differs_and_thrown_away_when_told(
+    command: Command, own: Path, out: Path
+) -> None:
+    arguments = ("generate", "any", "--prompts", own, "--out", out)
+    command.asks(FakeSampler(faults_after=5))
+    ended = command(*arguments, "--k", 3)
+    assert ended.status == 2
+    assert "1 of 4 prompts have their answers; they are kept" in ended.err
+    assert "error: the model is gone (look for it)" in ended.err
+    for options, says in (
+        (("--k", 2), "k 3, now 2"),
+        (("--k", 3, "--mode", "in-context"), "mode 'resample', now 'in-context'"),
+        (("--k", 3, "--system-prompt", "Be brief."), "asked 'chat template', now"),
+        (("--k", 3, "--stop", "END"), "stop [], now ['END']"),
+        (("--k", 3, "--max-tokens", 9), "'max_tokens': 9"),
+    ):
+        idle = FakeSampler()
+        command.asks(idle)
+        ended = command(*arguments, *options)
+        assert (ended.status, says in ended.err, idle.asked) == (2, True, []), ended.err
+        assert "or --restart" in ended.err
+    own.write_text(own.read_text().replace("Say 3.", "Say three."))
+    assert "prompts 'own " in command(*arguments, "--k", 3).err
+    anew = FakeSampler()
+    command.asks(anew)
+    assert command(*arguments, "--k", 2, "--restart").status == 0
+    assert len(anew.asked) == 8
+
+
+def test_answers_of_another_software_are_not_gone_on_with(
+    command: Command, own: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The manifest names one."""
+    arguments = ("generate", "any", "--prompts", own, "--out", out)
+    command.asks(FakeSampler(faults_after=25))
+    assert command(*arguments).status == 2
+
+    def load(*arguments: object) -> Model:
+        return Model(FakeSampler(), "fake/model", "f" * 40, 7, True, "fake 2.0")
+
+    monkeypatch.setattr("benchmark.generation.setup.load", load)
+    assert "software 'fake 1.0', now 'fake 2.0'" in command(*arguments).err
+
+
+def test_what_a_first_try_got_wrong_is_not_in_the_way_of_the_second(command: Command, out: Path) -> None:
+    command.asks(FakeSampler())
+    ended = command("generate", "any", "--suite", "demo", "--mode", "paraphrase", "--out", out)
+    assert (ended.status, "24 prompts have fewer than 10 paraphrases" in ended.err) == (2, True), ended.err
+    assert list(out.parent.iterdir()) == []
+    assert command("generate", "any", "--suite", "demo", "--out", out, "--k", 1).status == 0
+
+
+REFUSED: list[tuple[list[object], str]] = [
+    ([], "give a suite or a file of prompts"),
+    (["--suite", "demo", "--prompts", "x.txt"], "give a suite or a file of prompts"),
+    (["--suite", "nothing"], "there is no suite 'nothing'"),
+    (["--suite", "demo", "--mode", "in-context", "--no-chat-template"], "the mode in-context is a chat"),
+    (["--suite", "demo", "--mode", "system-prompt", "--no-chat-template"], "the mode system-prompt is a chat"),
+    (["--suite", "demo", "--template", "Q: {prompt}"], "add --no-chat-template"),
+    (["--suite", "demo", "--template", "Q:", "--no-chat-template"], "write {prompt}"),
+    (["--suite", "demo", "--sets", 5], "--sets is of --sweep"),
+    (["--suite", "demo", "--sweep", "top_p=0.1:1:5"], "a sweep is a file"),
+    (["--suite", "demo", "--sweep", "top_p=5"], "is no sweep"),
+    (["--suite", "demo", "--name", " x"], "cannot have name = ' x': must not be blank, nor begin"),
+    (["--suite", "demo", "--submitter", ""], "submitter.name = '': must not be blank"),
+    (["--suite", "demo", "--system-prompt", ""], "generation.system_prompt = ''"),
+    (["--suite", "demo", "--stop", ""], "generation.stop.0 = ''"),
+    (["--suite", "demo", "--top-p", 0], "generation.top_p = '0.0': Input should be greater than 0"),
+    (["--suite", "demo", "--temperature", "inf"], "generation.temperature = 'inf'"),
+    (["--suite", "demo", "--temperature", "nan"], "'--temperature'"),
+    (["--suite", "demo", "--k", 0], "'--k'"),
+]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"), REFUSED, ids=lambda each: " ".join(map(str, each)) if isinstance(each, list) else ""
+)
+def test_wrong_options_are_told_before_anything_is_sampled(
+    options: list[object], says: str, command: Command, out: Path
+) -> None:
+    sampler = FakeSampler()
+    command.asks(sampler)
+    ended = command("generate", "any", *options, "--out", out)
+    assert (ended.status, says in ended.err, sampler.asked) == (2, True, []), ended.err
+    assert not out.parent.exists() or list(out.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--no-chat-template"], "a server is asked by chat"),
+        (["--stop", "x"], "a server is asked by chat"),
+        (["--internals"], "divbench internals SUBMISSION --model ORG/NAME@COMMIT (wise)"),
+    ],
+)
+def test_what_a_server_cannot_do_is_told(options: list[str], says: str, command: Command, out: Path) -> None:
+    ended = command("generate", "wise@http://127.0.0.1:9", "--suite", "demo", *options, "--out", out)
+    assert (ended.status, says in ended.err) == (2, True), ended.err
+
+
+def test_what_is_there_is_not_written_over(command: Command, tmp_path: Path) -> None:
+    command.asks(FakeSampler())
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "mine").touch()
+    (tmp_path / "s.parquet").mkdir()
+    for name, more in (("file", ()), ("folder", ()), ("s.parquet", ("--sweep", "top_p=0.1:1:5"))):
+        ended = command("generate", "any", "--suite", "demo", *more, "--out", tmp_path / name)
+        assert (ended.status, f"{name} exists" in ended.err) == (2, True), ended.err
+    assert (tmp_path / "file").read_text() == "mine"
+    (tmp_path / "empty").mkdir()
+    assert command("generate", "any", "--suite", "demo", "--k", 1, "--out", tmp_path / "empty").status == 0
+
+
+def test_the_help_shows_what_is_to_be_typed(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    shown = command("generate", "--help").out
+    for text in (r'--stop "\n" --max-tokens 30', r'"Q: {prompt}\nA:"', "top_k=1:64:20.", "temperature=0.2:1.2:100"):
+        assert text in shown, shown

@@ -1,0 +1,260 @@
+"""Answers of a model behind a chat server: what is asked, what is taken for an answer, and who sees the key."""
+
+import json
+import logging
+import pickle
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from benchmark.generation.sampler import Failed, Message, Outcome, Request, Sampled, SamplerFault, Settings
+from benchmark.generation.server_sampler import ServerSamplerSpec
+from benchmark.models import http_client
+from benchmark.models.http_client import KEY_VARIABLE
+from datasets_build.errors import ConfigurationError
+from submissions.checking.checks import MAX_RESPONSE_BYTES
+from tests.benchmark.json_server import Reply
+from tests.benchmark.sampling_server import (
+    MALFORMED,
+    SamplingServer,
+    Told,
+    changed,
+    expected,
+    requests_of,
+    sampled,
+    sampler_of,
+    sampling_server,
+    saying,
+    text_of,
+    well,
+)
+
+KEY = "sk-very-secret-1"
+TOO_LONG = Reply(400, body=b"This model's maximum context length is 10 tokens.")
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits between attempts are short, and nobody's own key or proxy is used."""
+    monkeypatch.setattr(http_client, "FIRST_WAIT_SECONDS", 0.001)
+    monkeypatch.setattr(http_client, "ATTEMPTS", 3)
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.fixture
+def server() -> Iterator[SamplingServer]:
+    with sampling_server() as running:
+        yield running
+
+
+def one(server: SamplingServer, reply: Reply, **settings: Any) -> Outcome:
+    """The outcome of a request that is answered thus."""
+    server.plans["p0"] = [reply] * 3
+    [outcome] = sampled(sampler_of(server, **settings), requests_of(1))
+    return outcome
+
+
+# Asking
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_each_request_has_its_answer(server: SamplingServer, concurrency: int) -> None:
+    sampler = sampler_of(server, concurrency=concurrency)
+    requests = requests_of(30)
+    assert sampler.check(requests) == [None] * 30
+    assert sampled(sampler, requests) == [well(request) for request in requests]
+    assert sampled(sampler, requests[::-1]) == [well(request) for request in requests[::-1]]
+    assert set(server.answered.values()) == {2}
+    assert sampler.reported == "wise"
+    assert sampler.gave_up == frozenset()
+
+
+def test_what_is_asked(server: SamplingServer) -> None:
+    chat = (Message("system", "Be brief."), Message("user", "Hi."), Message("assistant", "Yes?"), Message("user", "🎨"))
+    plain = Request(chat, Settings(), 2**62 + 5)
+    narrow = Request(chat[-1:], Settings(0.0, 40, 0.9, 12), 7)
+    assert sampled(sampler_of(server, concurrency=1), [plain, narrow]) == [well(plain), well(narrow)]
+    first, second = server.seen
+    messages = [{"role": each.role, "content": each.content} for each in chat]
+    usual = {"temperature": 1.0, "top_p": 1.0, "max_tokens": 256, "seed": 5}
+    assert first == {"model": "wise", "messages": messages, **usual}
+    assert second == {
+        "model": "wise",
+        "messages": messages[-1:],
+        "temperature": 0.0,
+        "top_k": 40,
+        "top_p": 0.9,
+        "max_tokens": 12,
+        "seed": 7,
+    }
+    assert "Authorization" not in server.headers[0]
+
+
+def test_nothing_is_asked_for_no_requests(server: SamplingServer) -> None:
+    assert sampled(sampler_of(server), []) == []
+    assert server.seen == []
+
+
+def test_only_so_many_are_asked_at_once_and_told_by_the_caller(server: SamplingServer) -> None:
+    server.before = lambda asked: time.sleep(0.03)
+    sampler = sampler_of(server, concurrency=3)
+    tellers = set()
+    sampler.sample(requests_of(12), lambda place, outcome: tellers.add(threading.get_ident()))
+    assert server.most == 3
+    assert sampler.at_once == 12
+    assert tellers == {threading.get_ident()}
+
+
+def test_an_answer_is_told_as_soon_as_it_is_there(server: SamplingServer) -> None:
+    first_told = threading.Event()
+
+    def before(asked: dict[str, Any]) -> None:
+        assert text_of(asked) == "p0" or first_told.wait(20)
+
+    server.before = before
+    sampler_of(server, concurrency=2).sample(requests_of(2), lambda place, outcome: first_told.set())
+    assert first_told.is_set()
+
+
+# Answers
+
+LARGEST = "x" * MAX_RESPONSE_BYTES
+
+
+@pytest.mark.parametrize(
+    ("reply", "text", "finish_reason"),
+    [
+        (saying("cut", "length"), "cut", "length"),
+        (saying(""), "", "stop"),
+        (saying(None), "", "stop"),
+        (saying(None, "length", reasoning_content="Hm, "), "", "length"),
+        (changed(lambda choice: choice.update(message={"role": "assistant"})), "", "stop"),
+        (saying("half", "content_filter"), "half", "content_filter"),
+        (saying(" a\n", None), " a\n", None),
+        (saying("a", 7), "a", None),
+        (saying("a", "\ud800"), "a", None),
+        (saying("a", "eos_token", reasoning_content="b", reasoning="b"), "a", "eos_token"),
+        (saying(LARGEST), LARGEST, "stop"),
+        (saying("<think>\nSo </b> what?\n</think>\n\nA <think>thought</think>."), "A <think>thought</think>.", "stop"),
+        (saying("<think></think>"), "", "stop"),
+        (saying("<think>and on", "length"), "", "length"),
+        (saying("<think>is a tag"), "<think>is a tag", "stop"),
+        (saying("I <think>so</think>"), "I <think>so</think>", "stop"),
+    ],
+)
+def test_answers_that_are_taken(server: SamplingServer, reply: Reply, text: str, finish_reason: str | None) -> None:
+    assert one(server, reply) == Sampled(text, finish_reason, tokens=7, reasoning_tokens=3)
+    assert len(server.seen) == 1
+
+
+def test_thinking_can_be_kept(server: SamplingServer) -> None:
+    outcome = one(server, saying("<think>a</think>\nb"), strip_thinking=False)
+    assert isinstance(outcome, Sampled)
+    assert outcome.text == "<think>a</think>\nb"
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens", "reasoning_tokens"),
+    [
+        (None, None, None),
+        ([7], None, None),
+        ({"completion_tokens": 5}, 5, None),
+        ({"completion_tokens": 0, "completion_tokens_details": None}, 0, None),
+        ({"completion_tokens": True, "completion_tokens_details": {"reasoning_tokens": -1}}, None, None),
+        ({"completion_tokens": "5", "completion_tokens_details": {"reasoning_tokens": 10**30}}, None, None),
+    ],
+)
+def test_a_server_may_not_tell_how_many_tokens_it_drew(
+    server: SamplingServer, usage: object, tokens: int | None, reasoning_tokens: int | None
+) -> None:
+    outcome = one(server, Reply(change=lambda document: document | {"usage": usage}))
+    assert outcome == Sampled(expected(requests_of(1)[0]), "stop", tokens=tokens, reasoning_tokens=reasoning_tokens)
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (saying(None, "content_filter"), "the server's filter withheld the answer"),
+        (saying("", "content_filter"), "the server's filter withheld the answer"),
+        (saying(None, "tool_calls", tool_calls=[{"id": "1"}]), "the model called a tool instead of answering"),
+        (saying("a \ud83d b"), "the answer has lone surrogates, which UTF-8 cannot hold"),
+        (saying("é" + LARGEST[1:]), "the answer has 262,145 bytes; at most 262,144 are taken"),
+        (TOO_LONG, "the prompt and max_tokens together are too long for the model's context"),
+        (Reply(400, body=b'{"code": "content_filter"}'), "the server's filter refused the prompt"),
+        (Reply(403, body=b"ResponsibleAIPolicyViolation"), "the server's filter refused the prompt"),
+    ],
+)
+def test_what_cannot_be_an_answer_is_a_failure_of_its_request_alone(
+    server: SamplingServer, reply: Reply, reason: str
+) -> None:
+    requests = requests_of(9)
+    server.plans = {f"p{i}": [reply] for i in range(8)}
+    found = sampled(sampler_of(server, concurrency=2), requests)
+    assert found == [Failed(reason)] * 8 + [well(requests[8])]
+    assert len(server.seen) == 9
+
+
+@pytest.mark.parametrize(("reply", "wrong"), MALFORMED)
+def test_a_malformed_answer_is_asked_for_again_but_not_for_ever(
+    server: SamplingServer, reply: Reply, wrong: str
+) -> None:
+    requests = requests_of(6)
+    server.plans = {"p0": [reply] * 3, "p1": [reply] * 2, "p2": [reply] * 3, "p3": [reply], "p4": [reply] * 3}
+    found = sampled(sampler_of(server, concurrency=1), requests)
+    told = f"the server gave an answer that cannot be right: {wrong}, at the last of 3 attempts"
+    assert [place for place, each in enumerate(found) if each == Failed(told)] == [0, 2, 4]
+    assert [found[place] for place in (1, 3, 5)] == [well(requests[place]) for place in (1, 3, 5)]
+    assert len(server.seen) == 3 + 3 + 3 + 2 + 3 + 1
+
+
+# Keys and settings
+
+
+@pytest.mark.parametrize("variable", [KEY_VARIABLE, "MY_SERVERS_KEY"])
+def test_the_key_is_shown_to_the_server_alone(
+    server: SamplingServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, variable: str
+) -> None:
+    monkeypatch.setenv(variable, f"{KEY}\n")
+    server.plans = {"p0": [Reply(400, body=f"{KEY} is odd".encode())], "p1": [Reply(500, body=KEY.encode())] * 3}
+    sampler = sampler_of(server, key_variable=variable)
+    with caplog.at_level(logging.DEBUG):
+        found = sampled(sampler, requests_of(3))
+        server.always = Reply(401, body=f"{KEY} is wrong".encode())
+        with pytest.raises(SamplerFault, match=f"by {variable}") as told:
+            sampler.sample(requests_of(3), Told())
+    assert [type(each) for each in found] == [Failed, Failed, Sampled]
+    assert {headers["Authorization"] for headers in server.headers} == {f"Bearer {KEY}"}
+    shown = [caplog.text, str(told.value), json.dumps(told.value.as_json()), repr(sampler), repr(vars(sampler))]
+    assert KEY not in "".join([*shown, repr(found), sampler.signature])
+    assert server.url not in repr(found) + sampler.signature
+
+
+def test_the_signature_names_the_model() -> None:
+    spec = ServerSamplerSpec("http://localhost:8000/secret", "org/wise")
+    assert spec.signature == spec.load().signature == "org/wise,server"
+    pinned = ServerSamplerSpec("http://h", "wise", revision=" 0123456789abcdef ", strip_thinking=False)
+    assert pinned.signature == "wise@0123456789ab,server,thinking-kept"
+    assert pickle.loads(pickle.dumps(pinned)) == pinned  # noqa: S301 - as it goes to other machines
+
+
+@pytest.mark.parametrize("settings", [{"concurrency": 0}, {"model": " "}, {"revision": ""}])
+def test_settings_without_sense_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match="name the model, and its revision or none"):
+        ServerSamplerSpec(**{"url": "http://h", "model": "wise"} | settings)
+
+
+def test_a_key_in_place_of_its_name_is_refused_unseen() -> None:
+    with pytest.raises(ConfigurationError, match="no name of an environment variable") as told:
+        ServerSamplerSpec("http://h", "wise", key_variable=KEY)
+    assert KEY not in str(told.value)
+
+
+@pytest.mark.parametrize("settings", [{"url": "nowhere"}, {"url": "http://me:secret@h"}, {"timeout": 0.0}])
+def test_addresses_and_times_are_checked_at_loading(settings: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError) as told:
+        ServerSamplerSpec(**{"url": "http://h", "model": "wise"} | settings).load()
+    assert "secret" not in str(told.value)

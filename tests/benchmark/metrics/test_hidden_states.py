@@ -1,0 +1,309 @@
+"""EigenScore of any convention, over layers and leave-one-out: golden values, brute force, laws, what has none."""
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from benchmark.metrics.eigenscore import (
+    GSSBENCH,
+    LM_POLYGRAPH,
+    Covariances,
+    EigenConvention,
+    covariances_of,
+    e_average,
+    e_original,
+    inside_layers,
+    leave_one_out,
+    leave_one_out_average,
+    min_max,
+    original_layer,
+)
+from benchmark.metrics.embedding import eigenscore
+from benchmark.metrics.metric import Unscorable
+from tests.benchmark.helpers import golden
+
+Floats = NDArray[np.float64]
+CONVENTIONS = [GSSBENCH, LM_POLYGRAPH, EigenConvention(log="e"), EigenConvention(alpha=0.5, divisor="1")]
+GOLDEN = golden("uncertainty")
+MATRIX = np.array(GOLDEN["matrix"], dtype=np.float64)
+every_convention = pytest.mark.parametrize("convention", CONVENTIONS, ids=str)
+close: Callable[..., object] = pytest.approx
+
+
+def drawn(k: int, d: int = 6, seed: int = 0) -> Floats:
+    return np.random.default_rng(seed).standard_normal((k, d))
+
+
+@st.composite
+def matrices(draw: st.DrawFn, least: int = 2) -> Floats:
+    """[K, d] of ordinary size; some rows repeat."""
+    k, d, seed = draw(st.integers(least, 8)), draw(st.integers(2, 12)), draw(st.integers(0, 10**6))
+    rng = np.random.default_rng(seed)
+    return drawn(k, d, seed)[rng.integers(0, k, k)]
+
+
+def test_golden_values_of_eigenscore() -> None:
+    assert GSSBENCH.score(MATRIX) == close(golden("eigenscore")["score"], abs=1e-9)
+    assert GSSBENCH.score(MATRIX) == eigenscore(MATRIX, alpha=1e-3)
+    assert EigenConvention(log="e").score(MATRIX) == close(GOLDEN["natural"], abs=1e-9)
+    assert LM_POLYGRAPH.score(MATRIX) == close(GOLDEN["lm_polygraph"], abs=1e-9)
+    assert leave_one_out(MATRIX) == close(np.array(GOLDEN["leave_one_out"]), abs=1e-9)
+    equal = golden("eigenscore")["three_equal_rows"]
+    assert GSSBENCH.score(np.array([equal["row"]] * 3, dtype=np.float64)) == close(equal["score"], abs=1e-9)
+
+
+@pytest.mark.parametrize("cosine", golden("eigenscore")["unit_rows"]["scores"])
+def test_golden_values_of_unit_rows(cosine: str) -> None:
+    expected = golden("eigenscore")["unit_rows"]
+    k, d, c = expected["responses"], expected["dimensions"], float(cosine)
+    # Rows of the Fourier basis are orthogonal, and all but the constant one have mean 0.
+    waves = np.array([np.cos(2 * np.pi * (i + 1) * np.arange(d) / d) for i in range(k + 1)]) * math.sqrt(2 / d)
+    score = GSSBENCH.score(math.sqrt(c) * waves[:1] + math.sqrt(1 - c) * waves[1:])
+    decimals = expected["decimals"][cosine]
+    assert round(score, decimals) == close(expected["scores"][cosine], abs=1e-9)
+
+
+def brute_eigenscore(z: Floats, convention: EigenConvention) -> float:
+    """The determinant of the covariance, each of its numbers summed one by one."""
+    k, d = z.shape
+    centred = [[value - sum(row) / d for value in row] for row in z.tolist()]
+    over = d - 1 if convention.divisor == "d-1" else 1
+    covariance = [[sum(a * b for a, b in zip(x, y, strict=True)) / over for y in centred] for x in centred]
+    sign, logarithm = np.linalg.slogdet(np.array(covariance) + convention.alpha * np.eye(k))
+    assert sign == 1
+    natural = float(logarithm) / len(z)
+    return natural / math.log(10) if convention.log == "10" else natural
+
+
+@every_convention
+@given(matrices())
+def test_eigenscore_by_brute_force(convention: EigenConvention, z: Floats) -> None:
+    assert convention.score(z) == close(brute_eigenscore(z, convention), abs=1e-9)
+
+
+@every_convention
+@given(matrices(), st.integers(0, 10**6))
+def test_laws_of_eigenscore(convention: EigenConvention, z: Floats, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    score, k = convention.score(z), len(z)
+    assert convention.score(rng.permutation(z)) == close(score, abs=1e-9)
+    assert convention.score(z[:, rng.permutation(z.shape[1])]) == close(score, abs=1e-9)
+    assert convention.score(z + rng.normal(0, 5, (k, 1))) == close(score, abs=1e-8)
+    logarithm = math.log10 if convention.log == "10" else math.log
+    over = z.shape[1] - 1 if convention.divisor == "d-1" else 1
+    trace = float(((z - z.mean(axis=1, keepdims=True)) ** 2).sum()) / over
+    assert logarithm(convention.alpha) - 1e-12 <= score <= logarithm(trace / k + convention.alpha) + 1e-12
+
+
+@every_convention
+@pytest.mark.parametrize("k", [2, 5, 10])
+def test_identical_rows_have_a_closed_form(convention: EigenConvention, k: int) -> None:
+    row = drawn(1, 40)
+    logarithm = math.log10 if convention.log == "10" else math.log
+    variance = float(np.var(row)) * 40 / (39 if convention.divisor == "d-1" else 1)
+    expected = (logarithm(k * variance + convention.alpha) + (k - 1) * logarithm(convention.alpha)) / k
+    assert convention.score(np.repeat(row, k, axis=0)) == close(expected, abs=1e-9)
+
+
+@every_convention
+def test_eigenscore_depends_on_scale_and_not_by_a_constant(convention: EigenConvention) -> None:
+    z = drawn(5)
+    grown = [convention.score(factor * z) - convention.score(z) for factor in (10.0, 100.0)]
+    assert grown[0] > 0.1
+    # Were alpha 0, the second step would be as long as the first.
+    assert abs(grown[1] - 2 * grown[0]) > 1e-4
+
+
+def test_the_divisor_is_not_a_scale() -> None:
+    z = np.repeat(drawn(1, 20), 4, axis=0), drawn(4, 20)
+    gaps = [EigenConvention(log="e").score(each) - LM_POLYGRAPH.score(each) for each in z]
+    assert abs(gaps[0] - gaps[1]) > 0.1
+
+
+def test_what_has_no_eigenscore() -> None:
+    with pytest.raises(Unscorable, match=r"^fewer than two answers$"):
+        GSSBENCH.score(drawn(1))
+    with pytest.raises(Unscorable, match=r"^fewer than two features$"):
+        GSSBENCH.score(drawn(3, d=1))
+    for alpha in (0.0, -1.0, math.nan):
+        with pytest.raises(ValueError, match="alpha"):
+            EigenConvention(alpha=alpha).score(drawn(3))
+
+
+# Hidden states
+
+
+def vectors_of(k: int = 4, blocks: int = 32) -> Floats:
+    drawn_states: Floats = np.random.default_rng(1).standard_normal((blocks + 1, k, 8))
+    return drawn_states * np.arange(1, blocks + 2)[:, None, None]
+
+
+def states(k: int = 4, blocks: int = 32, pooling: Literal["last", "mean"] = "mean") -> Covariances:
+    return covariances_of(blocks, range(blocks + 1), vectors_of(k, blocks), pooling)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "middle", "first", "last"),
+    [(32, 16, 20, 30), (28, 14, 20, 26), (36, 18, 20, 34), (22, 11, 20, 20), (21, 11, 11, 19), (1, 1, 1, 1)],
+)
+def test_layers_by_the_number_of_blocks(blocks: int, middle: int, first: int, last: int) -> None:
+    assert original_layer(blocks) == middle
+    assert original_layer(blocks, "last") == blocks
+    assert inside_layers(blocks) == tuple(range(first, last + 1))
+
+
+@given(st.integers(1, 200))
+def test_layers_are_there(blocks: int) -> None:
+    chosen = inside_layers(blocks)
+    assert chosen
+    assert all(0 <= layer <= blocks for layer in (*chosen, original_layer(blocks), original_layer(blocks, 0)))
+    if blocks >= 22:  # as the published code slices its list of L + 1 scores
+        assert chosen == tuple(range(blocks + 1)[20:-2])
+
+
+def test_no_such_layers() -> None:
+    for wrong in (33, -1):
+        with pytest.raises(ValueError, match="no layer"):
+            original_layer(32, wrong)
+    with pytest.raises(ValueError, match="no layer"):
+        original_layer(0)
+    with pytest.raises(ValueError, match="no layer"):
+        inside_layers(0)
+
+
+@every_convention
+def test_each_layer_is_scored_before_the_mean(convention: EigenConvention) -> None:
+    mean, last, vectors = states(), states(pooling="last"), vectors_of()
+    assert e_original(last, convention=convention) == close(convention.score(vectors[16]), abs=1e-12)
+    assert e_original(last, 32, convention) == close(convention.score(vectors[32]), abs=1e-12)
+    expected = sum(brute_eigenscore(vectors[layer], convention) for layer in range(20, 31)) / 11
+    assert e_average(mean, convention=convention) == close(expected, abs=1e-9)
+    assert e_average(mean, [3, 5], convention) == close(
+        (convention.score(vectors[3]) + convention.score(vectors[5])) / 2, abs=1e-12
+    )
+    pooled = convention.score(vectors[20:31].mean(axis=0))
+    assert abs(pooled - expected) > 1e-3  # or the test shows nothing
+
+
+def test_a_response_without_states_is_left_out_of_every_layer() -> None:
+    whole = vectors_of(k=5)
+    vectors = whole.copy()
+    vectors[25, 2, 3] = np.nan
+    vectors[21, 4] = np.inf
+    holed = covariances_of(32, range(33), vectors, "mean")
+    kept = covariances_of(32, range(33), whole[:, [0, 1, 3]], "mean")
+    assert holed.effective_count == 3
+    assert holed.complete.tolist() == [True, True, False, True, False]
+    assert e_average(holed) == close(e_average(kept), abs=1e-12)
+    found = leave_one_out_average(holed)
+    assert np.isnan(found).tolist() == [False, False, True, False, True]
+    assert found[[0, 1, 3]] == close(leave_one_out_average(kept), abs=1e-12)
+    lone = covariances_of(1, (1,), np.full((1, 4, 8), np.nan), "last")
+    with pytest.raises(Unscorable, match=r"^fewer than two answers$"):
+        e_original(lone)
+
+
+def test_what_was_kept_of_all_gives_the_scores_of_some() -> None:
+    some = [4, 0, 2]
+    for pooling, score in (("mean", e_average), ("last", e_original)):
+        taken = covariances_of(32, range(33), vectors_of(k=5), pooling).take(some)  # type: ignore[arg-type]
+        alone = covariances_of(32, range(33), vectors_of(k=5)[:, some], pooling)  # type: ignore[arg-type]
+        for convention in CONVENTIONS:
+            assert score(taken, convention=convention) == close(score(alone, convention=convention), abs=1e-12)
+
+
+def test_what_no_covariances_are() -> None:
+    with pytest.raises(ValueError, match="float64"):
+        covariances_of(2, (0,), np.zeros((1, 2, 3), dtype=np.float32), "mean")
+    with pytest.raises(ValueError, match="float64"):
+        covariances_of(2, (0, 1), np.zeros((1, 2, 3)), "mean")
+    with pytest.raises(ValueError, match="float64"):
+        Covariances(2, 3, (0,), np.zeros((1, 2, 3)), "mean")
+    for layers in ((3,), (-1,)):
+        with pytest.raises(ValueError, match="distinct"):
+            covariances_of(2, layers, np.zeros((1, 2, 3)), "mean")
+    with pytest.raises(ValueError, match="distinct"):
+        covariances_of(2, (1, 1), np.zeros((2, 2, 3)), "mean")
+    with pytest.raises(Unscorable, match="features"):
+        covariances_of(2, (1,), np.zeros((1, 2, 1)), "mean")
+    with pytest.raises(ValueError, match="last tokens"):
+        e_original(states())
+    with pytest.raises(ValueError, match="means"):
+        e_average(states(pooling="last"))
+    with pytest.raises(ValueError, match="no layer"):
+        e_average(states(), [])
+    with pytest.raises(ValueError, match="was not read"):
+        e_average(covariances_of(32, (0,), np.zeros((1, 2, 3)), "mean"))
+
+
+# Leave-one-out
+
+
+@every_convention
+@given(matrices(least=3))
+def test_leave_one_out_by_brute_force(convention: EigenConvention, z: Floats) -> None:
+    found = leave_one_out(z, convention)
+    for i in range(len(z)):
+        others = np.array([row for j, row in enumerate(z) if j != i])
+        expected = brute_eigenscore(z, convention) - brute_eigenscore(others, convention)
+        assert found[i] == close(expected, abs=1e-8)
+
+
+@given(matrices(least=3), st.integers(0, 10**6))
+def test_laws_of_leave_one_out(z: Floats, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(z))
+    found = leave_one_out(z)
+    assert leave_one_out(z[order]) == close(found[order], abs=1e-9)
+    assert leave_one_out(z + rng.normal(0, 5, (len(z), 1))) == close(found, abs=1e-8)
+    shares = min_max(found)
+    assert ((shares >= 0) & (shares <= 1)).all()
+    if not (shares == 0.5).all():
+        assert (shares.min(), shares.max()) == (0, 1)
+        assert (np.diff(shares[np.argsort(found)]) >= 0).all()
+
+
+def test_the_odd_one_out_has_the_largest() -> None:
+    z = np.repeat(drawn(1, 30), 6, axis=0) + 0.01 * drawn(6, 30, seed=2)
+    z[4] = drawn(1, 30, seed=3)
+    assert np.argmax(leave_one_out(z)) == 4
+
+
+def test_leave_one_out_over_layers_is_that_of_the_average() -> None:
+    made = states(k=4)
+    found = leave_one_out_average(made)
+    for i in range(4):
+        others = made.take([j for j in range(4) if j != i])
+        assert found[i] == close(e_average(made) - e_average(others), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
+def test_identical_rows_are_all_one_half(seed: int, scale: float) -> None:
+    z = np.repeat(scale * drawn(1, 64, seed), 10, axis=0)
+    assert min_max(leave_one_out(z)).tolist() == [0.5] * 10
+
+
+def test_min_max_with_missing_ones() -> None:
+    assert min_max(np.array([-3.0, -1, -2])).tolist() == [0, 1, 0.5]
+    assert min_max(np.array([2.0, math.nan, 4]))[[0, 2]].tolist() == [0, 1]
+    assert math.isnan(min_max(np.array([2.0, math.nan, 4]))[1])
+    assert np.isnan(min_max(np.array([2.0, math.nan, 2]))).tolist() == [False, True, False]
+    for none in ([], [math.nan, math.nan]):
+        with pytest.raises(Unscorable, match=r"^no answer$"):
+            min_max(np.array(none, dtype=np.float64))
+
+
+def test_leave_one_out_needs_three() -> None:
+    with pytest.raises(Unscorable, match=r"^fewer than three answers$"):
+        leave_one_out(drawn(2))
+    holed = drawn(3)
+    holed[1] = np.nan
+    with pytest.raises(Unscorable, match=r"^fewer than three answers$"):
+        leave_one_out(holed)

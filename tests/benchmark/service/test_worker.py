@@ -1,0 +1,219 @@
+"""Workers in processes of their own, on a folder and on a server of the Hub with faults: together, killed, ended."""
+
+import json
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from benchmark.scoring import scorer
+from benchmark.service.events import teller
+from benchmark.service.lease import Stop
+from benchmark.service.worker import work
+from submissions.storage.filestore import FolderStore
+from submissions.work_queue.maintenance import withdraw
+from submissions.work_queue.operations import state_of, states
+from submissions.work_queue.schema import MAX_ATTEMPTS, State
+from tests.benchmark.run_worker import POISON, SHARD, worker
+from tests.conftest import divbench
+from tests.hub import HubServer
+from tests.submissions.stores import REPO, Place, running_hub
+from tests.submissions.working import (
+    ME,
+    Event,
+    Process,
+    break_file,
+    demo,
+    hand_in,
+    results_at,
+    wait_until,
+    wrong_with,
+)
+
+GOOD = 3
+pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # by the Hub's client
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Place:
+    """A store in a folder."""
+    return Place(str(tmp_path / "store"), tmp_path)
+
+
+@pytest.fixture(params=["folder", "hub"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    if request.param == "folder":
+        yield Place(str(tmp_path / "store"), tmp_path)
+        return
+    with running_hub(tmp_path) as server:
+        yield Place(f"hub:{REPO}", tmp_path, server)
+
+
+def disturb(server: HubServer) -> None:
+    """Faults of each kind, which do not go on for longer than a client tries."""
+    server.faults.fail(503, on="commit", times=2)
+    server.faults.fail(502, acts=True, on="commit")
+    server.faults.lose_answer(on="commit")
+    server.faults.fail(500, path="/resolve/", times=2)
+    server.faults.cut_download(100, path="per_prompt|generations")
+    server.faults.limit(0, method="GET", times=2)
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The results of good submissions that one worker makes in a store of its own."""
+    home = tmp_path_factory.mktemp("calm")
+    store = FolderStore(home / "store")
+    hand_in(store, [demo(home / f"in-{i}", f"system-{i}") for i in range(GOOD)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scorer, "SHARD_PROMPTS", SHARD)
+        work(worker(store, home / "results"), Stop(), lambda event, /, **facts: None, once=True)
+    return results_at(store, store.head())
+
+
+def test_two_workers_work_off_a_queue(place: Place, tmp_path: Path, calm: dict[str, bytes]) -> None:
+    store = place.open()
+    good = [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(GOOD)]
+    ids = hand_in(store, good)
+    hostile, poison = hand_in(store, [demo(tmp_path / "h", "hostile"), demo(tmp_path / "p", "bad", text=POISON)])
+    break_file(store, hostile)
+    if place.server is not None:
+        disturb(place.server)
+    both = [Process(place, tmp_path / f"r{i}", "--once", "--name", f"w{i}") for i in range(2)]
+    assert [each.end() for each in both] == [0, 0]
+
+    events = [event for each in both for event in each.events]
+    by_id = {state.submission_id: state for state in states(store)}
+    assert Counter(event["submission"] for event in events if event["event"] == "scored") == Counter(ids)
+    assert {by_id[name].current.state for name in ids} == {"scored"}
+    for name in ids:
+        assert [record.state for record in by_id[name].history].count("scored") == 1
+        assert list(wrong_with(store, store.head(), by_id[name])) == []
+    check_hostile(by_id[hostile])
+    check_poison(by_id[poison], [event for event in events if event["event"] == "failed"])
+    for event in events:
+        assert event["at"].endswith("Z")
+        assert event["worker"] in {"w0", "w1"}
+    claims = sum(event["event"] == "claimed" for event in events)
+    assert claims == sum(event["event"] in {"scored", "refused", "failed"} for event in events)
+
+    assert results_at(store, store.head()) == calm
+
+
+def check_hostile(state: State) -> None:
+    assert (state.current.state, state.current.attempt) == ("refused", 1)
+    assert state.current.problems[0].file == "generations.parquet"
+
+
+def check_poison(state: State, failures: list[Event]) -> None:
+    assert (state.current.state, state.current.attempt) == ("failed", MAX_ATTEMPTS)
+    assert [event["final"] for event in sorted(failures, key=lambda event: event["attempt"])] == [False, False, True]
+    assert any(POISON in line for line in state.current.log)
+    text = json.dumps(state.model_dump(mode="json"))
+    assert str(Path.home()) + "/" not in text
+    assert "hf_abc" not in text
+
+
+def test_a_killed_worker_is_taken_over_from(folder: Place, tmp_path: Path) -> None:
+    store = folder.open()
+    [name] = hand_in(store, [demo(tmp_path / "in", "system")])
+    results = tmp_path / "results"
+    first = Process(folder, results, "--lease", 3, "--seconds", 0.1, "--name", "first")
+    first.wait_for("claimed")
+    wait_until(lambda: any(results.glob(".*.partial/*.parquet")))
+    assert first.end(signal.SIGKILL) == -signal.SIGKILL
+    assert state_of(store, name).current.state == "claimed"
+    second = Process(folder, results, "--lease", 3, "--name", "second")
+    scored = second.wait_for("scored")
+    assert second.wait_for("waiting")["reason"] == "nothing is pending"
+    assert second.end(signal.SIGTERM) == 0
+    assert (scored["submission"], scored["attempt"]) == (name, 2)
+    assert scored["resumed"] in {SHARD, 2 * SHARD}
+    steps = [key for key, _ in groupby(record.state for record in state_of(store, name).history)]
+    assert steps == ["pending", "claimed", "pending", "claimed", "scored"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_who_is_asked_to_end_gives_the_claim_back_before_the_shard_is_done(
+    folder: Place, tmp_path: Path, number: int
+) -> None:
+    store = folder.open()
+    [name] = hand_in(store, [demo(tmp_path / "in", "system")])
+    one = Process(folder, tmp_path / "results", "--seconds", 0.4)
+    one.wait_for("claimed")
+    wait_until(lambda: any((tmp_path / "results").glob(".lock-*")))
+    one.process.send_signal(number)
+    began = time.monotonic()
+    wait_until(lambda: state_of(store, name).current.state == "pending")
+    assert time.monotonic() - began < 8 * 0.4
+    assert one.process.poll() is None
+    assert one.end() == 0
+    state = state_of(store, name)
+    assert (state.current.state, state.current.attempt) == ("pending", 1)
+    assert state.current.reason == "the worker was asked to end"
+    assert [event["event"] for event in one.events] == ["claimed", "released", "ended"]
+    assert store.paths(store.head(), "results") == []
+
+
+def test_who_loses_the_claim_publishes_nothing(folder: Place, tmp_path: Path) -> None:
+    store = folder.open()
+    [name] = hand_in(store, [demo(tmp_path / "in", "system")])
+    one = Process(folder, tmp_path / "results", "--lease", 3, "--seconds", 0.2, "--once")
+    one.wait_for("claimed")
+    withdraw(store, name, ME, state_of(store, name).current.at)
+    assert one.end() == 0
+    assert [event["event"] for event in one.events] == ["claimed", "lost", "ended"]
+    assert state_of(store, name).current.state == "withdrawn"
+    assert store.paths(store.head(), "results") == []
+    shards = list((tmp_path / "results").glob(".*.partial/*.parquet"))
+    assert len(shards) < 3  # it ended at a shard
+
+
+def test_a_long_shard_keeps_its_lease(folder: Place, tmp_path: Path) -> None:
+    store = folder.open()
+    [name] = hand_in(store, [demo(tmp_path / "in", "system")])
+    one = Process(folder, tmp_path / "results", "--lease", 3, "--seconds", 0.2, "--once")
+    one.wait_for("claimed")
+    two = Process(folder, tmp_path / "others", "--lease", 3)
+    assert one.end() == 0
+    assert two.end(signal.SIGTERM) == 0
+    history = state_of(store, name).history
+    assert {record.by for record in history[1:]} == {"w"}
+    assert [record.state for record in history].count("claimed") > 2
+    assert (history[-1].state, history[-1].attempt) == ("scored", 1)
+    assert two.told("claimed") == []
+
+
+def test_the_command(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    options = ("--store", store, "--profile", "lexical", "--metric", "unique_1grams", "--name", "me")
+    mine = {"DIVBENCH_HOME": str(tmp_path / "home")}
+    ended = divbench("worker", *options, "--once", **mine)
+    assert ended.returncode == 0
+    assert [json.loads(line)["event"] for line in ended.stdout.splitlines()] == ["ended"]
+    [name] = hand_in(FolderStore(store), [demo(tmp_path / "in", "[bold]system")])
+    ended = divbench("worker", *options, "--once", **mine)
+    assert [json.loads(line)["event"] for line in ended.stdout.splitlines()] == ["claimed", "scored", "ended"]
+    assert f"claimed {name}, [bold]system, attempt 1" in ended.stderr
+    other = ("--store", store, "--profile", "lexical", "--metric", "ead")
+    ended = divbench("rescore", *other, **mine)
+    assert [json.loads(line)["event"] for line in ended.stdout.splitlines()] == ["scored", "ended"]
+    assert len(state_of(FolderStore(store), name).results) == 2
+    assert divbench("worker", *options[:6], "--name", "two\nlines").returncode == 2
+
+
+def test_events_are_told_by_any_thread_and_to_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "events"
+    words: list[str] = []
+    with path.open("w") as out:
+        tell = teller("w", out, words.append)
+        tell("lost", submission="x", reason="{braces}\nand breaks")
+        tell("unheard_of", a=1)
+    assert [json.loads(line)["event"] for line in path.read_text().splitlines()] == ["lost", "unheard_of"]
+    assert words == ["lost x, nothing was published: {braces} and breaks", "unheard_of: a 1"]
+    with path.open() as closed:
+        teller("w", closed, words.append)("lost", submission="x", reason="nobody reads this")

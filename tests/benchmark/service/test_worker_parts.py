@@ -1,0 +1,344 @@
+"""What a worker is made of, in this process: adopting, passing over, waiting a store out, scoring again, its log."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmark.scoring import scorer
+from benchmark.service import fetch, lease
+from benchmark.service.fetch import NotAcceptable, Suites
+from benchmark.service.lease import Stop, Stopped, with_backoff
+from benchmark.service.redaction import log_tail, public_text
+from benchmark.service.rescore import rescore
+from benchmark.service.worker import Worker, work
+from datasets_build.errors import ConfigurationError
+from submissions.checking.validate import open_submission
+from submissions.schema import Problem
+from submissions.storage.filestore import FolderStore, StoreFault
+from submissions.work_queue.files import state_path, submission_files
+from submissions.work_queue.maintenance import withdraw
+from submissions.work_queue.operations import renew, state_of, states
+from submissions.work_queue.schema import MAX_ATTEMPTS, Claim, State
+from tests.benchmark.run_worker import SHARD, metrics, worker
+from tests.submissions.queueing import as_file
+from tests.submissions.soak import Reader, Seen
+from tests.submissions.working import ME, demo, hand_in, results_at
+
+
+class Told:
+    """Keeps what is told."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, dict[str, Any]]] = []
+
+    def __call__(self, event: str, /, **facts: Any) -> None:
+        self.events.append((event, facts))
+
+    def names(self) -> list[str]:
+        return [event for event, _ in self.events]
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FolderStore:
+    return FolderStore(tmp_path / "store")
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scorer, "SHARD_PROMPTS", SHARD)
+
+
+@pytest.fixture
+def unguarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checks in this process: what is tested here is not them."""
+
+    def accepted(folder: Path, mirror: Path | None = None) -> dict[str, Any]:
+        return {"accepted": True, "counts": {}, "problems": []}
+
+    monkeypatch.setattr(fetch, "validate_in_child", accepted)
+
+
+# Adopting
+
+
+def test_proposals_are_adopted_and_scored(store: FolderStore, tmp_path: Path, told: Told) -> None:
+    good = demo(tmp_path / "good", "good")
+    name = open_submission(good)[0].id
+    named_wrongly, empty = "0" * 16, "1" * 16
+    files = submission_files(name, good) | submission_files(named_wrongly, demo(tmp_path / "other", "other"))
+    store.commit("", {**files, f"submissions/{empty}/manifest.json": b"{}"}, (), "proposals")
+    work(worker(store, tmp_path / "results"), Stop(), told, once=True)
+    assert sorted(told.names()[:3]) == ["adopted", "passed_over", "passed_over"]
+    assert told.names()[3:] == ["claimed", "scored", "ended"]
+    [state] = states(store)
+    assert (state.submission_id, state.current.state) == (name, "scored")
+    assert (state.submitter.name, state.submitter.verified) == ("tester", False)
+    reasons = {facts["submission"]: facts["reason"] for event, facts in told.events if event == "passed_over"}
+    assert reasons[named_wrongly].startswith("its content is that of ")
+    assert "generations.parquet" in reasons[empty]
+
+
+# What is left to others
+
+
+@pytest.mark.usefixtures("unguarded")
+def test_what_cannot_be_scored_here_is_left_and_keeps_nobody(store: FolderStore, tmp_path: Path, told: Told) -> None:
+    path = f"states/{'0' * 16}.json"
+    store.commit("", {path: as_file(suite="not-at-hand")}, (), "by hand")
+    [name] = hand_in(store, [demo(tmp_path / "in", "system")])
+    before = store.read(store.head(), path, 10_000)
+    ended = work(worker(store, tmp_path / "results"), Stop(), told, once=True)
+    assert ended == {"scored": 1}
+    assert state_of(store, name).current.state == "scored"
+    assert store.read(store.head(), path, 10_000) == before
+
+
+def test_suites_are_at_hand_or_not() -> None:
+    suites = Suites()
+    assert suites.at_hand("demo")
+    assert suites.at_hand("own")
+    assert not suites.at_hand("noveltybench-curated-of-another-version")
+    assert suites.find("demo") is suites.find("demo")
+    with pytest.raises(ConfigurationError):
+        suites.find("none")
+
+
+# Checks that come to no end
+
+
+def test_only_the_last_attempt_takes_a_check_without_an_end_for_a_refusal(
+    store: FolderStore, tmp_path: Path, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = {"check": "limits", "severity": "error", "file": "", "row": None, "field": None}
+    stopped = problem | {"message": "ended its process by SIGKILL", "hint": "write it again"}
+    monkeypatch.setattr(
+        fetch,
+        "validate_in_child",
+        lambda folder, mirror=None: {"accepted": False, "counts": None, "problems": [stopped]},
+    )
+    [name] = hand_in(store, [demo(tmp_path / "in", "system")])
+    work(worker(store, tmp_path / "results"), Stop(), told, once=True)
+    state = state_of(store, name)
+    assert (state.current.state, state.current.attempt) == ("refused", MAX_ATTEMPTS)
+    assert told.names() == [*["claimed", "failed"] * (MAX_ATTEMPTS - 1), "claimed", "refused", "ended"]
+
+
+def test_what_has_no_files_is_refused(store: FolderStore, tmp_path: Path, told: Told) -> None:
+    store.commit("", {f"states/{'0' * 16}.json": as_file(suite="demo")}, (), "by hand")
+    work(worker(store, tmp_path / "results"), Stop(), told, once=True)
+    [problem] = state_of(store, "0" * 16).current.problems
+    assert "manifest.json" in problem.message
+
+
+# Stores out of reach
+
+
+class Faulty(FolderStore):
+    """A store of whose commits and looks every so-manieth fails; of commits half the time after they were made."""
+
+    every, calls = 3, 0
+
+    def _fails(self) -> bool:
+        self.calls += 1
+        return self.calls % self.every == 0
+
+    def head(self) -> str:
+        if self._fails():
+            raise StoreFault("out of reach", "wait")
+        return super().head()
+
+    def commit(self, *arguments: Any) -> str:
+        made = super().commit(*arguments)
+        if self._fails():
+            raise StoreFault("the answer was lost", "look")
+        return made
+
+
+@pytest.mark.usefixtures("unguarded")
+@pytest.mark.parametrize("every", [4, 5, 7])
+def test_faults_are_waited_out_and_no_claim_is_lost(
+    store: FolderStore, tmp_path: Path, told: Told, monkeypatch: pytest.MonkeyPatch, every: int
+) -> None:
+    ids = hand_in(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(3)])
+    monkeypatch.setattr(lease, "wait", lambda seconds, stop: None)
+    faulty = Faulty(store.folder)
+    faulty.every = every
+    ended = work(worker(faulty, tmp_path / "results"), Stop(), told, once=True)
+    assert ended == {"scored": 3}
+    assert "waiting" in told.names()
+    for name in ids:
+        assert [record.state for record in state_of(store, name).history] == ["pending", "claimed", "scored"]
+
+
+def test_patience_grows_and_ends_with_the_wish_to_end(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop, waits = Stop(), list[float]()
+
+    def fails() -> None:
+        raise StoreFault("out of reach of hf_abcdefghijkl", "wait")
+
+    def waited(seconds: float, stop: Stop) -> None:
+        waits.append(seconds)
+        stop.asked = len(waits) == 9
+
+    monkeypatch.setattr(lease, "wait", waited)
+    with pytest.raises(Stopped):
+        with_backoff(fails, stop, told, grace=0)
+    assert len(waits) == 9
+    assert waits[0] <= 1 < waits[3]
+    assert 30 <= waits[-1] <= lease.LONGEST_PAUSE
+    assert {facts["said"] for _, facts in told.events} == {"out of reach of [removed]"}
+
+
+def test_once_says_so_where_there_is_no_store(told: Told, tmp_path: Path) -> None:
+    faulty = Faulty(tmp_path / "store")
+    faulty.every = 1
+    with pytest.raises(StoreFault):
+        work(worker(faulty, tmp_path / "results"), Stop(), told, once=True)
+
+
+@pytest.mark.usefixtures("unguarded")
+def test_renewals_go_on_after_faults(
+    store: FolderStore, tmp_path: Path, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [name] = hand_in(store, [demo(tmp_path / "in", "system")])
+    faults: list[Exception] = [RuntimeError("not foreseen"), StoreFault("out of reach", "wait")]
+
+    def renewed(*arguments: Any) -> Claim:
+        if faults:
+            raise faults.pop()
+        return renew(*arguments)
+
+    monkeypatch.setattr(lease, "renew", renewed)
+    monkeypatch.setattr(lease, "TICK", 0.01)
+    slow = replace(worker(store, tmp_path / "results", seconds=0.12, lease=1), poll=0.1)
+    assert work(slow, Stop(), told, once=True) == {"scored": 1}
+    said = [facts["said"] for event, facts in told.events if event == "waiting"]
+    assert said == ["out of reach", "RuntimeError: not foreseen"]
+    assert [record.state for record in state_of(store, name).history].count("claimed") > 2
+
+
+# Scoring again
+
+
+def with_metrics(store: FolderStore, home: Path, number: int) -> Worker:
+    made = worker(store, home / "results", "again")
+    return Worker(made.name, store, made.instruments, made.results, metrics=metrics()[:number], options=made.options)
+
+
+@pytest.fixture
+def scored(store: FolderStore, tmp_path: Path, unguarded: None) -> list[str]:
+    ids = hand_in(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(3)])
+    work(worker(store, tmp_path / "results"), Stop(), Told(), once=True)
+    return ids
+
+
+def test_scored_submissions_are_scored_again(store: FolderStore, tmp_path: Path, told: Told, scored: list[str]) -> None:
+    withdraw(store, scored[0], ME, state_of(store, scored[0]).current.at)
+    before = results_at(store, store.head())
+    assert rescore(with_metrics(store, tmp_path, 1), Stop(), told) == {"scored": 2}
+    assert told.names() == ["scored", "scored", "ended"]
+    after = results_at(store, store.head())
+    assert before.items() < after.items()
+    assert len(after) == len(before) + 4
+    assert [len(state.results) for state in states(store)] == [1, 2, 2]
+    head = store.head()
+    assert rescore(with_metrics(store, tmp_path, 1), Stop(), told) == {"there": 2}
+    assert rescore(with_metrics(store, tmp_path, 2), Stop(), told) == {"there": 2}
+    assert store.head() == head
+
+
+def test_scoring_again_goes_on_where_it_was_ended(
+    store: FolderStore, tmp_path: Path, told: Told, scored: list[str]
+) -> None:
+    stop = Stop()
+
+    def tell(event: str, /, **facts: Any) -> None:
+        told(event, **facts)
+        stop.asked = event == "scored"
+
+    assert rescore(with_metrics(store, tmp_path, 1), stop, tell) == {"scored": 1}
+    assert rescore(with_metrics(store, tmp_path, 1), Stop(), told) == {"there": 1, "scored": 2}
+    assert {len(state.results) for state in states(store)} == {2}
+
+
+def test_what_cannot_be_scored_again_is_told_and_left(
+    store: FolderStore, tmp_path: Path, told: Told, scored: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*arguments: object) -> None:
+        raise NotAcceptable([Problem("k", "error", "generations.parquet", 3, "responses", "wrong", "hand in k")])
+
+    monkeypatch.setattr("benchmark.service.rescore.fetch_checked", refused)
+    head = store.head()
+    assert rescore(with_metrics(store, tmp_path, 1), Stop(), told) == {"failed": 3}
+    assert store.head() == head
+    assert told.names() == ["failed"] * 3 + ["ended"]
+
+
+# The soak
+
+
+@pytest.mark.usefixtures("scored")
+def test_the_reader_of_the_soak_sees_what_must_not_be(store: FolderStore) -> None:
+    state = states(store)[0]
+    name, path = state.submission_id, state_path(state.submission_id)
+    table = f"results/{state.results[0]}/per_prompt.parquet"
+    shorter = state.model_copy(update={"history": state.history[:-1]})
+    good = store.read(store.head(), table, 100_000)
+
+    def found(add: dict[str, bytes], remove: list[str], known: dict[str, State]) -> list[str]:
+        store.commit(store.head(), add, remove, "by hand")
+        reader = Reader(store, Seen())
+        reader.known = known
+        reader.look()
+        assert reader.seen.polls == 1
+        return reader.seen.problems
+
+    assert found({}, [], {name: state}) == []
+    assert found({table: b"another"}, [], {}) == [f"results/{state.results[0]}/result.json names another table"]
+    assert found({}, [table], {}) == [f"{name} names {table}, which is not there"]
+    assert found({table: good, path: b"{"}, [], {name: state})[1:] == [f"{name} has vanished"]
+    assert found({path: shorter.as_bytes()}, [], {name: state}) == [f"the history of {name} has lost a record"]
+    assert found({}, [path], {name: state}) == [f"{name} has vanished"]
+
+
+# The log
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("with hf_AbCdEfGhIjKlMn in it", "with [removed] in it"),
+        ("Authorization: Bearer abc.def-ghi", "Authorization: Bearer [removed]"),
+        ("https://me:pass@host.org/a/b/c.json?x=1", "https://[removed]@host.org/a/b/c.json?x=1"),
+        ("?token=abc&x=1", "?[removed]&x=1"),
+        ("api_key: 'abc'", "[removed]'"),
+        ("it says mysecretvalue", "it says [removed]"),
+        ("/home/somebody/x", "~/x"),
+        ('File "/srv/deep/er/benchmark/scoring/scorer.py", line 3', 'File "…/benchmark/scoring/scorer.py", line 3'),
+        ("3 tokens, 2/3 of a/b/c/d", "3 tokens, 2/3 of a/b/c/d"),
+    ],
+)
+def test_the_log_has_no_secrets_and_no_folders(text: str, shown: str) -> None:
+    assert public_text(text, {"MY_TOKEN": "mysecretvalue", "A_KEY": "1", "PATH": "deep"}) == shown
+
+
+def test_the_end_of_the_log_is_short_and_ends_with_the_error() -> None:
+    def deeper(depth: int) -> None:
+        if depth == 0:
+            raise ValueError("line one\n" + "x" * 1000)
+        deeper(depth - 1)
+
+    with pytest.raises(ValueError, match="line one") as caught:
+        deeper(40)
+    lines = log_tail(caught.value).splitlines()
+    assert len(lines) <= 20
+    assert max(map(len, lines)) <= 300
+    assert lines[-2] == "ValueError: line one"
+    assert str(Path.home()) + "/" not in "".join(lines)

@@ -1,0 +1,189 @@
+"""The tables over HTTP: what each endpoint gives is what the board holds, and what is wrong is told."""
+
+import json
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from datasets_build.errors import ConfigurationError, InputError
+from leaderboard.app import api
+from leaderboard.data.board import Board, load_boards
+from leaderboard.data.scores import BoardScores
+from leaderboard.data.snapshot import Site
+from leaderboard.data.sources import FolderSource
+from submissions.storage.filestore import FolderStore
+from submissions.work_queue.operations import submit
+from submissions.work_queue.schema import Identity
+from tests.leaderboard.conftest import HOSTILE_NAME
+from tests.leaderboard.servers import running
+
+DOCS = Path(__file__).parents[3] / "docs" / "api.md"
+Call = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def board(results: Path) -> Board:
+    return load_boards(results)[0][0]
+
+
+@pytest.fixture(scope="module")
+def store(results: Path, tmp_path_factory: pytest.TempPathFactory) -> FolderStore:
+    made = FolderStore(tmp_path_factory.mktemp("store"))
+    submit(made, results.parent / "submissions" / "varied", Identity(name="ann"), datetime.now(UTC))
+    return made
+
+
+@pytest.fixture(scope="module")
+def address(results: Path, store: FolderStore) -> Iterator[str]:
+    with running("tests.leaderboard.run_board", str(results), str(store.folder)) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def call(address: str) -> Iterator[Call]:
+    from gradio_client import Client
+
+    with closing(Client(address, verbose=False)) as client:
+
+        def calling(name: str, *arguments: Any, **named: Any) -> Any:
+            return client.predict(*arguments, api_name=f"/{name}", **named)
+
+        yield calling
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+
+
+def test_boards_and_columns_are_those_of_the_results(call: Call, board: Board) -> None:
+    assert [(each["name"], each["systems"], each["prompts"]) for each in call("boards")] == [(board.name, 7, 24)]
+    found = call("columns", board.name)
+    assert [(each["label"], each["signature"]) for each in found] == [(c.label, c.signature) for c in board.columns]
+
+
+def test_a_board_has_every_score_with_its_interval_and_the_ranks_of_a_column(call: Call, board: Board) -> None:
+    column = api.find_column(board, "self_bleu")
+    standing = BoardScores(board).standings(column)
+    rows = {row["result_id"]: row for row in call("board", board.name, rank_by="self_bleu")}
+    for entry, stands in zip(board.entries, standing, strict=True):
+        row = rows[entry.result.result_id]
+        assert (row["rank"], row["rank_low"], row["rank_high"], row["tie_group"]) == (
+            stands.rank,
+            stands.low,
+            stands.high,
+            stands.group,
+        )
+        for each in board.columns:
+            cell = entry.cells[each.signature]
+            assert row["scores"][each.label] == {
+                "value": cell.value,
+                "low": cell.low,
+                "high": cell.high,
+                "n": cell.n,
+                "missing": cell.missing,
+            }
+    ranks = [row["rank"] for row in rows.values()]
+    assert ranks == sorted(ranks)
+    assert HOSTILE_NAME in [row["system"] for row in rows.values()]
+
+
+def test_rows_come_in_parts(call: Call, board: Board) -> None:
+    whole = call("board", board.name)
+    assert call("board", board.name, "", 2, 3) == whole[2:5]
+    assert call("board", board.name, "", 100, 3) == []
+
+
+def test_values_by_prompt_and_responses_are_those_of_the_result(call: Call, board: Board) -> None:
+    entry = next(entry for entry in board.entries if entry.result.manifest.name == "paraphrased")
+    kept = pq.read_table(entry.folder / "per_prompt.parquet").to_pylist()
+    by_name = call("per_prompt", board.name, "paraphrased", "distinct_n")
+    assert [(row["prompt_id"], row["value"]) for row in by_name] == [(r["prompt_id"], r["distinct_n"]) for r in kept]
+    assert call("per_prompt", board.name, entry.result.submission_id, "distinct_n") == by_name
+    found = call("responses", board.name, entry.result.result_id, kept[3]["prompt_id"])
+    assert (found["prompt"], found["responses"]) == (kept[3]["prompt"], kept[3]["responses"])
+    assert found["distinct_n"] == kept[3]["distinct_n"]
+
+
+def test_the_queue_shows_what_was_handed_in(call: Call, store: FolderStore) -> None:
+    found = call("queue")
+    assert (found["waiting"], found["claimed"], found["submissions"], found["worker_seen"]) == (1, 0, 1, None)
+    [row] = call("submissions")
+    assert (row["name"], row["submitter"], row["state"]) == ("varied", {"name": "ann", "verified": False}, "pending")
+    whole = call("submission", row["submission_id"])
+    assert [record["state"] for record in whole["history"]] == ["pending"]
+    assert whole["place"]["position"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("columns", ["none"], "no such board (/boards names them)"),
+        ("board", ["BOARD", "none"], "no such column (/columns names them)"),
+        ("board", ["BOARD", "", -1], "out of range"),
+        ("board", ["BOARD", "", 0, 1001], "out of range"),
+        ("board", ["BOARD", "", "0"], "whole numbers"),
+        ("per_prompt", ["BOARD", "none", "distinct_n"], "no such system (/board names them"),
+        ("responses", ["BOARD", "varied", "../x"], "no such prompt (/per_prompt names them)"),
+        ("responses", ["BOARD", "varied", {"a": 1}], "no such prompt"),
+        ("responses", ["BOARD", ["varied"], "demo-00"], "no such system"),
+        ("submission", ["0" * 16], "no such submission (/submissions names them)"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_mend(
+    call: Call, board: Board, name: str, arguments: list[Any], said: str
+) -> None:
+    with pytest.raises(Exception, match=re.escape(said)):
+        call(name, *(board.name if each == "BOARD" else each for each in arguments))
+
+
+def test_the_example_of_the_documentation_runs(address: str, board: Board) -> None:
+    code = re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)[0]
+    assert "http://127.0.0.1:7860" in code
+    ended = subprocess.run(
+        [sys.executable, "-c", code.replace("http://127.0.0.1:7860", address)],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    lines = ended.stdout.splitlines()
+    assert lines[0] == f"{board.name} 7 systems"
+    column = api.find_column(board, "distinct_n")
+    values = [entry.cells[column.signature].value or 0.0 for entry in board.entries]
+    assert f" {max(values):.3f} [" in lines[1]
+    assert len(lines) == 1 + 7 + 3
+
+
+def test_the_documentation_names_every_endpoint(call: Call) -> None:
+    named = re.findall(r"^\| `/(\w+)`", DOCS.read_text(encoding="utf-8"), re.MULTILINE)
+    assert tuple(named) == api.NAMES
+
+
+def test_a_prompt_with_too_much_text_is_refused(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "MAX_BYTES", 1000)
+    with pytest.raises(InputError, match=r"per_prompt\.parquet"):
+        api.responses(board.entries[0], "demo-00")
+
+
+def test_what_is_no_number_is_null(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"prompt_id": "p", "distinct_n": math.nan, "classes": {"curve": [1.0, math.inf]}}
+    monkeypatch.setattr(api, "prompt_row", lambda entry, prompt_id: row)
+    found = api.responses(board.entries[0], "p")
+    assert (found["distinct_n"], found["classes"]) == (None, {"curve": [1.0, None]})
+    json.dumps(found, allow_nan=False)
+
+
+def test_a_folder_of_results_has_no_queue(results: Path) -> None:
+    snapshot = Site(FolderSource(results), refresh=None).now()
+    now = datetime.now(UTC)
+    with pytest.raises(ConfigurationError, match="has no queue"):
+        api.queue(snapshot, now)
+    assert api.submissions(snapshot, now) == []

@@ -1,0 +1,73 @@
+"""The whole application in a real browser: every page opens without errors, and strangers' text is text on all."""
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leaderboard.app.api import NAMES
+from leaderboard.app.pages import PAGES
+from tests.leaderboard.conftest import console_errors, open_page, serving, until
+
+pytestmark = pytest.mark.browser
+PHONE = 390  # pixels wide
+
+
+@pytest.fixture(params=["light", "dark"])
+def theme(request: pytest.FixtureRequest, browser: Any) -> Iterator[str]:
+    """A theme; with the dark one, a phone."""
+    if request.param == "dark":
+        size = {"width": PHONE, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    yield request.param
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)
+def test_every_page_opens_without_errors_fits_and_runs_no_strangers_text(
+    site_address: str, browser: Any, page: Any, theme: str
+) -> None:
+    open_page(browser, f"{site_address}/{page.path}?__theme={theme}")
+    assert page.title in browser.find_element("css selector", ".masthead h1").text
+    assert console_errors(browser) == []
+    assert browser.execute_script("return window.hacked") is None
+    foreign = (
+        "return performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith(location.origin))"
+    )
+    assert [name for name in browser.execute_script(foreign) if not name.startswith(("data:", "blob:"))] == []
+    trouble = browser.find_element("css selector", "#trouble textarea")
+    assert "damaged" in trouble.get_property("value")  # a result that is, is named on every page
+    wide = browser.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
+    assert wide[0] <= (PHONE if theme == "dark" else wide[1])
+
+
+def test_navigation_leads_to_every_page(site_address: str, browser: Any) -> None:
+    open_page(browser, site_address)
+    for page in PAGES:
+        links = browser.find_elements("css selector", "nav a, nav button, .nav-holder a")
+        next(link for link in links if link.text.strip() == page.title).click()
+        until(partial(_leads_to, browser, page.title), f"the navigation does not lead to {page.title}")
+
+
+def _leads_to(browser: Any, title: str) -> bool:
+    return title in browser.find_element("css selector", ".masthead h1").text
+
+
+def test_every_page_says_so_where_there_are_no_results(tmp_path: Path, browser: Any) -> None:
+    with serving("--results", str(tmp_path)) as address:
+        for page in PAGES:
+            open_page(browser, f"{address}/{page.path}")
+            assert console_errors(browser) == [], page.title
+            assert "Error" not in browser.find_element("css selector", "body").text.split(), page.title
+
+
+def test_no_two_pages_share_an_address_and_no_endpoint_a_name(site_address: str) -> None:
+    assert len({page.path for page in PAGES}) == len({page.title for page in PAGES}) == len(PAGES)
+    with urllib.request.urlopen(f"{site_address}/gradio_api/info", timeout=30) as answer:  # noqa: S310 - our own address
+        names = list(json.load(answer)["named_endpoints"])
+    assert {f"/{name}" for name in NAMES} <= set(names)
+    assert [name for name in names if name.endswith("_1")] == []  # what Gradio makes of a name that is taken

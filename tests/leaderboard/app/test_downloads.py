@@ -1,0 +1,53 @@
+"""Files for visitors to take away: what they hold, and how long they are kept."""
+
+import csv
+from pathlib import Path
+from threading import Thread
+
+import pandas as pd
+
+from leaderboard.app.downloads import KEPT_SECONDS, Downloads
+
+FRAME = pd.DataFrame({"system": ["=1+1", "plain"], "value": [0.5, None]})
+
+
+def test_files_hold_the_frame_and_no_formula() -> None:
+    text, table = Downloads().write(FRAME, "board")
+    assert (text.name, table.name) == ("board.csv", "board.parquet")
+    pd.testing.assert_frame_equal(pd.read_parquet(table), FRAME)
+    with text.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["value"] for row in rows] == ["0.5", ""]
+    assert rows[1]["system"] == "plain"
+    assert rows[0]["system"] != "=1+1"
+    assert rows[0]["system"].endswith("=1+1")
+
+
+def test_a_file_goes_when_nobody_has_asked_for_it_in_a_while_and_never_before() -> None:
+    now = [1_000_000.0]
+    downloads = Downloads(lambda: now[0])
+    asked, *_ = downloads.write(FRAME, "asked-again")
+    others = [downloads.write(FRAME, f"other-{place}")[0] for place in range(100)]
+    now[0] += KEPT_SECONDS - 1
+    assert downloads.write(FRAME, "asked-again")[0] == asked
+    assert all(other.is_file() for other in others)
+    now[0] += 2
+    downloads.write(FRAME, "new")
+    assert asked.is_file()
+    assert not any(other.exists() for other in others)
+
+
+def test_several_visitors_may_ask_for_the_same_file_at_once() -> None:
+    downloads, found = Downloads(), list[Path]()
+
+    def ask() -> None:
+        found.append(downloads.write(FRAME, "same")[1])
+
+    threads = [Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    assert len(set(found)) == 1
+    pd.testing.assert_frame_equal(pd.read_parquet(found[0]), FRAME)

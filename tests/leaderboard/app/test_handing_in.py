@@ -1,0 +1,346 @@
+"""The desk: strangers' files taken aside, checked in a process of their own, handed in."""
+
+import csv
+import json
+import os
+import shutil
+import stat
+import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datasets_build.errors import ConfigurationError
+from leaderboard.app.submitting import intake
+from leaderboard.app.submitting.intake import Busy, Checked, Desk, form, in_words, take
+from leaderboard.app.submitting.messages import accepted_text, receipt_text, refused_text
+from submissions.demo.build import write_demo_submissions
+from submissions.storage.filestore import FolderStore, StoreFault
+from submissions.work_queue.errors import QuotaUsed
+from submissions.work_queue.operations import listing
+from submissions.work_queue.schema import Identity, Quota
+from tests.leaderboard.injections import INJECTIONS
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ANN = Identity(name="ann")
+KNOWN: Mapping[str, Any] = {
+    "name": "mine",
+    "suite": "demo",
+    "system.type": "model",
+    "submitter.name": "ann",
+    "submitter.date": "2026-01-02",
+}
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return write_demo_submissions(tmp_path_factory.mktemp("demo"))
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def files_of(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir())
+
+
+def lines(k: int = 2, prompts: int = 24) -> str:
+    rows = [{"prompt_id": f"demo-{i:02}", "responses": [f"{j} of {i}" for j in range(k)]} for i in range(prompts)]
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def known(**changed: Any) -> dict[str, Any]:
+    made, faults = form({**KNOWN, **changed})
+    assert faults is None
+    return made
+
+
+def spooled(desk: Desk) -> list[Path]:
+    return list(desk._spool.iterdir())
+
+
+def test_a_good_folder_is_accepted_handed_in_and_leaves_nothing_behind(
+    desk: Desk, demo: list[Path], tmp_path: Path
+) -> None:
+    found = desk.check_files(files_of(demo[0]))
+    assert found.token is not None
+    assert found.manifest is not None
+    assert found.manifest.name == "varied"
+    assert found.rows == []
+    store = FolderStore(tmp_path / "store")
+    receipt = desk.hand_in(found.token, store, ANN, NOW)
+    assert receipt.new
+    [state] = listing(store).states
+    assert (state.submission_id, state.submitter) == (found.report["id"], ANN)
+    there = store.read(store.head(), f"submissions/{state.submission_id}/generations.parquet", 2**30)
+    assert there == (demo[0] / "generations.parquet").read_bytes()
+    assert spooled(desk) == []
+    with pytest.raises(ConfigurationError, match="is not kept any more"):
+        desk.hand_in(found.token, store, ANN, NOW)
+
+
+def test_the_spool_is_for_this_process_alone(desk: Desk, demo: list[Path]) -> None:
+    desk.check_files(files_of(demo[0]))
+    assert stat.S_IMODE(desk._spool.stat().st_mode) == 0o700
+    assert len(spooled(desk)) == 1
+
+
+def test_a_refused_folder_lists_its_problems_by_row_and_is_not_kept(
+    desk: Desk, demo: list[Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "bad"
+    shutil.copytree(demo[0], folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["generation"]["k"] = 9
+    manifest["extra"] = 1
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    found = desk.check_files(files_of(folder))
+    assert found.token is None
+    assert [
+        "error",
+        "manifest.json",
+        "",
+        "extra",
+        "unknown field",
+        "remove it: a manifest has only the known fields",
+    ] in (found.rows)
+    assert refused_text(found).startswith("Refused: 1 error,")
+    assert spooled(desk) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ([], [("manifest.json", "was not given"), ("generations.parquet", "was not given")]),
+        (["manifest.json", "generations.parquet", "x.exe"], [("x.exe", "is none of manifest.json")]),
+        (["manifest.json", "manifest.json", "generations.parquet"], [("manifest.json", "was given twice")]),
+        (["manifest.json"], [("generations.parquet", "was not given")]),
+    ],
+)
+def test_files_must_be_those_of_a_folder(
+    desk: Desk, demo: list[Path], tmp_path: Path, names: list[str], said: list[tuple[str, str]]
+) -> None:
+    uploads = []
+    for place, name in enumerate(names):
+        path = tmp_path / str(place) / name
+        path.parent.mkdir()
+        source = demo[0] / name
+        path.write_bytes(source.read_bytes() if source.exists() else b"MZ")
+        uploads.append(path)
+    found = desk.check_files(uploads)
+    assert found.token is None
+    assert [(row[1], row[4]) for row in found.rows if row[4].startswith(said[0][1])] == [
+        (name, row[4]) for (name, text), row in zip(said, found.rows, strict=True) if row[4].startswith(text)
+    ]
+
+
+def test_a_file_is_taken_by_its_bytes_and_never_through_a_link(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"x" * 11)
+    link = tmp_path / "manifest.json"
+    link.symlink_to(secret)
+    assert "did not arrive" in getattr(take(link, tmp_path / "a", 100), "message", "")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert "is no plain file" in getattr(take(pipe, tmp_path / "b", 100), "message", "")
+    problem = take(secret, tmp_path / "c", 10)
+    assert problem is not None
+    assert (problem.file, problem.message) == ("secret", "11 bytes")
+    assert not any((tmp_path / name).exists() for name in "abc")
+    assert take(secret, tmp_path / "d", 11) is None
+    assert (tmp_path / "d").read_bytes() == secret.read_bytes()
+
+
+def test_json_lines_are_imported_and_can_be_handed_in(desk: Desk, tmp_path: Path) -> None:
+    upload = tmp_path / "<b>my answers.exe"  # whatever a client calls it
+    upload.write_text(lines(3))
+    found = desk.check_file(
+        upload, "jsonl", known(**{"submitter.links": "https://example.org/a\nhttps://example.org/b"})
+    )
+    assert found.token is not None
+    assert found.manifest is not None
+    assert found.manifest.generation.k == 3
+    assert len(found.manifest.submitter.links) == 2
+    assert "24 prompts, 72 responses (k = 3)" in accepted_text(found, "the store", login=False)
+    assert desk.hand_in(found.token, FolderStore(tmp_path / "store"), ANN, NOW).new
+    assert spooled(desk) == []
+
+
+def test_pasted_text_is_the_same_submission_as_its_file(desk: Desk, tmp_path: Path) -> None:
+    upload = tmp_path / "generations.jsonl"
+    upload.write_text(lines())
+    filed, pasted = desk.check_file(upload, "jsonl", known()), desk.check_text(lines(), known())
+    assert pasted.report["id"] == filed.report["id"] is not None
+
+
+def test_problems_of_a_file_name_its_rows_and_are_called_as_the_client_calls_it(desk: Desk, tmp_path: Path) -> None:
+    upload = tmp_path / "my answers.jsonl"
+    rows = lines().splitlines()
+    rows[2] = '{"prompt_id": "demo-02", "responses": ["a", 7]}'
+    rows[4] = "{broken"
+    upload.write_text("\n".join(rows))
+    found = desk.check_file(upload, "jsonl", known())
+    assert [row[:4] for row in found.rows] == [
+        ["error", "my answers.jsonl", "3", "responses[1]"],
+        ["error", "my answers.jsonl", "5", ""],
+    ]
+
+
+def test_csv_rows_are_numbered_as_in_the_file(desk: Desk, tmp_path: Path) -> None:
+    def written(*changed: tuple[int, list[str]]) -> Checked:
+        path = tmp_path / "answers.csv"
+        table = [["prompt_id", "response", "temperature", "mood"]]
+        table += [[f"demo-{i:02}", f"{j}, of\n{i}", "0.5", "good"] for i in range(24) for j in range(2)]
+        for number, cells in changed:
+            table[number - 1] = cells
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows(table)
+        return desk.check_file(path, "csv", known())
+
+    good = written()
+    assert good.manifest is not None
+    assert (good.manifest.generation.temperature, good.manifest.generation.k) == (0.5, 2)
+    assert good.report["passed_over"] == ["mood"]
+    bad = written((4, ["demo-01", "x", "warm", ""]), (7, ["demo-02", "one cell less", ""]))
+    assert [row[1:4] for row in bad.rows] == [["answers.csv", "7", ""], ["answers.csv", "4", "temperature"]]
+    assert [row[3] for row in written((1, ["id", "text", "temperature", "mood"])).rows] == ["prompt_id", "response"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"name": ""}, "name"),
+        ({"name": "  "}, "name"),
+        ({"name": "a\u202eb"}, "name"),
+        ({"suite": "../demo"}, "suite"),
+        ({"suite": None}, "suite"),
+        ({"system.type": "god"}, "system.type"),
+        ({"submitter.date": "yesterday"}, "submitter.date"),
+        ({"submitter.links": "javascript:alert(1)"}, "submitter.links.0"),
+        ({"system.parameters": 7.5}, "system.parameters"),
+        ({"generation.top_p": 2}, "generation.top_p"),
+        ({"system.licence": {"a": 1}}, "system.licence"),
+        ({"notes": "x" * 2001}, "notes"),
+    ],
+)
+def test_a_form_is_wrong_by_field(changed: dict[str, Any], field: str) -> None:
+    _, faults = form({**KNOWN, **changed})
+    assert faults is not None
+    assert [row[1:4] for row in faults.rows] == [["form", "", field]]
+
+
+@pytest.mark.parametrize("value", [float("nan"), "half \ud800"])
+def test_what_cannot_be_written_down_is_no_form(value: Any) -> None:
+    _, faults = form({**KNOWN, "generation.temperature": value})
+    assert faults is not None
+    assert "cannot be written down" in faults.rows[0][4]
+
+
+def test_all_that_is_wrong_with_a_form_is_told_at_once() -> None:
+    _, faults = form({"system.open_weights": "open", "generation.temperature": -1})
+    assert faults is not None
+    assert {row[3] for row in faults.rows} == {"name", "suite", "system.type", "submitter.name", "submitter.date"} | {
+        "generation.temperature"
+    }
+
+
+@pytest.mark.parametrize(("text", "said"), [(" \n", "there is none"), ("x" * (4 * 2**20 + 1), "4,194,305")])
+def test_pasted_text_has_a_size(desk: Desk, text: str, said: str) -> None:
+    found = desk.check_text(text, known())
+    assert (found.token, found.rows[0][4]) == (None, said)
+
+
+def test_hostile_values_are_lines_of_text(desk: Desk) -> None:
+    rows = [{"prompt_id": f"demo-{i:02}", "responses": ["a", "b"], text: 1} for i, text in enumerate(INJECTIONS[:24])]
+    rows += [{"prompt_id": text, "responses": [1]} for text in INJECTIONS]
+    found = desk.check_text("".join(json.dumps(row) + "\n" for row in rows), known())
+    assert found.token is None
+    assert all(cell.isprintable() for row in found.rows for cell in row)
+
+
+@pytest.mark.parametrize("limit", [{"memory": 2**28}, {"seconds": 0.01}])
+def test_a_check_that_takes_too_much_is_a_problem(limit: dict[str, Any]) -> None:
+    found = Desk(**limit).check_text(lines(), known())
+    assert found.token is None
+    assert len(found.rows) == 1
+    assert found.report["by_check"] == {"limits": 1}
+    assert str(Path.home()) not in found.rows[0][4]
+
+
+def test_a_suite_that_is_not_at_hand_is_told(desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DIVBENCH_HOME", str(tmp_path))
+    monkeypatch.delenv("DIVBENCH_MIRROR", raising=False)
+    with pytest.raises(ConfigurationError) as error:
+        desk.check_text(lines(), known(suite="noveltybench-curated"))
+    assert "noveltybench" in in_words(error.value)
+    assert spooled(desk) == []
+
+
+def test_who_comes_when_all_places_are_taken_is_told_to_come_again(demo: list[Path]) -> None:
+    desk = Desk(at_once=1, patience=0.01)
+    inside, go_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with desk._turn():
+            inside.set()
+            go_on.wait()
+
+    other = threading.Thread(target=hold)
+    other.start()
+    inside.wait()
+    with pytest.raises(Busy):
+        desk.check_files(files_of(demo[0]))
+    go_on.set()
+    other.join()
+    assert desk.check_files(files_of(demo[0])).token is not None
+
+
+def test_the_oldest_go_when_too_many_are_kept_or_an_hour_has_passed(
+    demo: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "KEPT", 2)
+    times = [0.0]
+    desk = Desk(clock=lambda: times[0])
+    tokens = [desk.check_text(lines(k), known()).token for k in (1, 2, 3)]
+    assert list(desk._kept) == tokens[1:]
+    assert len(spooled(desk)) == 2
+    times[0] = 3601.0
+    last = desk.check_text(lines(4), known()).token
+    assert list(desk._kept) == [last]
+    assert len(spooled(desk)) == 1
+
+
+def test_what_could_not_be_handed_in_can_be_tried_again(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = desk.check_text(lines(), known()).token
+    assert token is not None
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreFault) as error:
+        desk.hand_in(token, FolderStore(tmp_path / "file" / "store"), ANN, NOW)
+    assert str(tmp_path.parent) not in in_words(error.value)
+    store = FolderStore(tmp_path / "store")
+    monkeypatch.setattr(intake, "QUOTA", Quota(number=1, days=7))
+    assert desk.hand_in(token, store, ANN, NOW).new
+    again = desk.check_text(lines(3), known()).token
+    assert again is not None
+    with pytest.raises(QuotaUsed):
+        desk.hand_in(again, store, ANN, NOW)
+    assert desk.hand_in(again, store, ANN, NOW + timedelta(days=8)).new
+
+
+def test_the_receipt_says_what_was_there_before(desk: Desk, tmp_path: Path) -> None:
+    store = FolderStore(tmp_path / "store")
+    made = [desk.check_text(lines(), known(name=name)) for name in ("mine", "mine", "a twin")]
+    receipts = [desk.hand_in(each.token or "", store, ANN, NOW) for each in made]
+    texts = [receipt_text(receipt, listing(store), "hub:org/name", NOW) for receipt in receipts]
+    assert texts[0].startswith("Handed in: mine as ")
+    assert "of 2 that wait" in texts[0]
+    assert texts[1].endswith(texts[0].splitlines()[-1])
+    assert "was handed in before, on 2026-03-01 12:00 UTC, and is pending. Nothing was changed." in texts[1]
+    assert f"The same answers are there as mine, {receipts[0].state.submission_id}." in texts[2]

@@ -1,0 +1,146 @@
+"""Every text that a stranger may choose is an injection: on no page of the application is one more than text."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from leaderboard.app.pages import PAGES
+from leaderboard.data.board import Board, load_boards
+from leaderboard.tables.systems import system_ids
+from tests.leaderboard.conftest import console_errors, open_page, serving, shown_anew, until
+from tests.leaderboard.hostile_results import hostile_results
+from tests.leaderboard.injections import INJECTIONS, NAMES, assert_inert, not_shown
+
+pytestmark = pytest.mark.browser
+
+# What a visitor may do to anything on a page: some injections wait for it.
+_TOUCH = """
+for (const element of document.querySelectorAll("*"))
+  for (const kind of ["pointerenter", "mouseover", "mouseenter", "focus"])
+    element.dispatchEvent(new Event(kind, {bubbles: kind === "mouseover"}));
+"""
+# A long table holds only the rows that can be seen: scroll through it, and collect the cells of a column.
+_COLUMN = """
+const [name, column, done] = arguments, found = new Set(), table = document.getElementById(name);
+const scroller = [...table.querySelectorAll("*")].find((e) => e.scrollHeight > e.clientHeight + 9 && e.clientHeight > 99
+  && ["auto", "scroll"].includes(getComputedStyle(e).overflowY));
+const look = () => {
+  for (const cell of table.querySelectorAll(`[role=gridcell][data-col='${column}']`)) found.add(cell.innerText);
+  if (!scroller || scroller.scrollTop + scroller.clientHeight >= scroller.scrollHeight - 1) return done([...found]);
+  scroller.scrollTop += scroller.clientHeight / 2;
+  setTimeout(look, 150);
+};
+look();
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return hostile_results(results, tmp_path_factory.mktemp("hostile"))
+
+
+@pytest.fixture(scope="module")
+def board(folder: Path) -> Board:
+    return load_boards(folder)[0][0]
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    with serving("--results", str(folder)) as url:
+        yield url
+
+
+def flat(texts: Any) -> set[str]:
+    return {" ".join(str(text).split()) for text in texts}
+
+
+def column(browser: Any, table: str, place: int) -> set[str]:
+    browser.set_script_timeout(60)
+    return flat(browser.execute_async_script(_COLUMN, table, place))
+
+
+def offered(browser: Any, control: str) -> set[str]:
+    """What a list offers."""
+    browser.find_element("css selector", f"#{control} input").click()
+    found: list[Any] = []
+
+    def listed() -> bool:
+        found[:] = browser.execute_script(
+            "return [...document.querySelectorAll('[role=option]')].map(o => o.innerText)"
+        )
+        return bool(found)
+
+    until(listed, f"{control} offers nothing")
+    return {" ".join(text.replace("✓", "").split()) for text in found}
+
+
+def is_inert(browser: Any) -> None:
+    """Nothing lives, neither at first nor when it is touched."""
+    assert_inert(browser)
+    browser.execute_script(_TOUCH)
+    assert_inert(browser)
+    assert console_errors(browser) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)
+def test_nothing_of_strangers_comes_to_life_on_any_page(address: str, browser: Any, page: Any) -> None:
+    open_page(browser, f"{address}/{page.path}")
+    trouble = browser.find_element("css selector", "#trouble textarea").get_property("value")
+    assert "<img src=x onerror=window.hacked=1>: not shown" in trouble
+    is_inert(browser)
+
+
+def test_all_names_are_in_the_table_of_models_and_found_by_search(address: str, browser: Any) -> None:
+    open_page(browser, address)
+    assert column(browser, "systems", 0) == flat(NAMES)
+    browser.find_element("css selector", "#filters button").click()
+    until(lambda: browser.find_element("id", "licence").is_displayed(), "the filters did not open")
+    assert offered(browser, "licence") == flat(NAMES) | {"any"}
+    is_inert(browser)
+    for name in NAMES[::5]:
+        open_page(browser, f"{address}/?{urlencode({'q': name, 'licence': name})}")
+        assert column(browser, "systems", 0) == flat([name])
+        is_inert(browser)
+
+
+def test_names_are_text_beside_quality_and_in_figures(address: str, browser: Any, board: Board) -> None:
+    ids = ",".join(system_ids(board)[:12])
+    open_page(browser, f"{address}/tradeoff?systems={ids}")
+    assert column(browser, "points", 0) == flat(NAMES)
+    assert column(browser, "classes", 0) == flat(entry.result.manifest.name for entry in board.entries[:12])
+    drawn = "return document.querySelectorAll('.js-plotly-plot .main-svg').length"
+    until(lambda: int(browser.execute_script(drawn)) > 1, "the figures are not drawn")
+    assert offered(browser, "systems") == flat(NAMES)
+    is_inert(browser)
+
+
+@pytest.mark.parametrize("start", range(0, len(NAMES), 4))
+def test_systems_prompts_and_answers_are_text_side_by_side(
+    address: str, browser: Any, board: Board, start: int
+) -> None:
+    of_name = dict(zip([entry.result.manifest.name for entry in board.entries], system_ids(board), strict=True))
+    names = NAMES[start : start + 4]
+    if len(names) < 2:
+        names = NAMES[-2:]
+    open_page(browser, f"{address}/compare?systems={','.join(of_name[name] for name in names)}&show=everything")
+    said = browser.find_element("css selector", "#note textarea").get_property("value")
+    assert all(f"{letter} is {name}" in said for letter, name in zip("ABCD", names, strict=False))
+    is_inert(browser)
+
+
+def test_prompts_categories_and_answers_are_text_on_explore(address: str, browser: Any, board: Board) -> None:
+    open_page(browser, f"{address}/explore?system={system_ids(board)[0]}")
+    assert offered(browser, "system") >= {text for text in flat(NAMES) if len(text) < 70}
+    open_page(browser, f"{address}/explore?system={system_ids(board)[0]}")
+    seen: set[str] = set()
+    for _ in range(24):
+        asked = browser.find_element("css selector", "#asked textarea").get_property("value")
+        seen |= flat([asked]) | column(browser, "responses", 1)
+        is_inert(browser)
+        with shown_anew(browser):
+            browser.execute_script("document.getElementById('next').click()")  # lists that were touched lie over it
+    assert flat(INJECTIONS) <= seen
+    assert not_shown(browser, [board.entries[0].result.manifest.name]) == []

@@ -1,0 +1,31 @@
+"""What an address may ask of a page."""
+
+import json
+import re
+
+from leaderboard.app.permalinks import _text, chosen, chosen_several, remember
+
+
+def test_only_what_is_offered_is_taken() -> None:
+    assert chosen({"a": "x"}, "a", ["x", "y"], "y") == "x"
+    assert chosen({"a": "<b>"}, "a", ["x", "y"], "y") == "y"
+    assert chosen({}, "a", ["x"], None) is None
+
+
+def test_several_are_taken_once_in_the_order_asked() -> None:
+    assert chosen_several({"a": "y,x,y,<b>"}, "a", ["x", "y"], ["x"]) == ["y", "x"]
+    assert chosen_several({}, "a", ["x", "y"], ["x"]) == ["x"]
+    assert chosen_several({"a": ""}, "a", ["x", "y"], ["x"]) == []
+
+
+def test_the_script_holds_names_as_json_alone() -> None:
+    script = remember(["a", "b'\"</script>"])
+    found = re.search(r"(\[.*\])\.forEach", script)
+    assert found is not None
+    assert json.loads(found[1]) == ["a", "b'\"</script>"]
+
+
+def test_a_comma_in_a_value_of_a_list_is_no_border() -> None:
+    offered = ["x [a, b]", "y"]
+    assert chosen_several({"c": "x%20%5Ba%2C%20b%5D,y"}, "c", offered, []) == offered
+    assert chosen_several({"c": _text(offered)}, "c", offered, []) == offered

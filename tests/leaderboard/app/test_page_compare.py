@@ -1,0 +1,138 @@
+"""The page that compares systems in a real browser: differences, prompts, answers, permalinks, names as text."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pandas as pd
+import pytest
+
+from leaderboard.data.board import Board, load_boards
+from leaderboard.data.scores import BoardScores
+from leaderboard.tables.compare import (
+    about_compare,
+    compare,
+    compare_sheet,
+    differing,
+    differing_sheet,
+    explore_link,
+    side_by_side,
+)
+from leaderboard.tables.models import columns_of
+from leaderboard.tables.systems import places_of, system_ids, system_labels
+from tests.leaderboard.app.test_page_tradeoff import any_file, drawn, rows, shows, value
+from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, shown_anew, until
+from tests.leaderboard.injections import assert_inert
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def board(results: Path) -> Board:
+    return load_boards(results)[0][0]
+
+
+def ids_of(board: Board, *names: str) -> list[str]:
+    by_name = dict(zip([e.result.manifest.name for e in board.entries], system_ids(board), strict=True))
+    return [by_name[name] for name in names]
+
+
+def answers_are(browser: Any, board: Board, ids: list[str], prompt: str) -> None:
+    """The answers on the page come to be those of the systems to the prompt."""
+    beside = side_by_side([board.entries[place] for place in places_of(board, ids)], prompt)
+    wanted = [[" ".join(cell.split()) for cell in row] for row in beside.rows]
+
+    def there() -> bool:
+        return [[" ".join(cell.split()) for cell in row] for row in rows(browser, "answers")] == wanted
+
+    until(there, f"the answers are not {wanted[0]} …")
+    assert value(browser, "asked") == beside.prompt
+
+
+def test_tables_hold_the_numbers_of_the_pure_functions(site_address: str, browser: Any, board: Board) -> None:
+    ids = ids_of(board, "varied", "collapsed", "repeated")
+    open_page(browser, f"{site_address}/compare?systems={quote(','.join(ids))}&show=diversity&by=self_bleu")
+    places, scores = places_of(board, ids), BoardScores(board)
+    gaps = compare(scores, places, columns_of(board, "diversity", ())[0])
+    shows(browser, "gaps", compare_sheet(gaps))
+    assert value(browser, "note") == about_compare(gaps, [system_labels(board)[place] for place in places])
+    by = next(column for column in board.columns if column.label == "self_bleu")
+    prompts = differing(scores, places, by)
+    sheet = differing_sheet(prompts, 3)
+    first = sheet.shown[0][0]
+    until(
+        lambda: [row[0] for row in rows(browser, "prompts")][:5] == [row[0] for row in sheet.shown[:5]], "other prompts"
+    )
+    assert rows(browser, "prompts")[0] == list(sheet.shown[0])
+    answers_are(browser, board, ids, first)  # those of the first prompt, unless another is asked for
+    figure = drawn(browser, "forest")
+    assert all(pair in figure for pair in ("A − B", "A − C", "B − C", "self_bleu"))
+    assert console_errors(browser) == []
+
+
+def test_a_permalink_restores_every_choice_and_leads_on(site_address: str, browser: Any, board: Board) -> None:
+    ids = ids_of(board, "paraphrased", "varied")
+    asked = f"systems={quote(','.join(ids))}&show=everything&by=ead&prompt=demo-17"
+    open_page(browser, f"{site_address}/compare?{asked}")
+    answers_are(browser, board, ids, "demo-17")
+    assert value(browser, "prompt") == "demo-17"
+    assert value(browser, "show") == "everything"
+    assert value(browser, "by").startswith("ead")
+    links = [link for link in browser.find_elements("css selector", "[id^=explore-]") if link.is_displayed()]
+    assert [link.text for link in links] == ["Explore A's answers", "Explore B's answers"]
+    wanted = [f"{site_address}/{explore_link(board, place, 'demo-17')}" for place in places_of(board, ids)]
+    assert [link.get_property("href") for link in links] == wanted
+
+
+def test_a_row_of_a_prompt_shows_its_answers_and_goes_into_the_address(
+    site_address: str, browser: Any, board: Board
+) -> None:
+    ids = ids_of(board, "paraphrased", "varied")
+    open_page(browser, f"{site_address}/compare?systems={quote(','.join(ids))}&by=ead")
+    until(lambda: len(rows(browser, "prompts")) > 3, "there are no prompts")
+    third = rows(browser, "prompts")[2][0]
+    with shown_anew(browser):
+        browser.find_element("css selector", "#prompts [role=gridcell][data-row='2'][data-col='1']").click()
+    answers_are(browser, board, ids, third)
+    until(lambda: parse_qs(urlsplit(browser.current_url).query).get("prompt") == [third], "not in the address")
+    open_page(browser, browser.current_url)
+    answers_are(browser, board, ids, third)
+    assert console_errors(browser) == []
+
+
+def test_one_system_is_not_compared_and_strange_addresses_show_the_default(
+    site_address: str, browser: Any, board: Board
+) -> None:
+    open_page(browser, f"{site_address}/compare?systems={ids_of(board, 'varied')[0]}")
+    assert value(browser, "note") == "Choose 2 to 4 systems."
+    assert rows(browser, "gaps") == []
+    open_page(browser, f"{site_address}/compare?systems=%3Cb%3E&table=x&by=%3Cscript%3E&show=cost&prompt=%3Csvg%3E")
+    assert value(browser, "note") == "Choose 2 to 4 systems."
+    open_page(browser, f"{site_address}/compare?by=%3Cscript%3E&prompt=%3Csvg%3E")
+    until(lambda: len(rows(browser, "gaps")) > 0, "nothing is compared")
+    assert console_errors(browser) == []
+
+
+def test_downloads_equal_the_table(site_address: str, browser: Any, board: Board, tmp_path: Path) -> None:
+    ids = ids_of(board, "varied", "collapsed")
+    open_page(browser, f"{site_address}/compare?systems={quote(','.join(ids))}")
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    for kind in ("csv", "parquet"):
+        browser.find_element("css selector", f"#{kind}").click()
+        until(partial(any_file, tmp_path, kind), f"no {kind} was downloaded")
+    gaps = compare(BoardScores(board), places_of(board, ids), columns_of(board, "overview", ())[0])
+    wanted = compare_sheet(gaps).frame()
+    pd.testing.assert_frame_equal(pd.read_parquet(next(tmp_path.glob("*.parquet"))), wanted)
+    pd.testing.assert_frame_equal(pd.read_csv(next(tmp_path.glob("*.csv"))), wanted)
+
+
+@pytest.mark.parametrize("prompt", [f"demo-{place:02d}" for place in (0, 1, 2, 3)])  # all injections are among them
+def test_strangers_names_and_answers_are_text(site_address: str, browser: Any, board: Board, prompt: str) -> None:
+    ids = ids_of(board, HOSTILE_NAME, "varied")
+    open_page(browser, f"{site_address}/compare?systems={quote(','.join(ids))}&prompt={prompt}")
+    answers_are(browser, board, ids, prompt)
+    assert f"A is {HOSTILE_NAME}" in value(browser, "note")
+    drawn(browser, "forest")
+    assert_inert(browser)
+    assert console_errors(browser) == []

@@ -1,0 +1,82 @@
+"""The page of metrics in a real browser, with the study that ships here, with one's own, and with a damaged one."""
+
+from pathlib import Path
+from shutil import copyfile
+from typing import Any
+
+import pytest
+
+from leaderboard.data.metric_study_files import MEASURED, PAIRS_FILE, STUDY_FILE, TEXTS_FILE, write_texts
+from leaderboard.tables.metric_cards import ABOUT
+from leaderboard.tables.metrics import correlations, disagreements
+from tests.leaderboard.conftest import console_errors, open_page, serving, until
+from tests.leaderboard.injections import INJECTIONS, assert_inert
+from tests.leaderboard.shipped import shipped_study
+
+pytestmark = pytest.mark.browser
+METRIC = "distinct_n"
+
+
+def rows(browser: Any, name: str, place: int) -> list[str]:
+    found = f"document.querySelectorAll(`#{name} [role=gridcell][data-col='{place}']`)"
+    return [text.strip() for text in browser.execute_script(f"return [...{found}].map(cell => cell.innerText)")]
+
+
+def value(browser: Any, name: str) -> str:
+    return str(browser.find_element("css selector", f"#{name} textarea, #{name} input").get_property("value"))
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The study that ships here, with hostile texts for the first disagreement of a metric."""
+    folder = tmp_path_factory.mktemp("study")
+    copyfile(MEASURED / STUDY_FILE, folder / STUDY_FILE)
+    task, set_id, *_ = disagreements(shipped_study(), METRIC).values[0]
+    texts = {"task": task, "set_id": set_id, "context": INJECTIONS[0], "responses": list(INJECTIONS[1:])}
+    write_texts(folder / TEXTS_FILE, [texts])
+    (folder / PAIRS_FILE).write_text('{"schema_version": 1', encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(results: Path, own: Path) -> Any:
+    with serving("--results", str(results), "--study", str(own)) as url:
+        yield url
+
+
+def test_the_study_that_ships_here_is_shown(site_address: str, browser: Any) -> None:
+    open_page(browser, f"{site_address}/metrics?measure=human_spearman&metric={METRIC}")
+    sheet = correlations(shipped_study(), "human_spearman")
+    shown = rows(browser, "correlations", 0)
+    assert shown == [row[0] for row in sheet.shown][: len(shown)]
+    assert rows(browser, "correlations", 2) == [row[2] for row in sheet.shown][: len(shown)]
+    said = rows(browser, "about-metric", 1)
+    assert ABOUT[METRIC].plain in said
+    assert "not at hand" in value(browser, "context")
+    drawn = "return document.querySelectorAll('.js-plotly-plot .hm').length"
+    until(lambda: int(browser.execute_script(drawn)) >= 3, "the figures are not drawn")
+    assert console_errors(browser) == []
+
+
+def test_texts_of_disagreements_are_shown_as_text(address: str, browser: Any) -> None:
+    open_page(browser, f"{address}/metrics?metric={METRIC}&case=0")
+    until(lambda: value(browser, "context") == INJECTIONS[0], "the context is not shown")
+    shown = " ".join(rows(browser, "case-responses", 1))
+    assert "window.hacked=1" in shown
+    assert_inert(browser)
+
+
+def test_a_damaged_file_is_named_and_the_rest_is_shown(address: str, browser: Any) -> None:
+    open_page(browser, f"{address}/metrics")
+    assert PAIRS_FILE in value(browser, "note")
+    assert rows(browser, "correlations", 0)
+    assert rows(browser, "agreement", 0)
+
+
+def test_a_permalink_restores_measure_metric_and_what_agreement_is_over(site_address: str, browser: Any) -> None:
+    over = shipped_study().agreements[-1]
+    open_page(browser, f"{site_address}/metrics?measure=roc_auc&metric=vendi_score&over=sets:{over.group}&case=1")
+    assert "ROC" in value(browser, "measure")
+    assert value(browser, "metric") == "vendi_score"
+    assert value(browser, "over") == f"sets: {over.group}"
+    assert any(ABOUT["vendi_score"].plain in text for text in rows(browser, "about-metric", 1))

@@ -1,0 +1,139 @@
+"""The page of diversity and quality in a real browser: the numbers of the tables, permalinks, names as text."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pandas as pd
+import pytest
+
+from leaderboard.data.board import Board, load_boards
+from leaderboard.data.scores import BoardScores
+from leaderboard.tables.curves import curves_sheet, distinct_curves, patience_curves
+from leaderboard.tables.systems import places_of, system_ids
+from leaderboard.tables.table_view import Sheet
+from leaderboard.tables.tradeoff import default_axes, tradeoff, tradeoff_sheet
+from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, serving, shown_anew, until
+from tests.leaderboard.injections import assert_inert
+from tests.leaderboard.judged import judged_results
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return judged_results(tmp_path_factory.mktemp("judged"))
+
+
+@pytest.fixture(scope="module")
+def board(judged: Path) -> Board:
+    return load_boards(judged)[0][0]
+
+
+@pytest.fixture(scope="module")
+def address(judged: Path) -> Iterator[str]:
+    with serving("--results", str(judged)) as url:
+        yield f"{url}/tradeoff"
+
+
+def rows(browser: Any, table: str) -> list[list[str]]:
+    """The cells of a table as they stand on the page."""
+    script = """
+      const cells = document.querySelectorAll(`#${arguments[0]} [role=gridcell]`), rows = new Map();
+      for (const cell of cells) {
+        const row = cell.dataset.row;
+        if (!rows.has(row)) rows.set(row, []);
+        rows.get(row).push(cell.textContent);
+      }
+      return [...rows.values()];"""
+    return [[str(cell).strip() for cell in row] for row in browser.execute_script(script, table)]
+
+
+def shows(browser: Any, table: str, sheet: Sheet) -> None:
+    """The table on the page comes to hold what the sheet does."""
+    wanted = [[cell.strip() for cell in row] for row in sheet.shown]
+    until(lambda: rows(browser, table) == wanted, f"{table} is not {wanted[0]} …")
+
+
+def value(browser: Any, field: str) -> str:
+    return str(browser.find_element("css selector", f"#{field} textarea, #{field} input").get_property("value"))
+
+
+def drawn(browser: Any, plot: str) -> str:
+    """All text in a figure, once it is drawn."""
+    script = "return document.querySelector(`#${arguments[0]} .js-plotly-plot .main-svg`)?.parentElement.textContent"
+    until(lambda: bool(browser.execute_script(script, plot)), f"{plot} is not drawn")
+    return str(browser.execute_script(script, plot))
+
+
+def any_file(folder: Path, kind: str) -> bool:
+    return bool(list(folder.glob(f"*.{kind}")))
+
+
+def test_tables_hold_the_numbers_of_the_pure_functions(address: str, browser: Any, board: Board) -> None:
+    open_page(browser, address)
+    axes = default_axes(board)
+    assert axes is not None
+    shows(browser, "points", tradeoff_sheet(board, tradeoff(BoardScores(board), *axes)))
+    shows(browser, "classes", curves_sheet(distinct_curves(board, range(6)), "m"))
+    shows(browser, "patience", curves_sheet(patience_curves(board, range(6)), "p"))
+    assert "On the front" in value(browser, "note")
+    assert not browser.find_elements("css selector", "#no-patience textarea")
+    assert "mean_head_quality" in drawn(browser, "tradeoff")
+    for plot in ("classes-plot", "patience-plot"):
+        assert "shuffled-words" in drawn(browser, plot)
+    assert console_errors(browser) == []
+
+
+def test_a_permalink_restores_every_choice(address: str, browser: Any, board: Board) -> None:
+    ids = [system_ids(board)[place] for place in (3, 1)]
+    open_page(browser, f"{address}?x=self_bleu&y=utility_k&front=all&systems={quote(','.join(ids))}")
+    x, y = (next(c for c in board.columns if c.label == label) for label in ("self_bleu", "utility_k"))
+    shows(browser, "points", tradeoff_sheet(board, tradeoff(BoardScores(board), x, y, baselines=True)))
+    shows(browser, "classes", curves_sheet(distinct_curves(board, places_of(board, ids)), "m"))
+    checked = browser.find_element("css selector", "#front input:checked")
+    assert checked.get_property("value") == "all"
+
+
+def test_choices_go_into_the_address_and_a_reload_keeps_them(address: str, browser: Any, board: Board) -> None:
+    open_page(browser, address)
+    with shown_anew(browser):
+        browser.find_element("css selector", "#front input[value=all]").click()
+    until(lambda: "front=all" in browser.current_url, "the choice is not in the address")
+    assert "count like all others" in value(browser, "note")
+    query = parse_qs(urlsplit(browser.current_url).query)
+    assert query["table"] == [board.name]
+    assert query["systems"] == [",".join(system_ids(board))]
+    open_page(browser, browser.current_url)
+    assert "count like all others" in value(browser, "note")
+
+
+def test_downloads_equal_the_table(address: str, browser: Any, board: Board, tmp_path: Path) -> None:
+    open_page(browser, f"{address}?y=utility_k")
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    for kind in ("csv", "parquet"):
+        browser.find_element("css selector", f"#{kind}").click()
+        until(partial(any_file, tmp_path, kind), f"no {kind} was downloaded")
+    x, y = (next(c for c in board.columns if c.label == label) for label in ("distinct_k", "utility_k"))
+    wanted = tradeoff_sheet(board, tradeoff(BoardScores(board), x, y)).frame()
+    pd.testing.assert_frame_equal(pd.read_parquet(next(tmp_path.glob("*.parquet"))), wanted)
+    pd.testing.assert_frame_equal(pd.read_csv(next(tmp_path.glob("*.csv"))), wanted)
+
+
+def test_without_quality_the_page_says_so_and_names_are_text(site_address: str, browser: Any, results: Path) -> None:
+    open_page(browser, f"{site_address}/tradeoff?x=%3Cimg+src%3Dx%3E&systems=%3Cscript%3E&table=none&front=x")
+    board = load_boards(results)[0][0]
+    axes = default_axes(board)
+    assert axes is not None
+    shows(browser, "points", tradeoff_sheet(board, tradeoff(BoardScores(board), *axes)))
+    assert "no metric of quality" in value(browser, "note")
+    open_page(browser, f"{site_address}/tradeoff")
+    shows(browser, "classes", curves_sheet(distinct_curves(board, range(7)), "m"))
+    assert "no curve of patience" in value(browser, "no-patience")
+    assert HOSTILE_NAME in drawn(browser, "classes-plot")
+    assert HOSTILE_NAME[:21] in drawn(browser, "tradeoff")
+    assert HOSTILE_NAME in {row[0] for row in rows(browser, "points")}
+    assert_inert(browser)
+    assert console_errors(browser) == []

@@ -1,0 +1,57 @@
+"""The queue as tables of text."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from leaderboard.app.submitting.queue_tables import choices, details, find, history_rows, queue_rows, queue_text
+from submissions.demo.build import write_demo_submissions
+from submissions.schema import Problem
+from submissions.storage.filestore import FolderStore
+from submissions.work_queue.operations import claim, listing, refuse, release, submit
+from submissions.work_queue.schema import Identity
+from tests.leaderboard.injections import INJECTIONS
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ANN = Identity(name="ann")
+
+
+def test_the_queue_is_told_in_its_order(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path / "store")
+    names = ["varied", "paraphrased", "collapsed", "repeated"]
+    folders = {folder.name: folder for folder in write_demo_submissions(tmp_path / "demo")}
+    for place, name in enumerate(names):
+        submit(store, folders[name], ANN, NOW + timedelta(minutes=place))
+    assert queue_text(listing(store), NOW) == "4 wait, 0 being scored, 4 in all. No worker was ever seen here."
+    hour = timedelta(hours=1)
+    taken = claim(store, "w1", hour, NOW + hour)
+    assert taken is not None
+    refuse(
+        store, taken, [Problem("k", "error", "generations.parquet", 3, "responses", INJECTIONS[0], "hint")], NOW + hour
+    )
+    second = claim(store, "w1", hour, NOW + hour)
+    assert second is not None
+    found, now = listing(store), NOW + hour + timedelta(minutes=5)
+    assert queue_text(found, now) == "2 wait, 1 being scored, 4 in all. A worker last wrote 5 min ago."
+    rows = queue_rows(found, now)
+    assert [(row[0], row[1], row[4]) for row in rows] == [
+        ("1", "collapsed", "pending"),
+        ("2", "repeated", "pending"),
+        ("", "paraphrased", "claimed"),
+        ("", "varied", "refused"),
+    ]
+    assert rows[0][3] == "ann (not verified)"
+    assert [row[1] for row in queue_rows(found, now, ["claimed", "refused"])] == ["paraphrased", "varied"]
+    assert [label.split(" · ")[0] for label, _ in choices(found)] == names[::-1]
+    first = find(found, taken.submission_id)
+    assert first is not None
+    assert [row[1] for row in history_rows(first)] == ["pending", "claimed", "refused"]
+    assert f"error: generations.parquet, row 3, responses: {INJECTIONS[0]} (mend)" in details(first, found, now)
+    release(store, second, "no such model", now)
+    again = find(listing(store), second.submission_id)
+    assert again is not None
+    assert history_rows(again)[-1][-1] == "no such model"
+    assert "It is number 1 of 3 that wait; 0 being scored." in details(again, listing(store), now)
+
+
+def test_nobody_is_found_where_there_is_no_queue() -> None:
+    assert (find(None, "0" * 16), choices(None)) == (None, [])

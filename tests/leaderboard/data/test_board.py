@@ -1,0 +1,192 @@
+"""Tables from results: what is comparable stands together, and nothing else does."""
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result
+from datasets_build.files import content_id
+from leaderboard.data.board import Board, frame, make_boards, ranking_column
+from leaderboard.tables.export import about_json, export
+from leaderboard.tables.models import cell_texts
+from leaderboard.tables.systems import system_labels
+from submissions.schema import Generation, Manifest, Submitter, System
+
+
+def aggregate(metric: str, value: float | None, version: int = 1, parameters: str = "", **changes: Any) -> Aggregate:
+    """One score; its interval is 0.1 to both sides."""
+    signature = "|".join(part for part in (metric, f"v:{version}", parameters, "k:3") if part)
+    values: dict[str, Any] = {
+        "metric": metric,
+        "version": version,
+        "direction": 1,
+        "value": value,
+        "low": None if value is None else value - 0.1,
+        "high": None if value is None else value + 0.1,
+        "n": 0 if value is None else 4,
+        "missing": {} if value is not None else {"no answer": 4},
+        "origin": "computed",
+        "signature": signature,
+    }
+    return Aggregate(**(values | changes))
+
+
+def result(name: str, *scores: Aggregate, k: int = 3, profile: str = "lexical", revision: str = "a" * 12) -> Result:
+    """A result of a made-up submission."""
+    return Result(
+        result_id=content_id([name, k, profile, revision]),
+        submission_id=content_id(name),
+        manifest=Manifest(
+            name=name,
+            suite="toy",
+            system=System(type="model"),
+            generation=Generation(k=k),
+            submitter=Submitter(name="tester", date=date(2026, 1, 1)),
+        ),
+        suite="toy",
+        suite_revision=revision,
+        prompts=4,
+        profile=profile,
+        k=k,
+        divbench="0.1.0",
+        libraries={},
+        interval=IntervalMethod(level=0.95, resamples=100, seed=0),
+        counts=Counts(prompts=4, responses=12, blank=1, placeholder=2, cut_off=0, repeated=0),
+        scores=list(scores),
+        per_prompt_sha256="0" * 64,
+    )
+
+
+def boards(*results: Result) -> list[Board]:
+    return make_boards([(Path(each.result_id), each) for each in results])
+
+
+def test_results_of_other_k_profile_or_revision_stand_on_other_boards() -> None:
+    score = aggregate("distinct_n", 0.5)
+    made = boards(
+        result("a", score),
+        result("b", score),
+        result("c", score, k=2),
+        result("d", score, profile="offline"),
+        result("e", score, revision="b" * 12),
+    )
+    names = [[entry.result.manifest.name for entry in board.entries] for board in made]
+    assert names[0] == ["a", "b"]  # the largest first
+    assert sorted(names[1:]) == [["c"], ["d"], ["e"]]
+
+
+def test_two_versions_of_a_metric_never_share_a_column() -> None:
+    (board,) = boards(result("a", aggregate("ead", 0.5)), result("b", aggregate("ead", 0.6, version=2)))
+    assert [column.label for column in board.columns] == ["ead [v:1]", "ead [v:2]"]
+    table = frame(board).set_index("system")
+    assert table.loc["a", "ead [v:1]"] == 0.5
+    assert table.loc["b", "ead [v:2]"] == 0.6
+    assert table["ead [v:1]"].isna().to_dict() == {"a": False, "b": True}
+
+
+def test_other_parameters_make_other_columns_named_by_the_difference() -> None:
+    (board,) = boards(
+        result("a", aggregate("utility", 1.0, parameters="reported-by:x")),
+        result("b", aggregate("utility", 2.0, parameters="reported-by:y")),
+    )
+    assert [column.label for column in board.columns] == ["utility [reported-by:x]", "utility [reported-by:y]"]
+
+
+def test_a_column_without_any_value_is_left_out_and_an_unknown_metric_comes_last() -> None:
+    (board,) = boards(
+        result("a", aggregate("of_the_future", 1.0), aggregate("distinct_n", 0.5), aggregate("vendi_score", None))
+    )
+    assert [column.label for column in board.columns] == ["distinct_n", "of_the_future"]
+
+
+def test_entries_are_ordered_by_the_main_metric_and_those_without_it_come_last() -> None:
+    def one(name: str, value: float | None) -> Result:
+        return result(name, aggregate("embedding_diversity", value))
+
+    (board,) = boards(one("low", 0.1), one("none", None), one("high", 0.9))
+    assert names_of(board) == ["high", "low", "none"]
+
+
+def names_of(board: Board) -> list[str]:
+    return [entry.result.manifest.name for entry in board.entries]
+
+
+def test_a_board_is_sorted_by_the_column_that_ranks_it() -> None:
+    def one(name: str, distinct: float, embeddings: float) -> Result:
+        return result(name, aggregate("distinct_k", distinct), aggregate("embedding_diversity", embeddings))
+
+    (board,) = boards(one("near", 9.0, 0.1), one("far", 2.0, 0.9))
+    ranks = ranking_column(board)
+    assert ranks is not None
+    assert ranks.label == "distinct_k"
+    assert names_of(board) == ["near", "far"]
+    assert about_json(board)["sorted_by"] == "distinct_k"
+    for direction, wanted in ((-1, ["low", "high"]), (0, ["high", "low"])):
+        (board,) = boards(
+            result("low", aggregate("self_bleu", 0.1, direction=direction)),
+            result("high", aggregate("self_bleu", 0.9, direction=direction)),
+        )
+        assert names_of(board) == wanted
+
+
+def test_the_order_of_results_does_not_matter() -> None:
+    results = [result(name, aggregate("distinct_n", 0.5)) for name in "abc"]
+    assert boards(*results) == boards(*reversed(results))
+
+
+def test_cells_show_the_places_that_their_intervals_make_meaningful() -> None:
+    (board,) = boards(
+        result("a", aggregate("distinct_n", 0.51234, low=0.1, high=0.9)),
+        result("b", aggregate("distinct_n", -0.001, low=None, high=None)),
+    )
+    assert cell_texts(board, board.columns[0]) == ["0.51 [0.10, 0.90]", "0.00"]
+
+
+def test_equal_names_are_told_apart() -> None:
+    one, other = result("same", aggregate("distinct_n", 0.5)), result("same", aggregate("distinct_n", 0.4))
+    (board,) = make_boards([(Path("x"), one), (Path("y"), other.model_copy(update={"submission_id": "fedcba987654"}))])
+    assert sorted(system_labels(board)) == sorted(["same (fedcba)", f"same ({content_id('same')[:6]})"])
+
+
+def test_the_frame_has_value_interval_and_count_of_every_column() -> None:
+    (board,) = boards(result("a", aggregate("distinct_n", 0.5)), result("b", aggregate("ead", 0.7)))
+    table = frame(board).set_index("system")
+    names = ["distinct_n", "distinct_n_low", "distinct_n_high", "distinct_n_n"]
+    assert [table.loc["a", name] for name in names] == [0.5, 0.4, 0.6, 4]
+    assert table.loc["a", "ead_n"] == 0
+    assert table.loc["a", "not_answered"] == 3
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+cmd", "-2", "@sum", "=HYPERLINK(0)"])
+def test_exported_csv_holds_no_formula_and_parquet_holds_the_name_itself(name: str, tmp_path: Path) -> None:
+    import pandas as pd
+
+    (board,) = boards(result(name, aggregate("distinct_n", -0.5)))
+    csv, parquet, columns = export(board, tmp_path)
+    assert pd.read_csv(csv).loc[0, "system"] == f"'{name}"
+    assert pd.read_csv(csv).loc[0, "distinct_n"] == -0.5  # a number stays a number
+    assert pd.read_parquet(parquet).loc[0, "system"] == name
+    assert '"signature": "distinct_n|v:1|k:3"' in columns.read_text()
+
+
+def test_boards_of_two_revisions_of_a_suite_never_share_a_file(tmp_path: Path) -> None:
+    score = aggregate("distinct_n", 0.5)
+    one, other = boards(result("a", score), result("a", score, revision="b" * 12))
+    assert set(export(one, tmp_path)).isdisjoint(export(other, tmp_path))
+
+
+@pytest.mark.parametrize("field", ["suite", "profile", "suite_revision", "result_id", "submission_id"])
+@pytest.mark.parametrize("value", ["../outside", "a/b", "", ".hidden", "a\n"])
+def test_a_result_whose_words_could_name_other_files_is_refused(field: str, value: str) -> None:
+    values = result("a", aggregate("distinct_n", 0.5)).model_dump()
+    with pytest.raises(ValidationError):
+        Result.model_validate(values | {field: value})
+
+
+def test_exporting_twice_gives_the_same_bytes(tmp_path: Path) -> None:
+    (board,) = boards(result("a", aggregate("distinct_n", 0.5)), result("b", aggregate("ead", 0.7)))
+    first = [path.read_bytes() for path in export(board, tmp_path / "1")]
+    assert first == [path.read_bytes() for path in export(board, tmp_path / "2")]

@@ -1,0 +1,160 @@
+"""What is shown while the source changes, breaks and comes back."""
+
+import shutil
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmark.scoring.result_files import PER_PROMPT_FILE
+from datasets_build.errors import ConfigurationError, InputError
+from leaderboard.data.snapshot import REFRESH_SECONDS, Site, Snapshot
+from leaderboard.data.sources import FolderSource, StoreSource
+from submissions.storage.commits import StoreFault
+from submissions.storage.filestore import FolderStore
+from tests.leaderboard.stores import HOUR, T0, Scored, filled, publish, put, scored
+
+
+@pytest.fixture(scope="module")
+def some(results: Path) -> list[Scored]:
+    return scored(results)[:3]
+
+
+@pytest.fixture
+def store(some: list[Scored], tmp_path: Path) -> FolderStore:
+    """A store with two results."""
+    made = FolderStore(tmp_path / "store")
+    filled(made, some[:2])
+    return made
+
+
+def source(store: FolderStore, tmp_path: Path) -> StoreSource:
+    return StoreSource(store, tmp_path / "cache")
+
+
+def names(snapshot: Snapshot) -> list[str]:
+    return sorted(entry.result.result_id for board in snapshot.boards for entry in board.entries)
+
+
+def ids(given: list[Scored]) -> list[str]:
+    return sorted(each.result.result_id for each in given)
+
+
+def refreshed(site: Site) -> Snapshot:
+    """What the site shows when the reading that a look began has ended."""
+    site.now()
+    for thread in threading.enumerate():
+        if thread.daemon and thread is not threading.current_thread() and "_reread" in thread.name:
+            thread.join()
+    return site.now()
+
+
+def test_the_source_is_read_again_when_it_is_time_behind_the_visitors_back(
+    store: FolderStore, some: list[Scored], tmp_path: Path
+) -> None:
+    clock = [0.0]
+    site = Site(source(store, tmp_path), clock=lambda: clock[0])
+    publish(store, some[2], T0 + 50 * HOUR)
+    clock[0] = REFRESH_SECONDS - 1
+    assert names(refreshed(site)) == ids(some[:2])
+    clock[0] = REFRESH_SECONDS
+    assert names(refreshed(site)) == ids(some)
+
+
+def test_a_site_that_is_not_refreshed_stays_as_it_was(store: FolderStore, some: list[Scored], tmp_path: Path) -> None:
+    clock = [0.0]
+    site = Site(source(store, tmp_path), refresh=None, clock=lambda: clock[0])
+    publish(store, some[2], T0 + 50 * HOUR)
+    clock[0] = 10**6
+    assert names(refreshed(site)) == ids(some[:2])
+    assert names(site.read_again()) == ids(some)
+
+
+def test_a_store_that_disappears_leaves_what_was_shown_with_the_fault_until_it_is_back(
+    store: FolderStore, some: list[Scored], tmp_path: Path
+) -> None:
+    site = Site(source(store, tmp_path), refresh=None)
+    before = site.now()
+    away = store.folder.rename(tmp_path / "elsewhere")
+    after = site.read_again()
+    assert (after.boards, after.queue, after.as_of) == (before.boards, before.queue, before.as_of)
+    assert after.fault is not None
+    assert str(store.folder) in after.fault
+    scores = site.scores(after.boards[0])  # drill-downs go on from the cache
+    assert len(scores.prompts) == some[0].result.prompts
+    away.rename(store.folder)
+    assert site.read_again().fault is None
+
+
+def test_a_start_without_the_store_shows_what_was_known_with_its_time_and_the_fault(
+    store: FolderStore, some: list[Scored], tmp_path: Path
+) -> None:
+    Site(source(store, tmp_path))
+    store.folder.rename(tmp_path / "elsewhere")
+    snapshot = Site(source(store, tmp_path)).now()
+    assert names(snapshot) == ids(some[:2])
+    assert snapshot.fault is not None
+    assert (tmp_path / "cache" / "state.json").stat().st_mtime >= snapshot.as_of.timestamp()
+
+
+def test_a_source_that_cannot_be_read_at_all_raises(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "HEAD").write_text("nothing")
+    with pytest.raises(StoreFault):
+        Site(source(FolderStore(tmp_path / "store"), tmp_path))
+    with pytest.raises(ConfigurationError):
+        Site(FolderSource(tmp_path / "none", tmp_path / "cache"))
+
+
+def test_an_empty_store_has_no_boards_and_a_queue(tmp_path: Path) -> None:
+    snapshot = Site(source(FolderStore(tmp_path / "store"), tmp_path)).now()
+    assert (snapshot.boards, snapshot.unreadable, snapshot.fault) == ((), (), None)
+    assert snapshot.board(None) is None
+    assert snapshot.queue is not None
+
+
+def test_trouble_says_what_is_not_shown_and_how_old_the_rest_is(
+    store: FolderStore, some: list[Scored], tmp_path: Path
+) -> None:
+    put(store, f"results/{some[0].folder.name}/{PER_PROMPT_FILE}", b"PAR1")
+    put(store, f"states/{some[1].result.submission_id}.json", b"{")
+    site = Site(source(store, tmp_path), refresh=None)
+    lines = site.now().trouble
+    assert [line.partition(":")[0] for line in lines] == [
+        some[0].folder.name,
+        f"states/{some[1].result.submission_id}.json",
+    ]
+    assert all(": not shown, " in line for line in lines)
+    store.folder.rename(tmp_path / "elsewhere")
+    first, *others = site.read_again().trouble
+    assert first.startswith("The store cannot be read now; what you see is of ")
+    assert others == lines
+
+
+def test_a_damaged_result_hides_no_other(store: FolderStore, some: list[Scored], tmp_path: Path) -> None:
+    put(store, f"results/{some[0].folder.name}/{PER_PROMPT_FILE}", b"PAR1")
+    site = Site(source(store, tmp_path))
+    assert names(site.now()) == ids(some[1:2])
+    assert [each.folder.name for each in site.now().unreadable] == [some[0].folder.name]
+    assert site.scores(site.now().boards[0]).prompts
+
+
+def test_the_index_is_there_before_the_board_is_shown(store: FolderStore, tmp_path: Path) -> None:
+    site = Site(source(store, tmp_path))
+    assert len(list((tmp_path / "cache" / "index").glob("*/*/scores.npy"))) == 1
+    board = site.now().boards[0]
+    assert site.scores(board) is site.scores(board)
+
+
+def test_a_result_that_vanishes_while_it_is_shown_is_an_error_of_its_board(results: Path, tmp_path: Path) -> None:
+    shutil.copytree(results, tmp_path / "results")
+    site = Site(FolderSource(tmp_path / "results", tmp_path / "cache"), refresh=None)
+    board = site.now().boards[0]
+    gone = board.entries[0].folder
+    (gone / PER_PROMPT_FILE).unlink()
+    shutil.rmtree(tmp_path / "cache")
+    assert site.scores(board).prompts  # it is open
+    with pytest.raises(InputError, match=gone.name):
+        site.scores(replace(board, entries=board.entries[:2]))
+    assert len(names(site.read_again())) == len(board.entries) - 1

@@ -1,0 +1,385 @@
+"""Results from a folder and from the service's store: what is shown, what is kept, and what cannot be had."""
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE
+from datasets_build.errors import ConfigurationError, DivBenchError
+from datasets_build.files import sha256_of
+from leaderboard.data import result_checks
+from leaderboard.data.sources import FolderSource, Look, StoreSource
+from submissions.storage.commits import StoreFault
+from submissions.storage.filestore import FileStore, FolderStore
+from submissions.work_queue.maintenance import add_results, withdraw
+from tests.hub import HubServer
+from tests.leaderboard.stores import HOUR, ME, T0, Scored, filled, publish, put, scored
+from tests.submissions.stores import hub_store, running_hub
+
+pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # by the Hub's client
+
+
+@pytest.fixture(scope="module")
+def some(results: Path) -> list[Scored]:
+    """Three of the demonstration."""
+    return scored(results)[:3]
+
+
+@pytest.fixture
+def folder_store(tmp_path: Path) -> FolderStore:
+    return FolderStore(tmp_path / "store")
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    with running_hub(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture(params=["folder", "hub"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> FileStore:
+    """A store of either kind."""
+    if request.param == "folder":
+        return FolderStore(tmp_path / "store")
+    return hub_store(request.getfixturevalue("server"), tmp_path)
+
+
+def names(look: Look) -> list[str]:
+    return sorted(entry.result.result_id for board in look.boards for entry in board.entries)
+
+
+def ids(given: list[Scored]) -> list[str]:
+    return sorted(each.result.result_id for each in given)
+
+
+def reasons(look: Look) -> dict[str, str]:
+    return {each.folder.name: each.reason for each in look.unreadable}
+
+
+def damaged(content: bytes) -> bytes:
+    """The same, with one bit turned."""
+    return content[:100] + bytes([content[100] ^ 1]) + content[101:]
+
+
+def test_a_store_shows_what_its_results_folder_does_and_the_queue(
+    store: FileStore, some: list[Scored], tmp_path: Path
+) -> None:
+    filled(store, some)
+    look = StoreSource(store, tmp_path / "cache").look()
+    assert names(look) == ids(some)
+    (board,) = look.boards
+    assert {entry.result.result_id: entry.result for entry in board.entries} == {
+        each.result.result_id: each.result for each in some
+    }
+    for entry in board.entries:
+        assert sha256_of(entry.folder / PER_PROMPT_FILE) == entry.result.per_prompt_sha256
+    assert look.unreadable == ()
+    assert look.queue is not None
+    assert [state.current.state for state in look.queue.states] == ["scored"] * 3
+    assert look.fault is None
+
+
+def test_an_empty_store_is_a_queue_without_submissions(store: FileStore, some: list[Scored], tmp_path: Path) -> None:
+    source = StoreSource(store, tmp_path / "cache")
+    assert (source.look().boards, source.look().unreadable) == ((), ())
+    assert source.look().queue is not None
+    publish(store, some[0])
+    assert names(source.look()) == ids(some[:1])
+
+
+def test_only_what_is_new_is_fetched(server: HubServer, some: list[Scored], tmp_path: Path) -> None:
+    store = hub_store(server, tmp_path)
+    filled(store, some[:2])
+    shutil.rmtree(store.cache)  # what publishing left there
+    source = StoreSource(store, tmp_path / "cache")
+    look = source.look()
+
+    def asked() -> list[str]:
+        found = [one.path for one in server.requests("resolve") if one.path.endswith(PER_PROMPT_FILE)]
+        server.seen.clear()
+        return sorted(path.split("/")[-2] for path in found)
+
+    assert asked() == ids(some[:2])
+    assert source.look() is look  # nobody committed
+    assert asked() == []
+    publish(store, some[2])
+    asked()
+    shutil.rmtree(store.cache)
+    assert names(source.look()) == ids(some)
+    assert asked() == ids(some[2:])
+    shutil.rmtree(store.cache)
+    assert names(StoreSource(store, tmp_path / "cache").look()) == ids(some)  # after a new start
+    assert asked() == []
+
+
+def test_a_withdrawn_submission_is_not_shown_and_its_texts_leave_the_cache(
+    store: FileStore, some: list[Scored], tmp_path: Path
+) -> None:
+    filled(store, some)
+    source = StoreSource(store, tmp_path / "cache")
+    (gone,) = [e.folder for b in source.look().boards for e in b.entries if e.result == some[0].result]
+    assert gone.is_dir()
+    withdraw(store, some[0].result.submission_id, ME, T0 + 99 * HOUR)
+    assert names(source.look()) == ids(some[1:])
+    assert not gone.exists()
+
+
+def test_a_damaged_result_is_named_and_shown_when_it_is_mended(
+    store: FileStore, some: list[Scored], tmp_path: Path
+) -> None:
+    filled(store, some)
+    path = f"results/{some[0].folder.name}/{PER_PROMPT_FILE}"
+    whole = (some[0].folder / PER_PROMPT_FILE).read_bytes()
+    put(store, path, damaged(whole))
+    source = StoreSource(store, tmp_path / "cache")
+    look = source.look()
+    assert names(look) == ids(some[1:])
+    assert list(reasons(look)) == [some[0].folder.name]
+    assert not (tmp_path / "cache" / "results" / some[0].folder.name).exists()
+    assert source.look() is look  # not tried again: nobody committed
+    put(store, path, whole)
+    assert names(source.look()) == ids(some)
+    assert source.look().unreadable == ()
+
+
+def with_json(each: Scored, **changes: Any) -> bytes:
+    known = json.loads((each.folder / RESULT_FILE).read_bytes())
+    return json.dumps({**known, **changes}).encode()
+
+
+def with_table(each: Scored, table: pa.Table, folder: Path) -> dict[str, bytes]:
+    """The files of a result with another table, as one who made it on purpose would write them."""
+    pq.write_table(table, folder / "made.parquet")
+    content = (folder / "made.parquet").read_bytes()
+    text = with_json(each, per_prompt_sha256=sha256_of(folder / "made.parquet"))
+    return {RESULT_FILE: text, PER_PROMPT_FILE: content}
+
+
+def bad_files(kind: str, one: Scored, other: Scored, folder: Path) -> tuple[dict[str, bytes], str]:
+    """What lies in the store in place of a result, and a part of the reason."""
+    table = pq.read_table(one.folder / PER_PROMPT_FILE)
+    metric = one.result.scores[0].metric
+    made: dict[str, tuple[dict[str, bytes], str]] = {
+        "newer": ({RESULT_FILE: with_json(one, schema_version=2)}, "layout 2, .* update divbench"),
+        "older": ({RESULT_FILE: with_json(one, schema_version=0)}, "layout 0, .* divbench rescore"),
+        "no layout": ({RESULT_FILE: with_json(one, schema_version="1")}, "schema_version: Input should be 1"),
+        "no JSON": ({RESULT_FILE: b"{"}, "Expecting property name"),
+        "large": ({RESULT_FILE: with_json(one, notes="x" * 2**22)}, "at most 4,194,304 are taken"),
+        "of another": (
+            {file: (other.folder / file).read_bytes() for file in (RESULT_FILE, PER_PROMPT_FILE)},
+            f"another submission, {other.result.submission_id}",
+        ),
+        "other id": ({RESULT_FILE: with_json(one, result_id="f" * 16)}, "calls itself ffffffffffffffff"),
+        "no Parquet": (
+            {
+                RESULT_FILE: with_json(one, per_prompt_sha256=hashlib.sha256(b"PAR1").hexdigest()),
+                PER_PROMPT_FILE: b"PAR1",
+            },
+            "does not end as one",
+        ),
+        "a column less": (with_table(one, table.drop_columns([metric]), folder), f"the column {metric} is not there"),
+        "a column of texts": (
+            with_table(one, table.set_column(0, "prompt_id", table["answers"]), folder),
+            "prompt_id has the type int32, wanted string",
+        ),
+        "a row less": (with_table(one, table.slice(1), folder), "23 rows, .* counts 24 prompts"),
+    }
+    return made[kind]
+
+
+BAD = ("newer", "older", "no layout", "no JSON", "large", "of another", "other id", "no Parquet", "a column less")
+
+
+@pytest.mark.parametrize("kind", [*BAD, "a column of texts", "a row less"])
+def test_what_is_no_result_says_why_and_the_others_are_shown(
+    kind: str, folder_store: FolderStore, some: list[Scored], tmp_path: Path
+) -> None:
+    filled(folder_store, some)
+    files, reason = bad_files(kind, some[0], some[1], tmp_path)
+    for file, content in files.items():
+        put(folder_store, f"results/{some[0].folder.name}/{file}", content)
+    look = StoreSource(folder_store, tmp_path / "cache").look()
+    assert names(look) == ids(some[1:])
+    assert list(reasons(look)) == [some[0].folder.name]
+    with pytest.raises(DivBenchError, match=reason):
+        raise DivBenchError(reasons(look)[some[0].folder.name])
+
+
+def test_a_table_that_swells_is_not_taken(
+    folder_store: FolderStore, some: list[Scored], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(folder_store, some[:1])
+    monkeypatch.setattr(result_checks, "MAX_DECODED_BYTES", 1000)
+    assert "more than 1,000 bytes when decoded" in str(reasons(StoreSource(folder_store, tmp_path / "cache").look()))
+
+
+def test_a_result_whose_files_lack_says_so(folder_store: FolderStore, some: list[Scored], tmp_path: Path) -> None:
+    filled(folder_store, some)
+    path = f"results/{some[0].folder.name}/{PER_PROMPT_FILE}"
+    folder_store.commit(folder_store.head(), {}, [path], "by hand")
+    look = StoreSource(folder_store, tmp_path / "cache").look()
+    assert reasons(look) == {some[0].folder.name: f"the store lacks its {PER_PROMPT_FILE}: ask who runs the service"}
+
+
+def test_who_names_anothers_result_takes_nothing_from_it(
+    folder_store: FolderStore, some: list[Scored], tmp_path: Path
+) -> None:
+    thief, robbed = some[0], some[1]
+    publish(folder_store, thief)
+    publish(folder_store, robbed, T0 + HOUR)
+    stolen = {robbed.folder.name: robbed.folder}
+    add_results(folder_store, thief.result.submission_id, stolen, "w", T0 + 9 * HOUR, "lexical")
+    look = StoreSource(folder_store, tmp_path / "cache").look()
+    assert names(look) == ids([thief, robbed])
+    withdraw(folder_store, robbed.result.submission_id, ME, T0 + 99 * HOUR)
+    look = StoreSource(folder_store, tmp_path / "cache").look()
+    assert names(look) == ids([thief])
+
+
+def object_of(store: FolderStore, path: Path) -> Path:
+    digest = sha256_of(path)
+    return store.folder / "objects" / digest[:2] / digest
+
+
+def test_a_damaged_disk_under_one_result_leaves_the_others_and_is_looked_at_again(
+    folder_store: FolderStore, some: list[Scored], tmp_path: Path
+) -> None:
+    filled(folder_store, some)
+    content = object_of(folder_store, some[0].folder / PER_PROMPT_FILE)
+    whole = content.read_bytes()
+    content.write_bytes(damaged(whole))
+    source = StoreSource(folder_store, tmp_path / "cache")
+    assert names(source.look()) == ids(some[1:])
+    assert "is damaged" in reasons(source.look())[some[0].folder.name]
+    content.write_bytes(whole)  # no commit says so
+    assert names(source.look()) == ids(some)
+
+
+def test_a_download_that_fails_leaves_nothing_and_is_tried_again(
+    server: HubServer, some: list[Scored], tmp_path: Path
+) -> None:
+    store = hub_store(server, tmp_path)
+    filled(store, some)
+    shutil.rmtree(store.cache)
+    fault = server.faults.fail(503, path=f"{some[0].folder.name}/{PER_PROMPT_FILE}", times=10**6)
+    source = StoreSource(store, tmp_path / "cache")
+    look = source.look()
+    assert (names(look), list(reasons(look))) == (ids(some[1:]), [some[0].folder.name])
+    assert sorted(path.name for path in (tmp_path / "cache" / "results").iterdir()) == ids(some[1:])
+    fault.left = 0
+    assert names(source.look()) == ids(some)
+
+
+def vanish(store: FileStore, request: pytest.FixtureRequest) -> None:
+    if isinstance(store, FolderStore):
+        store.folder.rename(store.folder.with_name("elsewhere"))
+    else:
+        request.getfixturevalue("server").faults.fail(503, times=10**6)
+
+
+def test_a_store_that_is_gone_raises_and_after_a_new_start_the_cache_is_shown_with_the_fault(
+    store: FileStore, some: list[Scored], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    filled(store, some)
+    put(store, f"results/{some[0].folder.name}/{PER_PROMPT_FILE}", b"PAR1")
+    source = StoreSource(store, tmp_path / "cache")
+    before = source.look()
+    vanish(store, request)
+    with pytest.raises(StoreFault):
+        source.look()
+    later = StoreSource(store, tmp_path / "cache")
+    for _ in range(2):
+        look = later.look()
+        assert (look.boards, look.unreadable, look.queue) == (before.boards, before.unreadable, before.queue)
+        assert look.fault is not None
+        assert store.address in look.fault
+        assert look.as_of is not None
+
+
+def test_a_store_that_was_never_reached_raises(server: HubServer, tmp_path: Path) -> None:
+    server.faults.fail(503, times=10**6)
+    with pytest.raises(StoreFault, match="is refused by the Hub"):
+        StoreSource(hub_store(server, tmp_path), tmp_path / "cache").look()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"as_of": 1}', '{"states": [{}]}'])
+def test_a_damaged_memory_of_the_cache_is_none(text: str, folder_store: FolderStore, tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "state.json").write_text(text)
+    folder_store.folder.mkdir()
+    (folder_store.folder / "HEAD").write_text("nothing")
+    with pytest.raises(StoreFault):
+        StoreSource(folder_store, tmp_path / "cache").look()
+
+
+def test_a_store_that_comes_back_is_shown_without_a_fault(
+    folder_store: FolderStore, some: list[Scored], tmp_path: Path
+) -> None:
+    filled(folder_store, some[:2])
+    StoreSource(folder_store, tmp_path / "cache").look()
+    away = folder_store.folder.rename(tmp_path / "elsewhere")
+    source = StoreSource(folder_store, tmp_path / "cache")
+    assert source.look().fault is not None
+    away.rename(folder_store.folder)
+    publish(folder_store, some[2])
+    assert (names(source.look()), source.look().fault, source.look().as_of) == (ids(some), None, None)
+
+
+def test_a_copy_that_was_damaged_in_the_cache_is_fetched_again(
+    folder_store: FolderStore, some: list[Scored], tmp_path: Path
+) -> None:
+    filled(folder_store, some)
+    StoreSource(folder_store, tmp_path / "cache").look()
+    copy = tmp_path / "cache" / "results" / some[0].folder.name / PER_PROMPT_FILE
+    copy.write_bytes(damaged(copy.read_bytes()))
+    assert names(StoreSource(folder_store, tmp_path / "cache").look()) == ids(some)
+    assert sha256_of(copy) == some[0].result.per_prompt_sha256
+
+
+def test_results_may_lie_in_another_store(folder_store: FolderStore, some: list[Scored], tmp_path: Path) -> None:
+    filled(folder_store, some)
+    results = FolderStore(tmp_path / "results")
+    for each in some:
+        for file in (RESULT_FILE, PER_PROMPT_FILE):
+            put(results, f"results/{each.folder.name}/{file}", (each.folder / file).read_bytes())
+    source = StoreSource(folder_store, tmp_path / "cache", results)
+    assert names(source.look()) == ids(some)
+    put(results, f"results/{some[0].folder.name}/{PER_PROMPT_FILE}", b"PAR1")  # no commit in the queue
+    put(results, f"results/{some[0].folder.name}/{RESULT_FILE}", with_json(some[0], divbench="9"))
+    assert names(source.look()) == ids(some[1:])
+
+
+def test_a_cache_that_cannot_be_written_is_a_fault_of_this_machine(
+    folder_store: FolderStore, some: list[Scored], tmp_path: Path
+) -> None:
+    filled(folder_store, some)
+    (tmp_path / "cache").write_text("a file")
+    with pytest.raises(StoreFault, match="cache"):
+        StoreSource(folder_store, tmp_path / "cache").look()
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="there is no folder"):
+        FolderSource(tmp_path / "none").look()
+
+
+def test_a_folder_reads_again_only_what_changed(results: Path, tmp_path: Path) -> None:
+    shutil.copytree(results, tmp_path / "results")
+    source = FolderSource(tmp_path / "results", tmp_path / "cache")
+    look = source.look()
+    assert list(reasons(look)) == ["damaged"]
+    assert source.look() is look
+    one = look.boards[0].entries[0]
+    (one.folder / PER_PROMPT_FILE).write_bytes(b"PAR1")
+    assert names(source.look()) == sorted(set(names(look)) - {one.result.result_id})
+    shutil.rmtree(one.folder)
+    assert list(reasons(source.look())) == ["damaged"]

@@ -1,0 +1,156 @@
+"""Figures hold the numbers of their tables, and strangers' names as text only."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leaderboard.data.board import Board, Column, load_boards
+from leaderboard.data.scores import BoardScores
+from leaderboard.figures.board_plots import MARKS, forest_figure, system_curves_figure, tradeoff_figure
+from leaderboard.figures.plots import inert
+from leaderboard.tables.compare import compare
+from leaderboard.tables.curves import Curve, distinct_curves
+from leaderboard.tables.tradeoff import Tradeoff, tradeoff
+from tests.leaderboard.conftest import HOSTILE_NAME
+from tests.leaderboard.injections import INJECTIONS
+
+
+@pytest.fixture(scope="module")
+def board(results: Path) -> Board:
+    return load_boards(results)[0][0]
+
+
+@pytest.fixture(scope="module")
+def scores(board: Board) -> BoardScores:
+    return BoardScores(board)
+
+
+@pytest.fixture(scope="module")
+def made(board: Board, scores: BoardScores) -> Tradeoff:
+    return tradeoff(scores, column_of(board, "distinct_k"), column_of(board, "self_bleu"), resamples=50)
+
+
+def column_of(board: Board, label: str) -> Column:
+    return next(column for column in board.columns if column.label == label)
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every text in a figure."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from strings(each)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from strings(each)
+
+
+def test_points_stand_where_the_systems_do_with_their_intervals(made: Tradeoff) -> None:
+    figure = tradeoff_figure(made)
+    front, *traces = figure.data
+    on = sorted((point.x, point.y) for point in made.points if point.on_front)
+    assert list(zip(front.x, front.y, strict=True)) == on
+    drawn: dict[str, Any] = {}
+    for trace in traces:
+        for i, name in enumerate(trace.text):
+            ends = [
+                (at[i] - e.arrayminus[i], at[i] + e.array[i])
+                for at, e in ((trace.x, trace.error_x), (trace.y, trace.error_y))
+            ]
+            drawn[name] = (trace.x[i], trace.y[i], *ends, trace.marker.symbol, trace.marker.size[i])
+    assert len(drawn) == len(made.points) == 7
+    for point in made.points:
+        x, y, x_range, y_range, symbol, size = drawn[inert(point.label, 22)]
+        assert (x, y, symbol) == (point.x, point.y, MARKS[point.type][1])
+        assert (x_range, y_range) == (pytest.approx(point.x_range), pytest.approx(point.y_range))
+        assert (size > 10) == bool(point.on_front)
+
+
+def test_every_type_has_a_shape_of_its_own() -> None:
+    assert len({symbol for _, symbol, _ in MARKS.values()}) == len({colour for colour, _, _ in MARKS.values()}) == 5
+
+
+def test_where_there_are_many_systems_only_those_on_the_front_are_named(made: Tradeoff) -> None:
+    some = next(point for point in made.points if point.on_front)
+    other = replace(some, on_front=False, label="other")
+    crowd = replace(made, points=(some, *(replace(other, place=place) for place in range(20))))
+    texts = [text for trace in tradeoff_figure(crowd).data[1:] for text in trace.text]
+    assert sorted(texts) == [""] * 20 + [inert(some.label, 22)]
+
+
+def test_stairs_turn_at_the_corner_that_is_worse(board: Board, scores: BoardScores) -> None:
+    up, down = column_of(board, "distinct_k"), column_of(board, "self_bleu")
+    assert tradeoff_figure(tradeoff(scores, up, down, resamples=50)).data[0].line.shape == "vh"
+    assert tradeoff_figure(tradeoff(scores, down, up, resamples=50)).data[0].line.shape == "hv"
+
+
+def test_axes_say_which_end_is_better(made: Tradeoff) -> None:
+    figure = tradeoff_figure(made)
+    assert figure.layout.xaxis.title.text == "distinct_k [classes] → better"
+    assert figure.layout.yaxis.title.text.endswith("← better")
+
+
+def test_curves_are_told_apart_by_more_than_colour(board: Board) -> None:
+    curves = distinct_curves(board, range(7))
+    _, *lines = system_curves_figure(curves, "m", "classes", diagonal=True).data
+    assert {line.name for line in lines} == {inert(curve.label, 40) for curve in curves}
+    for line in lines:
+        curve = next(curve for curve in curves if inert(curve.label, 40) == line.name)
+        assert (tuple(line.x), tuple(line.y)) == (curve.at, curve.mean)
+        assert line.customdata[1] == f"[{curve.low[1]:.3f}, {curve.high[1]:.3f}]"
+    assert len({(line.line.dash, line.marker.symbol) for line in lines}) == 7
+    ends = [line.y[-1] for line in lines]
+    assert ends == sorted(ends, reverse=True)
+
+
+def test_differences_point_to_the_better_end(board: Board, scores: BoardScores) -> None:
+    columns = [column_of(board, "distinct_k"), column_of(board, "self_bleu")]
+    columns.append(replace(column_of(board, "ead"), direction=0))
+    names = [entry.result.manifest.name for entry in board.entries]
+    gaps = compare(scores, (names.index("varied"), names.index("collapsed")), columns, resamples=200)
+    figure = forest_figure(gaps)
+    (trace,) = figure.data
+    assert [gap.column.direction for gap in gaps] == [1, -1, 0]
+    for i, gap in enumerate(gaps):
+        sign = gap.column.direction or 1
+        assert gap.d_z is not None
+        assert gap.d_z_interval is not None
+        assert trace.x[i] == sign * gap.d_z
+        assert trace.x[i] - trace.error_x.arrayminus[i] == pytest.approx(min(sign * end for end in gap.d_z_interval))
+        assert trace.x[i] + trace.error_x.array[i] == pytest.approx(max(sign * end for end in gap.d_z_interval))
+    assert all(value > 0 for value in trace.x[:2])  # varied answers are more diverse, whichever end says so
+    assert [symbol.endswith("-open") for symbol in trace.marker.symbol] == [False, False, True]
+    assert list(figure.layout.yaxis.ticktext) == ["distinct_k ↑", "self_bleu ↓", "ead"]
+
+
+def test_each_pair_has_a_shape_and_a_height_of_its_own(board: Board, scores: BoardScores) -> None:
+    gaps = compare(scores, (0, 1, 2, 3), [column_of(board, "self_bleu"), column_of(board, "ead")], resamples=50)
+    traces = forest_figure(gaps).data
+    assert [trace.name for trace in traces] == ["A − B", "A − C", "A − D", "B − C", "B − D", "C − D"]
+    assert len({trace.marker.symbol[0] for trace in traces}) == 6
+    heights = [y for trace in traces for y in trace.y]
+    assert len(set(heights)) == len(heights)
+    assert all(abs(y - round(y)) < 0.5 for y in heights)
+
+
+@pytest.mark.parametrize("name", [*INJECTIONS, HOSTILE_NAME])
+def test_names_and_labels_are_text_only(made: Tradeoff, board: Board, scores: BoardScores, name: str) -> None:
+    strange = replace(made.x, label=name, unit=name)
+    points = tuple(replace(point, label=name) for point in made.points)
+    gaps = tuple(replace(gap, column=strange) for gap in compare(scores, (0, 1), [made.y], resamples=50))
+    curve = Curve(name, (1.0, 2.0), (1.0, 1.5), (1.0, 1.2), (1.0, 1.7), (24, 24))
+    figures = (
+        tradeoff_figure(replace(made, x=strange, points=points)),
+        system_curves_figure([curve], "m", "classes"),
+        forest_figure(gaps),
+    )
+    for figure in figures:
+        ours = figure.to_plotly_json()
+        texts = list(strings([ours["data"], {**ours["layout"], "template": None}]))
+        assert not [text for text in texts if "<" in text.replace("<br>", "").replace("<extra></extra>", "")]
+        assert any(inert(name, 20)[:5] in text for text in texts)  # it is there, as text
+        assert not [trace for trace in figure.data if name in (trace.hovertemplate or "")]

@@ -1,0 +1,363 @@
+"""`divbench gss` as its users run it: submissions to the whole suite with known accuracies, files, the heat map."""
+
+import csv
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmark.analysis.gss.accuracy import TABLE_2, USUAL
+from benchmark.analysis.metaeval.prompt_pairs import SPLITS, compare_pairs, evaluate_pairs
+from benchmark.analysis.metaeval.prompt_scores import scores_of_result
+from benchmark.metrics import METRICS
+from benchmark.scoring.internals_file import INTERNALS_FILE
+from leaderboard.cli import main
+from submissions.checking.validate import open_submission
+from tests.conftest import divbench, document
+from tests.leaderboard.conftest import until
+from tests.leaderboard.figures.test_plots import strings
+from tests.leaderboard.gss_submissions import PAIRS, SUITE, add_internals, drawn_in, submitted, texts_of, unusable
+
+HOSTILE = "=<img src=x onerror='window.hacked=1'> [/red] *b*"
+FEW = 100  # resamples
+BLANK = PAIRS["complement"][0]["a_id"]
+Found = dict[str, Any]
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("gss")
+
+
+@pytest.fixture(scope="module")
+def whole(root: Path) -> tuple[Path, dict[str, float]]:
+    """A submission with internals, and the perplexities that they give."""
+    submission = submitted(root / "whole", HOSTILE, texts_of, "org/<i>m</i>")
+    return submission.folder, add_internals(submission)
+
+
+@pytest.fixture(scope="module")
+def plain(root: Path) -> Path:
+    """One of the same name without internals, and with a prompt without answers."""
+
+    def texts(place: int, k: int) -> tuple[str, ...]:
+        return (" ",) * k if SUITE.prompts[place].prompt_id == BLANK else texts_of(place, k)
+
+    return submitted(root / "plain", HOSTILE, texts, "org/other").folder
+
+
+@pytest.fixture
+def run_here(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command in this process, which has its libraries."""
+
+    def start(*arguments: object) -> tuple[int, str, str]:
+        options = ("--profile", "lexical", "--results", root / "results", "--resamples", FEW)
+        monkeypatch.setattr(sys, "argv", ["divbench", "gss", *map(str, (*arguments, *options))])
+        with pytest.raises(SystemExit) as end:
+            main()
+        printed = capsys.readouterr()
+        return int(end.value.code or 0), printed.out, printed.err
+
+    return start
+
+
+@pytest.fixture(scope="module")
+def found(root: Path, whole: tuple[Path, dict[str, float]], plain: Path) -> Found:
+    """Both, compared with E_average; the Markdown, CSV and heat map lie in `root`."""
+    files = ("--out", root / "out.csv", "--figure", root / "map.html", "--against", "e_average", "--published")
+    results = ("--profile", "lexical", "--results", root / "results", "--resamples", FEW)
+    ended = divbench("gss", whole[0], plain, *files, *results, "--json")
+    assert ended.returncode == 0, ended.stderr
+    made: Found = document(ended)
+    return made
+
+
+def strict(evaluation: Found) -> list[float]:
+    return [evaluation["splits"][split]["accuracy"]["strict"]["value"] for split in SPLITS]
+
+
+def result_folder(root: Path, model: Found) -> Path:
+    return root / "results" / str(model["result_id"])
+
+
+def test_internals_are_read_by_prompt_and_compared_in_the_metrics_direction(found: Found) -> None:
+    evaluations = found["models"][0]["evaluations"]
+    assert strict(evaluations["e_average"]) == [1.0] * 6
+    assert strict(evaluations["e_original"]) == [0.0] * 6
+    assert strict(evaluations["rouge_l_similarity"]) == [1.0] * 6
+    assert found["models"][0]["best"] == ["e_average", "rouge_l_similarity"]
+    signatures = found["models"][0]["signatures"]
+    assert "a-model@1" in signatures["e_average"]
+    assert signatures.keys() == evaluations.keys()
+
+
+def test_a_constant_is_wrong_or_half_right(found: Found) -> None:
+    for energy in (found["models"][0]["evaluations"]["energy"], found["references"]["constant"]):
+        for each in [energy["mean_of_splits"], *(one["accuracy"] for one in energy["splits"].values())]:
+            assert [each[name]["value"] for name in ("strict", "half", "tie_rate", "missing_rate")] == [0, 0.5, 1, 0]
+
+
+def test_drawn_scores_are_counted_pair_by_pair(found: Found, whole: tuple[Path, dict[str, float]]) -> None:
+    scores, evaluation = whole[1], found["models"][0]["evaluations"]["perplexity"]
+    for split in SPLITS:
+        differences = [scores[row["b_id"]] - scores[row["a_id"]] for row in PAIRS[split]]
+        right, ties = sum(each > 1e-9 for each in differences), sum(abs(each) < 1e-9 for each in differences)
+        assert ties > 0
+        accuracy = evaluation["splits"][split]["accuracy"]
+        assert accuracy["strict"]["value"] == pytest.approx(right / len(differences))
+        assert accuracy["half"]["value"] == pytest.approx((right + ties / 2) / len(differences))
+
+
+def test_every_number_is_that_of_the_evaluation(root: Path, found: Found) -> None:
+    directions = {metric.id: metric.direction for metric in METRICS}
+    for model in found["models"]:
+        scores = scores_of_result(result_folder(root, model))
+        assert set(model["evaluations"]) == set(scores)
+        for metric, values in scores.items():
+            own = evaluate_pairs(PAIRS, values, direction=directions[metric], resamples=FEW)
+            assert model["evaluations"][metric] == json.loads(json.dumps(own.as_json()))
+    first = scores_of_result(result_folder(root, found["models"][0]))
+    compared = compare_pairs(
+        PAIRS, first["rouge_l_similarity"], first["e_average"], directions=(-1, 1), resamples=FEW
+    ).as_json()
+    assert found["models"][0]["comparisons"]["rouge_l_similarity"] == json.loads(json.dumps(compared))
+
+
+def test_references_stand_once(found: Found) -> None:
+    assert set(found["references"]) == {"random", "prompt_length", "constant", "oracle"}
+    assert strict(found["references"]["oracle"]) == [1.0] * 6
+    assert strict(found["references"]["prompt_length"]) == [1.0, 0.092, 1.0, 0.0, 1.0, 0.0]
+    assert found["references"]["prompt_length"]["length_balanced"]["strict"]["value"] == 0.5
+
+
+def test_what_is_missing_is_told_with_its_mend(found: Found, whole: tuple[Path, dict[str, float]], plain: Path) -> None:
+    first, second = found["models"]
+    assert {first["name"], second["name"]} == {f"{HOSTILE} {each['submission_id'][:8]}" for each in (first, second)}
+    output = {"metrics": ["eigenscore_output"], "reason": "not made by the profile lexical"}
+    assert first["lacking"] == [output | {"hint": "choose another by --profile"}]
+    [internals, _] = second["lacking"]
+    assert internals["metrics"][:2] == ["perplexity", "energy"]
+    assert internals["hint"] == f"divbench internals {plain} --model …"
+    assert list(second["evaluations"]) == ["rouge_l_similarity", "semantic_entropy_discrete"]
+    assert (list(second["comparisons"]), len(first["comparisons"])) == ([], 9)
+
+
+def test_rows_are_in_the_published_order(found: Found) -> None:
+    assert list(found["models"][0]["evaluations"]) == [name for name in USUAL if name != "eigenscore_output"]
+    assert USUAL[:8] == TABLE_2
+
+
+def test_a_result_gives_the_same_table_as_its_submission(run_here: Run, root: Path, found: Found, plain: Path) -> None:
+    named = ("--metric", "rouge_l_similarity", "--metric", "semantic_entropy_discrete")
+    given = run_here(root / "whole", plain, *named)
+    again = run_here(*(result_folder(root, model) for model in found["models"]), *named)
+    assert (given[0], again[0]) == (0, 0), given[2] + again[2]
+    rows = [re.findall(r"│ (?:rouge_l|semantic_entropy).*", printed) for _, printed, _ in (given, again)]
+    assert len(rows[0]) == 4
+    assert rows[0] == rows[1]
+    status, printed, told = run_here(result_folder(root, found["models"][0]), "--json")
+    assert status == 0, told
+    [same] = json.loads(printed)["models"]
+    assert same["evaluations"] == found["models"][0]["evaluations"]
+    assert same["lacking"][0]["reason"] == "not in the result"
+
+
+def test_json_csv_and_markdown_have_the_same_numbers(run_here: Run, root: Path, found: Found) -> None:
+    lines = list(csv.DictReader((root / "out.csv").read_text().splitlines()))
+    model = found["models"][0]
+    mine = [line for line in lines if line["result"] == model["result_id"]]
+    assert {line["model"] for line in mine} == {f"'{model['name']}"}  # no formula
+    for line in mine:
+        evaluation = model["evaluations"][line["metric"]]
+        names = {"mean of splits": "mean_of_splits", "pair-weighted": "pair_weighted"}
+        key = names.get(line["part"], "length_balanced")
+        accuracy = evaluation["splits"][line["part"]]["accuracy"] if line["part"] in SPLITS else evaluation[key]
+        number = accuracy[line["number"]]
+        assert [float(line[name]) for name in ("value", "low", "high")] == [number[n] for n in ("value", "low", "high")]
+    assert len(mine) == len(model["evaluations"]) * 9 * 4
+    assert {line["metric"] for line in lines if line["model"] == "references"} == set(found["references"])
+    assert sum(line["model"] == "published: Mistral-7B" for line in lines) == 8 * 7
+    printed_in_the_paper = found["published"][0]["metrics"]["eigenscore_output"]["complement"]
+    assert [printed_in_the_paper[name] for name in ("value", "low", "high")] == pytest.approx([0.954, 0.934, 0.974])
+
+    status, printed, told = run_here(result_folder(root, model), "--out", root / "out.md")
+    assert status == 0, told
+    markdown = (root / "out.md").read_text()
+    for metric, evaluation in model["evaluations"].items():
+        values = [f"{each:.3f}" for each in strict(evaluation)]
+        [row] = re.findall(rf"^\| {metric} \|.*$", markdown, re.MULTILINE)
+        cells = [text.strip() for text in row.split("|")[1:-1]]
+        assert [text.split()[0] for text in cells[1:7]] == values
+        assert re.fullmatch(r"\d\.\d{3} \[\d\.\d\d, \d\.\d\d\]", cells[1])
+        assert cells[7].startswith("**") == (metric in model["best"])
+        assert re.search(rf"│ {metric} +│ +{' │ +'.join(values)} │ ", printed)
+        assert cells[-1] == "9,300"
+    assert r"## =\<img src=x onerror='window.hacked=1'\> \[/red\] \*b\*" in markdown
+    said = " ".join(printed.split())
+    assert "chance gives .5. Ties are wrong, as published" in said
+    assert f"{HOSTILE}: eigenscore_output: not in the result" in said
+
+
+def test_missing_pairs_are_wrong_or_left_out(run_here: Run, root: Path, found: Found, plain: Path) -> None:
+    touched = {split: sum(BLANK in (row["a_id"], row["b_id"]) for row in rows) for split, rows in PAIRS.items()}
+    wrong = found["models"][1]["evaluations"]["rouge_l_similarity"]
+    assert {split: each["missing"] for split, each in wrong["splits"].items()} == touched
+    assert strict(wrong) == pytest.approx([1 - touched[split] / len(PAIRS[split]) for split in SPLITS])
+    assert sum(touched.values()) > 0
+
+    folder = result_folder(root, found["models"][1])
+    out = root / "left-out.json"
+    status, printed, told = run_here(
+        folder, "--missing", "left-out", "--out", out, "--metric", "rouge_l_similarity", "--against", "oracle"
+    )
+    assert status == 0, told
+    left = json.loads(out.read_text())["models"][0]
+    assert strict(left["evaluations"]["rouge_l_similarity"]) == [1.0] * 6
+    assert left["comparisons"]["rouge_l_similarity"]["strict"]["mean_of_splits"]["value"] == 0
+    assert f"{9300 - sum(touched.values()):,} │" in printed
+    assert "is left out" in printed
+
+
+def test_all_metrics_are_those_of_the_profile_and_k_is_the_first_responses(run_here: Run, plain: Path) -> None:
+    status, printed, told = run_here(plain, "--all-metrics", "--k", 1, "--json")
+    assert status == 0, told
+    [model] = json.loads(printed)["models"]
+    assert {"distinct_n", "self_bleu", "distinct_k"} & set(model["evaluations"]) == {"distinct_n", "distinct_k"}
+    reasons = {name: each["reason"] for each in model["lacking"] for name in each["metrics"]}
+    assert reasons["self_bleu"] == "no prompt has a value: fewer than 2 answers"
+    assert reasons["e_average"] == "there are no internals"
+    assert reasons["distinct_k_reported"] == "no prompt has a value: not reported"
+    assert "coherence" not in reasons
+    assert model["k"] == 1
+
+
+def test_metrics_of_states_that_were_not_read_have_no_accuracy(
+    run_here: Run, tmp_path: Path, whole: tuple[Path, dict[str, float]]
+) -> None:
+    folder = tmp_path / "no-states"
+    shutil.copytree(whole[0], folder)
+    add_internals(open_submission(folder, lambda name: SUITE)[0], states=False)
+    status, printed, told = run_here(folder, "--metric", "e_average", "--metric", "energy", "--json")
+    assert status == 0, told
+    [model] = json.loads(printed)["models"]
+    assert list(model["evaluations"]) == ["energy"]
+    reason = "no prompt has a value: no hidden states"
+    assert model["lacking"] == [{"metrics": ["e_average"], "reason": reason, "hint": ""}]
+    status, _, told = run_here(folder, "--metric", "e_average")
+    assert (status, f"there is nothing to evaluate: e_average: {reason}" in told) == (2, True), told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["nowhere"], 2, "there is no folder nowhere"),
+        (["{empty}"], 1, "has neither manifest.json nor result.json"),
+        (["{demo}"], 1, "is a submission to demo (give one to the suite gssbench)"),
+        (["{demo_result}"], 1, "is a result of demo (give one of the suite gssbench)"),
+        (["{old}"], 1, "score the submission again"),
+        (["{damaged}"], 1, "is no whole result"),
+        (["{plain}", "{plain}"], 2, "is given twice"),
+        (["{strange}"], 1, "is of the submission"),
+        (["{plain}", "--metric", "e_average"], 2, "none of the metrics can be had: there are no internals"),
+        (["{plain}", "--metric", "eigenscore_output"], 2, "the profile lexical has no metric 'eigenscore_output'"),
+        (["nowhere", "--metric", "nothing"], 2, "there is no metric 'nothing'"),
+        (["nowhere", "--metric", "coherence"], 2, "coherence says neither more nor less diverse"),
+        (["nowhere", "--metric", "energy", "--all-metrics"], 2, "--all-metrics all"),
+        (["nowhere", "--against", "distinct_n"], 2, "there are no scores named 'distinct_n'"),
+        (["nowhere", "--out", "x.txt"], 2, "neither .md, .csv nor .json"),
+        (["nowhere", "--figure", "no/such/folder/x.html"], 2, "cannot be written"),
+        (["nowhere", "--equivalence", "nothing"], 2, "there is no backend 'nothing'"),
+    ],
+)
+def test_what_cannot_be_done_is_told(
+    run_here: Run,
+    tmp_path: Path,
+    root: Path,
+    plain: Path,
+    found: Found,
+    arguments: Sequence[str],
+    status: int,
+    message: str,
+) -> None:
+    result = result_folder(root, found["models"][1])
+    kind = next((each[1:-1] for each in arguments if each.startswith("{") and each != "{plain}"), None)
+    made = {} if kind is None else {kind: unusable(kind, tmp_path, plain, result)}
+    if kind == "strange":
+        shutil.copy(root / "whole" / INTERNALS_FILE, tmp_path / kind)
+    given = [each.format(**made, plain=plain) for each in arguments]
+    code, _, told = run_here(*given)
+    assert (code, message in told) == (status, True), told
+
+
+def test_the_heat_map_has_the_numbers_and_strangers_texts_only_as_text(root: Path, found: Found) -> None:
+    text = (root / "map.html").read_text()
+    assert 'src="http' not in text  # it needs nothing else
+    traces, layout = drawn_in(text)
+    assert len(traces) == 2 + 1 + 7
+    evaluations = found["models"][0]["evaluations"]
+    for row, texts, evaluation in zip(traces[0]["z"], traces[0]["text"], evaluations.values(), strict=True):
+        mean = evaluation["mean_of_splits"]["strict"]["value"]
+        assert row == pytest.approx([*strict(evaluation), mean])
+        assert texts == [f"{value:.2f}" for value in row]
+    assert [label.replace("<br>", "") for label in traces[0]["y"]] == list(evaluations)
+    assert traces[2]["y"] == ["random", "prompt_<br>length", "constant", "oracle"]
+    axis = layout["coloraxis"]
+    assert (axis["cmin"], axis["cmid"], axis["cmax"]) == (0, 0.5, 1)
+    assert all(trace["coloraxis"] == "coloraxis" for trace in traces)
+    interval = evaluations["perplexity"]["splits"]["union"]["accuracy"]["strict"]
+    hover = traces[0]["customdata"][0][SPLITS.index("union")]
+    assert hover.endswith(
+        f"perplexity, union<br>{interval['value']:.3f} [{interval['low']:.3f}, {interval['high']:.3f}]"
+    )
+    ours = {"<b>", "</b>", "<br>", "<sup>", "</sup>", "<extra></extra>"}
+    tags = {tag for each in strings([traces, layout]) for tag in re.findall("<.*?>", each)}
+    assert {tag for tag in tags if tag not in ours} <= {"<extra>", "</extra>"}
+    assert layout["annotations"][0]["text"].startswith("<b>=&lt;img src=x")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1200, 375])
+def test_the_heat_map_is_drawn_in_a_browser(
+    root: Path,
+    found: Found,
+    browser: Any,
+    width: int,
+) -> None:
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.by import By
+
+    screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    try:
+        browser.get_log("browser")
+        browser.get((root / "map.html").as_uri())
+        until(
+            lambda: len(browser.find_elements(By.CSS_SELECTOR, ".js-plotly-plot .hm image")) == 10,
+            "the figure is not drawn",
+        )
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        cells = [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".heatmap-label")]
+        assert len(cells) == (10 + 2 + 4 + 7 * 8) * 7
+        first = strict(found["models"][0]["evaluations"]["perplexity"])
+        assert cells[:6] == [f"{value:.2f}" for value in first]
+        titles = browser.find_element(By.CSS_SELECTOR, ".infolayer").get_attribute("textContent")
+        assert "=<img src=x onerror='window.hacked=1'>" in titles
+        assert "org/<i>m</i>, k = 2, profile lexical" in titles
+        plot = browser.find_element(By.CSS_SELECTOR, ".nsewdrag")
+        browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
+        ActionChains(browser).move_to_element(plot).perform()
+        until(lambda: bool(browser.find_elements(By.CSS_SELECTOR, ".hovertext")), "nothing shows under the pointer")
+        hover = browser.find_element(By.CSS_SELECTOR, ".hovertext").get_attribute("textContent")
+        assert "=<img src=x onerror='window.hacked=1'>" in hover
+        assert re.search(r", subset\d\.\d{3} \[", hover)
+        errors = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+        assert errors == []
+        assert browser.execute_script("return window.hacked") is None
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -1,0 +1,175 @@
+"""What `divbench gss` says of results: names, what is lacking, notes, the paper's table, tables that fit a terminal."""
+
+import io
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from benchmark.analysis.gss.accuracy import (
+    TABLE_2,
+    Lacking,
+    Model,
+    Report,
+    choose,
+    evaluate,
+    names_of,
+    published_blocks,
+)
+from benchmark.analysis.metaeval.estimate import Resampling
+from benchmark.analysis.metaeval.pair_reports import Scorer
+from benchmark.analysis.metaeval.prompt_pairs import SPLITS
+from benchmark.analysis.metaeval.prompt_scores import sanity_scores
+from benchmark.analysis.reproduce.cells import read_published
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.result_schema import Result
+from benchmark.scoring.scorer import Options, score_submission
+from datasets_build.errors import ConfigurationError
+from leaderboard.reports.gss.printing import as_markdown, notes, print_report
+from tests.benchmark.helpers import rows_of, submit, suite_of
+
+NAME = "made-up system"  # as `submit` calls it
+ROWS = [
+    {"a_id": f"p-{i:04}", "b_id": f"p-{i + 1:04}", "a": f"Say thing {i}.", "b": f"Say it {i}.", "set_id": f"{i // 2}"}
+    for i in range(8)
+]
+PAIRS = dict.fromkeys(SPLITS, ROWS)
+REFERENCES = sanity_scores(PAIRS)
+HOW = Resampling(resamples=20)
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    folder, suite = tmp_path_factory.mktemp("gss-report"), suite_of(9)
+    submission = submit(folder / "in", suite, rows_of(suite, 2))
+    lexical = ScoringBackends(find_profile("lexical"))
+    return score_submission(submission, suite, lexical, folder / "out", Options(resamples=100)).result
+
+
+def model(result: Result, name: str = "a", *scorers: str) -> Model:
+    made = tuple(Scorer(metric, REFERENCES["random"]) for metric in scorers)
+    return Model(name, result, made, () if made else (Lacking(("energy",), "there are no internals", "hint"),))
+
+
+def evaluated(*models: Model, **options: Any) -> Report:
+    return evaluate(PAIRS, "gssbench@0", models, REFERENCES, HOW, **options)
+
+
+def test_names_tell_systems_apart(result: Result) -> None:
+    other = result.model_copy(update={"result_id": "b" * 16, "submission_id": "c" * 16})
+    third = other.model_copy(update={"result_id": "d" * 16})
+    alone = third.model_copy(update={"manifest": result.manifest.model_copy(update={"name": "x"})})
+    assert names_of([result, alone]) == [NAME, "x"]
+    assert names_of([result, other]) == [f"{NAME} {result.submission_id[:8]}", f"{NAME} cccccccc"]
+    assert names_of([other, third]) == [f"{NAME} bbbbbbbb", f"{NAME} dddddddd"]
+    with pytest.raises(ConfigurationError, match="given twice"):
+        names_of([result, result])
+
+
+def test_what_a_result_lacks_is_told_with_its_mend(result: Result) -> None:
+    scorers = [Scorer(score.metric, {}) for score in result.scores if score.direction]
+    wanted = ("vendi_score", "energy", "self_bleu", "distinct_k_reported", "rouge_l_similarity", "coherence")
+    chosen, lacking = choose(result, scorers, wanted)
+    assert [each.name for each in chosen] == ["rouge_l_similarity", "self_bleu"]
+    assert [str(each) for each in lacking] == [
+        "energy: there are no internals (divbench internals SUBMISSION --model …, then give the submission)",
+        "distinct_k_reported: no prompt has a value: not reported",
+        "vendi_score: not in the result (give the submission instead)",
+    ]
+    _, scored_here = choose(result, scorers, ("energy", "vendi_score"), "subs/a")
+    assert [each.hint for each in scored_here] == ["divbench internals subs/a --model …", "choose another by --profile"]
+    every, none = choose(result, scorers, None)
+    assert {each.name for each in every} == {score.metric for score in result.scores if score.direction and score.n}
+    reasons = {name: each.reason for each in none for name in each.metrics}
+    assert reasons["e_average"] == "there are no internals"
+    assert reasons["distinct_at_5"] == "no prompt has a value: fewer than 5 answers"
+    assert reasons.keys().isdisjoint({each.name for each in every} | {"vendi_score", "coherence"})
+
+
+def test_the_published_table_is_the_papers() -> None:
+    tables = read_published()
+    blocks = published_blocks(tables["gssbench-a10"])
+    assert len(blocks) == 7
+    assert [row.metric for row in blocks[0].rows] == list(TABLE_2)
+    means = {(row.metric, block.title): row.cells["mean of splits"].value for block in blocks for row in block.rows}
+    names = {"length_normalized_entropy": "normalised_entropy", "lexical_similarity": "rouge_l_similarity"}
+    names |= {"eigenscore_original": "e_original", "eigenscore_average": "e_average"}
+    for one in tables["gssbench-2"]:  # it is the mean of the other
+        assert means[names.get(one.row, one.row), f"published: {one.column}"] == pytest.approx(one.value, abs=6e-4)
+    a10 = {one.place: one.value for one in tables["gssbench-a10"]}
+    entropy = blocks[0].rows[2].cells["factualqa"]
+    place, column = "factual_qa length_normalized_entropy", "Llama-8B-Instruct"
+    value, margin = a10[place, column], a10[place, f"{column} ±"]
+    assert (entropy.value, entropy.low, entropy.high) == (value, value - margin, value + margin)
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_tables_break_no_number_however_narrow_the_terminal(result: Result, width: int) -> None:
+    published = published_blocks(read_published()["gssbench-a10"])
+    report = evaluated(model(result, "a", *TABLE_2, "semantic_entropy_discrete"), published=published, against="energy")
+    file = io.StringIO()
+    print_report(report, Console(file=file, width=width))
+    printed = file.getvalue()
+    assert max(map(len, printed.splitlines())) <= width
+    assert "…" not in printed
+    random = next(block for block in report.blocks if block.title == "references").rows[0]
+    numbers = [f"{random.cells[split].value:.3f}" for split in SPLITS]
+    assert re.search(rf"│ random +│ +{' │ +'.join(numbers)} │", printed)
+    assert printed.count("│ 48 │") == 9 + 4  # pairs: of each metric and reference
+    assert printed.count("compl.") == 1 + 1 + 7
+    assert printed.count("less energy") == 1
+
+
+def signed(result: Result, *signatures: str) -> Result:
+    """The result with the first metrics' signatures changed."""
+    scores = [
+        score.model_copy(update={"metric": sign.split("|")[0], "signature": sign})
+        for score, sign in zip(result.scores, signatures, strict=False)
+    ]
+    return result.model_copy(update={"scores": scores})
+
+
+def test_notes_tell_what_does_not_compare_and_what_is_lacking(result: Result) -> None:
+    first = signed(result, "energy|model:a|k:2", "self_bleu|model:a|k:2", "perplexity|k:2")
+    second = signed(result, "energy|model:b|k:2", "self_bleu|model:b|k:2", "perplexity|k:5")
+    names = ("energy", "self_bleu", "perplexity")
+    report = evaluated(model(first, "a", *names), model(second, "b", *names), model(result, "c"), against="energy")
+    assert report.differing == ["perplexity", "self_bleu"]
+    told = notes(report)
+    assert told[0].endswith("do not compare: perplexity, self_bleu")
+    assert told[1:] == ["c: energy: there are no internals (mend)", "c: nothing to compare with energy"]
+    assert list(report.models[0].comparisons) == ["self_bleu", "perplexity"]
+    markdown = as_markdown(report)
+    assert "## b" in markdown
+    assert "## c" not in markdown  # it has no row; the notes say why
+    assert "- c: energy: there are no internals \\(mend\\)" in markdown
+    assert notes(evaluated(model(first, "a", *names))) == []
+
+
+def test_a_reference_may_be_compared_with(result: Result) -> None:
+    report = evaluated(model(result, "a", "energy"), against="constant")
+    random, constant = (REFERENCES[name] for name in ("random", "constant"))
+    assert len(set(constant.values())) == 1
+    right = sum(random[row["b_id"]] > random[row["a_id"]] for row in ROWS) / len(ROWS)
+    assert report.models[0].comparisons["energy"].strict["mean_of_splits"].value == pytest.approx(right)
+
+
+def test_there_must_be_something_to_evaluate(result: Result) -> None:
+    with pytest.raises(ConfigurationError, match="nothing to evaluate: energy: there are no internals"):
+        evaluated(model(result))
+    with pytest.raises(ConfigurationError, match="no scores named 'e_average'"):
+        evaluated(model(result, "a", "energy"), against="e_average")
+
+
+def test_a_report_of_pairs_left_out_is_json_without_nan(result: Result) -> None:
+    lonely = replace(model(result, "a", "self_bleu"), scorers=(Scorer("self_bleu", {}),))
+    document = evaluated(lonely, missing_as="left out", against="oracle").as_json()
+    json.dumps(document, allow_nan=False)
+    [found] = document["models"]
+    assert found["evaluations"]["self_bleu"]["mean_of_splits"]["strict"]["value"] is None
+    assert found["comparisons"]["self_bleu"]["strict"]["mean_of_splits"]["value"] is None
+    assert found["best"] == []

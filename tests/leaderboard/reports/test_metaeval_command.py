@@ -1,0 +1,158 @@
+"""`divbench metaeval` and `divbench heldout` as their users run them: the released data, files and functions."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmark.analysis.metaeval.labelled import load_labelled
+from leaderboard.reports.metaeval.printing import markdown_table
+from tests.conftest import divbench, document
+
+FAST = ("--resamples", 100)
+
+
+def run(mirror: Path, *arguments: object) -> tuple[int, str, str]:
+    ended = divbench(*arguments, *FAST, DIVBENCH_MIRROR=str(mirror))
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+@pytest.mark.mirror
+def test_a_metric_of_ones_own_beside_the_packages_and_the_released(mirror: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "def spread(responses, context):\n"
+        "    if len(context) % 50 == 0:\n"
+        "        raise ValueError('odd context')\n"
+        "    return len(set(' '.join(responses).split()))\n"
+    )
+    code = f"import os; os.chdir({str(tmp_path)!r}); from leaderboard.cli import main; main()"
+    found = document(
+        divbench(
+            "metaeval", "contest/story_gen", "--metric", "distinct_n_tevet", "--external", "mine:spread", "--against",
+            "released:sent_bert", "--figure", tmp_path / "figure.html", "--json", *FAST,
+            code=code, DIVBENCH_MIRROR=str(mirror),
+        )
+    )  # fmt: skip
+    (task,) = found["tasks"]
+    metrics = {each["metric"]: each for each in task["evaluations"]}
+    assert {"distinct_n_tevet", "mine:spread", "released:sent_bert"} <= set(metrics)
+    lacking = sum(len(context) % 50 == 0 for context in load_labelled("contest/story_gen", mirror=mirror).contexts)
+    assert lacking > 0
+    assert metrics["mine:spread"]["missing"] == {"raised ValueError: odd context": lacking}
+    assert metrics["distinct_n_tevet"]["left_out"] == lacking
+    assert len(found["missing"]["mine:spread"]) == lacking
+    assert {each["b"] for each in task["comparisons"]} == {"released:sent_bert"}
+    figure = (tmp_path / "figure.html").read_text()
+    assert "mine:spread" in figure
+    assert figure.count("<!DOCTYPE html>") == 1
+    assert 'src="http' not in figure  # it needs nothing else
+
+
+@pytest.mark.mirror
+def test_scores_of_a_file_and_every_kind_of_output(mirror: Path, tmp_path: Path) -> None:
+    task = load_labelled("contest/resp_gen", mirror=mirror)
+    with (tmp_path / "good.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["set_id", "label", "against"])
+        rows = [(name, label, -label) for name, label in zip(task.set_ids, task.labels.tolist(), strict=True)]
+        writer.writerows([*rows[:-1], ("unknown", 1, 1)])
+    where = ("--scores", tmp_path / "good.csv", "--metric", "distinct_n")
+    for ending in ("md", "csv", "json"):
+        status, shown, told = run(mirror, "metaeval", "contest/resp_gen", *where, "--out", tmp_path / f"out.{ending}")
+        assert (status, "good:label" in shown) == (0, True), told
+        assert "1 ids are of no set asked for, such as 'unknown'" in told
+    lines = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
+    of_label = {line["measure"]: float(line["value"]) for line in lines if line["metric"] == "good:label"}
+    assert of_label["spearman"] == of_label["roc_auc"] == pytest.approx(1.0)
+    assert {line["sets"] for line in lines} == {"219"}
+    markdown = (tmp_path / "out.md").read_text()
+    assert "| good:label | 1.000 [1.00, 1.00] |" in markdown
+    assert "no score of 1 sets" in markdown
+    saved = json.loads((tmp_path / "out.json").read_text())
+    assert list(saved["problems"]) == ["good:label", "good:against"]
+
+
+@pytest.mark.mirror
+def test_temperatures(mirror: Path) -> None:
+    status, shown, told = run(mirror, "metaeval", "dectest/story_gen", "--metric", "distinct_n_tevet")
+    assert status == 0, told
+    assert "against temperature, over 100 draws" in shown
+
+
+@pytest.mark.mirror
+def test_held_out(mirror: Path, tmp_path: Path) -> None:
+    chosen = ("--profile", "lexical", "--metric", "rouge_l_similarity", "--metric", "entropy_1", "--largest", 2)
+    status, shown, told = run(mirror, "heldout", *chosen, "--by", "kinds", "--out", tmp_path / "h.json")
+    assert status == 0, told
+    found = json.loads((tmp_path / "h.json").read_text())["held_out"]
+    assert [each["fold"] for each in found] == ["prompt_gen held out", "resp_gen held out", "story_gen held out"]
+    assert all(each["tried"] == 3 for each in found)
+    assert "released:sent_bert" in shown
+
+
+def test_pairs_of_prompts_need_no_mirror(tmp_path: Path) -> None:
+    ended = divbench("metaeval", "gssbench", "--against", "constant", "--out", tmp_path / "pairs.md", "--json", *FAST)
+    found = document(ended)
+    strict = {
+        name: {split: each["accuracy"]["strict"]["value"] for split, each in scorer["splits"].items()}
+        for name, scorer in found["evaluations"].items()
+    }
+    assert strict["oracle"] == dict.fromkeys(strict["oracle"], 1.0)
+    assert strict["constant"] == dict.fromkeys(strict["constant"], 0.0)
+    length = strict["prompt_length"]
+    assert (length["complement"], length["union"], length["subset"], length["intersection"]) == (1, 1, 0, 0)
+    assert set(found["comparisons"]) == set(strict) - {"constant"}
+    assert "| oracle |" in (tmp_path / "pairs.md").read_text()
+
+
+def test_scores_of_prompts(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("prompt_id,m\ngss-b7c517d570,1\nunknown,2\n")
+    found = document(divbench("metaeval", "gssbench", "--scores", tmp_path / "s.csv", "--json", *FAST))
+    assert found["evaluations"]["s:m"]["mean_of_splits"]["missing_rate"]["value"] > 0.99
+    assert "1 ids are of no prompt asked for" in found["problems"]["s:m"][0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["olmo_stages"], 2, "has no labels to test a metric with"),
+        (["contest/nothing"], 2, "has no split"),
+        (["gssbench", "contest"], 2, "pairs of prompts"),
+        (["contest", "--results", "x"], 2, "--results is for gssbench"),
+        (["contest", "--out", "x.txt"], 2, "neither .json, .csv nor .md"),
+        (["contest", "--figure", "no/such/folder/x.html"], 2, "cannot be written"),
+        (["contest"], 2, "not at hand"),
+        (["gssbench", "--against", "nothing"], 2, "no scores named"),
+        (["gssbench", "--scores", "nothing.csv"], 1, "there is no file"),
+        (["gssbench", "--results", "nothing"], 1, "is no whole result"),
+    ],
+)
+def test_what_cannot_be_done_is_told(arguments: list[str], status: int, message: str) -> None:
+    ended = divbench("metaeval", *arguments)
+    assert (ended.returncode, message in ended.stderr) == (status, True), ended.stderr
+
+
+@pytest.mark.mirror
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["--metric", "d_can"], 2, "the profile lexical has no metric 'd_can'"),
+        (["--external", "nomodule:f"], 2, "nomodule cannot be imported"),
+        (["--external", "spread"], 2, "names no function"),
+        (["--profile", "nothing"], 2, "there is no profile"),
+        (["--against", "nothing"], 2, "there are no scores named"),
+    ],
+)
+def test_what_cannot_be_tested_is_told(mirror: Path, arguments: list[str], status: int, message: str) -> None:
+    ended = divbench("metaeval", "contest/story_gen", *arguments, DIVBENCH_MIRROR=str(mirror))
+    assert (ended.returncode, message in ended.stderr) == (status, True), ended.stderr
+
+
+def test_held_out_writes_no_csv() -> None:
+    ended = divbench("heldout", "--out", "x.csv")
+    assert (ended.returncode, "neither .json nor .md" in ended.stderr) == (2, True), ended.stderr
+
+
+def test_markdown_cells_cannot_end_early() -> None:
+    assert markdown_table(["a", "b"], [["x|y", "1"]]) == "| a | b |\n| --- | ---: |\n| x\\|y | 1 |"

@@ -1,0 +1,112 @@
+"""`divbench board metrics` as its users run it, on the released sets; and the study that ships here."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmark.analysis.metaeval.labelled import load_labelled
+from benchmark.metrics import METRICS
+from benchmark.scoring.profiles import find_profile, with_reading
+from leaderboard.data.metric_study import MetricStudy
+from leaderboard.data.metric_study_build import signature_of, study_tasks
+from leaderboard.data.metric_study_files import read_study, read_texts
+from tests.conftest import divbench, document
+from tests.leaderboard.shipped import shipped_pairs, shipped_study
+
+RUN = (
+    "import leaderboard.cli as cli; "
+    "cli.COMMANDS['study'] = ('leaderboard.reports.metric_study_command', 'metrics_study'); "
+    "cli.main()"
+)
+FAST = ("--profile", "lexical", "--resamples", 100)
+
+
+@pytest.mark.mirror
+def test_a_study_has_the_numbers_of_metaeval_and_its_texts_aside(mirror: Path, tmp_path: Path) -> None:
+    out, chosen = tmp_path / "out", ("--metric", "distinct_n", "--metric", "self_bleu")
+    made = divbench(
+        "study",
+        "--task",
+        "contest/resp_gen",
+        *chosen,
+        *FAST,
+        "--out",
+        out,
+        "--json",
+        code=RUN,
+        DIVBENCH_MIRROR=str(mirror),
+    )
+    assert made.returncode == 0, made.stderr
+    study = read_study(out / "metric_study.json")
+    assert MetricStudy.model_validate(document(made)["study"]) == study
+    known = document(divbench("metaeval", "contest/resp_gen", *chosen, *FAST, "--json", DIVBENCH_MIRROR=str(mirror)))[
+        "tasks"
+    ][0]
+    (task,) = study.tasks
+    assert task.noise_ceiling is not None
+    assert task.noise_ceiling.value == pytest.approx(known["noise_ceiling"]["value"], abs=5.1e-4)
+    evaluations = {each["metric"]: each["measures"] for each in known["evaluations"]}
+    assert [each.metric for each in task.results] == list(evaluations)
+    for each in task.results:
+        assert set(each.measures) == {"spearman", "oca_directional", "roc_auc", "partial_spearman", "human_spearman"}
+        for name, number in each.measures.items():
+            other = evaluations[each.metric][name]
+            assert list(number) == pytest.approx([other["value"], other["low"], other["high"]], abs=5.1e-4)
+    labelled = load_labelled("contest/resp_gen", mirror=mirror)
+    texts = read_texts(out / "disagreements.parquet")
+    worst = task.disagreements["distinct_n"]
+    assert len(worst) == 5
+    place = labelled.set_ids.index(worst[0].set_id)
+    assert texts[task.name, worst[0].set_id] == (labelled.contexts[place], labelled.responses[place])
+    assert labelled.human is not None
+    assert worst[0].human == pytest.approx(labelled.human[place], rel=1e-5)
+    written = (out / "metric_study.json").read_text()
+    assert not any(text in written for text in labelled.responses[place])
+    again = divbench(
+        "study", "--task", "contest/resp_gen", *chosen, *FAST, "--out", out, code=RUN, DIVBENCH_MIRROR=str(mirror)
+    )
+    assert again.returncode == 0
+    assert (out / "metric_study.json").read_text() == written
+    assert "contest/resp_gen: 220 of 220 sets" in again.stdout
+
+
+def test_what_cannot_be_studied_is_told_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for arguments, message in (
+        (("--metric", "coherence"), "has no metric 'coherence' that says more diverse or less"),
+        (("--task", "gssbench"), "has no labels to test a metric with"),
+        (("--gss", tmp_path), "result.json"),
+        (("--out", tmp_path / "file"), "is no folder"),
+        (("--profile", "none"), "there is no profile 'none'"),
+    ):
+        found = divbench("study", *FAST, *arguments, "--json", code=RUN)
+        assert found.returncode in (1, 2)
+        assert message in json.loads(found.stdout)["error"]["message"]
+
+
+def test_the_study_that_ships_is_of_these_metrics_and_all_tasks() -> None:
+    study = shipped_study()
+    profile = with_reading(find_profile("offline"), format="completion")
+    wanted = {each.id: each for each in profile.metrics() if each.direction and each.reads != "reported"}
+    ours = {each.name: each.signature for each in study.metrics if each.origin == "metric"}
+    # A metric, model or layout that changed since makes its numbers those of another: run the study again.
+    assert ours == {name: signature_of(metric, profile) for name, metric in wanted.items()}
+    assert [each.name for each in study.tasks] == study_tasks()
+    assert {each.metric for each in study.overall} == {each.name for each in study.metrics}
+    assert {each.tasks for each in study.overall} == {9}
+    assert all(len(worst) == 5 for task in study.tasks for worst in task.disagreements.values())
+    best = max(study.overall, key=lambda each: each.measures["spearman"].value or 0)
+    assert best.metric == "released:sent_bert"  # as docs/held_out.md has it
+
+
+def test_the_accuracies_that_ship_are_of_the_suite_and_of_these_metrics() -> None:
+    study = shipped_pairs()
+    own = study.blocks[0]
+    assert own.kind == "model"
+    assert {row.metric for row in own.rows} <= {metric.id for metric in METRICS}
+    assert all(study.suite in signature for signature in own.signatures.values())
+    oracle = {row.metric: row.cells["mean of splits"].value for row in study.blocks[1].rows}
+    assert oracle["oracle"] == 1
+    assert oracle["constant"] == 0
+    assert {block.kind for block in study.blocks[2:]} == {"published"}

@@ -1,0 +1,252 @@
+"""The folder of a Space: what it holds, and that it serves a store's board with no more than it names."""
+
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from socket import socket
+
+import pytest
+import yaml
+
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.scorer import score_submission
+from datasets_build.errors import ConfigurationError
+from leaderboard.data.board import load_boards
+from leaderboard.static.space import checked_store, model_ids, requirements, write_space
+from submissions.checking.validate import open_submission
+from submissions.demo.build import write_demo_submissions
+from submissions.storage.filestore import FolderStore
+from submissions.storage.submission_folders import write_submission
+from submissions.work_queue.operations import submit
+from submissions.work_queue.schema import Identity
+from tests.conftest import divbench, document
+from tests.leaderboard.conftest import wait_for
+from tests.leaderboard.stores import Scored, publish, scored
+
+STORE = "hub:org/submissions"
+INSTALLS = (
+    "DIVBENCH_TEST_INSTALLS"  # set, the test makes an environment from a package registry: minutes, and a gigabyte
+)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("space") / "made"
+    write_space(folder, STORE, "A board", ["org/b", "org/a"])
+    return folder
+
+
+def test_the_same_call_gives_the_same_bytes(space: Path, tmp_path: Path) -> None:
+    written = write_space(tmp_path / "again", STORE, "A board", ["org/a", "org/b"])
+    assert contents(tmp_path / "again") == contents(space)
+    assert {str(path.relative_to(tmp_path / "again")) for path in written} == contents(space).keys()
+
+
+def test_it_holds_the_package_and_nothing_that_a_board_does_not_read(space: Path) -> None:
+    names = contents(space).keys()
+    assert {name for name in names if "/" not in name} == {"app.py", "requirements.txt", "README.md"}
+    assert {name.split("/")[1] for name in names if "/" in name} == {
+        "benchmark",
+        "datasets_build",
+        "leaderboard",
+        "submissions",
+        f"divbench-{version('divbench')}.dist-info",
+    }
+    assert "package/leaderboard/assets/board.css" in names
+    assert "package/submissions/demo/varied.jsonl" in names
+    assert not [name for name in names if "__pycache__" in name or "offline_lm/model" in name]
+    assert max(len(content) for content in contents(space).values()) < 10 * 2**20  # more the Hub takes only as LFS
+
+
+def test_its_metadata_says_what_it_is(space: Path) -> None:
+    _, head, body = (space / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    found = yaml.safe_load(head)
+    assert (found["title"], found["sdk"], found["sdk_version"]) == ("A board", "gradio", version("gradio"))
+    assert (found["hf_oauth"], found["app_file"], found["license"]) == (True, "app.py", "apache-2.0")
+    assert (found["datasets"], found["models"]) == (["org/submissions"], ["org/a", "org/b"])
+    assert found["python_version"] == f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert len(found["short_description"]) <= 60
+    assert body.startswith("\n# A board\n")
+
+
+def test_its_requirements_are_the_libraries_at_one_version_each() -> None:
+    found = dict(line.split("==") for line in requirements() if "==" in line)
+    assert found["gradio[oauth]"] == version("gradio")
+    assert found.keys() >= {"pyarrow", "plotly", "scipy", "huggingface-hub"}
+    assert not {"torch", "transformers", "selenium", "pytest"} & found.keys()
+    assert [line for line in requirements() if "==" not in line] == ["pydantic>=2.11"]
+
+
+def test_nothing_is_overwritten(space: Path, tmp_path: Path) -> None:
+    before = contents(space)
+    with pytest.raises(ConfigurationError, match="already there"):
+        write_space(space, STORE)
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(ConfigurationError, match="already there"):
+        write_space(tmp_path / "file", STORE)
+    assert contents(space) == before
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "",
+        "results",
+        "hub:org",
+        "hub:org/..",
+        "hub:o rg/name",
+        "https://huggingface.co/org/name",
+        "hub:org/a\nb",
+        "/a\nb",
+    ],
+)
+def test_a_store_that_is_none_is_told(store: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="names no store"):
+        write_space(tmp_path / "space", store)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_stores_are_datasets_of_the_hub_or_folders() -> None:
+    assert checked_store("hub:org/name") == checked_store("hf://datasets/org/name/a/folder") == "org/name"
+    assert checked_store("/data/store") is None
+
+
+@pytest.mark.parametrize("title", ["", " ", "two\nlines", "x" * 61])
+def test_a_title_is_a_line(title: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="is no title"):
+        write_space(tmp_path / "space", STORE, title)
+
+
+def test_models_are_those_that_are_open_and_on_the_hub(results: Path) -> None:
+    board = load_boards(results)[0][0]
+    entry = board.entries[0]
+    made = []
+    for model, weights in (("org/b@0123", True), ("org/a", True), ("org/a", True), ("org/shut", False), ("<b>", True)):
+        manifest = entry.result.manifest
+        system = manifest.system.model_copy(update={"model_id": model, "open_weights": weights})
+        result = entry.result.model_copy(update={"manifest": manifest.model_copy(update={"system": system})})
+        made.append(type(entry)(entry.folder, result, entry.cells))
+    assert model_ids(
+        [type(board)(board.suite, board.revision, board.k, board.profile, board.columns, tuple(made))]
+    ) == [
+        "org/a",
+        "org/b",
+    ]
+
+
+def test_the_command_writes_the_folder_and_names_the_models_of_the_store(
+    space: Path, results: Path, tmp_path: Path
+) -> None:
+    given, store = scored(results)[0], FolderStore(tmp_path / "store")
+    submission, _, _ = open_submission(given.submission)
+    system = submission.manifest.system.model_copy(update={"model_id": "org/open-1B", "open_weights": True})
+    own = tmp_path / "submission"
+    own.mkdir()
+    write_submission(own, submission.manifest.model_copy(update={"system": system}), list(submission.rows()))
+    opened, suite, _ = open_submission(own)
+    made = score_submission(opened, suite, ScoringBackends(find_profile("lexical")), tmp_path / "results")
+    publish(store, Scored(own, tmp_path / "results" / made.result.result_id, made.result))
+    ended = divbench("board", "space", tmp_path / "made", "--store", store.folder, "--models", "--json")
+    assert ended.returncode == 0, ended.stderr
+    assert set(document(ended)["files"]) == contents(space).keys()
+    metadata = (tmp_path / "made" / "README.md").read_text(encoding="utf-8").split("---\n")[1]
+    assert yaml.safe_load(metadata)["models"] == ["org/open-1B"]
+    ended = divbench("board", "space", tmp_path / "other", "--store", "nowhere")
+    assert ended.returncode == 2
+    assert "names no store" in ended.stderr
+
+
+@contextmanager
+def started(space: Path, python: str, store: Path, home: Path) -> Iterator[str]:
+    """The address of a Space's application as a Space starts it, with nothing of this environment but the network's."""
+    with closing(socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    network = {name: value for name, value in os.environ.items() if "proxy" in name.lower() or "CERT" in name}
+    environment = network | {
+        "PATH": os.defpath,
+        "HOME": str(home),
+        "DIVBENCH_HOME": str(home / "divbench"),
+        "DIVBENCH_STORE": str(store),
+        "GRADIO_SERVER_PORT": str(port),
+        "GRADIO_ANALYTICS_ENABLED": "False",
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    with subprocess.Popen(
+        [python, "app.py"],
+        cwd=space,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    ) as server:
+        try:
+            wait_for(url := f"http://127.0.0.1:{port}", server)
+            yield url
+        finally:
+            os.killpg(server.pid, signal.SIGTERM)  # what it started, too
+            server.wait(timeout=30)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    made = FolderStore(tmp_path / "store")
+    submit(made, write_demo_submissions(tmp_path / "demo")[0], Identity(name="ann"), datetime.now(UTC))
+    return made.folder
+
+
+def fetch(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=60) as answer:  # noqa: S310 - our own address
+        text: str = answer.read().decode()
+    return text
+
+
+def check_served(url: str) -> None:
+    """The pages are there, and the endpoints see what the store holds."""
+    from gradio_client import Client
+
+    assert "DivBench" in fetch(url)
+    assert "hand-in" in fetch(f"{url}/submit")
+    with closing(Client(url, verbose=False)) as client:
+        [row] = client.predict(api_name="/submissions")
+    assert (row["name"], row["state"]) == ("varied", "pending")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_it_serves_the_board_of_a_store_from_the_package_that_it_carries(
+    space: Path, store: Path, tmp_path: Path
+) -> None:
+    code = "import leaderboard, importlib.metadata as m; print(leaderboard.__path__[0], m.version('divbench'))"
+    ended = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        env={"PYTHONPATH": str(space / "package")},
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert ended.stdout.split() == [str(space / "package" / "leaderboard"), version("divbench")]
+    with started(space, sys.executable, store, tmp_path) as url:
+        check_served(url)
+
+
+@pytest.mark.skipif(not os.environ.get(INSTALLS), reason=f"{INSTALLS} is not set: it installs from a package registry")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_it_starts_with_only_what_it_lists(space: Path, store: Path, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "-r", str(space / "requirements.txt")], check=True)
+    with started(space, str(python), store, tmp_path) as url:
+        check_served(url)

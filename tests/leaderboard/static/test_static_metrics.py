@@ -1,0 +1,57 @@
+"""The exported page of metrics: every metric in words, a study's tables, and a damaged study said to be."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmark.metrics import METRICS
+from leaderboard.data.board import load_boards
+from leaderboard.data.metric_study_build import systems_agreement
+from leaderboard.data.snapshot import Site
+from leaderboard.data.sources import FolderSource
+from leaderboard.static import write_static
+from leaderboard.tables.metric_cards import ABOUT
+from leaderboard.tables.metrics import agreement_sheet, pair_accuracies
+from tests.leaderboard.shipped import shipped_pairs
+from tests.leaderboard.static.test_static import Page
+
+
+@pytest.fixture(scope="module")
+def folder(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_static(Site(FolderSource(results)), tmp_path_factory.mktemp("metrics") / "site", texts=False).folder
+
+
+def test_every_metric_is_there_in_words(folder: Path) -> None:
+    page = Page(folder / "metrics.html")
+    headings = [given for tag, given in page.elements if tag == "h2"]
+    assert len(headings) > len(METRICS)
+    written = (folder / "metrics.html").read_text(encoding="utf-8")
+    assert all(f"<h2>{metric.id}</h2>" in written for metric in METRICS)
+    text = " ".join(page.texts["dd"].split())
+    for about in ABOUT.values():
+        assert " ".join(about.plain.split()) in text
+        assert all(" ".join(failure.split()) in text for failure in about.failures)
+
+
+def test_accuracies_and_agreement_are_those_of_the_tables(folder: Path, results: Path) -> None:
+    page = Page(folder / "metrics.html")
+    shown = tuple(tuple(text for text, _ in row) for row in page.tables["metrics-pairs-table"][1:])
+    assert shown == pair_accuracies(shipped_pairs()).shown
+    (board,), _ = load_boards(results)
+    agreement = systems_agreement(board)
+    assert agreement is not None
+    last = max(name for name in page.tables if name.startswith("metrics-agreement-"))
+    found = tuple(tuple(text for text, _ in row) for row in page.tables[last][1:])
+    assert found == agreement_sheet(agreement).shown
+
+
+def test_a_damaged_study_is_said_to_be_and_the_rest_is_there(results: Path, tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    study.mkdir()
+    (study / "metric_study.json").write_text('{"metrics": "<script>window.hacked=1</script>"}', encoding="utf-8")
+    made = write_static(Site(FolderSource(results), study=study), tmp_path / "site", texts=False).folder
+    text = (made / "metrics.html").read_text(encoding="utf-8")
+    assert "metric_study.json: not shown" in text
+    assert "<script>window" not in text
+    assert str(tmp_path) not in text
+    assert METRICS[0].id in text

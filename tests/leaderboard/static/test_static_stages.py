@@ -1,0 +1,59 @@
+"""The exported page of post-training: the contrasts and curves of a series are those of the pure tables."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from benchmark.scoring.result_schema import Result
+from leaderboard.data.board import load_boards
+from leaderboard.data.scores import BoardScores
+from leaderboard.data.snapshot import Site
+from leaderboard.data.sources import FolderSource
+from leaderboard.static import write_static
+from leaderboard.tables.stages import contrasts, contrasts_table, find_series, values_of
+from tests.leaderboard.static.test_static import Page
+
+NAMED = {"varied": "toy base", "paraphrased": "toy SFT", "collapsed": "toy DPO"}
+
+
+@pytest.fixture(scope="module")
+def stages(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three systems of the demonstration under the names of a series."""
+    folder = tmp_path_factory.mktemp("stages")
+    (board,), _ = load_boards(results)
+    for entry in board.entries:
+        name = NAMED.get(entry.result.manifest.name)
+        if name is not None:
+            shutil.copytree(entry.folder, folder / entry.folder.name)
+            manifest = entry.result.manifest.model_copy(update={"name": name})
+            changed: Result = entry.result.model_copy(update={"manifest": manifest})
+            (folder / entry.folder.name / "result.json").write_text(changed.model_dump_json(), encoding="utf-8")
+    return folder
+
+
+def test_contrasts_of_the_stages_are_those_of_the_tables(stages: Path, tmp_path: Path) -> None:
+    made = write_static(Site(FolderSource(stages)), tmp_path / "site")
+    (board,), _ = load_boards(stages)
+    (series,) = find_series(board)
+    assert series.stages == ("base", "SFT", "DPO")
+    scores = BoardScores(board)
+    column = next(column for column in board.columns if column.metric == "distinct_k")
+    found = contrasts(series, scores.prompts, values_of(series, board, scores.matrix(column)), column)
+    page = Page(made.folder / "post-training.html")
+    rows = page.tables[f"distinct_k-{series.key}-contrasts-table"]
+    assert [[text for text, _ in row] for row in rows[1:]] == [list(row) for row in contrasts_table(found).shown]
+    figures = [given["id"] for tag, given in page.elements if given.get("class") == "figure"]
+    assert figures == [f"distinct_k-{series.key}"]  # no language model read them, so there are no curves
+    assert (made.folder / "figures" / f"distinct_k-{series.key}.js").is_file()
+    assert "There are no curves: no prompt has a whole curve" in (made.folder / "post-training.html").read_text()
+
+
+def test_without_stages_the_page_says_so(results: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    (board,), _ = load_boards(results)
+    shutil.copytree(board.entries[0].folder, folder / "one")
+    made = write_static(Site(FolderSource(folder)), tmp_path / "site", texts=False)
+    text = (made.folder / "post-training.html").read_text(encoding="utf-8")
+    assert "No table here has systems that are stages of one model." in text
+    assert "<figure" not in text

@@ -1,0 +1,78 @@
+"""What the board says of itself holds for the package: versions, citations, published rows."""
+
+import re
+from dataclasses import replace
+from datetime import date
+from importlib.metadata import version
+
+from benchmark.metrics import METRICS
+from leaderboard.tables.about import (
+    CHANGES,
+    HOW_IT_WORKS,
+    PUBLISHED,
+    divbench_citation,
+    paper_citations,
+    published,
+    versions,
+)
+from submissions.demo.baselines import BASELINES
+
+
+def test_every_present_version_of_a_metric_has_one_change() -> None:
+    named = [(metric, change.version) for change in CHANGES for metric in change.metrics]
+    assert len(named) == len(set(named))
+    present = {(metric.id, metric.version) for metric in METRICS}
+    assert present - set(named) == set(), "add a line to CHANGES for each"
+    ids = {metric.id for metric in METRICS}
+    assert {metric for metric, _ in named} <= ids
+    newest = {metric.id: metric.version for metric in METRICS}
+    assert all(number <= newest[metric] for metric, number in named)
+
+
+def test_changes_are_dated_newest_first() -> None:
+    dates = [date.fromisoformat(change.date) for change in CHANGES]
+    assert dates == sorted(dates, reverse=True)
+    assert all(change.what for change in CHANGES)
+
+
+def test_the_table_of_versions_says_since_when() -> None:
+    made = versions()
+    assert [row[:3] for row in made.values] == [(m.id, m.title, m.version) for m in METRICS]
+    assert {(row[3], row[4]) for row in made.values} <= {(change.date, change.what) for change in CHANGES}
+    renewed = replace(METRICS[0], version=METRICS[0].version + 1)
+    assert versions((renewed,)).values[0][2:] == (renewed.version, "", "")  # nothing is said of what nobody wrote down
+
+
+def test_the_four_papers_and_the_package_are_cited() -> None:
+    papers = dict(paper_citations())
+    assert set(papers) == {"arXiv:2004.02990", "arXiv:2504.05228", "arXiv:2510.12699", "arXiv:2606.01811"}
+    entries = [divbench_citation(), *papers.values()]
+    keys = [found.group(1) for text in entries if (found := re.match(r"@\w+\{([\w-]+),\n", text))]
+    assert len(set(keys)) == 5
+    for text in entries:
+        assert text.count("{") == text.count("}")
+        assert re.search(r"\n  title = ", text)
+    for name, text in papers.items():
+        assert name.removeprefix("arXiv:") in text
+    assert f"version = {{{version('divbench')}}}" in divbench_citation()
+
+
+def test_what_is_explained_names_the_baselines_that_there_are() -> None:
+    text = " ".join(paragraph for section in HOW_IT_WORKS for paragraph in section.paragraphs)
+    assert all(f"`{baseline.name}`" in text for baseline in BASELINES)
+    assert "\n" not in text
+    assert "  " not in text
+    assert text.count("`") % 2 == 0
+
+
+def test_published_rows_have_the_number_of_classes_and_their_source() -> None:
+    made = published()
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) - 1 for path in PUBLISHED.glob("*.csv"))
+    assert len(made.values) == lines > 20
+    frame = made.frame()
+    paper = frame[frame["source"].str.contains("Table 1")]
+    assert len(paper) == 20
+    assert (paper["distinct_as_printed"] - paper["distinct"]).round(9).to_list() == [1.0] * 20
+    others = frame[~frame["source"].str.contains("Table 1")]
+    assert (others["distinct_as_printed"] == others["distinct"]).all()
+    assert made.shown[0][2] == f"{made.values[0][2]:.2f}"

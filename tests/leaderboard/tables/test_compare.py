@@ -1,0 +1,225 @@
+"""Paired differences against scipy and `divbench contrast`, prompts against brute force, answers against the texts."""
+
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from benchmark.analysis.contrast.paired import paired_contrast
+from benchmark.scoring.resampling import holm, paired_difference
+from datasets_build.errors import InputError
+from leaderboard.data.board import Board, Column, load_boards
+from leaderboard.data.scores import BoardScores
+from leaderboard.tables.compare import (
+    Gap,
+    about_compare,
+    compare,
+    compare_sheet,
+    differing,
+    differing_sheet,
+    explore_link,
+    side_by_side,
+)
+from leaderboard.tables.prompts import find_entry
+from leaderboard.tables.systems import system_ids, system_labels
+from submissions.checking.validate import open_submission
+from tests.leaderboard.conftest import HOSTILE_NAME
+
+THREE = ("varied", "collapsed", HOSTILE_NAME)
+
+
+@pytest.fixture(scope="module")
+def board(results: Path) -> Board:
+    return load_boards(results)[0][0]
+
+
+@pytest.fixture(scope="module")
+def scores(board: Board) -> BoardScores:
+    return BoardScores(board)
+
+
+@pytest.fixture(scope="module")
+def places(board: Board) -> tuple[int, ...]:
+    names = [entry.result.manifest.name for entry in board.entries]
+    return tuple(names.index(name) for name in THREE)
+
+
+@pytest.fixture(scope="module")
+def gaps(scores: BoardScores, places: tuple[int, ...], board: Board) -> tuple[Gap, ...]:
+    return compare(scores, places, board.columns, resamples=2000)
+
+
+def column_of(board: Board, label: str) -> Column:
+    return next(column for column in board.columns if column.label == label)
+
+
+def test_numbers_are_those_of_the_paired_contrast(
+    scores: BoardScores, places: tuple[int, ...], gaps: tuple[Gap, ...], board: Board
+) -> None:
+    assert len(gaps) == 3 * len(board.columns)
+    for column in board.columns:
+        matrix = scores.matrix(column)
+        values = {
+            str(i): dict(zip(scores.prompts, matrix[:, place].tolist(), strict=True)) for i, place in enumerate(places)
+        }
+        pairs = [(str(a), str(b)) for a, b in combinations(range(3), 2)]
+        wanted = paired_contrast(values, pairs, expected="two-sided", resamples=2000)
+        own = [gap for gap in gaps if gap.column is column]
+        for gap, each in zip(own, wanted, strict=True):
+            assert (gap.first, gap.second) == (int(each.a), int(each.b))
+            assert (gap.n, gap.p, gap.untested) == (each.n, each.p, each.untested)
+            assert gap.difference == pytest.approx(each.difference)
+            assert gap.mean_first == pytest.approx(each.mean_a)
+            assert gap.mean_second == pytest.approx(each.mean_b)
+            assert gap.interval is not None
+            assert list(gap.interval) == [pytest.approx(each.low), pytest.approx(each.high)]
+            assert gap.d_z == (None if each.d_z is None else pytest.approx(each.d_z))
+
+
+def test_numbers_are_those_of_scipy(
+    scores: BoardScores, places: tuple[int, ...], gaps: tuple[Gap, ...], board: Board
+) -> None:
+    column = column_of(board, "self_bleu")
+    a, b = scores.matrix(column)[:, places[0]], scores.matrix(column)[:, places[1]]
+    gap = next(gap for gap in gaps if gap.column is column and gap.pair == "A − B")
+    assert gap.p == stats.wilcoxon(a, b).pvalue
+    assert gap.d_z == pytest.approx((a - b).mean() / (a - b).std(ddof=1))
+    drawn = stats.bootstrap((a - b,), np.mean, method="percentile", rng=np.random.default_rng(3), n_resamples=20_000)
+    width = drawn.confidence_interval.high - drawn.confidence_interval.low
+    assert gap.interval == pytest.approx(tuple(drawn.confidence_interval), abs=width / 15)
+    assert gap.difference == pytest.approx(paired_difference(a, b).value)
+    assert gap.interval is not None
+    assert gap.d_z_interval == pytest.approx([end / (a - b).std(ddof=1) for end in gap.interval])
+
+
+def test_p_values_are_corrected_over_all_that_is_shown(gaps: tuple[Gap, ...]) -> None:
+    p = np.array([np.nan if gap.p is None else gap.p for gap in gaps])
+    adjusted = np.array([np.nan if gap.p_holm is None else gap.p_holm for gap in gaps])
+    assert adjusted == pytest.approx(holm(p), nan_ok=True)
+    assert np.nanmin(adjusted) == pytest.approx(np.nanmin(p) * np.isfinite(p).sum())
+
+
+def test_wins_are_counted_towards_the_better_end(
+    scores: BoardScores, places: tuple[int, ...], gaps: tuple[Gap, ...]
+) -> None:
+    for gap in gaps:
+        of = scores.matrix(gap.column)
+        sign = gap.column.direction or 1
+        rows = [(sign * a, sign * b) for a, b in of[:, [places[gap.first], places[gap.second]]] if np.isfinite(a + b)]
+        close = [abs(a - b) <= 1e-12 * max(abs(a), abs(b)) for a, b in rows]
+        wins = sum(a > b and not tie for (a, b), tie in zip(rows, close, strict=True))
+        assert (gap.wins, gap.ties, gap.losses) == (wins, sum(close), len(rows) - wins - sum(close))
+    assert any(gap.ties for gap in gaps)
+
+
+def test_findings_name_who_is_ahead_whichever_end_is_better(gaps: tuple[Gap, ...]) -> None:
+    by_label = {gap.column.label: gap for gap in gaps if gap.pair == "A − B"}
+    up, down = by_label["distinct_k"], by_label["self_bleu"]
+    assert (up.column.direction, down.column.direction) == (1, -1)
+    assert (up.difference or 0) > 0 > (down.difference or 0)
+    assert (up.finding, down.finding) == ("A more diverse", "A more diverse")
+    assert replace(up, p_holm=0.05).finding == "not told apart"
+    assert replace(up, p_holm=None).finding == "not tested"
+    turned = replace(down, column=replace(down.column, direction=0))
+    assert turned.finding == "B higher"
+
+
+def test_a_metric_that_only_one_system_has_is_left_out(board: Board, places: tuple[int, ...]) -> None:
+    column = column_of(board, "ead")
+    bare = [
+        replace(e, cells={s: c for s, c in e.cells.items() if s != column.signature}) if i == places[1] else e
+        for i, e in enumerate(board.entries)
+    ]
+    some = BoardScores(replace(board, entries=tuple(bare)))
+    assert compare(some, places[:2], [column]) == ()
+    assert [gap.pair for gap in compare(some, places, [column], resamples=50)] == ["A − C"]
+    assert "no metric" in about_compare((), ["x", "y"])
+
+
+def test_identical_systems_are_not_told_apart(board: Board, scores: BoardScores, places: tuple[int, ...]) -> None:
+    (gap,) = compare(scores, (places[0], places[0]), [column_of(board, "ead")], resamples=50)
+    assert (gap.difference, gap.interval, gap.p, gap.d_z, gap.d_z_interval) == (0.0, (0.0, 0.0), 1.0, None, None)
+    assert (gap.finding, gap.ties, gap.wins, gap.losses) == ("not told apart", gap.n, 0, 0)
+
+
+def test_the_table_holds_the_numbers(gaps: tuple[Gap, ...]) -> None:
+    sheet = compare_sheet(gaps)
+    assert len(sheet.values) == len(gaps)
+    for row, shown, gap in zip(sheet.values, sheet.shown, gaps, strict=True):
+        numbers = (gap.mean_first, gap.mean_second, gap.difference, gap.d_z)
+        assert row[1:] == (gap.pair, gap.finding, *numbers, gap.wins, gap.ties, gap.losses, gap.p_holm, gap.p, gap.n)
+        assert row[0].split(" ")[0] == shown[0].split(" ")[0] == gap.column.label
+        written = shown[5].split(" ")[0]
+        places = len(written.partition(".")[2])
+        assert float(written) == pytest.approx(gap.difference, abs=0.51 * 10**-places)
+    assert sheet.frame()["p (Holm)"].dtype == "float64"
+
+
+def test_words_say_who_is_who_and_how_many_are_told_apart(gaps: tuple[Gap, ...]) -> None:
+    said = about_compare(gaps, THREE)
+    told = sum(gap.finding != "not told apart" for gap in gaps if gap.p is not None)
+    assert said.startswith(f"A is varied; B is collapsed; C is {HOSTILE_NAME}. {told} of ")
+
+
+@pytest.mark.parametrize("label", ["distinct_k", "self_bleu", "ead"])
+def test_prompts_stand_by_the_range_of_their_values(
+    board: Board, scores: BoardScores, places: tuple[int, ...], label: str
+) -> None:
+    column = column_of(board, label)
+    values = dict(zip(scores.prompts, scores.matrix(column)[:, list(places)].tolist(), strict=True))
+    spread = {name: max(own) - min(own) for name, own in values.items()}
+    wanted = sorted(scores.prompts, key=lambda name: -spread[name])  # stable: the suite's order among equals
+    found = differing(scores, places, column, most=7)
+    assert [row.prompt_id for row in found] == wanted[:7]
+    submission, suite, _ = open_submission(board.entries[0].folder.parents[1] / "submissions" / "varied")
+    for row in found:
+        assert list(row.values) == values[row.prompt_id]
+        assert row.spread == pytest.approx(spread[row.prompt_id])
+        assert (row.prompt, row.category) == (suite.by_id[row.prompt_id].prompt, suite.by_id[row.prompt_id].category)
+    sheet = differing_sheet(found, 3)
+    assert sheet.headers[:5] == ("prompt", "difference", "A", "B", "C")
+    assert [row[:2] for row in sheet.values] == [(row.prompt_id, row.spread) for row in found]
+    assert submission.manifest.name == "varied"
+
+
+def test_prompts_that_one_system_alone_answered_are_no_difference(board: Board, scores: BoardScores) -> None:
+    column = column_of(board, "ead")
+    bare = BoardScores(replace(board, entries=(replace(board.entries[0], cells={}), board.entries[1])))
+    assert differing(bare, (0, 1), column) == ()
+    assert len(differing(scores, (0, 1), column)) == 24
+
+
+def test_answers_stand_side_by_side_as_they_were_given(board: Board, places: tuple[int, ...]) -> None:
+    entries = [board.entries[place] for place in places]
+    beside = side_by_side(entries, "demo-05")
+    assert beside.headers == ("#", "A", "A's class", "B", "B's class", "C", "C's class")
+    folder = board.entries[0].folder.parents[1] / "submissions"
+    for column, name in ((1, "varied"), (3, "collapsed"), (5, "hostile")):
+        rows = open_submission(folder / name)[0].rows()
+        wanted = next(row for row in rows if row.prompt_id == "demo-05").responses
+        assert tuple(row[column] for row in beside.rows) == wanted
+    varied = [row[2] for row in beside.rows]
+    assert varied[0] == "1"
+    assert set(varied) <= set(map(str, range(1, 11)))
+    assert side_by_side(entries, "no such prompt").rows == ()
+
+
+def test_a_link_leads_to_the_systems_prompt_whatever_the_prompt_is_called(board: Board) -> None:
+    wild = "a&b=c #?/<script>\u202e"
+    link = urlsplit(explore_link(board, 1, wild))
+    assert (link.scheme, link.netloc, link.path) == ("", "", "explore")
+    query = parse_qs(link.query)
+    assert (query["table"], query["prompt"]) == ([board.name], [wild])
+    assert query["system"] == [system_ids(board)[1]]
+    assert find_entry(board, query["system"][0]) is board.entries[1]  # as Explore reads it
+
+
+def test_a_result_that_is_gone_is_an_error_that_names_it(board: Board, tmp_path: Path) -> None:
+    gone = replace(board.entries[0], folder=tmp_path / "gone")
+    with pytest.raises(InputError, match="gone"):
+        side_by_side([gone], "demo-00")
+    assert len(system_labels(board)) == 7

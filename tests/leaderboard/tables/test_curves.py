@@ -1,0 +1,175 @@
+"""Curves of classes and of patience, held against the metrics of which they are; names and ids of systems."""
+
+from dataclasses import replace
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.resampling import bootstrap_means
+from benchmark.scoring.result_files import PER_PROMPT_FILE
+from benchmark.scoring.scorer import score_submission
+from datasets_build.errors import InputError
+from leaderboard.data.board import Board, Entry, load_boards
+from leaderboard.tables.curves import PATIENCES, class_curves, curves_sheet, distinct_curves, patience_curves
+from leaderboard.tables.systems import first_systems, places_of, system_ids, system_labels
+from leaderboard.tables.table_view import p_text, places_for, ranged_text
+from submissions.checking.validate import open_submission
+from submissions.demo.build import write_demo_submissions
+from submissions.schema import Origin, Reported
+from submissions.storage.submission_folders import write_submission
+from tests.leaderboard.judged import judged_results
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Board:
+    return load_boards(judged_results(tmp_path_factory.mktemp("judged")))[0][0]
+
+
+def value(entry: Entry, metric: str) -> tuple[float | None, float | None, float | None]:
+    cell = next(score for score in entry.result.scores if score.metric == metric)
+    return cell.value, cell.low, cell.high
+
+
+def classes(entry: Entry) -> list[dict[str, Any]]:
+    """As the result keeps them, of the prompts that have some."""
+    return [row for row in pq.read_table(entry.folder / PER_PROMPT_FILE)["classes"].to_pylist() if row]
+
+
+def test_the_curve_goes_through_the_metrics_of_which_it_is(board: Board) -> None:
+    curves = distinct_curves(board, range(len(board.entries)))
+    assert [curve.label for curve in curves] == [entry.result.manifest.name for entry in board.entries]
+    for curve, entry in zip(curves, board.entries, strict=True):
+        assert curve.at == tuple(range(1, 11))
+        assert curve.mean[0] == pytest.approx(1.0)
+        for place, metric in ((1, "distinct_at_2"), (4, "distinct_at_5"), (9, "distinct_k")):
+            assert curve.mean[place] == pytest.approx(value(entry, metric)[0])
+        assert set(curve.prompts) == {24}
+    assert class_curves(board) == {curve.label: curve.mean for curve in curves}
+
+
+def test_patience_goes_through_utility_and_starts_with_the_first_answer(board: Board) -> None:
+    curves = patience_curves(board, range(len(board.entries)))
+    assert len(curves) == 6
+    for curve, entry in zip(curves, board.entries, strict=True):
+        mean, low, high = value(entry, "utility_k")
+        at = PATIENCES.index(0.8)
+        assert curve.mean[at] == pytest.approx(mean)
+        assert curve.low[at] == pytest.approx(low, abs=0.1)
+        assert curve.high[at] == pytest.approx(high, abs=0.1)
+        assert curve.mean[0] == pytest.approx(value(entry, "first_quality")[0])
+        # With patience 1 all answers weigh alike: qualities of the classes' first answers over the number of answers.
+        rows = classes(entry)
+        wanted = np.mean([sum(row["qualities"]) / len(row["labels"]) for row in rows])
+        assert curve.mean[-1] == pytest.approx(wanted)
+
+
+def test_intervals_are_over_prompts(board: Board) -> None:
+    (curve,) = distinct_curves(board, [0])
+    rows = classes(board.entries[0])
+    wanted = bootstrap_means(np.array([row["curve"] for row in rows]), resamples=1000)
+    assert list(zip(curve.low, curve.high, strict=True)) == [(each.low, each.high) for each in wanted if each]
+
+
+def test_prompts_that_do_not_reach_so_far_do_not_count_there(results: Path) -> None:
+    board = load_boards(results)[0][0]
+    curves = {curve.label: curve for curve in distinct_curves(board, range(len(board.entries)))}
+    for entry, label in zip(board.entries, system_labels(board), strict=True):
+        lengths = [len(row["curve"]) for row in classes(entry)]
+        reach = [sum(n > m for n in lengths) for m in range(max(lengths))]
+        assert curves[label].prompts == tuple(count for count in reach if count >= 0.8 * len(lengths))
+    assert patience_curves(board, range(len(board.entries))) == ()  # nothing judged these
+
+
+def test_a_curve_ends_where_other_prompts_would_be_left(tmp_path: Path) -> None:
+    board = load_boards(judged_results(tmp_path))[0][0]
+    entry = board.entries[0]
+    path = entry.folder / PER_PROMPT_FILE
+    table = pq.read_table(path)
+    rows: list[Any] = table["classes"].to_pylist()
+    for row in rows[:5]:  # of 24: 19 go on, which is 79%
+        row["curve"] = row["curve"][:6]
+    at = table.schema.get_field_index("classes")
+    pq.write_table(table.set_column(at, table.schema.field(at), pa.array(rows, table.schema.field(at).type)), path)
+    (curve,) = distinct_curves(board, [0])
+    assert (curve.at, curve.prompts) == (tuple(range(1, 7)), (24,) * 6)
+
+
+def test_without_a_judge_here_patience_is_of_what_came_with_the_submission(tmp_path: Path) -> None:
+    folder, *_ = write_demo_submissions(tmp_path / "submissions")
+    submission, suite, _ = open_submission(folder)
+    rows = list(submission.rows())
+    k = len(rows[0].responses)
+    # Each answer alone, and as good as any; one prompt whose answers are all alike, and one that nobody judged.
+    alone = Reported(tuple(range(k)), (7.0,) * k, k, None)
+    alike = Reported((0,) * k, (4.0, *[0.0] * (k - 1)), 1, None)
+    came = [(row.prompt_id, alone) for row in rows[2:]]
+    came += [(rows[0].prompt_id, alike), (rows[1].prompt_id, replace(alone, generation_scores=None))]
+    own = tmp_path / "reported"
+    own.mkdir()
+    manifest = submission.manifest.model_copy(update={"name": "judged elsewhere"})
+    origin = Origin(format="noveltybench", reported="another judge")
+    write_submission(own, manifest.model_copy(update={"origin": origin}), rows, came)
+    opened, suite, _ = open_submission(own)
+    score_submission(opened, suite, ScoringBackends(find_profile("lexical")), tmp_path / "results")
+    (board,), _ = load_boards(tmp_path / "results")
+    (curve,) = patience_curves(board, [0])
+    assert (curve.reported, curve.name) == (True, "judged elsewhere (reported)")
+    assert set(curve.prompts) == {len(rows) - 1}
+    for patience, mean in zip(PATIENCES, curve.mean, strict=True):
+        weights = [patience**place for place in range(k)]
+        wanted = [7.0] * (len(rows) - 2) + [4.0 * weights[0] / sum(weights)]
+        assert mean == pytest.approx(np.mean(wanted))
+    assert curves_sheet([curve], "p").shown[0][0] == "judged elsewhere (reported)"
+    assert not distinct_curves(board, [0])[0].reported
+
+
+def test_the_table_of_curves_holds_their_numbers(board: Board) -> None:
+    curves = patience_curves(board, [2, 0])
+    sheet = curves_sheet(curves, "p")
+    assert sheet.headers == ("system", *(f"p = {p:g}" for p in PATIENCES), "prompts")
+    assert [row[1:-1] for row in sheet.values] == [curve.mean for curve in curves]
+    assert sheet.shown[0][1] == ranged_text(curves[0].mean[0], curves[0].low[0], curves[0].high[0], 2)
+    assert curves_sheet((), "p").values == ()
+
+
+def test_a_result_that_is_gone_is_an_error_that_names_it(board: Board, tmp_path: Path) -> None:
+    gone = replace(board.entries[0], folder=tmp_path / "gone")
+    with pytest.raises(InputError, match="gone"):
+        distinct_curves(replace(board, entries=(gone,)), [0])
+
+
+def test_no_two_systems_have_the_same_label_or_id(board: Board, tmp_path: Path) -> None:
+    results = board.entries[0].folder.parent
+    one, *others = board.entries
+    copy = copytree(one.folder, tmp_path / "copy")
+    again = replace(one, folder=copy, result=one.result.model_copy(update={"result_id": "0" * 16}))
+    named = one.result.manifest.model_copy(update={"name": others[0].result.manifest.name})
+    double = replace(one, result=one.result.model_copy(update={"manifest": named, "submission_id": "1" * 16}))
+    crowd = replace(board, entries=(one, again, double, *others))
+    labels, ids = system_labels(crowd), system_ids(crowd)
+    assert len(set(labels)) == len(set(ids)) == len(crowd.entries)
+    assert ids[3:] == tuple(entry.result.submission_id for entry in others)
+    assert {ids[0], ids[1]} == {one.result.result_id, "0" * 16}
+    assert places_of(crowd, [ids[2], "<b>", ids[0], ids[2]]) == (2, 0)
+    assert results.is_dir()
+
+
+def test_people_come_first_and_baselines_last(board: Board) -> None:
+    kinds = [board.entries[place].result.manifest.system.type for place in first_systems(board, 3)]
+    assert kinds == ["human"] * 3
+    assert len(first_systems(board)) == 6
+
+
+def test_numbers_have_the_places_that_their_intervals_make_meaningful() -> None:
+    assert [places_for(width) for width in (0.0, 0.01, 0.1, 1.0, 30.0)] == [2, 4, 3, 2, 0]
+    assert ranged_text(2.889, 2.5, 3.3149) == "2.89 [2.50, 3.31]"
+    assert ranged_text(None, None, None) == ""
+    assert ranged_text(1.0, None, None) == "1.000"
+    assert [p_text(p) for p in (0.05, 9.9e-5, None)] == ["0.05", "< 0.0001", ""]

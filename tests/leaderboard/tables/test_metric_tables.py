@@ -1,0 +1,118 @@
+"""The board of metrics as tables: the numbers of the study, and nothing that it does not say."""
+
+import pytest
+
+from benchmark.metrics import METRICS, Metric
+from leaderboard.data.metric_study import MEASURES, MetricStudy, Number
+from leaderboard.figures.metric_plots import agreement_map, correlation_map
+from leaderboard.tables.metric_cards import ABOUT
+from leaderboard.tables.metrics import (
+    about_study,
+    agreement_sheet,
+    correlations,
+    described,
+    disagreement_text,
+    disagreements,
+    pair_accuracies,
+)
+from tests.leaderboard.shipped import shipped_pairs, shipped_study
+
+
+@pytest.fixture(scope="module")
+def study() -> MetricStudy:
+    return shipped_study()
+
+
+def test_correlations_are_those_of_the_study_best_first(study: MetricStudy) -> None:
+    sheet = correlations(study, "spearman")
+    means = [row[2] for row in sheet.values if row[2] is not None]
+    assert means == sorted(means, reverse=True)
+    assert all(row[2] is None for row in sheet.values[len(means) :])  # those without a mean come last
+    for row in sheet.values:
+        for name, value in zip(sheet.headers[3:], row[3:], strict=True):
+            task = study.task(name)
+            assert task is not None
+            found = {each.metric: each.measures for each in task.results}
+            assert value == (found[row[0]]["spearman"].value if row[0] in found else None)
+
+
+def test_a_measure_shows_only_tasks_that_have_it(study: MetricStudy) -> None:
+    shown = correlations(study, "human_spearman").headers[3:]
+    assert set(shown) == {
+        task.name for task in study.tasks if any("human_spearman" in each.measures for each in task.results)
+    }
+    assert 0 < len(shown) < len(study.tasks)
+
+
+def test_what_the_table_is_of_is_said(study: MetricStudy) -> None:
+    for measure in MEASURES:
+        text = about_study(study, measure)
+        assert MEASURES[measure][1:] in text
+        assert study.profile in text
+        assert "95%" in text
+
+
+def test_pair_accuracies_have_every_row(study: MetricStudy) -> None:
+    pairs = shipped_pairs()
+    sheet = pair_accuracies(pairs)
+    assert [(row[0], row[1]) for row in sheet.values] == [
+        (block.title, row.metric) for block in pairs.blocks for row in block.rows
+    ]
+
+
+def test_agreement_is_symmetric_with_ones_on_the_diagonal(study: MetricStudy) -> None:
+    for each in study.agreements:
+        rows = agreement_sheet(each).values
+        for i, row in enumerate(rows):
+            assert row[1 + i] == 1.0
+            assert all(row[1 + j] == rows[j][1 + i] for j in range(len(rows)))
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.id)
+def test_every_metric_is_described_with_formula_version_and_failures(metric: Metric, study: MetricStudy) -> None:
+    name = metric.id
+    said = dict(described(name, study))
+    assert f"{name}, version {metric.version}" in said["Metric"]
+    assert ABOUT[name].formula in said["Formula"]
+    assert said["Known failures"].count("•") == len(ABOUT[name].failures)
+    assert metric.paper in said["Source"]
+
+
+def test_a_metric_of_somebody_else_is_described_by_its_own_word(study: MetricStudy) -> None:
+    released = next(each for each in study.metrics if each.origin == "released")
+    assert dict(described(released.name, study))["Where its scores come from"] == released.signature
+    assert "nothing is known" in dict(described("no_such", None))["Where its scores come from"]
+
+
+def test_who_agrees_not_at_all_stands_between_who_agrees_and_who_disagrees(study: MetricStudy) -> None:
+    given = dict(zip([each.metric for each in study.overall], (0.5, 0.0, -0.5), strict=False))
+    assert len(given) == 3
+    overall = [
+        each.model_copy(update={"measures": {"spearman": Number(given[each.metric], None, None)}})
+        for each in study.overall
+        if each.metric in given
+    ]
+    sheet = correlations(study.model_copy(update={"overall": overall}), "spearman")
+    assert [row[2] for row in sheet.values[:3]] == [0.5, 0.0, -0.5]
+    assert all(row[2] is None for row in sheet.values[3:])
+    assert len(sheet.values) > 3
+
+
+def test_disagreements_are_far_in_rank_and_their_texts_are_found_by_task_and_set(study: MetricStudy) -> None:
+    sheet = disagreements(study, "distinct_n")
+    assert sheet.values
+    for task, set_id, _, human_rank, _, metric_rank, of in sheet.values:
+        assert abs(human_rank - metric_rank) > of / 3, (task, set_id)
+    task, set_id = sheet.values[1][:2]
+    texts = {(task, set_id): ("context", ("one", "two"))}
+    assert disagreement_text(study, "distinct_n", 1, texts) == ("context", ("one", "two"))
+    assert disagreement_text(study, "distinct_n", 0, texts) is None
+    assert disagreement_text(study, "distinct_n", 10_000, texts) is None
+
+
+def test_figures_show_the_values_of_their_tables(study: MetricStudy) -> None:
+    sheet = correlations(study, "spearman")
+    figure = correlation_map(sheet)
+    assert [list(row) for row in figure.data[0].z] == [list(row[2:]) for row in sheet.values]
+    figure = agreement_map(study.agreements[0])
+    assert [list(row) for row in figure.data[0].z] == study.agreements[0].matrix()

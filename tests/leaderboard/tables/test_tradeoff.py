@@ -1,0 +1,179 @@
+"""Pareto fronts against brute force, and what the page of diversity and quality says of real results."""
+
+from dataclasses import replace
+from math import isfinite
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmark.scoring.resampling import Floats, resample_weights
+from leaderboard.data.board import Board, Column, load_boards
+from leaderboard.data.scores import BoardScores
+from leaderboard.tables.models import cell_texts
+from leaderboard.tables.tradeoff import (
+    about_tradeoff,
+    default_axes,
+    end_of,
+    front_shares,
+    has_quality,
+    pareto,
+    tradeoff,
+    tradeoff_sheet,
+)
+from tests.leaderboard.judged import judged_results
+
+BASELINES = {"shuffled-words", "random-characters", "repeated"}
+few = st.one_of(st.integers(0, 4).map(float), st.just(float("nan")))  # so few values that many are equal
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Board:
+    (made,), unreadable = load_boards(judged_results(tmp_path_factory.mktemp("judged")))
+    assert unreadable == []
+    return made
+
+
+@pytest.fixture(scope="module")
+def scores(board: Board) -> BoardScores:
+    return BoardScores(board)
+
+
+def column_of(board: Board, label: str) -> Column:
+    return next(column for column in board.columns if column.label == label)
+
+
+def brute(x: Floats, y: Floats) -> list[bool]:
+    """Every system against every other."""
+    points = list(zip(x.tolist(), y.tolist(), strict=True))
+    return [
+        isfinite(a + b) and not any(c >= a and d >= b and (c > a or d > b) for c, d in points)  # never so of NaN
+        for a, b in points
+    ]
+
+
+@given(st.lists(st.tuples(few, few), min_size=1, max_size=12))
+def test_a_front_is_what_no_other_system_dominates(points: list[tuple[float, float]]) -> None:
+    x, y = np.array(points).T
+    assert pareto(x, y).tolist() == brute(x, y)
+
+
+def test_many_fronts_at_once_are_each_their_own() -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(2, 50, 30))
+    found = pareto(x, y)
+    assert found.tolist() == [brute(a, b) for a, b in zip(x, y, strict=True)]
+
+
+def test_rounding_dominates_nobody() -> None:
+    assert pareto(np.array([0.3, 0.1 + 0.2]), np.array([1.0, 1.0])).tolist() == [True, True]
+    assert pareto(np.array([1e-9, 2e-9]), np.array([1e9, 1e9])).tolist() == [False, True]
+
+
+def test_shares_are_counted_over_resamples_of_prompts() -> None:
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(2, 20, 5))
+    x[:, 4] = np.nan
+    x[3:, 3] = np.nan  # so few prompts that some resamples draw none of them
+    counted, valid = np.zeros(5), np.zeros(5)
+    for weights in resample_weights(20, resamples=300, seed=7):
+        drawn = np.repeat(np.arange(20), weights)
+        means = []
+        for values in (x, y):
+            there = [values[drawn, i][np.isfinite(values[drawn, i])] for i in range(5)]
+            means.append(np.array([each.mean() if len(each) else np.nan for each in there]))
+        counted += brute(*means)
+        valid += np.isfinite(means[0]) & np.isfinite(means[1])
+    assert 0 < valid[3] < 300
+    found = front_shares(x, y, resamples=300, seed=7)
+    assert found[:4] == pytest.approx(counted[:4] / valid[:4])
+    assert np.isnan(found[4])
+
+
+def test_axes_begin_with_diversity_and_quality_where_the_board_has_it(board: Board, results: Path) -> None:
+    axes = default_axes(board)
+    assert axes is not None
+    assert [column.label for column in axes] == ["distinct_k", "mean_head_quality"]
+    lexical = load_boards(results)[0][0]
+    other = default_axes(lexical)
+    assert other is not None
+    assert other[0].label == "distinct_k"
+    assert other[1] is not other[0]
+    assert (has_quality(board), has_quality(lexical)) == (True, False)
+    assert default_axes(replace(board, columns=())) is None
+
+
+def test_means_and_intervals_are_those_of_the_results(board: Board, scores: BoardScores) -> None:
+    x, y = column_of(board, "distinct_k"), column_of(board, "utility_k")
+    made = tradeoff(scores, x, y)
+    assert [point.label for point in made.points] == [entry.result.manifest.name for entry in board.entries]
+    for point, entry in zip(made.points, board.entries, strict=True):
+        one, other = entry.cells[x.signature], entry.cells[y.signature]
+        assert point.x == pytest.approx(one.value)
+        assert point.y == pytest.approx(other.value)
+        assert (point.x_range, point.y_range) == ((one.low, one.high), (other.low, other.high))
+
+
+@pytest.mark.parametrize("baselines", [False, True])
+def test_baselines_are_on_no_front_unless_asked(board: Board, scores: BoardScores, *, baselines: bool) -> None:
+    x, y = column_of(board, "distinct_k"), column_of(board, "mean_head_quality")
+    made = tradeoff(scores, x, y, baselines=baselines, resamples=50)
+    field = [point for point in made.points if baselines or point.label not in BASELINES]
+    wanted = brute(np.array([point.x for point in field]), np.array([point.y for point in field]))
+    assert [point.on_front for point in field] == wanted
+    assert all(point.share is not None for point in field)
+    left_out = [point for point in made.points if point not in field]
+    assert len(left_out) == (0 if baselines else 3)
+    assert all(point.on_front is None and point.share is None for point in left_out)
+
+
+def test_less_is_better_by_metrics_of_which_less_is(board: Board, scores: BoardScores) -> None:
+    x, y = column_of(board, "self_bleu"), column_of(board, "distinct_n")
+    assert (end_of(x), end_of(y)) == (-1, 1)
+    made = tradeoff(scores, x, y, baselines=True)
+    wanted = brute(np.array([-point.x for point in made.points]), np.array([point.y for point in made.points]))
+    assert [point.on_front for point in made.points] == wanted
+
+
+def test_there_is_no_front_where_no_end_is_better(board: Board, scores: BoardScores) -> None:
+    x, y = replace(column_of(board, "distinct_k"), direction=0), column_of(board, "mean_head_quality")
+    made = tradeoff(scores, x, y)
+    assert not made.front
+    assert all(point.on_front is None for point in made.points)
+    assert "no front" in about_tradeoff(board, made)
+    assert end_of(y) == 1  # of quality, more is better
+
+
+def test_systems_without_a_value_are_counted_not_drawn(board: Board) -> None:
+    x, y = column_of(board, "distinct_k"), column_of(board, "utility_k")
+    first = board.entries[0]
+    bare = replace(first, cells={name: cell for name, cell in first.cells.items() if name != y.signature})
+    some = replace(board, entries=(bare, *board.entries[1:]))
+    made = tradeoff(BoardScores(some), x, y)
+    assert made.absent == (first.result.manifest.name,)
+    assert len(made.points) == len(board.entries) - 1
+    assert "1 of 6 systems" in about_tradeoff(some, made)
+
+
+def test_the_table_says_what_the_points_are(board: Board, scores: BoardScores) -> None:
+    x, y = column_of(board, "distinct_k"), column_of(board, "utility_k")
+    made = tradeoff(scores, x, y)
+    sheet = tradeoff_sheet(board, made)
+    by_label = {point.label: point for point in made.points}
+    texts = dict(zip(by_label, zip(cell_texts(board, x), cell_texts(board, y), strict=True), strict=True))
+    assert sheet.headers[2:4] == ("distinct_k ↑", "utility_k ↑")
+    for values, shown in zip(sheet.values, sheet.shown, strict=True):
+        point = by_label[values[0]]
+        assert values[2:4] == (point.x, point.y)
+        assert values[5] == point.share
+        assert shown[2:4] == texts[values[0]]
+        assert shown[5] == ("" if point.share is None else f"{point.share:.1%}")
+    said = [row[4] for row in sheet.values]
+    assert said == sorted(said, key=["yes", "no", "left out"].index)
+    on = about_tradeoff(board, made).split(".")[0]
+    assert all((point.label in on) == bool(point.on_front) for point in made.points)
+    frame = sheet.frame()
+    assert frame["distinct_k ↑"].dtype == "float64"
+    assert frame["share of resamples"].isna().sum() == 3

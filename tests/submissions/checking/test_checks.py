@@ -1,0 +1,284 @@
+"""Each check of a submission folder finds what it is for, and nothing in a good one."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from submissions.checking.checks import CHECKS, MAX_RESPONSE_BYTES, Check
+from submissions.checking.validate import validate
+from tests.conftest import write_toy
+from tests.submissions.conftest import Json, Place, add_reported, change_manifest, check, find_toy, places, rewrite
+
+TOKEN = "hf_" + "aB3" * 8
+
+
+def one(number: int, **changes: object) -> Callable[[Json], Json]:
+    """Changes one prompt's row."""
+    return lambda row: row | changes if row["prompt_id"] == f"toy-{number - 1}" else row
+
+
+# check: the change, where it is found, message, mend. Errors first, then warnings.
+ERRORS: dict[str, tuple[Callable[[Json], Json | None], list[Place], str, str]] = {
+    "unknown prompt": (
+        one(2, prompt_id="toy-7"),
+        [("prompt_ids", 2, "prompt_id"), ("prompt_ids", None, "prompt_id")],
+        "'toy-7' is no prompt id of toy",
+        "its ids run from toy-0 to toy-3",
+    ),
+    "prompt twice": (
+        one(2, prompt_id="toy-0", prompt="Say thing 0."),
+        [("prompt_ids", 2, "prompt_id"), ("prompt_ids", None, "prompt_id")],
+        "'toy-0' stands already in row 1",
+        "one row for each prompt",
+    ),
+    "missing prompt": (
+        lambda row: row if row["prompt_id"] != "toy-2" else None,
+        [("prompt_ids", None, "prompt_id")],
+        "1 of 4 prompts are missing: toy-2",
+        "answer every prompt of the suite",
+    ),
+    "changed text": (
+        one(4, prompt="Say  thing 3."),
+        [("prompt_text", 4, "prompt")],
+        "the text of toy-3 differs from the suite's at letter 5",
+        "the suite's goes on 'thing 3.'",
+    ),
+    "too many": (
+        one(1, responses=["a", "b", "c", "d"]),
+        [("k", 1, "responses")],
+        "4 responses, but generation.k in manifest.json is 3",
+        "hand in k for every prompt",
+    ),
+    "no responses": (one(1, responses=[]), [("k", 1, "responses")], "0 responses, but generation.k", "hand in k"),
+    "reasons": (
+        one(1, finish_reasons=["stop"] * 4),
+        [("k", 1, "finish_reasons")],
+        "4 finish reasons for 3 responses",
+        "one a response, or null",
+    ),
+    "too long": (
+        one(3, responses=["a", "é" * (MAX_RESPONSE_BYTES // 2 + 1), "x" * MAX_RESPONSE_BYTES]),
+        [("sizes", 3, "responses[1]")],
+        "262,146 bytes; at most 262,144 are taken",
+        "limit max_tokens",
+    ),
+    "null in the list": (
+        one(2, responses=["a", None, None]),
+        [("nulls", 2, "responses[1]"), ("nulls", 2, "responses[2]")],
+        "null response",
+        'an empty answer is the empty string ""',
+    ),
+}
+WARNINGS: dict[str, tuple[Callable[[Json], Json | None], list[Place], str, str]] = {
+    "blank": (
+        one(2, responses=["", " \n\t", "\u200b\ufeff"]),
+        [("blanks", 2, f"responses[{i}]") for i in range(3)],
+        "blank",
+        "counted apart, never scored as novel",
+    ),
+    "placeholder": (
+        one(2, responses=["[Blocked]", " [refused]\n", "<EMPTY>"]),
+        [("placeholders", 2, f"responses[{i}]") for i in range(3)],
+        "'[Blocked]' marks a missing answer",
+        "sample it again, or leave it",
+    ),
+    "lost letter": (
+        one(2, responses=["a", "b\ufffd", "c"]),
+        [("encoding", 2, "responses[1]")],
+        "has U+FFFD: a letter was lost",
+        "decode the model's bytes as UTF-8",
+    ),
+    "control character": (
+        one(2, responses=["line\r\n\tline\f", "b", "bell\a"]),
+        [("encoding", 2, "responses[2]")],
+        "has a control character",
+        "take it out if the system did not write it",
+    ),
+    "same responses": (
+        one(4, responses=[f"answer {j} to thing 1" for j in range(3)]),
+        [("duplicates", 4, "responses")],
+        "the same responses as in row 2",
+        "look whether rows were mixed up",
+    ),
+}
+
+
+def test_a_good_submission_has_nothing_to_complain_of(tmp_path: Path) -> None:
+    report = check(write_toy(tmp_path / "good"))
+    assert report.findings.problems == []
+    assert report.submission is not None
+    assert (report.submission.prompts, report.counts.prompts, report.counts.responses) == (4, 4, 12)
+    assert report.suite is not None
+    assert report.suite.name == "toy"
+
+
+@pytest.mark.parametrize(("change", "where", "message", "hint"), ERRORS.values(), ids=ERRORS)
+def test_an_error_refuses(
+    tmp_path: Path, change: Callable[[Json], Json | None], where: list[Place], message: str, hint: str
+) -> None:
+    report = check(rewrite(write_toy(tmp_path / "bad"), change))
+    assert report.submission is None
+    assert {p.severity for p in report.findings.problems} == {"error"}
+    assert {p.file for p in report.findings.problems} == {"generations.parquet"}
+    assert places(report.findings.problems) == where
+    assert message in report.findings.problems[0].message
+    assert hint in report.findings.problems[0].hint
+
+
+@pytest.mark.parametrize(("change", "where", "message", "hint"), WARNINGS.values(), ids=WARNINGS)
+def test_a_warning_is_shown_and_does_not_refuse(
+    tmp_path: Path, change: Callable[[Json], Json | None], where: list[Place], message: str, hint: str
+) -> None:
+    report = check(rewrite(write_toy(tmp_path / "odd"), change))
+    assert report.submission is not None
+    assert {p.severity for p in report.findings.problems} == {"warning"}
+    assert places(report.findings.problems) == where
+    assert message in report.findings.problems[0].message
+    assert hint in report.findings.problems[0].hint
+
+
+def test_every_check_is_named_once_documented_and_finds_something_here(tmp_path: Path) -> None:
+    names = [c.name for c in CHECKS]
+    assert len(set(names)) == len(names)
+    functions = [fn for c in CHECKS for fn in (c.row, c.whole) if fn is not None]
+    assert len(set(functions)) == len(functions)
+    for c in CHECKS:
+        assert c.name.isidentifier()
+        assert c.about
+        assert c.row or c.whole
+    assert all(fn.__doc__ for fn in functions)
+
+    # One check at a time over all bad examples: each function of each check must find something by itself.
+    examples = [
+        rewrite(write_toy(tmp_path / f"{i}"), case[0]) for i, case in enumerate([*ERRORS.values(), *WARNINGS.values()])
+    ]
+    examples.append(change_manifest(write_toy(tmp_path / "secret"), notes=f"made with {TOKEN}"))
+    alone = [Check(c.name, c.about, row=c.row) for c in CHECKS if c.row]
+    alone += [Check(c.name, c.about, whole=c.whole) for c in CHECKS if c.whole]
+    for c in alone:
+        found = [p for folder in examples for p in validate(folder, find_toy, checks=(c,)).findings.problems]
+        assert c.name in {p.check for p in found}, f"no bad example for {c}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"notes": f"made with {TOKEN}"}, "notes"),
+        (
+            {"submitter": {"name": "me", "date": "2026-01-02", "links": [f"https://x.org/?t={TOKEN}"]}},
+            "submitter.links[0]",
+        ),
+    ],
+    ids=["notes", "a link"],
+)
+def test_a_token_in_a_manifest_refuses_it_and_is_not_repeated(tmp_path: Path, changes: Json, field: str) -> None:
+    report = check(change_manifest(write_toy(tmp_path / "secret"), **changes))
+    assert report.submission is None
+    assert places(report.findings.problems) == [("secrets", None, field)]
+    assert TOKEN not in str(report.findings.problems)
+
+
+def test_words_that_begin_like_tokens_are_none(tmp_path: Path) -> None:
+    report = check(
+        change_manifest(write_toy(tmp_path / "fine"), notes="hf_hub and sk-learn, gho_, a task-oriented-dialogue-model")
+    )
+    assert report.submission is not None
+
+
+def test_problems_of_several_kinds_are_listed_at_once(tmp_path: Path) -> None:
+    changes: list[Json | None] = [
+        {"responses": ["a", None, " "]},
+        {"prompt": "Other.", "responses": [" ", "[Blocked]"]},
+        {"prompt_id": "toy-9", "finish_reasons": []},
+        None,
+    ]
+
+    def change(row: Json) -> Json | None:
+        made = changes[int(row["prompt_id"][-1])]
+        return None if made is None else row | made
+
+    report = check(change_manifest(rewrite(write_toy(tmp_path / "bad"), change), unknown=1))
+    # Without a manifest neither k nor the suite is known. What else is wrong is said all the same.
+    assert places(report.findings.problems) == [
+        ("manifest", None, "unknown"),
+        ("nulls", 1, "responses[1]"),
+        ("blanks", 2, "responses[0]"),
+        ("placeholders", 2, "responses[1]"),
+        ("k", 3, "finish_reasons"),
+    ]
+    report = check(rewrite(write_toy(tmp_path / "other"), change))
+    assert places(report.findings.problems) == [
+        ("nulls", 1, "responses[1]"),
+        ("prompt_text", 2, "prompt"),
+        ("k", 2, "responses"),
+        ("blanks", 2, "responses[0]"),
+        ("placeholders", 2, "responses[1]"),
+        ("prompt_ids", 3, "prompt_id"),
+        ("k", 3, "finish_reasons"),
+        ("prompt_ids", None, "prompt_id"),
+    ]
+    assert report.findings.problems[-1].message == "2 of 4 prompts are missing: toy-2, toy-3"
+
+
+def test_many_missing_prompts_are_counted_not_listed(tmp_path: Path) -> None:
+    folder = change_manifest(write_toy(tmp_path / "bad"), suite="demo")
+    last = check(folder).findings.problems[-1]
+    shown = ", ".join(f"demo-{i:02}" for i in range(5))
+    assert last.message == f"24 of 24 prompts are missing: {shown}, …"
+
+
+def test_the_responses_are_counted_by_kind(tmp_path: Path) -> None:
+    folder = write_toy(tmp_path / "odd")
+    rewrite(folder, one(1, responses=["a", "a", "a"], finish_reasons=["stop", "length", None]))
+    rewrite(folder, one(2, responses=["", "[empty]", " "]))
+    counts = check(folder).counts
+    found = (counts.prompts, counts.responses, counts.blank, counts.placeholder, counts.cut_off, counts.repeated)
+    assert found == (4, 12, 2, 1, 1, 2)
+
+
+REPORTED: dict[str, tuple[Json, list[Place], str]] = {
+    "unknown prompt": ({"prompt_id": "toy-9"}, [("reported", 1, "prompt_id")], "'toy-9' has no generations"),
+    "prompt twice": ({"prompt_id": "toy-1"}, [("reported", 2, "prompt_id")], "or stands here twice"),
+    "not canonical": ({"partition": [1, 0, 0]}, [("reported", 1, "partition")], "labels [1, 0, 0]"),
+    "labels": ({"partition": [0, 1]}, [("reported", 1, "partition")], "2 labels for 3 responses"),
+    "distinct": ({"distinct": 3}, [("reported", 1, "distinct")], "distinct is 3, but the partition has 2 classes"),
+    "utility": ({"utility": -0.1}, [("reported", 1, "utility")], "-0.1 is not in 0 to 10"),
+    "utility NaN": ({"utility": float("nan")}, [("reported", 1, "utility")], "nan is not in 0 to 10"),
+    "scores": ({"generation_scores": [7.0]}, [("reported", 1, "generation_scores")], "1 scores for 3 responses"),
+    "score NaN": (
+        {"generation_scores": [float("nan"), 3.0, 0.0]},
+        [("reported", 1, "generation_scores[0]")],
+        "nan; a class's first response scores 1 to 10",
+    ),
+    "score null": (
+        {"generation_scores": [7.0, None, 0.0]},
+        [("reported", 1, "generation_scores")],
+        "null where a value",
+    ),
+    "label null": ({"partition": [0, None, 1]}, [("reported", 1, "partition")], "null where a value must stand"),
+    "all at once": (
+        {"partition": [0, 2, 2], "utility": 11.0, "generation_scores": [0.0, 3.0, 0.0]},
+        [("reported", 1, "partition"), ("reported", 1, "utility"), ("reported", 1, "generation_scores[0]")],
+        "labels [0, 2, 2]",
+    ),
+}
+
+
+@pytest.mark.parametrize(("values", "where", "message"), REPORTED.values(), ids=REPORTED)
+def test_reported_values_that_contradict_are_refused(
+    tmp_path: Path, values: Json, where: list[Place], message: str
+) -> None:
+    report = check(add_reported(write_toy(tmp_path / "bad"), **values))
+    assert report.submission is None
+    assert places(report.findings.problems) == where
+    assert message in report.findings.problems[0].message
+    assert {p.file for p in report.findings.problems} == {"reported.parquet"}
+    assert all(p.hint for p in report.findings.problems)
+
+
+def test_reported_values_that_fit_are_taken(tmp_path: Path) -> None:
+    report = check(add_reported(write_toy(tmp_path / "good")))
+    assert report.findings.problems == []
+    assert report.submission is not None
+    assert report.submission.reported()["toy-3"].distinct == 2

@@ -1,0 +1,80 @@
+"""Files that hold no rows, or are made to be too large or too slow, are refused like any other; nothing is written."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from submissions.untrusted import untrusted_files
+from tests.submissions.conftest import a_prompt_a_row, jsonl, places, refused, with_line, with_row
+
+
+@pytest.mark.parametrize(
+    ("content", "check", "message"),
+    [
+        (b"", "file", "the file is empty"),
+        (b"\n \n\n", "json", "no rows"),
+        (b"\xef\xbb\xbf", "json", "no rows"),
+        (b"\x00" * 50, "json", "not JSON"),
+        (b"\xff\xfe{\x00}\x00", "encoding", "not UTF-8: byte 0xff at place 0"),
+        (b"PAR1\x15\x04\x15", "json", "not JSON"),
+    ],
+    ids=["empty", "blank lines", "byte order mark", "zeros", "UTF-16", "Parquet"],
+)
+def test_a_file_that_holds_no_rows_is_refused(tmp_path: Path, content: bytes, check: str, message: str) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(content)
+    problems = refused(path)
+    assert [p.check for p in problems] == [check]
+    assert message in problems[0].message
+
+
+def test_a_link_to_a_file_is_refused(tmp_path: Path) -> None:
+    # What lies on this machine beside the submission is not the submitter's to show.
+    (tmp_path / "link.jsonl").symlink_to(jsonl(tmp_path / "in.jsonl", a_prompt_a_row()))
+    problems = refused(tmp_path / "link.jsonl")
+    assert [p.check for p in problems] == ["file"]
+    assert problems[0].message == "there is no plain file link.jsonl"
+
+
+def test_a_line_over_the_limit_is_refused_without_reading_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(untrusted_files, "MAX_LINE_BYTES", 1000)
+    problems = refused(jsonl(tmp_path / "in.jsonl", with_row(3, responses=["x" * 2000, "b", "c"])))
+    assert places(problems) == [("sizes", 3, "")]
+    assert problems[0].message == "the line is too long"
+    assert "1,000 bytes" in problems[0].hint
+
+
+def test_a_file_over_the_limit_is_refused_unread(tmp_path: Path) -> None:
+    # A sparse file: it claims half a gibibyte and a byte more, and takes no room.
+    path = tmp_path / "in.jsonl"
+    with path.open("wb") as file:
+        file.truncate(untrusted_files.MAX_FILE_BYTES + 1)
+    problems = refused(path)
+    assert [p.check for p in problems] == ["sizes"]
+    assert problems[0].message == "536,870,913 bytes"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        # Each took minutes or more with a parser that goes back over what it has read.
+        pytest.param(lambda: b"[" * 9 + b'"' + rb"\"" * 1_000_000, id="escaped quotes without an end"),
+        pytest.param(
+            lambda: b"{" + b",".join(b'"%d":0' % min(i, 99_999) for i in range(100_001)) + b"}", id="repeated keys"
+        ),
+        pytest.param(lambda: b"[" * 9 + b'"\\' * 1_000_000, id="quotes and backslashes"),
+    ],
+)
+def test_a_line_made_to_be_slow_is_refused_like_any_other(tmp_path: Path, line: Callable[[], bytes]) -> None:
+    problems = refused(jsonl(tmp_path / "in.jsonl", with_line(2, line())))
+    assert places(problems) == [("json", 2, "")]
+    assert len(problems[0].message) < 600
+
+
+def test_problems_that_quote_the_file_are_cut(tmp_path: Path) -> None:
+    rows = with_row(2, prompt_id="x" * 1_000_000)
+    rows[2] = json.dumps({"k" * 100_000: 1})[:-1].encode() + b', "' + b"k" * 100_000 + b'": 2}'
+    problems = refused(jsonl(tmp_path / "in.jsonl", rows))
+    assert all(len(p.message) <= 501 for p in problems)

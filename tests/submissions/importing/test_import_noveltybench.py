@@ -1,0 +1,269 @@
+"""NoveltyBench files: partitions and scores are kept aside as reported, `distinct` is converted, lies are refused."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from submissions.schema import Reported
+from tests.submissions.conftest import Json, Place, as_noveltybench, imported, jsonl, places, refused
+
+
+def with_row(number: int, **changes: Any) -> list[Json]:
+    """The good rows with one changed; `...` takes a field out."""
+    rows = as_noveltybench()
+    rows[number - 1] |= changes
+    return [{key: value for key, value in row.items() if value is not ...} for row in rows]
+
+
+def reported(path: Path, **known: Any) -> dict[str, Reported]:
+    report, _ = imported(path, "noveltybench", **known)
+    assert report.submission is not None
+    return report.submission.reported()
+
+
+def test_generations_alone_have_no_reported_values(tmp_path: Path) -> None:
+    rows = [{key: row[key] for key in ("id", "prompt", "model", "generations")} for row in as_noveltybench()]
+    assert reported(jsonl(tmp_path / "in.jsonl", rows)) == {}
+    assert not (tmp_path / "out" / "reported.parquet").exists()
+
+
+def test_reported_values_are_kept_beside_the_responses(tmp_path: Path) -> None:
+    found = reported(jsonl(tmp_path / "in.jsonl", as_noveltybench()[::-1]), reported="deberta-1.0")
+    assert list(found) == ["toy-0", "toy-1", "toy-2", "toy-3"]
+    assert set(found.values()) == {Reported((0, 1, 1), (7.0, 3.0, 0.0), 2, 2.5)}
+
+
+def test_what_made_the_reported_values_is_stated_only_where_there_are_any(tmp_path: Path) -> None:
+    with_values, _ = imported(jsonl(tmp_path / "a" / "in.jsonl", as_noveltybench()), "noveltybench", reported="deberta")
+    bare = [{key: row[key] for key in ("id", "prompt", "generations")} for row in as_noveltybench()]
+    without, _ = imported(jsonl(tmp_path / "b" / "in.jsonl", bare), "noveltybench", reported="deberta")
+    stated = [r.manifest.origin.reported for r in (with_values, without) if r.manifest and r.manifest.origin]
+    assert stated == ["deberta", None]
+
+
+@pytest.mark.parametrize(
+    ("changes", "distinct", "utility", "scores"),
+    [
+        pytest.param({"distinct": 1}, 2, 2.5, (7.0, 3.0, 0.0), id="version 1.0: the highest label"),
+        pytest.param({"distinct": 2}, 2, 2.5, (7.0, 3.0, 0.0), id="version 1.1: the number of classes"),
+        pytest.param({"distinct": 3}, 2, 2.5, (7.0, 3.0, 0.0), id="the paper: one more"),
+        pytest.param({"distinct": ...}, 2, 2.5, (7.0, 3.0, 0.0), id="not given"),
+        pytest.param({"utility": ...}, 2, None, (7.0, 3.0, 0.0), id="no utility"),
+        pytest.param({"generation_scores": ..., "partition_scores": ...}, 2, 2.5, None, id="no scores"),
+        pytest.param({"generation_scores": [7, 3, None]}, 2, 2.5, (7.0, 3.0, 0.0), id="null for not scored"),
+    ],
+)
+def test_the_versions_of_the_format_come_to_the_same(
+    tmp_path: Path, changes: Json, distinct: int, utility: float | None, scores: tuple[float, ...] | None
+) -> None:
+    rows = [{k: v for k, v in (row | changes).items() if v is not ...} for row in as_noveltybench()]
+    assert set(reported(jsonl(tmp_path / "in.jsonl", rows)).values()) == {
+        Reported((0, 1, 1), scores, distinct, utility)
+    }
+
+
+BAD: list[tuple[str, list[Json], list[Place], str, str]] = [
+    # name, rows, where the problems are, the first one's message and mend
+    (
+        "mixed conventions",
+        with_row(3, distinct=2),
+        [("reported", None, "distinct")],
+        "distinct differs from the number of classes by more in some rows than in others (row 1 and row 3)",
+        "files of two versions were mixed: import each by itself",
+    ),
+    (
+        "no known convention",
+        [row | {"distinct": 4} for row in as_noveltybench()],
+        [("json", row, "distinct") for row in (1, 2, 3, 4)],
+        "is neither the 2 classes of the partition, nor one less or more",
+        "make both from the same partition",
+    ),
+    (
+        "distinct is no number",
+        with_row(2, distinct="2"),
+        [("json", 2, "distinct")],
+        "a string, wanted a whole number",
+        "see the format",
+    ),
+    (
+        "labels not in the order of first use",
+        with_row(2, partition=[1, 0, 0]),
+        [("reported", 2, "partition")],
+        "labels [1, 0, 0]",
+        "number the classes 0, 1, 2",
+    ),
+    (
+        "labels with a gap",
+        with_row(2, partition=[0, 2, 2]),
+        [("reported", 2, "partition")],
+        "labels [0, 2, 2]",
+        "number the classes 0, 1, 2",
+    ),
+    (
+        "negative label",
+        with_row(2, partition=[0, -1, -1]),
+        [("reported", 2, "partition")],
+        "labels [0, -1, -1]",
+        "number the classes 0, 1, 2",
+    ),
+    (
+        "too few labels",
+        with_row(2, partition=[0, 1], generation_scores=[7, 3]),
+        [("reported", 2, "partition")],
+        "2 labels for 3 responses",
+        "one label a response",
+    ),
+    (
+        "no labels",
+        with_row(2, partition=[], distinct=0, generation_scores=[], partition_scores=[]),
+        [("reported", 2, "partition")],
+        "0 labels for 3 responses",
+        "one label a response",
+    ),
+    (
+        "partition of null",
+        with_row(2, partition=None),
+        [("json", 2, "partition")],
+        "null, wanted a list",
+        "empty string",
+    ),
+    (
+        "label that is no number",
+        with_row(2, partition=[0, "1", 1.0]),
+        [("json", 2, "partition[1]"), ("json", 2, "partition[2]")],
+        "a string, wanted a whole number",
+        "see the format",
+    ),
+    (
+        "label of 400 digits",
+        with_row(2, partition=[0, 10**400, 1]),
+        [("json", 2, "partition[1]")],
+        "wanted a whole number of at most 31 bits",
+        "see the format",
+    ),
+    (
+        "partition_scores that contradict",
+        with_row(2, partition_scores=[7, 4]),
+        [("json", 2, "partition_scores")],
+        "differ from generation_scores",
+        "make both from the same scores",
+    ),
+    (
+        "too few scores",
+        with_row(2, generation_scores=[7, 3]),
+        [("reported", 2, "generation_scores")],
+        "2 scores for 3 responses",
+        "one score a response",
+    ),
+    (
+        "first of a class without a score",
+        with_row(2, generation_scores=[7, 0, 0], partition_scores=[7, 0]),
+        [("reported", 2, "generation_scores[1]")],
+        "0.0; a class's first response scores 1 to 10, the others 0",
+        "score the first of each class",
+    ),
+    (
+        "second of a class with a score",
+        with_row(2, generation_scores=[7, 3, 3]),
+        [("reported", 2, "generation_scores[2]")],
+        "3.0; a class's first response scores 1 to 10, the others 0",
+        "score the first of each class",
+    ),
+    (
+        "score over ten",
+        with_row(2, generation_scores=[11, 3, 0], partition_scores=[11, 3]),
+        [("reported", 2, "generation_scores[0]")],
+        "11.0; a class's first response scores 1 to 10",
+        "score the first of each class",
+    ),
+    (
+        "score of 400 digits",
+        with_row(2, generation_scores=[10**400, 3, 0]),
+        [("json", 2, "generation_scores[0]")],
+        "a whole number, wanted a finite number",
+        "see the format",
+    ),
+    (
+        "utility over ten",
+        with_row(2, utility=10.5),
+        [("reported", 2, "utility")],
+        "10.5 is not in 0 to 10",
+        "compute it from the scores",
+    ),
+    (
+        "utility of 400 digits",
+        with_row(2, utility=10**400),
+        [("json", 2, "utility")],
+        "wanted a finite number",
+        "see the format",
+    ),
+    ("no prompt", with_row(2, prompt=...), [("json", 2, "prompt")], "the field is missing", "give prompt in every row"),
+    ("no id", with_row(2, id=...), [("json", 2, "id")], "the field is missing", "give id in every row"),
+    ("null", with_row(2, generations=[None, "b", "c"]), [("json", 2, "generations[0]")], "null", "empty string"),
+    (
+        "unknown id",
+        with_row(2, id="toy-9"),
+        [("prompt_ids", 2, "id"), ("prompt_ids", None, "id")],
+        "'toy-9' is no prompt id of toy",
+        "its ids run from toy-0",
+    ),
+    (
+        "id twice",
+        [*as_noveltybench(), as_noveltybench()[0]],
+        [("prompt_ids", 5, "id"), ("duplicates", 5, "generations")],
+        "'toy-0' stands already in row 1",
+        "one row for each prompt",
+    ),
+    (
+        "too few generations",
+        with_row(2, generations=["a", "b"], partition=[0, 1], generation_scores=[7, 3]),
+        [("k", 2, "generations")],
+        "2 responses, but generation.k in manifest.json is 3",
+        "hand in k",
+    ),
+    (
+        "two models",
+        with_row(4, model="other"),
+        [("manifest", 4, "model")],
+        "'other' here, but 'toy-model' in row 1",
+        "split the file",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rows", "where", "message", "hint"), [pytest.param(*case[1:], id=case[0]) for case in BAD])
+def test_bad_rows_are_refused_and_nothing_is_written(
+    tmp_path: Path, rows: list[Json], where: list[Place], message: str, hint: str
+) -> None:
+    problems = refused(jsonl(tmp_path / "in.jsonl", rows), "noveltybench")
+    assert places(problems) == where
+    assert message in problems[0].message
+    assert hint in problems[0].hint
+    assert {p.file for p in problems} == {"in.jsonl"}
+
+
+def test_an_infinite_score_is_refused(tmp_path: Path) -> None:
+    # 1e999 is JSON, and more than a float holds.
+    rows: list[object] = [*as_noveltybench()]
+    rows[1] = str(rows[1]).replace("'", '"').replace("2.5", "1e999").encode()
+    problems = refused(jsonl(tmp_path / "in.jsonl", rows), "noveltybench")
+    assert places(problems) == [("json", 2, "utility")]
+
+
+def test_the_same_text_in_two_classes_is_shown_as_reported_with_a_warning(tmp_path: Path) -> None:
+    report, _ = imported(jsonl(tmp_path / "in.jsonl", with_row(3, generations=["a", "a", "b"])), "noveltybench")
+    assert places(report.findings.problems) == [("reported", 3, "partition")]
+    assert report.findings.problems[0].severity == "warning"
+    assert report.findings.problems[0].message == "the same text stands in different classes"
+    assert report.submission is not None
+    assert report.submission.reported()["toy-2"].distinct == 2
+
+
+def test_reported_values_may_stand_with_some_prompts_only(tmp_path: Path) -> None:
+    rows = as_noveltybench()
+    for name in ("partition", "distinct", "generation_scores", "partition_scores", "utility"):
+        del rows[0][name]
+    rows[2]["utility"] = 11
+    problems = refused(jsonl(tmp_path / "in.jsonl", rows), "noveltybench")
+    assert places(problems) == [("reported", 3, "utility")]

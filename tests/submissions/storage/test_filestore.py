@@ -1,0 +1,347 @@
+"""What holds of every store: tests that run on one in a folder and on one in a Hub repository."""
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from datasets_build.errors import ConfigurationError, InputError
+from submissions.storage.filestore import Conflict, FileStore, FolderStore, StoreFault, checked_path, open_store
+from submissions.storage.hubstore import HubStore
+from tests.submissions.run_store import number_at, numbered
+from tests.submissions.stores import REPO, Place, running_hub
+
+pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # by the Hub's client
+
+
+@pytest.fixture(params=["folder", "hub"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """A place for a store, without files."""
+    if request.param == "folder":
+        yield Place(str(tmp_path / "store"), tmp_path)
+    else:
+        with running_hub(tmp_path, page=7) as server:
+            yield Place(f"hub:{REPO}", tmp_path, server)
+
+
+@pytest.fixture
+def store(place: Place) -> FileStore:
+    return place.open()
+
+
+def files_at(store: FileStore, commit: str) -> dict[str, bytes]:
+    return {path: store.read(commit, path, 10**7) for path in store.paths(commit)}
+
+
+def test_a_store_begins_without_files(store: FileStore, place: Place) -> None:
+    head = store.head()
+    assert store.paths(head) == store.paths(head, "a") == store.paths("") == []
+    for commit in (head, ""):
+        with pytest.raises(FileNotFoundError, match="a/b"):
+            store.read(commit, "a/b", 10)
+    assert store.head() == place.open().head() == head
+    assert store.commit(head, {}, [], "nothing") == head
+
+
+def test_a_commit_has_what_was_committed_and_the_one_before_what_it_had(store: FileStore, place: Place) -> None:
+    first = store.commit(store.head(), {"a/b": b"1", "a/c/d": b"2", "ab": b"", "e": b"4"}, [], "first")
+    second = store.commit(first, {"a/b": b"new", "f": b"6"}, ["a/c/d", "e"], "second")
+    for one in (store, place.open()):
+        assert one.head() == second
+        assert files_at(one, first) == {"a/b": b"1", "a/c/d": b"2", "ab": b"", "e": b"4"}
+        assert files_at(one, second) == {"a/b": b"new", "ab": b"", "f": b"6"}
+        assert one.paths(first, "a") == ["a/b", "a/c/d"]  # and not ab
+        assert one.paths(first, "a/c") == ["a/c/d"]
+        assert one.paths(second, "a/c") == one.paths(first, "e") == one.paths(first, "none") == []
+        with pytest.raises(FileNotFoundError):
+            one.read(second, "e", 10)
+
+
+def test_a_commit_that_changes_nothing_is_none(store: FileStore) -> None:
+    large = b"\0" + bytes(range(256)) * 100  # in LFS, on the Hub
+    head = store.commit(store.head(), {"a": b"1", "large.bin": large}, [], "first")
+    before = store.history()
+    assert store.commit(head, {"a": b"1", "large.bin": large}, [], "again") == head
+    assert store.commit(head, {}, [], "nothing") == head
+    assert store.history() == before
+    assert store.commit(head, {"a": b"1", "b": b"2"}, [], "one of two") != head
+
+
+def test_a_commit_on_another_than_the_head_is_refused(store: FileStore) -> None:
+    start = store.head()
+    first = store.commit(start, {"a": b"1"}, [], "first")
+    head = store.commit(first, {"a": b"2"}, [], "second")
+    before = store.history()
+    for parent in (start, first, "", "0" * 40):
+        for content in (b"3", b"2", b"1"):  # new, what the head has, what the parent has
+            with pytest.raises(Conflict):
+                store.commit(parent, {"a": content}, [], "second")
+    assert (store.head(), store.history()) == (head, before)
+
+
+def test_what_does_not_fit_the_tree_is_refused(store: FileStore) -> None:
+    head = store.commit(store.head(), {"a/b": b"1", "c": b"2"}, [], "first")
+    for add, remove, said in (
+        ({}, ["none"], "not there"),
+        ({}, ["a"], "not there"),
+        ({"c": b"3"}, ["c"], "both added and removed"),
+        ({"a": b"3"}, [], "a would be a file and a folder"),
+        ({"a": b"3"}, ["a/b"], "a would be a file and a folder"),
+        ({"c/d": b"3"}, [], "c would be a file and a folder"),
+        ({"x": b"3", "x/y": b"3"}, [], "x would be a file and a folder"),
+        ({"x": Path("/none/such")}, [], "there is no file"),
+    ):
+        with pytest.raises(InputError, match=said):
+            store.commit(head, add, remove, "does not fit")
+    assert store.head() == head
+    assert files_at(store, head) == {"a/b": b"1", "c": b"2"}
+
+
+NO_PATHS = [
+    "/a",
+    "a/",
+    "a//b",
+    ".",
+    "..",
+    "../a",
+    "a/../b",
+    "a/..",
+    ".git/x",
+    "a/.x",
+    "A",
+    "ä",
+    "a\\b",
+    "-a",
+    "_a",
+    "a:b",
+    "a/b/c/d/e/f/g/h/i",
+]
+
+
+@pytest.mark.parametrize("path", [*NO_PATHS, "", "a b", "a\n", "a\0", "c" * 101])
+def test_a_path_that_is_no_id_is_refused(path: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no path of a store"):
+        checked_path(path)
+    for store in (FolderStore(tmp_path / "s"), HubStore(REPO, cache=tmp_path / "k")):
+        calls: list[Callable[[FileStore], object]] = [
+            lambda s: s.commit("", {path: b"1"}, [], "m"),
+            lambda s: s.commit("", {}, [path], "m"),
+            lambda s: s.read("", path, 1),
+            lambda s: s.fetch("", path, tmp_path / "x", 1),
+        ]
+        for call in calls + ([lambda s: s.paths("", path)] if path else []):
+            with pytest.raises(InputError, match="no path of a store"):
+                call(store)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_longest_path_and_message_are_taken(store: FileStore) -> None:
+    path = "/".join(["0_-." + "x" * 96] * 2 + list("abcdef"))
+    head = store.commit(store.head(), {path: b"1"}, [], "m" * 200)
+    assert store.paths(head) == [path]
+    assert store.history(1)[0].message == "m" * 200
+
+
+@pytest.mark.parametrize("message", ["", " ", "two\nlines", "m" * 201, "a\0", "\x1b[31m"])
+def test_a_message_is_one_line(message: str, tmp_path: Path) -> None:
+    for store in (FolderStore(tmp_path / "s"), HubStore(REPO, cache=tmp_path / "k")):
+        with pytest.raises(InputError, match="one line"):
+            store.commit("", {"a": b"1"}, [], message)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3_000_000])
+def test_a_file_of_more_bytes_than_the_limit_is_refused(size: int, store: FileStore, tmp_path: Path) -> None:
+    content = random.Random(size).randbytes(size)  # noqa: S311
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_bytes(content)
+    head = store.commit(store.head(), {"a": source, "b": content}, [], "first")
+    for path in ("a", "b"):
+        assert store.read(head, path, size) == content
+        store.fetch(head, path, target, size)
+        assert target.read_bytes() == content
+        target.write_bytes(b"before")
+        for call in (
+            lambda p=path: store.read(head, p, size - 1),
+            lambda p=path: store.fetch(head, p, target, size - 1),
+        ):
+            with pytest.raises(InputError, match=f"{path} has {size:,} bytes"):
+                call()
+        assert target.read_bytes() == b"before"
+
+
+def test_what_is_fetched_is_there_whole_or_not_at_all(store: FileStore, tmp_path: Path) -> None:
+    head = store.commit(store.head(), {"a": b"1"}, [], "first")
+    folder = tmp_path / "out"
+    folder.mkdir()
+    with pytest.raises(FileNotFoundError):
+        store.fetch(head, "b", folder / "b", 10)
+    with pytest.raises(StoreFault, match="none"):
+        store.fetch(head, "a", folder / "none" / "a", 10)
+    assert list(folder.iterdir()) == []
+
+
+def test_the_history_is_told_from_the_latest(store: FileStore) -> None:
+    start, head, made = store.head(), store.head(), []
+    for number in range(12):
+        head = store.commit(head, {"a": b"%d" % number}, [], f"number {number}")
+        made.append(head)
+    told = store.history(12)
+    assert [one.id for one in told] == made[::-1]
+    assert [one.message for one in told] == [f"number {number}" for number in range(12)][::-1]
+    assert all(one.parent in {None, before} for one, before in zip(told, [*made[-2::-1], start], strict=True))
+    assert store.history(5) == told[:5]
+    assert store.history(0) == []
+    assert store.history()[:12] == told
+
+
+@pytest.mark.parametrize("commit", ["0" * 40, "main", "../../etc", "0" * 39, "A" * 40, "0" * 40 + "\n"])
+def test_a_commit_that_is_not_there_is_a_fault(commit: str, store: FileStore, tmp_path: Path) -> None:
+    for call in (lambda: store.paths(commit), lambda: store.read(commit, "a", 10)):
+        with pytest.raises(StoreFault, match=r"has no (such )?commit"):
+            call()
+
+
+@pytest.mark.parametrize("same", [False, True], ids=["different files", "the same file"])
+def test_of_several_at_once_one_wins(same: bool, place: Place) -> None:
+    rivals, rounds = 6, 5
+    stores = [place.open() for _ in range(rivals)]
+    start = threading.Barrier(rivals)
+    head = stores[0].head()
+
+    def race(number: int, turn: int) -> str | None:
+        content = b"the same" if same else b"%d" % number
+        start.wait(60)
+        try:
+            return stores[number].commit(head, {f"won/{turn}": content}, [], "won")
+        except Conflict:
+            return None
+
+    with ThreadPoolExecutor(rivals) as pool:
+        for turn in range(rounds):
+            ends = [end.result() for end in [pool.submit(race, number, turn) for number in range(rivals)]]
+            won = [number for number, end in enumerate(ends) if end is not None]
+            assert len(won) == 1
+            head = ends[won[0]] or ""
+            assert stores[0].head() == head
+            assert stores[-1].read(head, f"won/{turn}", 10) == (b"the same" if same else b"%d" % won[0])
+    assert [one.message for one in stores[0].history(rounds)] == ["won"] * rounds
+
+
+def test_no_count_of_several_processes_is_lost(place: Place) -> None:
+    store = place.open()
+    store.commit(store.head(), {"count": b"0"}, [], "begin")
+    with ExitStack() as stack:
+        workers = [stack.enter_context(place.run("count", 25)) for _ in range(4)]
+        assert [worker.wait(120) for worker in workers] == [0] * 4
+    assert store.read(store.head(), "count", 10) == b"100"
+    assert sorted(int(one.message.partition(" ")[0]) for one in store.history(100)) == list(range(1, 101))
+
+
+def test_readers_see_whole_commits(place: Place) -> None:
+    writer = place.open()
+    head, number = writer.commit(writer.head(), numbered(0), [], "number 0"), 0
+    done = threading.Event()
+
+    def poll(seen: set[int]) -> None:
+        reader, last = place.open(), 0
+        while not done.is_set():
+            number = number_at(reader, reader.head())
+            assert number >= last
+            last = number
+            seen.add(number)
+
+    seen: list[set[int]] = [set(), set(), set()]
+    with ThreadPoolExecutor(3) as pool:
+        polls = [pool.submit(poll, one) for one in seen]
+        try:
+            while min(map(len, seen)) < 12 and number < 400 and not any(one.done() for one in polls):
+                number += 1
+                head = writer.commit(head, numbered(number), [], f"number {number}")
+        finally:
+            done.set()
+        for one in polls:
+            one.result(60)
+    assert min(map(len, seen)) >= 12
+    assert number_at(place.open(), head) == number
+
+
+def test_many_changes_are_those_of_a_dictionary(place: Place) -> None:
+    rng = random.Random(5)  # noqa: S311
+    store, states = place.open(), {}
+    names = [f"{folder}/{name}" for folder in "abc" for name in "xyz"]
+    head, now = store.head(), dict[str, bytes]()
+    for turn in range(40):
+        gone = {name for name in now if rng.random() < 0.2}
+        add = {name: bytes([rng.randrange(3)]) * rng.randrange(4) for name in names if rng.random() < 0.2} | {}
+        add = {name: content for name, content in add.items() if name not in gone}
+        after = {name: content for name, content in now.items() if name not in gone} | add
+        made = store.commit(head, add, sorted(gone), f"turn {turn}")
+        assert (made == head) == (after == now)
+        head, now = made, after
+        states[head] = now
+        assert files_at(store, head) == now
+    fresh = place.open()
+    for commit, files in states.items():
+        assert files_at(fresh, commit) == files
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("hf://datasets/lab/results", "hf://datasets/lab/results"),
+        ("hub:lab/results", "hf://datasets/lab/results"),
+        ("hub:Lab-1/Results_2.0/the/board", "hf://datasets/Lab-1/Results_2.0/the/board"),
+    ],
+)
+def test_a_text_names_a_repository(text: str, address: str) -> None:
+    assert open_store(text).address == address
+
+
+def test_a_text_names_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").mkdir()
+    for text in ("there", "new", "there/new", "./new", str(tmp_path / "new"), "there/..", "there/../there"):
+        store = open_store(text)
+        assert isinstance(store, FolderStore)
+        assert store.head() == ""
+    assert sorted(tmp_path.rglob("*")) == [tmp_path / "there"]
+
+
+NO_STORES = [
+    "hub:",
+    "hub:name",
+    "hub:../x",
+    "hub:a/..",
+    "hub:a/b/../c",
+    "hub:a/b/C",
+    "hub:a/b/",
+    "hub:.a/b",
+    "hub:a/b.git",
+    "hub:a--b/c",
+    "hf://a/b",
+    "hf://models/a/b",
+    "hf://datasets/a",
+    "hf://datasets/../x",
+    "https://x/y",
+    "s3://bucket/key",
+    "file",
+    "lab/results",
+    "new/../other",
+    "../new",
+]
+
+
+@pytest.mark.parametrize("text", [*NO_STORES, "", " ", "hub:a b/c", "hub:a/" + "b" * 97, "a\0b", "a\nb", "x" * 300])
+def test_a_text_that_names_no_store_is_refused_and_nothing_made(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "file").write_text("")
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(ConfigurationError):
+        open_store(text)
+    assert sorted(tmp_path.rglob("*")) == [tmp_path / "here", tmp_path / "here" / "file"]

@@ -1,0 +1,298 @@
+"""A store in a folder: what lies there, what damage does, and that neither kill -9 nor a full disk breaks it."""
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from datasets_build.errors import InputError
+from submissions.storage.filestore import Commit, Conflict, FolderStore, StoreFault
+from tests.submissions.run_store import number_at, numbered
+from tests.submissions.stores import Place
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A store whose files say 0."""
+    store = FolderStore(tmp_path / "store")
+    store.commit("", numbered(0), [], "number 0")
+    return store.folder
+
+
+def unfinished(folder: Path) -> list[Path]:
+    """The temporary files in a store."""
+    return [path for path in folder.rglob(".*") if path.name != ".lock"]
+
+
+def test_a_commit_is_named_by_what_it_holds(tmp_path: Path) -> None:
+    made = []
+    for name in ("one", "two"):
+        store = FolderStore(tmp_path / name)
+        first = store.commit("", {"a/b": b"1"}, [], "first")
+        made.append((first, store.commit(first, {"c": b"2"}, ["a/b"], "second")))
+    assert made[0] == made[1]
+    sha256 = hashlib.sha256(b"1").hexdigest()
+    held = {"message": "first", "parent": None, "tree": {"a/b": {"sha256": sha256, "size": 1}}}
+    text = json.dumps(held, sort_keys=True, separators=(",", ":"))
+    first, second = made[0]
+    assert first == hashlib.sha256(text.encode()).hexdigest()[:40]
+    assert json.loads((tmp_path / "one" / "commits" / f"{first}.json").read_text()) == {"id": first, **held}
+    assert (tmp_path / "one" / "objects" / sha256[:2] / sha256).read_bytes() == b"1"
+    assert (tmp_path / "one" / "HEAD").read_text() == f"{second}\n"
+    assert store.history() == [Commit(second, first, "second"), Commit(first, None, "first")]
+
+
+def test_the_same_content_lies_there_once(folder: Path) -> None:
+    store, large = FolderStore(folder), os.urandom(10_000)
+    head = store.commit(store.head(), {"one": large, "two": large}, [], "twice")
+    store.commit(head, {"three": large}, ["one"], "again")
+    assert len([path for path in folder.rglob("*") if path.is_file() and path.stat().st_size == 10_000]) == 1
+
+
+def test_a_damaged_object_is_named_and_never_given(folder: Path, tmp_path: Path) -> None:
+    content = random.Random(1).randbytes(3 * 2**20)  # noqa: S311
+    store = FolderStore(folder)
+    head = store.commit(store.head(), {"large": content}, [], "large")
+    sha256 = hashlib.sha256(content).hexdigest()
+    path = folder / "objects" / sha256[:2] / sha256
+    for damaged in (content[:-1], content + b"x", b"", b"x" + content[1:], content[:-1] + b"x", None):
+        path.unlink()
+        if damaged is not None:
+            path.write_bytes(damaged)
+        for call in (
+            lambda: store.read(head, "large", 10**7),
+            lambda: FolderStore(folder).fetch(head, "large", tmp_path / "target", 10**7),
+        ):
+            with pytest.raises(StoreFault, match=sha256):
+                call()
+        assert not (tmp_path / "target").exists()
+        # Who brings the content again mends it, even where nothing else changes.
+        assert store.commit(head, {"large": content}, [], "again") == head
+        assert store.read(head, "large", 10**7) == content
+
+
+@pytest.mark.parametrize("damage", ["{}", "", "[1", '{"id": "x"}', None, "another"])
+def test_a_damaged_commit_is_named(damage: str | None, folder: Path) -> None:
+    first = FolderStore(folder).head()
+    path = folder / "commits" / f"{first}.json"
+    text = path.read_text()
+    path.unlink()
+    if damage is not None:
+        path.write_text(text.replace("number 0", "number 1") if damage == "another" else damage)
+    store = FolderStore(folder)
+    for call in (lambda: store.paths(first), store.history, lambda: store.commit(first, {"x": b""}, [], "m")):
+        with pytest.raises(StoreFault, match=first):
+            call()
+
+
+@pytest.mark.parametrize("head", ["", "x", "../../etc/passwd", "é", "0" * 41])
+def test_a_damaged_head_is_a_fault_and_no_new_beginning(head: str, folder: Path) -> None:
+    (folder / "HEAD").write_text(head)
+    store = FolderStore(folder)
+    for call in (store.head, store.history, lambda: store.commit("", {"x": b""}, [], "m")):
+        with pytest.raises(StoreFault, match="HEAD is damaged"):
+            call()
+
+
+def test_a_file_that_changes_while_it_is_copied_is_refused(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, source = FolderStore(folder), tmp_path / "source"
+    source.write_bytes(b"before")
+    head = store.head()
+
+    def hashed(path: Path) -> str:
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        source.write_bytes(b"after!")
+        return found
+
+    monkeypatch.setattr("submissions.storage.filestore.sha256_of", hashed)
+    with pytest.raises(InputError, match="changed while it was copied"):
+        store.commit(head, {"a": source}, [], "m")
+    assert (store.head(), unfinished(folder)) == (head, [])
+
+
+def test_a_lock_that_is_never_given_back_is_a_fault(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("submissions.storage.filestore.LOCK_SECONDS", 0.1)
+    code = (
+        "import sys\nfrom filelock import FileLock\nwith FileLock(sys.argv[1]):\n print(flush=True)\n sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, str(folder / ".lock")]
+    store = FolderStore(folder)
+    head = store.head()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        with pytest.raises(StoreFault, match=r"\.lock was held"):
+            store.commit(head, {"x": b""}, [], "m")
+        assert number_at(FolderStore(folder), store.head()) == 0  # readers take no lock
+        holder.kill()
+    assert store.commit(head, {"x": b""}, [], "m") == store.head()
+
+
+def test_a_kill_at_any_point_of_a_commit_leaves_a_whole_store(folder: Path) -> None:
+    command = [sys.executable, "-m", "tests.submissions.run_store", str(folder), "points"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert int(ended.stdout) > 30
+
+
+def test_a_kill_at_any_time_leaves_a_whole_store_with_all_that_was_told(folder: Path, tmp_path: Path) -> None:
+    rng = random.Random(7)  # noqa: S311
+    place, told = Place(str(folder), tmp_path), 0
+    for _ in range(8):
+        with place.run("run") as worker:
+            assert worker.stdout is not None
+            told = int(worker.stdout.readline())
+            try:
+                worker.wait(rng.uniform(0, 0.25))
+            except subprocess.TimeoutExpired:
+                worker.kill()
+            said = worker.stdout.read()
+        assert worker.returncode == -signal.SIGKILL
+        told = int(said.split()[-1]) if said.endswith("\n") else told
+        store = FolderStore(folder)
+        number = number_at(store, store.head())
+        assert number >= told
+        assert [one.message for one in store.history(10**6)] == [f"number {i}" for i in range(number, -1, -1)]
+    assert told > 16
+
+
+@contextmanager
+def as_another() -> Iterator[None]:
+    """As a user to whom the rights of files apply."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def public(folder: Path) -> Iterator[Path]:
+    """A store in a folder that everybody may read and enter."""
+    with tempfile.TemporaryDirectory() as made:
+        Path(made).chmod(0o755)
+        yield Path(shutil.copytree(folder, Path(made) / "store"))
+
+
+def test_who_may_only_read_reads_and_is_told_why_nothing_is_committed(public: Path) -> None:
+    folders = [public, *(path for path in public.rglob("*") if path.is_dir())]
+    before = sorted(public.rglob("*"))
+    for path in folders:
+        path.chmod(0o555)
+    (public / ".lock").chmod(0o444)
+    store = FolderStore(public)
+    head = store.head()
+    with as_another():
+        assert number_at(store, head) == 0
+        for add in (numbered(1), {"a": b"0"}):
+            with pytest.raises(StoreFault) as caught:
+                store.commit(head, add | {"new": b"0"}, [], "number 1")
+            assert str(public) in caught.value.message
+            assert "right" in caught.value.hint
+        with pytest.raises(StoreFault, match="Permission denied"):
+            FolderStore(public / "new").commit("", numbered(0), [], "m")
+        with pytest.raises(StoreFault, match="Permission denied"):
+            store.fetch(head, "a", public / "x", 10)
+    assert sorted(public.rglob("*")) == before
+    for path in folders:
+        path.chmod(0o755)
+    (public / ".lock").chmod(0o644)
+    store.commit(head, numbered(1), [], "number 1")
+    assert number_at(store, store.head()) == 1
+
+
+def test_what_may_not_be_read_is_a_fault(public: Path) -> None:
+    store = FolderStore(public)
+    head = store.head()
+    sha256 = hashlib.sha256(b"0").hexdigest()
+    for path, call in (
+        (public / "objects" / sha256[:2] / sha256, lambda: store.read(head, "a", 10)),
+        (public / "commits" / f"{head}.json", lambda: FolderStore(public).paths(head)),
+        (public / "HEAD", store.head),
+    ):
+        path.chmod(0o000)
+        with as_another(), pytest.raises(StoreFault, match="Permission denied") as caught:
+            call()
+        assert str(path) in caught.value.message
+
+
+@pytest.mark.parametrize("room", [0, 20, 100, 300, 900, 1999])
+def test_a_full_disk_changes_nothing_and_the_store_works_again(room: int, folder: Path) -> None:
+    command = [sys.executable, "-m", "tests.submissions.run_store", str(folder), "starved", str(room)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert str(folder) in ended.stdout
+    assert "File too large" in ended.stdout
+    assert "make room" in ended.stdout
+    assert unfinished(folder) == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 1 MB; skipped where none may be mounted."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = shutil.which("mount")
+    command = [mount or "", "-t", "tmpfs", "-o", "size=1m,nr_inodes=200", "tmpfs", str(disk)]
+    if mount is None or subprocess.run(command, capture_output=True, check=False).returncode != 0:
+        pytest.skip("no disk may be mounted")
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_disk_that_is_full_at_any_step_of_a_commit(small_disk: Path) -> None:
+    store, filler = FolderStore(small_disk / "store"), small_disk / "filler"
+    head = store.commit("", numbered(0), [], "number 0")
+    faults: list[StoreFault] = []
+    for pages in range(12):
+        with filler.open("wb", buffering=0) as file:
+            try:
+                while file.write(b"\0" * 4096):
+                    pass
+            except OSError:
+                file.truncate(file.tell() - 4096 * pages)
+        number = number_at(store, head) + 1
+        try:
+            head = store.commit(head, numbered(number), [], f"number {number}")
+        except StoreFault as fault:
+            faults.append(fault)
+            number -= 1
+        assert (store.head(), number_at(FolderStore(store.folder), head)) == (head, number)
+        assert unfinished(store.folder) == []
+        filler.unlink()
+    assert 1 < len(faults) < 12
+    assert number == 12 - len(faults)
+    for one in faults:
+        assert f"{store.folder}" in one.message
+        assert "No space left on device" in one.message
+        assert "make room" in one.hint
+
+
+def test_a_lost_race_leaves_what_was_there(folder: Path) -> None:
+    one, two = FolderStore(folder), FolderStore(folder)
+    head = one.head()
+    made = one.commit(head, numbered(1), [], "number 1")
+    with pytest.raises(Conflict):
+        two.commit(head, numbered(1), [], "number 1")
+    assert two.head() == made
+    assert unfinished(folder) == []

@@ -1,0 +1,67 @@
+"""A disk that fills up while a submission is written leaves what was there before, and nothing half-written."""
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.submissions.conftest import jsonl
+
+# A limit on the size of a file fails as a full disk does: in the midst of a write, with an error from the system.
+# It is set behind the imports, whose compiled files it would cut.
+CODE = """
+import resource, sys
+import submissions.importing.importers, submissions.demo.build
+from leaderboard.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
+main()
+"""
+
+
+def divbench(limit: int, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", CODE.format(limit=limit), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def demo_rows() -> list[dict[str, object]]:
+    # Texts that do not compress well, so that each file has a known least size.
+    rng = random.Random(0)  # noqa: S311
+    return [{"prompt_id": f"demo-{i:02}", "responses": [rng.randbytes(90).hex() for _ in range(4)]} for i in range(24)]
+
+
+@pytest.mark.parametrize("limit", [0, 100, 2000], ids=["nothing fits", "the first bytes", "some of it"])
+@pytest.mark.parametrize("existing", [False, True], ids=["new", "into an empty folder"])
+def test_an_import_that_cannot_be_written_leaves_nothing(tmp_path: Path, limit: int, existing: bool) -> None:
+    path = jsonl(tmp_path / "in.jsonl", demo_rows())
+    out = tmp_path / "out"
+    if existing:
+        out.mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    options = ("--from", "jsonl", "--suite", "demo", "--name", "n", "--submitter", "me", "--out", out, "--json")
+    ended = divbench(limit, "submission", "import", path, *options)
+    assert ended.returncode == 2
+    assert "File too large" in json.loads(ended.stdout)["error"]["message"]
+    assert "Traceback" not in ended.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_baseline_that_cannot_be_written_leaves_the_given_submission(tmp_path: Path) -> None:
+    path = jsonl(tmp_path / "in.jsonl", demo_rows())
+    given = tmp_path / "given"
+    options = ("--from", "jsonl", "--suite", "demo", "--name", "n", "--submitter", "me", "--out", given)
+    assert divbench(10**9, "submission", "import", path, *options).returncode == 0
+    before = {file: file.read_bytes() for file in given.iterdir()}
+    ended = divbench(2000, "submission", "baseline", given, "--kind", "random-characters", "--out", tmp_path / "out")
+    assert ended.returncode == 2
+    assert "File too large" in ended.stderr
+    assert sorted(tmp_path.iterdir()) == [given, path]
+    assert {file: file.read_bytes() for file in given.iterdir()} == before
+
+
+def test_the_limit_is_what_stops_it(tmp_path: Path) -> None:
+    path = jsonl(tmp_path / "in.jsonl", demo_rows())
+    options = ("--from", "jsonl", "--suite", "demo", "--name", "n", "--submitter", "me", "--out", tmp_path / "out")
+    assert divbench(10**6, "submission", "import", path, *options).returncode == 0

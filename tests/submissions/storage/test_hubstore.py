@@ -1,0 +1,411 @@
+"""A store in a Hub repository, under all that goes wrong between a client and the Hub."""
+
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datasets_build.errors import InputError
+from datasets_build.hub_retries import ATTEMPTS, LONGEST_WAIT
+from submissions.storage import hub_calls
+from submissions.storage.filestore import Conflict, NoWriteAccess, StoreFault
+from submissions.storage.hubstore import HubStore
+from tests.hub import HubServer
+from tests.hub.faults import Fault
+from tests.hub.store import Repo
+from tests.submissions.stores import REPO, hub_store, running_hub
+
+pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # by the Hub's client
+
+LARGE = b"\0large" * 20_000  # in LFS
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[HubServer]:
+    with running_hub(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that would have been waited."""
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    return slept
+
+
+@pytest.fixture
+def store(server: HubServer, tmp_path: Path) -> HubStore:
+    """The store with two files at its head."""
+    made = hub_store(server, tmp_path)
+    made.commit(made.head(), {"a": b"1", "large.bin": LARGE}, [], "first")
+    server.seen.clear()
+    return made
+
+
+@pytest.fixture
+def repo(server: HubServer, store: HubStore) -> Repo:
+    return server.repo(REPO)
+
+
+def titles(repo: Repo) -> list[str]:
+    """The messages of the commits after the first two, the latest first."""
+    return [one.title for one in repo.history()][:-2]
+
+
+TROUBLE: dict[str, Callable[[HubServer, str], Fault]] = {
+    "503": lambda server, route: server.faults.fail(503, on=route, times=2),
+    "409": lambda server, route: server.faults.fail(409, on=route),
+    "429": lambda server, route: server.faults.limit(3, on=route),
+    "cut": lambda server, route: server.faults.cut_upload(0, on=route),
+    "no answer": lambda server, route: server.faults.lose_answer(on=route),
+}
+
+
+@pytest.mark.parametrize("trouble", TROUBLE)
+@pytest.mark.parametrize("route", ["info", "paths_info", "preupload", "lfs_batch", "storage_put", "commit", "commits"])
+def test_a_commit_goes_through_trouble_once(
+    route: str, trouble: str, server: HubServer, store: HubStore, repo: Repo
+) -> None:
+    head = store.head()
+    fault = TROUBLE[trouble](server, route)
+    made = store.commit(head, {"b": b"2", "more.bin": LARGE[::-1]}, ["a"], "second")
+    assert fault.left == 0
+    assert made == repo.head
+    assert titles(repo) == ["second"]
+    assert repo.files() == {"b": b"2", "large.bin": LARGE, "more.bin": LARGE[::-1]}
+
+
+@pytest.mark.parametrize("trouble", TROUBLE)
+@pytest.mark.parametrize("route", ["tree", "paths_info", "resolve", "storage_get", "commits"])
+def test_reading_goes_through_trouble(route: str, trouble: str, server: HubServer, store: HubStore) -> None:
+    head = store.head()
+    fault = TROUBLE[trouble](server, route)
+    assert store.read(head, "large.bin", 10**6) == LARGE
+    assert store.paths(head) == ["a", "large.bin"]
+    assert store.history(1)[0].id == head
+    assert fault.left == 0
+
+
+@pytest.mark.parametrize("reset", [False, True])
+@pytest.mark.parametrize("path", ["a", "large.bin"])
+def test_a_download_that_is_cut_is_begun_again(path: str, reset: bool, server: HubServer, store: HubStore) -> None:
+    server.faults.cut_download(0, reset=reset, on="resolve", method="GET")
+    server.faults.cut_download(len(LARGE) - 1, reset=reset, on="storage_get")
+    assert store.read(store.head(), path, 10**6) == {"a": b"1", "large.bin": LARGE}[path]
+
+
+def test_a_commit_that_was_made_and_answered_by_an_error_is_not_made_again(
+    server: HubServer, store: HubStore, repo: Repo
+) -> None:
+    fault = server.faults.fail(504, acts=True, on="commit")
+    assert store.commit(store.head(), {"b": b"2"}, [], "second") == repo.head
+    assert (fault.met, titles(repo), len(server.requests("commit"))) == (1, ["second"], 1)
+
+
+def test_a_commit_that_shows_late_is_no_race_that_was_lost(
+    server: HubServer, store: HubStore, repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head, commits, looks = store.head(), store._commits, []
+
+    def late(revision: str) -> Iterator[dict[str, Any]]:
+        looks.append(revision)
+        yield from commits(revision) if len(looks) > 1 else []
+
+    monkeypatch.setattr(store, "_commits", late)
+    server.faults.fail(504, acts=True, on="commit")
+    assert store.commit(head, {"b": b"2"}, [], "second") == repo.head
+    assert [one.status for one in server.requests("commit")] == [504, 412]
+    assert titles(repo) == ["second"]
+
+
+def test_a_commit_whose_answer_was_lost_is_found_under_later_ones(
+    server: HubServer, store: HubStore, repo: Repo
+) -> None:
+    server.faults.lose_answer(on="commit")
+    server.faults.meanwhile(lambda: repo.commit({"theirs": b"1"}, title="theirs"), on="commits")
+    made = store.commit(store.head(), {"b": b"2"}, [], "second")
+    assert titles(repo) == ["theirs", "second"]
+    assert made == repo.history()[1].oid
+
+
+@pytest.mark.parametrize("fault", ["cut", "503"])
+@pytest.mark.parametrize("content", [b"2", b"theirs"])
+def test_a_rival_with_the_same_message_is_not_taken_for_us(
+    content: bytes, fault: str, server: HubServer, store: HubStore, repo: Repo
+) -> None:
+    head = store.head()
+    TROUBLE[fault](server, "commit").left = 1
+    server.faults.meanwhile(lambda: repo.commit({"b": content}, title="second"), on="commits")
+    with pytest.raises(Conflict):
+        store.commit(head, {"b": b"2"}, [], "second")
+    assert titles(repo) == ["second"]
+    assert repo.files()["b"] == content
+
+
+@pytest.mark.parametrize("route", ["paths_info", "preupload", "commit"])
+@pytest.mark.parametrize("theirs", [{"b": b"2"}, {"b": b"2", "c": b"3"}, {"x": b"4"}], ids=["same", "more", "other"])
+def test_a_rival_who_is_first_at_any_step_wins(
+    theirs: dict[str, bytes], route: str, server: HubServer, store: HubStore, repo: Repo
+) -> None:
+    head = store.head()
+    fault = server.faults.meanwhile(lambda: repo.commit(theirs, title="theirs"), on=route)
+    with pytest.raises(Conflict):
+        store.commit(head, {"b": b"2"}, [], "second")
+    assert fault.met == 1
+    assert titles(repo) == ["theirs"]
+    assert store.commit(repo.head, {"b": b"3"}, [], "second") == repo.head
+
+
+def test_what_does_not_pass_is_a_fault_after_some_attempts(
+    server: HubServer, store: HubStore, repo: Repo, waits: list[float]
+) -> None:
+    head = store.head()
+    fault = server.faults.fail(503, on="commit", times=100)
+    with pytest.raises(StoreFault, match="503") as caught:
+        store.commit(head, {"b": b"2"}, [], "second")
+    assert REPO in caught.value.message
+    assert "again" in caught.value.hint
+    assert fault.met == ATTEMPTS
+    assert len(waits) == ATTEMPTS - 1
+    assert waits[-1] > waits[0]
+    assert sum(waits) < 60
+    assert repo.head == head
+    server.faults.clear()
+    assert store.commit(head, {"b": b"2"}, [], "second") == repo.head
+
+
+def test_a_commit_whose_answers_are_all_lost_is_found_at_the_end(
+    server: HubServer, store: HubStore, repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = store.head()
+    server.faults.fail(503, on="commit", times=ATTEMPTS - 1)
+    server.faults.lose_answer(on="commit")
+    assert store.commit(head, {"b": b"2"}, [], "second") == repo.head != head
+    assert titles(repo) == ["second"]
+    server.faults.lose_answer(on="commit")
+    server.faults.lose_answer(on="commits", times=1000)
+    with pytest.raises(StoreFault, match="out of reach") as caught:  # it was made, and nobody can say so
+        store.commit(repo.head, {"b": b"3"}, [], "third")
+    assert "head" in caught.value.hint
+    assert titles(repo) == ["third", "second"]
+
+
+def test_the_hub_is_left_alone_for_as_long_as_it_asks(server: HubServer, store: HubStore, waits: list[float]) -> None:
+    server.faults.limit(37, on="commit")
+    server.faults.limit(3000, on="commit")
+    store.commit(store.head(), {"b": b"2"}, [], "second")
+    assert [round(one) for one in waits] == [37, LONGEST_WAIT]
+
+
+@pytest.mark.parametrize("user", ["bob", "alice:read", None])
+def test_without_the_right_to_write_it_is_refused_with_the_mend(
+    user: str | None, server: HubServer, store: HubStore, repo: Repo, tmp_path: Path
+) -> None:
+    head, other = store.head(), hub_store(server, tmp_path / "other", user)
+    assert other.read(head, "a", 10) == b"1"
+    with pytest.raises(NoWriteAccess, match=REPO) as caught:
+        other.commit(head, {"b": b"2"}, [], "second")
+    assert "hf auth login" in caught.value.hint
+    assert repo.head == head
+    assert len(server.requests("preupload")) == 1  # tried once
+
+
+def test_a_repository_that_cannot_be_seen_is_a_fault(server: HubServer, tmp_path: Path) -> None:
+    server.add_repo("alice/hidden", private=True)
+    for name, user in (("alice/none", "alice"), ("alice/hidden", "bob"), ("alice/hidden", None)):
+        token = server.tokens[user] if user else None
+        store = HubStore(name, token=token, endpoint=server.url, cache=tmp_path / "kept")
+        for call in (
+            store.head,
+            store.history,
+            lambda s=store: s.paths("0" * 40),
+            lambda s=store: s.read("0" * 40, "a", 1),
+        ):
+            with pytest.raises(StoreFault, match="cannot be seen") as caught:
+                call()
+            assert name in caught.value.message
+    wrong = HubStore(REPO, token="hf_nobody", endpoint=server.url, cache=tmp_path / "kept")  # noqa: S106 - nobody's
+    with pytest.raises(StoreFault, match="hf auth login"):
+        wrong.head()
+
+
+def test_a_repository_is_made_once(server: HubServer, tmp_path: Path) -> None:
+    store = HubStore("alice/new", token=server.tokens["alice"], endpoint=server.url, cache=tmp_path / "kept")
+    server.faults.fail(503, on="create_repo")
+    server.faults.lose_answer(on="create_repo")
+    store.create(private=True)
+    store.create()
+    assert server.repo("alice/new").private
+    assert store.paths(store.head()) == []
+    assert store.commit(store.head(), {"a": b"1"}, [], "first") == server.repo("alice/new").head
+    with pytest.raises(StoreFault, match="may not be changed"):
+        HubStore("bob/new", token=server.tokens["alice"], endpoint=server.url, cache=tmp_path / "kept").create()
+
+
+def test_who_may_not_write_proposes(server: HubServer, store: HubStore, repo: Repo, tmp_path: Path) -> None:
+    bob, head = hub_store(server, tmp_path / "bob", "bob"), repo.head
+    address = bob.as_pull_request({"b": b"2", "more.bin": LARGE[::-1]}, "Bob's files")
+    assert address == f"{server.url}/datasets/{REPO}/discussions/1"
+    assert repo.head == head
+    repo.merge(1, "alice")
+    assert store.read(store.head(), "b", 10) == b"2"
+    with pytest.raises(InputError, match="has these files already"):
+        bob.as_pull_request({"b": b"2"}, "Bob's files again")
+    with pytest.raises(StoreFault):
+        hub_store(server, tmp_path / "bob", None).as_pull_request({"c": b"2"}, "Nobody's files")
+    with pytest.raises(InputError, match="no path"):
+        bob.as_pull_request({"README.md": b"2"}, "Not a file of a store")
+    assert len(repo.discussions) == 1
+
+
+@pytest.mark.parametrize("trouble", ["503", "cut", "no answer", "429"])
+def test_a_proposal_goes_through_trouble_once(trouble: str, server: HubServer, repo: Repo, tmp_path: Path) -> None:
+    repo.discuss("Bob's files", "another's of the same title", "carol", pull=True)
+    TROUBLE[trouble](server, "commit")
+    address = hub_store(server, tmp_path / "bob", "bob").as_pull_request({"b": b"2"}, "Bob's files")
+    assert address.endswith("/discussions/2")
+    assert [one.author for one in repo.discussions] == ["carol", "bob"]
+
+
+def test_a_rival_who_commits_what_is_proposed_makes_it_needless(server: HubServer, repo: Repo, tmp_path: Path) -> None:
+    server.faults.meanwhile(lambda: repo.commit({"b": b"2"}), on="preupload")
+    with pytest.raises(Conflict):
+        hub_store(server, tmp_path / "bob", "bob").as_pull_request({"b": b"2"}, "Bob's files")
+    assert repo.discussions == []
+
+
+def test_a_file_over_the_limit_is_refused_before_it_is_fetched(
+    server: HubServer, store: HubStore, tmp_path: Path
+) -> None:
+    head = store.head()
+    for path, size in (("a", 1), ("large.bin", len(LARGE))):
+        for call in (
+            lambda p=path, s=size: store.read(head, p, s - 1),
+            lambda p=path, s=size: store.fetch(head, p, tmp_path / "x", s - 1),
+        ):
+            with pytest.raises(InputError, match=f"{size:,} bytes"):
+                call()
+    assert server.requests("resolve") == server.requests("storage_get") == []
+    assert not (tmp_path / "x").exists()
+
+
+def test_what_came_damaged_is_never_given(server: HubServer, store: HubStore, repo: Repo, tmp_path: Path) -> None:
+    head, blob = store.head(), repo.at().files["large.bin"]
+    for damaged in (b"x" + LARGE[1:], LARGE + b"x", LARGE[:-1], b""):
+        repo.put_object(blob.sha256, damaged)
+        with pytest.raises(StoreFault, match="damaged"):
+            store.read(head, "large.bin", 10**6)
+        with pytest.raises(StoreFault, match="damaged"):
+            store.fetch(head, "large.bin", tmp_path / "x", 10**6)
+    assert not (tmp_path / "x").exists()
+    assert [path for path in (tmp_path / "kept").rglob("*") if path.is_file()] == []
+    repo.put_object(blob.sha256, LARGE)
+    assert store.read(head, "large.bin", 10**6) == LARGE
+
+
+def test_what_was_read_is_kept_and_looked_at_again(
+    server: HubServer, store: HubStore, repo: Repo, tmp_path: Path
+) -> None:
+    first = store.head()
+    assert [store.read(first, path, 10**6) for path in ("a", "large.bin")] == [b"1", LARGE]
+    second = store.commit(first, {"b": b"2"}, [], "second")
+    other = hub_store(server, tmp_path)
+    other.fetch(second, "large.bin", tmp_path / "x", 10**6)
+    assert [other.read(second, "a", 10), (tmp_path / "x").read_bytes()] == [b"1", LARGE]
+    assert (len(server.requests("resolve")), len(server.requests("storage_get"))) == (2, 1)
+    for path in (tmp_path / "kept").rglob("*"):
+        if path.is_file():
+            path.write_bytes(path.read_bytes()[:-1] + b"x")
+    assert [other.read(first, path, 10**6) for path in ("a", "large.bin")] == [b"1", LARGE]
+    assert (len(server.requests("resolve")), len(server.requests("storage_get"))) == (4, 2)
+
+
+def test_a_cache_that_cannot_be_written_is_a_fault(store: HubStore, tmp_path: Path) -> None:
+    store.cache = tmp_path / "file" / "kept"
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreFault, match="Not a directory"):
+        store.read(store.head(), "a", 10)
+
+
+def test_two_stores_in_one_repository_do_not_meet(server: HubServer, repo: Repo, tmp_path: Path) -> None:
+    repo.commit({"README.md": b"# Store\n", "one/.hidden": b"", "one/Name": b"", "onestep": b""})
+    one, two = (hub_store(server, tmp_path, prefix=prefix) for prefix in ("one", "two/deep"))
+    head = one.commit(one.head(), {"a": b"1", "b/c": b"2"}, [], "one")
+    head = two.commit(head, {"a": b"3"}, [], "two")
+    assert (one.paths(head), two.paths(head)) == (["a", "b/c"], ["a"])
+    assert (one.paths(head, "b"), two.paths(head, "b")) == (["b/c"], [])
+    assert [one.read(head, "a", 1), two.read(head, "a", 1)] == [b"1", b"3"]
+    with pytest.raises(Conflict):
+        one.commit(repo.history()[1].oid, {"a": b"4"}, [], "they share the head")
+    one.commit(head, {}, ["a"], "removed")
+    assert sorted(repo.files()) == [
+        *("README.md", "a", "large.bin", "one/.hidden", "one/Name", "one/b/c", "onestep", "two/deep/a")
+    ]
+
+
+def test_long_lists_come_in_pages(server: HubServer, store: HubStore, repo: Repo) -> None:
+    server.world.page = 2
+    names = [f"n/{number:02}" for number in range(9)]
+    head = store.commit(store.head(), dict.fromkeys(names, b"1"), [], "many")
+    assert store.paths(head) == ["a", "large.bin", *names]
+    server.seen.clear()
+    assert len(store.history(3)) == 3
+    assert len(server.requests("commits")) == 2  # no more than needed
+
+
+def test_no_network_is_a_fault(store: HubStore, waits: list[float]) -> None:
+    from huggingface_hub import constants
+
+    nowhere = HubStore(REPO, endpoint="http://127.0.0.1:9", cache=store.cache)
+    with pytest.raises(StoreFault, match="out of reach"):
+        nowhere.head()
+    assert len(waits) == ATTEMPTS - 1
+    with pytest.MonkeyPatch.context() as patch:  # undone before the server's, or what it set would stay
+        patch.setattr(constants, "HF_HUB_OFFLINE", True)
+        for call in (store.head, store.history, lambda: store.read("0" * 40, "a", 1), store.create):
+            with pytest.raises(StoreFault, match="offline"):
+                call()
+    assert len(waits) == ATTEMPTS - 1  # who is offline by choice is not kept waiting
+
+
+def test_a_connection_that_stands_still_is_given_up(
+    server: HubServer, store: HubStore, repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from huggingface_hub import close_session, get_session
+
+    head = store.head()
+    monkeypatch.setattr(hub_calls, "SILENCE", 0.5)
+    close_session()
+    held = server.faults.hold(on="commit")
+    made = store.commit(head, {"b": b"2"}, [], "second")
+    assert (held.met, made, titles(repo)) == (1, repo.head, ["second"])
+    held.release()
+    get_session().timeout = 7.0
+    assert store.head() == made
+    assert get_session().timeout.read == 7.0  # whoever has set a limit keeps it
+
+
+def test_the_client_is_imported_when_it_is_used() -> None:
+    code = (
+        "import sys, submissions.storage.hubstore as h; h.HubStore('a/b'); sys.exit('huggingface_hub' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_random_trouble_loses_no_count(server: HubServer, store: HubStore, repo: Repo) -> None:
+    rng = random.Random(11)  # noqa: S311
+    head = store.commit(store.head(), {"count": b"0"}, [], "begin")
+    for number in range(1, 41):
+        for _ in range(rng.randrange(4)):
+            TROUBLE[rng.choice(list(TROUBLE))](server, rng.choice(["info", "preupload", "commit", "commit", "commits"]))
+        before = int(store.read(head, "count", 10))
+        head = store.commit(head, {"count": b"%d" % (before + 1)}, [], f"{number}")
+        server.faults.clear()
+    assert repo.files()["count"] == b"40"
+    assert titles(repo)[:40] == [str(number) for number in range(40, 0, -1)]

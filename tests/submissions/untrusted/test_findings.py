@@ -1,0 +1,132 @@
+"""Findings stay small however bad the input is, and are printed as text, not as commands to a terminal."""
+
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+from rich.console import Console
+
+from submissions.checking.printing import print_findings, print_report, shown
+from submissions.schema import Problem
+from submissions.untrusted.findings import KEPT_PER_CHECK, LETTERS_KEPT, Findings, Refused, problems_json
+from tests.conftest import write_toy
+from tests.submissions.conftest import change_manifest, check, jsonl, refused
+
+ERROR = Problem("k", "error", "generations.parquet", 3, "responses", "it is wrong", "mend it")
+WARNING = replace(ERROR, check="blanks", severity="warning")
+
+
+def many(number: int) -> Findings:
+    findings = Findings()
+    for row in range(1, number + 1):
+        findings.add(replace(WARNING, row=row))
+    return findings
+
+
+def printed(findings: Findings) -> str:
+    out = StringIO()
+    print_findings(findings, Console(file=out, width=200, force_terminal=True, highlight=False))
+    return out.getvalue()
+
+
+def test_the_first_problems_of_each_check_are_kept_and_all_are_counted() -> None:
+    findings = many(100_000)
+    findings.add(ERROR)
+    assert findings.problems == [*(replace(WARNING, row=i) for i in range(1, KEPT_PER_CHECK + 1)), ERROR]
+    assert findings.count("warning") == 100_000
+    assert findings.count("error") == 1
+    assert findings.by_check() == {"blanks": 100_000, "k": 1}
+
+
+def test_errors_and_warnings_of_one_check_are_kept_apart() -> None:
+    findings = many(300)
+    findings.add(replace(WARNING, severity="error"))
+    assert findings.refused()
+    assert findings.problems[-1].severity == "error"
+
+
+def test_warnings_alone_do_not_refuse() -> None:
+    assert not Findings().refused()
+    assert not many(1).refused()
+
+
+def test_long_texts_are_cut() -> None:
+    findings = Findings()
+    findings.add(replace(ERROR, message="m" * 10**6, field="f" * 10**6))
+    (kept,) = findings.problems
+    assert kept.message == "m" * LETTERS_KEPT + "…"
+    assert kept.field == "f" * LETTERS_KEPT + "…"
+    findings.add(replace(ERROR, message="m" * LETTERS_KEPT))
+    assert findings.problems[1].message == "m" * LETTERS_KEPT
+
+
+def test_renamed_findings_keep_their_counts() -> None:
+    findings = many(1000)
+    other = findings.renamed(lambda problem: replace(problem, file="in.jsonl"))
+    assert {p.file for p in other.problems} == {"in.jsonl"}
+    assert other.count("warning") == findings.count("warning") == 1000
+    other.add(WARNING)
+    assert (other.count("warning"), findings.count("warning")) == (1001, 1000)
+
+
+def test_a_file_with_100_000_problems_gives_a_short_list(tmp_path: Path) -> None:
+    problems = refused(jsonl(tmp_path / "in.jsonl", [b"{"] * 100_000))
+    assert [p.row for p in problems] == list(range(1, KEPT_PER_CHECK + 1))
+
+
+def test_the_json_has_every_kept_problem_and_the_counts() -> None:
+    findings = many(201)
+    findings.add(replace(ERROR, row=None, field=""))
+    made = problems_json(findings)
+    assert (made["errors"], made["warnings"], made["by_check"]) == (1, 201, {"blanks": 201, "k": 1})
+    assert len(made["problems"]) == 201
+    assert made["problems"][-1] == {
+        "check": "k",
+        "severity": "error",
+        "file": "generations.parquet",
+        "row": None,
+        "field": None,
+        "message": "it is wrong",
+        "hint": "mend it",
+    }
+    error = Refused("x", findings).as_json()
+    assert error["error"] == {"kind": "Refused", "message": "x is refused: 1 problem", "hint": ""}
+    assert error["problems"] == made["problems"]
+
+
+def test_text_of_strangers_is_printed_as_text() -> None:
+    findings = Findings()
+    findings.add(replace(ERROR, message="[red]not red[/red] \x1b]0;title\a \u202etsal\u202c [/]"))
+    text = printed(findings)
+    for part in ("[red]not red[/red]", r"\x1b]0;title\x07", r"\u202etsal\u202c"):
+        assert part in text
+    for control in ("\x1b]", "\a", "\u202e"):
+        assert control not in text
+
+
+def test_what_is_shown_of_a_text_is_printable() -> None:
+    assert shown("né\t大\n\x9b\u200b").plain == r"né\t大\n\x9b\u200b"
+
+
+def test_errors_are_printed_before_warnings_and_not_all_of_them() -> None:
+    findings = many(100)
+    findings.add(replace(ERROR, message="the one error"))
+    text = printed(findings)
+    assert text.index("the one error") < text.index("blanks")
+    assert text.count("blanks") == 49
+    assert "1 errors, 100 warnings" in text
+    assert "The first 50 are shown" in text
+
+
+def test_no_problems_print_only_the_counts() -> None:
+    assert printed(Findings()).strip() == "0 errors, 0 warnings"
+
+
+def test_a_report_says_what_was_accepted_and_counts_its_responses(tmp_path: Path) -> None:
+    out = StringIO()
+    report = check(change_manifest(write_toy(tmp_path / "good"), name="[bold]name"))
+    print_report(report, Console(file=out, width=200, highlight=False))
+    assert report.submission is not None
+    assert f"Accepted: [bold]name as {report.submission.id}" in out.getvalue()
+    assert "suite toy, k = 3, system type model" in out.getvalue()
+    assert "12 responses: 0 blank, 0 placeholders, 0 refused, 0 cut off, 0 repeat an earlier one" in out.getvalue()

@@ -1,0 +1,162 @@
+"""Parquet files as honest people's programs write them: taken, or refused with a mend that says what to change.
+
+`samples/` holds the toy submission as other programs wrote it in November 2026, each from a table of strings and lists
+of strings: polars 2.1 (`write_parquet`), DuckDB 2.0 (`COPY … TO`, PARQUET_VERSION V1 and V2), fastparquet 2026.9
+(`write`), DataFusion 55 (`write_parquet`), arrow-rs 59 (version 2 of its writer, with dictionaries and without) and
+Spark 4.3 with parquet-mr 1.17 (parquet.writer.version v1 and v2).
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from submissions.schema import GENERATIONS
+from submissions.storage.submission_folders import GENERATIONS_FILE
+from tests.conftest import toy_rows, write_toy
+from tests.submissions.conftest import Json, check
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+TAKEN = ("datafusion", "duckdb-v1", "polars", "rust-v2", "spark-v1")
+NO_DELTA = ("parquet", "", "write its strings plain or in a dictionary: in pyarrow without column_encoding, in DuckDB")
+NO_JSON = "write that type, not JSON: in pandas with engine='pyarrow'"
+REFUSED = {
+    "duckdb-v2": [NO_DELTA],
+    "rust-v2-plain": [NO_DELTA],
+    "spark-v2": [NO_DELTA],
+    "fastparquet": [("schema", "responses", NO_JSON), ("schema", "finish_reasons", NO_JSON)],
+}
+ROWS: list[Json] = [
+    {"prompt_id": r.prompt_id, "prompt": r.prompt, "responses": list(r.responses), "finish_reasons": None}
+    for r in toy_rows()
+]
+TABLE = pa.Table.from_pylist(ROWS, schema=GENERATIONS)
+VIEW, LIST_OF_VIEWS = pa.string_view(), pa.list_(pa.string_view())
+VIEWS = pa.schema([(field.name, LIST_OF_VIEWS if pa.types.is_list(field.type) else VIEW) for field in GENERATIONS])
+CODECS = ("none", "snappy", "gzip", "brotli", "lz4", "zstd")
+OPTIONS: dict[str, Json] = {
+    f"version {version}, {codec}, {'dictionaries' if dictionary else 'plain'}": {
+        "data_page_version": version,
+        "compression": codec,
+        "use_dictionary": dictionary,
+    }
+    for version in ("1.0", "2.0")
+    for codec in CODECS
+    for dictionary in (True, False)
+} | {
+    "format 1.0": {"version": "1.0"},
+    "format 2.4": {"version": "2.4"},
+    "index and checksums": {"write_page_index": True, "write_page_checksum": True},
+    "no statistics": {"write_statistics": False},
+    "a row a group": {"row_group_size": 1},
+    "small pages": {"data_page_size": 10, "dictionary_pagesize_limit": 10},
+    "items named item": {"use_compliant_nested_type": False},
+    "chunks by content": {"use_content_defined_chunking": True},
+    "sorted": {"sorting_columns": [pq.SortingColumn(0)]},
+    "without Arrow's schema": {"store_schema": False},
+    "one dictionary": {"use_dictionary": ["responses.list.element"]},
+}
+
+
+def refusals(folder: Path) -> list[tuple[str, str, str]]:
+    """For each problem its check, field and mend."""
+    report = check(folder)
+    assert report.submission is None
+    return [(p.check, p.field, p.hint) for p in report.findings.problems]
+
+
+def is_toy(folder: Path) -> None:
+    """The folder is taken, and holds what we would have written."""
+    report, ours = check(folder), check(write_toy(folder.parent / "ours"))
+    assert report.findings.problems == []
+    assert report.submission is not None
+    assert ours.submission is not None
+    assert report.submission.id == ours.submission.id
+
+
+def write(folder: Path, table: pa.Table, **options: Any) -> Path:
+    write_toy(folder)
+    pq.write_table(table, folder / GENERATIONS_FILE, **options)
+    return folder
+
+
+def sample(folder: Path, name: str) -> Path:
+    write_toy(folder)
+    (folder / GENERATIONS_FILE).write_bytes((SAMPLES / f"{name}.parquet").read_bytes())
+    return folder
+
+
+def test_each_sample_is_tried() -> None:
+    assert sorted(path.stem for path in SAMPLES.iterdir()) == sorted((*TAKEN, *REFUSED))
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_what_other_programs_write_is_taken(tmp_path: Path, name: str) -> None:
+    is_toy(sample(tmp_path / "other", name))
+
+
+@pytest.mark.parametrize(("name", "expected"), REFUSED.items(), ids=REFUSED)
+def test_what_cannot_be_taken_is_refused_with_what_to_change(
+    tmp_path: Path, name: str, expected: list[tuple[str, str, str]]
+) -> None:
+    found = refusals(sample(tmp_path / "other", name))
+    assert [(kind, field) for kind, field, _ in found] == [(kind, field) for kind, field, _ in expected]
+    assert all(hint.startswith(start) for (_, _, hint), (_, _, start) in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("schema", [GENERATIONS, VIEWS], ids=["strings", "views"])
+def test_every_way_of_pyarrow_is_taken(tmp_path: Path, schema: pa.Schema, options: Json) -> None:
+    is_toy(write(tmp_path / "other", pa.Table.from_pylist(ROWS, schema=schema), **options))
+
+
+def test_a_column_of_nothing_may_be_of_no_type(tmp_path: Path) -> None:
+    # So pandas and polars write a column in which they never saw a value.
+    is_toy(write(tmp_path / "other", TABLE.set_column(3, "finish_reasons", pa.nulls(len(TABLE)))))
+
+
+def test_a_column_that_must_have_values_may_not_be_of_no_type(tmp_path: Path) -> None:
+    folder = write(tmp_path / "other", TABLE.set_column(2, "responses", pa.nulls(len(TABLE))))
+    assert refusals(folder) == [("schema", "responses", "write that type")]
+
+
+@pytest.mark.parametrize("dictionary", [True, False], ids=["dictionary", "plain"])
+def test_views_that_are_not_utf8_are_refused_by_row_and_field(tmp_path: Path, dictionary: bool) -> None:
+    rows = [ROWS[0], ROWS[1] | {"prompt": "é" * 40}, *ROWS[2:]]
+    table = pa.Table.from_pylist(rows, schema=VIEWS)
+    folder = write(tmp_path / "other", table, compression="none", use_dictionary=dictionary, write_statistics=False)
+    path = folder / GENERATIONS_FILE
+    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xe9\xe9"))
+    (problem,) = check(folder).findings.problems
+    assert (problem.check, problem.row, problem.field) == ("encoding", 2, "prompt")
+
+
+@pytest.mark.parametrize("encoding", ["DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"])
+def test_strings_whose_size_cannot_be_told_are_refused_by_their_encoding(tmp_path: Path, encoding: str) -> None:
+    folder = write(tmp_path / "other", TABLE, use_dictionary=False, column_encoding=encoding)
+    (problem,) = check(folder).findings.problems
+    assert problem.message == f"cannot be read after row 0: prompt_id: in {encoding}, of which the size cannot be told"
+    assert "parquet.writer.version=v1" in problem.hint
+
+
+@pytest.mark.parametrize(
+    ("place", "column", "hint"),
+    [
+        pytest.param(0, TABLE["prompt_id"].dictionary_encode(), "in pandas by astype(str), in polars", id="categories"),
+        pytest.param(2, TABLE["responses"].cast(pa.list_(pa.string(), 3)), "in polars by arr.to_list()", id="arrays"),
+    ],
+)
+def test_the_mend_of_a_type_says_how(tmp_path: Path, place: int, column: "pa.ChunkedArray[Any]", hint: str) -> None:
+    name = GENERATIONS.names[place]
+    ((check, field, said),) = refusals(write(tmp_path / "other", TABLE.set_column(place, name, column)))
+    assert (check, field) == ("schema", name)
+    assert hint in said
+
+
+def test_the_index_of_pandas_is_named_as_such(tmp_path: Path) -> None:
+    folder = write_toy(tmp_path / "other")
+    TABLE.to_pandas().iloc[[2, 0, 3, 1]].to_parquet(folder / GENERATIONS_FILE)
+    index = ("schema", "__index_level_0__", "write without pandas' index: index=False")
+    assert index in refusals(folder)

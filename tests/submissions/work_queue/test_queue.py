@@ -1,0 +1,298 @@
+"""The queue: the table of states, handing in, taking back, and what does not depend on who is faster."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from itertools import product
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from submissions.checking.validate import open_submission
+from submissions.storage.submission_folders import REPORTED_FILE
+from submissions.untrusted.findings import Refused
+from submissions.work_queue.errors import (
+    ClaimLost,
+    IllegalTransition,
+    NotAllowed,
+    QuotaUsed,
+    UnknownSubmission,
+)
+from submissions.work_queue.files import fetch
+from submissions.work_queue.maintenance import withdraw
+from submissions.work_queue.operations import (
+    claim,
+    fail,
+    finish,
+    propose,
+    refuse,
+    release,
+    rows_digest,
+    state_of,
+    states,
+    submit,
+)
+from submissions.work_queue.schema import (
+    MAX_ATTEMPTS,
+    TRANSITIONS,
+    Claim,
+    Identity,
+    Quota,
+    Record,
+    Standing,
+    State,
+)
+from tests.conftest import write_toy
+from tests.submissions.conftest import add_reported, change_manifest, find_toy
+from tests.submissions.queueing import (
+    CLAIMLESS,
+    ERROR,
+    HOUR,
+    ME,
+    OPERATIONS,
+    T0,
+    MemoryStore,
+    handed_in,
+    result,
+    taken,
+    toys,
+)
+
+STANDINGS: tuple[Standing, ...] = get_args(Standing)
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+def brought(store: MemoryStore, folder: Path, standing: Standing) -> tuple[State, Claim]:
+    """One submission in a state, and the claim under which it came there."""
+    handed_in(store, folder, 1)
+    held = taken(store)
+    now = T0 + HOUR
+    while standing == "failed" and held.record.attempt < MAX_ATTEMPTS:
+        fail(store, held, "log", now)
+        held = taken(store)
+    ways: dict[Standing, Callable[[], object]] = {
+        "pending": lambda: release(store, held, "no room", now),
+        "claimed": lambda: None,
+        "scored": lambda: finish(store, held, result(folder), now),
+        "refused": lambda: refuse(store, held, [ERROR], now),
+        "failed": lambda: fail(store, held, "log", now),
+        "withdrawn": lambda: withdraw(store, held.submission_id, ME, now),
+    }
+    ways[standing]()
+    state = states(store)[0]
+    assert state.current.state == standing
+    return state, held
+
+
+# The table
+
+
+def a_record(state: Standing, attempt: int = 1) -> Record:
+    return Record(
+        state=state,
+        at=T0,
+        by="w",
+        attempt=attempt,
+        lease_until=T0 + HOUR if state == "claimed" else None,
+        token="0" * 16 if state == "claimed" else None,
+        results=("0" * 16,) if state == "scored" else (),
+    )
+
+
+@pytest.mark.parametrize(("before", "after"), list(product(STANDINGS, STANDINGS)))
+def test_there_is_no_way_but_those_of_the_table(
+    tmp_path: Path, store: MemoryStore, before: Standing, after: Standing
+) -> None:
+    state, _ = brought(store, tmp_path, before)
+    attempt = 1 if after == "pending" else state.current.attempt
+    next_one = a_record(after, attempt).model_copy(update={"at": state.current.at})
+    if before == after == "claimed":
+        next_one = next_one.model_copy(update={"token": state.current.token})
+    if before == after == "scored":
+        next_one = next_one.model_copy(update={"results": (*state.results, "f" * 16)})
+    if (before, after) in TRANSITIONS:
+        assert state.and_then(next_one).current == next_one
+        return
+    with pytest.raises(IllegalTransition, match=f"is {before}: it cannot become {after}"):
+        state.and_then(next_one)
+    changed = state.model_copy(update={"history": (*state.history, next_one)})
+    with pytest.raises(ValueError, match=f"{after} cannot follow on {before}"):
+        State.model_validate_json(changed.as_bytes())
+
+
+def test_the_table_knows_every_state() -> None:
+    assert {state for pair in TRANSITIONS for state in pair} == set(STANDINGS)
+
+
+@pytest.mark.parametrize(("standing", "operation"), list(product(STANDINGS, OPERATIONS)))
+def test_what_each_operation_does_in_each_state(
+    tmp_path: Path, store: MemoryStore, standing: Standing, operation: str
+) -> None:
+    before, held = brought(store, tmp_path, standing)
+    commits = len(store.trees)
+    if standing in CLAIMLESS.get(operation, {"claimed"}):
+        OPERATIONS[operation](store, held, tmp_path)
+        after = states(store)[0]
+        assert (before.current.state, after.current.state) in TRANSITIONS
+        assert after.history[:-1] == before.history
+        assert len(store.trees) == commits + 1
+        assert store.messages[-1].startswith(f"{operation} {held.submission_id} by ")
+        return
+    with pytest.raises(IllegalTransition if operation in CLAIMLESS else ClaimLost):
+        OPERATIONS[operation](store, held, tmp_path)
+    assert len(store.trees) == commits
+
+
+# Handing in
+
+
+def test_handing_in_is_one_commit_with_all_files(tmp_path: Path, store: MemoryStore) -> None:
+    folder = add_reported(write_toy(tmp_path / "toy"))
+    receipt = submit(store, folder, Identity(name="Zoë", verified=True), T0, find_suite=find_toy)
+    opened, _, _ = open_submission(folder, find_toy)
+    name = opened.id
+    assert (receipt.new, receipt.state.submission_id, receipt.same_rows, receipt.warnings) == (True, name, (), 0)
+    assert store.messages[1:] == [f"submit {name} by Zoë"]
+    under = [f"submissions/{name}/{file}" for file in ("generations.parquet", "manifest.json", REPORTED_FILE)]
+    assert store.paths("1") == sorted([f"states/{name}.json", *under])
+    state = state_of(store, name)
+    assert (state.name, state.suite, state.received) == ("toy-system", "toy", T0)
+    assert (state.current.state, state.current.attempt, state.current.by) == ("pending", 1, "Zoë")
+    assert state.rows_digest == rows_digest(opened)
+    copied = tmp_path / "copied"
+    copied.mkdir()
+    fetch(store, name, copied)
+    assert open_submission(copied, find_toy)[0].id == name
+
+
+def test_times_are_kept_in_utc_and_whole_seconds(tmp_path: Path, store: MemoryStore) -> None:
+    local = datetime.fromisoformat("2026-03-01T14:00:00.9+02:00")
+    state = submit(store, write_toy(tmp_path / "toy"), ME, local, find_suite=find_toy).state
+    assert state.received == T0
+    assert '"received": "2026-03-01T12:00:00Z"' in state.as_bytes().decode()
+    with pytest.raises(ValueError, match="without a zone"):
+        claim(store, "w", HOUR, datetime(2026, 3, 1, 12))
+
+
+def test_handing_in_again_changes_nothing(tmp_path: Path, store: MemoryStore) -> None:
+    first = submit(store, write_toy(tmp_path / "one"), ME, T0, find_suite=find_toy)
+    commits = len(store.trees)
+    other = Identity(name="other")
+    again = submit(store, write_toy(tmp_path / "two"), other, T0 + HOUR, quota=Quota(1, 1), find_suite=find_toy)
+    assert (again.new, again.state) == (False, first.state)
+    assert len(store.trees) == commits
+
+
+def test_what_is_refused_is_not_handed_in(tmp_path: Path, store: MemoryStore) -> None:
+    folder = change_manifest(write_toy(tmp_path / "toy"), more=1)
+    with pytest.raises(Refused):
+        submit(store, folder, ME, T0, find_suite=find_toy)
+    assert len(store.trees) == 1
+
+
+def test_the_same_generations_under_another_manifest_are_seen(tmp_path: Path, store: MemoryStore) -> None:
+    first, second = toys(tmp_path, 2)
+    other = write_toy(tmp_path / "other", k=2, name="other")
+    for folder in (first, other):
+        submit(store, folder, ME, T0, find_suite=find_toy)
+    receipt = submit(store, add_reported(second), ME, T0, find_suite=find_toy)
+    assert receipt.new
+    assert [state.name for state in receipt.same_rows] == ["toy-0"]
+    assert [state.name for state in submit(store, first, ME, T0, find_suite=find_toy).same_rows] == ["toy-1"]
+
+
+def test_a_quota_is_a_persons_and_a_periods(tmp_path: Path, store: MemoryStore) -> None:
+    folders = toys(tmp_path, 6)
+    quota = Quota(number=2, days=7)
+    day = timedelta(days=1)
+
+    def hand_in(number: int, by: Identity, now: datetime) -> None:
+        submit(store, folders[number], by, now, quota=quota, find_suite=find_toy)
+
+    hand_in(0, ME, T0)
+    hand_in(1, Identity(name="Me"), T0 + day)
+    with pytest.raises(QuotaUsed, match="from 2026-03-08 12:00:00 UTC on"):
+        hand_in(2, ME, T0 + 7 * day - timedelta(seconds=1))
+    hand_in(2, ME, T0 + 7 * day)
+    with pytest.raises(QuotaUsed):
+        hand_in(3, ME, T0 + 7 * day)
+    hand_in(3, Identity(name="me", verified=True), T0 + 7 * day)  # a login is not kept out by its name on others' lips
+    hand_in(4, Identity(name="you"), T0 + 7 * day)
+    submit(store, folders[5], ME, T0 + 7 * day, find_suite=find_toy)  # no quota was said
+
+
+def test_a_withdrawn_submission_uses_its_quota(tmp_path: Path, store: MemoryStore) -> None:
+    first, second = toys(tmp_path, 2)
+    name = submit(store, first, ME, T0, quota=Quota(1, 1), find_suite=find_toy).state.submission_id
+    withdraw(store, name, ME, T0)
+    with pytest.raises(QuotaUsed):
+        submit(store, second, ME, T0, quota=Quota(1, 1), find_suite=find_toy)
+
+
+class ProposalStore(MemoryStore):
+    """A store in which strangers may only propose."""
+
+    proposed: dict[str, bytes | Path]
+
+    def as_pull_request(self, add: Mapping[str, bytes | Path], message: str) -> str:
+        self.proposed = dict(add)
+        return f"memory/pull/1 {message}"
+
+
+def test_a_proposal_is_what_handing_in_would_commit_without_the_state(tmp_path: Path) -> None:
+    folder = write_toy(tmp_path / "toy")
+    proposals = ProposalStore()
+    receipt = propose(proposals, folder, ME, T0, find_suite=find_toy)
+    name = receipt.state.submission_id
+    assert receipt.address == f"memory/pull/1 submit {name} by me"
+    assert len(proposals.trees) == 1
+    submit(proposals, folder, ME, T0, find_suite=find_toy)
+    assert {*proposals.proposed, f"states/{name}.json"} == set(proposals.paths("1"))
+    assert all(path.startswith(f"submissions/{name}/") for path in proposals.proposed)
+    again = propose(proposals, folder, ME, T0, find_suite=find_toy)
+    assert (again.new, again.address) == (False, None)
+
+
+# Taking back
+
+
+@pytest.mark.parametrize(
+    ("owner", "by", "operator", "allowed"),
+    [
+        (ME, ME, False, True),
+        (ME, Identity(name="Me"), False, False),
+        (ME, Identity(name="me", verified=True), False, True),
+        (Identity(name="me", verified=True), ME, False, False),
+        (Identity(name="me", verified=True), Identity(name="me", verified=True), False, True),
+        (ME, Identity(name="you", verified=True), False, False),
+        (ME, Identity(name="you"), True, True),
+    ],
+)
+def test_who_may_withdraw(
+    tmp_path: Path, store: MemoryStore, owner: Identity, by: Identity, operator: bool, allowed: bool
+) -> None:
+    name = submit(store, write_toy(tmp_path / "toy"), owner, T0, find_suite=find_toy).state.submission_id
+    if not allowed:
+        with pytest.raises(NotAllowed):
+            withdraw(store, name, by, T0, operator=operator)
+        assert state_of(store, name).current.state == "pending"
+        return
+    record = withdraw(store, name, by, T0, operator=operator, reason="a\nslip").current
+    assert record.reason == ("by who runs the service: a slip" if operator else "a slip")
+    assert claim(store, "w", HOUR, T0) is None
+
+
+@pytest.mark.parametrize("name", ["0" * 16, "", "x", "../" * 5 + "x", "0" * 15 + "\n", "A" * 16])
+def test_an_id_that_is_none_is_said_to_be_unknown(tmp_path: Path, store: MemoryStore, name: str) -> None:
+    handed_in(store, tmp_path, 1)
+    for operation in (
+        lambda: state_of(store, name),
+        lambda: withdraw(store, name, ME, T0),
+        lambda: fetch(store, name, tmp_path),
+    ):
+        with pytest.raises(UnknownSubmission):
+            operation()
