@@ -37,7 +37,7 @@ def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
 def test_imports_go_one_way() -> None:
     ended = lint_imports(ROOT)
     assert ended.returncode == 0, ended.stdout
-    assert "1 kept, 0 broken" in ended.stdout
+    assert "4 kept, 0 broken" in ended.stdout
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_an_import_the_other_way_would_be_found(tmp_path: Path, module: str, wro
         file.write(f"\n{wrong}\n")
     ended = lint_imports(tmp_path)
     assert ended.returncode == 1
-    assert "0 kept, 1 broken" in ended.stdout
+    assert "1 broken" in ended.stdout
 
 
 def test_there_are_modules_to_look_at() -> None:
