@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from benchmark.metrics import METRICS, Metric, Unscorable, surprisal
 from benchmark.metrics.metric import Missing
 from benchmark.models.causal_lm import CausalLM
+from benchmark.scoring import surprisal_columns
 from benchmark.scoring.compute import Value
-from benchmark.surprisal import response_orders, surprisal_columns
+from benchmark.surprisal import response_orders
 from benchmark.surprisal.engine import DEFAULT_LAYOUT, OrderPlan, Read, ResponseSet, read_sets
 from benchmark.surprisal.pairwise_surprisal import Pairs, cross_mode_matrix, pair_matrix
 from benchmark.surprisal.prompt_layout import Layout
