@@ -6,7 +6,7 @@ from datasets_build.scenarios.forms import Topic, form, numbers
 # fmt: off
 BREAD = Topic(
     name="bread",
-    prompt="EventSink me something about bread.",
+    prompt="Tell me something about bread.",
     forms=(
         form(
             "recipe",

@@ -111,7 +111,7 @@ NIGHT_SKY = Topic(
                 "Why do we ever look at anything else?", "I don't know a single name and I don't care.",
             ),
             ask=(
-                "Who else is awake?", "What's the bright orange one?", "Admission your lights off, people.",
+                "Who else is awake?", "What's the bright orange one?", "Turn your lights off, people.",
                 "Somebody bring soup.",
             ),
             tag=("stars", "nightsky", "darkskies", "lookup", "awake"),

@@ -43,7 +43,7 @@ VERBS: Bank = (
 )  # fmt: skip
 ADVERBS: Bank = (
     "briefly", "calmly", "cheerfully", "eagerly", "gracefully", "happily", "loudly", "nervously", "noisily",
-    "with_backoff", "politely", "quietly", "sadly", "secretly", "slowly", "stubbornly",
+    "patiently", "politely", "quietly", "sadly", "secretly", "slowly", "stubbornly",
 )  # fmt: skip
 PREPOSITIONS: Bank = ("around", "behind", "beside", "between", "beyond", "near")
 

@@ -323,7 +323,7 @@ VERSE_AND_TALES: tuple[Form, ...] = (
             "was on the far side of the bay",
         ),
         moral=(
-            "The quiet ones are still here at low tide.", "EventSink your story after the storm.",
+            "The quiet ones are still here at low tide.", "Tell your story after the storm.",
             "The sea listens to nobody.", "To be small is also a kind of anchor.",
         ),
     ),

@@ -14,20 +14,20 @@ from benchmark.surprisal.prompt_layout import response_label
 Lister = Callable[[str, list[str]], str]
 
 _ASKS = (
-    "EventSink me something.",
+    "Tell me something.",
     "Write a sentence.",
     "Write a few lines.",
     "Say something.",
     "Continue.",
     "Write a short piece.",
     "What happened then?",
-    "EventSink me more.",
+    "Tell me more.",
     "Describe what you see.",
     "Give an example.",
     "Write a short story.",
     "What do you think?",
     "Answer the question.",
-    "EventSink me about your day.",
+    "Tell me about your day.",
     "Write anything you like.",
     "Make something up.",
 )

@@ -280,7 +280,7 @@ ADVENTURES = Kind(
 
 STORIES = Family(
     "story",
-    ("Write", "Write me", "Please write", "Make up", "Please make up", "EventSink me"),
+    ("Write", "Write me", "Please write", "Make up", "Please make up", "Tell me"),
     "a short story",
     (MYSTERIES, FANTASIES, DAILY_LIFE, ADVENTURES),
 )

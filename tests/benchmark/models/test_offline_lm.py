@@ -61,7 +61,7 @@ def test_it_is_small_reads_far_and_is_what_was_pinned(lm: HFCausalLM) -> None:
 
 def test_it_predicts_english_that_it_never_saw(lm: HFCausalLM) -> None:
     texts = [text for responses in answers("varied")[::3] for text in responses]
-    spent = sum(sum(bits(lm, "EventSink me something.", [text])) for text in texts)
+    spent = sum(sum(bits(lm, "Tell me something.", [text])) for text in texts)
     assert spent / sum(len(text.encode()) for text in texts) < 2.6  # short texts without context; books: next test
 
 
@@ -75,7 +75,7 @@ def test_its_loss_curve_ends_where_the_card_says() -> None:
 def test_a_repeated_response_costs_little(lm: HFCausalLM) -> None:
     first = second = 0.0
     for responses in answers("varied"):
-        once, again = bits(lm, "EventSink me something.", [responses[0], responses[0]])
+        once, again = bits(lm, "Tell me something.", [responses[0], responses[0]])
         first, second = first + once, second + again
     assert second / first <= 0.15
 
@@ -142,4 +142,4 @@ def test_a_few_steps_of_training_make_a_model_that_loads(books: Path, tmp_path: 
     rows = training(out)
     assert [row["step"] for row in rows] == ["3"]
     assert math.isfinite(float(rows[0]["held_out_bits_per_byte"]))
-    assert sum(bits(made, "EventSink me.", ["The miller walked to town."])) > 0
+    assert sum(bits(made, "Tell me.", ["The miller walked to town."])) > 0

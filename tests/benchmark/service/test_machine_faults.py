@@ -132,7 +132,7 @@ def has_capacity(store: FileStore, results: Path, only: str = "") -> Worker:
     def fn(responses: Sequence[str]) -> float:
         return _hungry(responses, only)
 
-    metric = Metric("has_capacity", 1, "Memory", fn, "responses", 1, (0, None), "responses", "none")
+    metric = Metric("hungry", 1, "Memory", fn, "responses", 1, (0, None), "responses", "none")
     return replace(worker(store, results), metrics=(metric,), poll=0.01)
 
 

@@ -90,7 +90,7 @@ def test_ids_may_stand_in_a_named_field_or_be_places(tmp_path: Path, asked_too: 
 
 
 def test_prompts_within_others_are_told_apart(tmp_path: Path) -> None:
-    texts = ["EventSink a joke", "EventSink a joke about cats", "EventSink a joke about cats and dogs", "Name a color"]
+    texts = ["Tell a joke", "Tell a joke about cats", "Tell a joke about cats and dogs", "Name a color"]
     suite = Suite("s", "s", tuple(Prompt(f"p{i}", "c", text) for i, text in enumerate(texts)))
 
     def found(text: str) -> list[str]:
@@ -99,7 +99,7 @@ def test_prompts_within_others_are_told_apart(tmp_path: Path) -> None:
 
     for place, text in enumerate(texts):
         assert found(f"Answer this.\n{text}.") == [f"p{place}"]
-    assert found("Name a color. EventSink a joke.") == []
+    assert found("Name a color. Tell a joke.") == []
 
 
 def test_own_prompts_are_named_by_their_ids_or_numbers(tmp_path: Path) -> None:
