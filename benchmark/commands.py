@@ -3,7 +3,7 @@
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,18 +24,18 @@ def score(
     profile: ProfileName = "offline",
     results: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
     internals: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="What the model said of its answers; else internals.parquet in the folder, if it is there."),
     ] = None,
-    metric: Annotated[Optional[list[str]], typer.Option(help="Compute only this; may be repeated.")] = None,  # noqa: UP045
+    metric: Annotated[list[str] | None, typer.Option(help="Compute only this; may be repeated.")] = None,
     cache: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(
             help="The file that keeps what the language model found; else one in the user's cache, with --cluster none."
         ),
     ] = None,
     mirror: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
     ] = None,
     cluster: ClusterOptions,

@@ -1,7 +1,7 @@
 """`divbench data`: list, build, info, verify, card, publish, pull, solution-pairs."""
 
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import typer
 
@@ -14,19 +14,19 @@ app = typer.Typer(
 )
 
 Names = Annotated[
-    Optional[list[str]],  # noqa: UP045 - typer reads it
+    list[str] | None,
     typer.Argument(help="Datasets, such as mcdiv; else all."),
 ]
 Out = Annotated[
-    Optional[Path],  # noqa: UP045
+    Path | None,
     typer.Option("--out", help="The folder of built datasets; else one in the user's cache. (env: DIVBENCH_HOME)"),
 ]
 Mirror = Annotated[
-    Optional[Path],  # noqa: UP045
+    Path | None,
     typer.Option(help="A folder with the released files, for work without a network. (env: DIVBENCH_MIRROR)"),
 ]
 Token = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option(envvar="HF_TOKEN", show_envvar=True, help="Of the Hub; else who is logged in."),
 ]
 

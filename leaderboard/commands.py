@@ -1,7 +1,7 @@
 """`divbench board` and `divbench demo`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,11 +19,11 @@ app = typer.Typer(
 Results = Annotated[Path, typer.Option(help="The folder of results that `divbench score --out` writes.")]
 
 Store = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option(help="Instead, the store of a submission service: a folder, or hub:ORG/NAME.", show_default=False),
 ]
 Study = Annotated[
-    Optional[Path],  # noqa: UP045
+    Path | None,
     typer.Option(
         help="A study of metrics by divbench board metrics; else the one that ships here.", show_default=False
     ),
@@ -38,7 +38,7 @@ def serve(
     store: Store = None,
     study: Study = None,
     host: Annotated[str, typer.Option(help="0.0.0.0 to let other machines look.")] = "127.0.0.1",
-    port: Annotated[Optional[int], typer.Option(help="Else the first free one from 7860.")] = None,  # noqa: UP045
+    port: Annotated[int | None, typer.Option(help="Else the first free one from 7860.")] = None,
     refresh: Annotated[float, typer.Option(min=1, help="Seconds after which a visit reads the results again.")] = 60.0,
 ) -> None:
     """Open the board in a browser: models, comparisons, every answer, the board of metrics, and a page to submit.
@@ -70,7 +70,7 @@ def export(
     destination: Annotated[Path, typer.Option("--out", help="The folder to write to.")] = Path("board"),
     html: Annotated[bool, typer.Option("--html", help="Pages that open without a server, with the tables.")] = False,
     texts: Annotated[
-        Optional[bool],  # noqa: UP045
+        bool | None,
         typer.Option(help="With --html, whether to write all responses; else if they are at most 50 MB."),
     ] = None,
     json: JsonOption = False,

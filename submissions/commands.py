@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import typer
 
@@ -50,7 +50,7 @@ class SamplingMode(StrEnum):
 
 
 Mirror = Annotated[
-    Optional[Path],  # noqa: UP045 - typer reads it
+    Path | None,
     typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
 ]
 
@@ -66,33 +66,33 @@ def import_(
     suite: Annotated[
         str, typer.Option(help="The suite that was answered; own: prompts of your own, whose texts stand in the file.")
     ] = "noveltybench-curated",
-    date: Annotated[Optional[datetime], typer.Option(formats=["%Y-%m-%d"], help="When made; else today.")] = None,  # noqa: UP045
-    model_id: Annotated[Optional[str], typer.Option(help="Hub id or provider's name; else from the file.")] = None,  # noqa: UP045
-    revision: Annotated[Optional[str], typer.Option(help="Commit of the weights, or version of the API.")] = None,  # noqa: UP045
-    parameters: Annotated[Optional[int], typer.Option(help="Number of parameters.")] = None,  # noqa: UP045
-    open_weights: Annotated[Optional[bool], typer.Option("--open-weights/--closed-weights")] = None,  # noqa: UP045
-    licence: Annotated[Optional[str], typer.Option(help="Of the weights or texts.")] = None,  # noqa: UP045
-    mode: Annotated[Optional[SamplingMode], typer.Option(help="How responses were drawn.")] = None,  # noqa: UP045
-    temperature: Annotated[Optional[float], typer.Option(help="Else from the file.")] = None,  # noqa: UP045
-    top_k: Annotated[Optional[int], typer.Option(help="Else from the file.")] = None,  # noqa: UP045
-    top_p: Annotated[Optional[float], typer.Option(help="Else from the file.")] = None,  # noqa: UP045
-    max_tokens: Annotated[Optional[int], typer.Option(help="Else from the file.")] = None,  # noqa: UP045
-    seed: Annotated[Optional[int], typer.Option(help="Else from the file.")] = None,  # noqa: UP045
-    k: Annotated[Optional[int], typer.Option(help="Responses for each prompt; else counted.")] = None,  # noqa: UP045
-    contact: Annotated[Optional[str], typer.Option(help="Where to reach the submitter.")] = None,  # noqa: UP045
-    link: Annotated[Optional[list[str]], typer.Option(help="A page about the system; may be repeated.")] = None,  # noqa: UP045
-    notes: Annotated[Optional[str], typer.Option(help="Anything else a reader should know.")] = None,  # noqa: UP045
+    date: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="When made; else today.")] = None,
+    model_id: Annotated[str | None, typer.Option(help="Hub id or provider's name; else from the file.")] = None,
+    revision: Annotated[str | None, typer.Option(help="Commit of the weights, or version of the API.")] = None,
+    parameters: Annotated[int | None, typer.Option(help="Number of parameters.")] = None,
+    open_weights: Annotated[bool | None, typer.Option("--open-weights/--closed-weights")] = None,
+    licence: Annotated[str | None, typer.Option(help="Of the weights or texts.")] = None,
+    mode: Annotated[SamplingMode | None, typer.Option(help="How responses were drawn.")] = None,
+    temperature: Annotated[float | None, typer.Option(help="Else from the file.")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Else from the file.")] = None,
+    top_p: Annotated[float | None, typer.Option(help="Else from the file.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Else from the file.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Else from the file.")] = None,
+    k: Annotated[int | None, typer.Option(help="Responses for each prompt; else counted.")] = None,
+    contact: Annotated[str | None, typer.Option(help="Where to reach the submitter.")] = None,
+    link: Annotated[list[str] | None, typer.Option(help="A page about the system; may be repeated.")] = None,
+    notes: Annotated[str | None, typer.Option(help="Anything else a reader should know.")] = None,
     reported_by: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="What made the partition and scores in the file, such as 'deberta-1.0, 2025-03-27'."),
     ] = None,
     id_field: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Of lm-eval: the field of doc with the prompt's id, or doc_id: the place in the suite."),
     ] = None,
     answers: Annotated[AnswersIn, typer.Option(help="Of lm-eval: the field with the answers.")] = AnswersIn.resps,
     filter_: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option("--filter", help="Of lm-eval: read the rows of this filter alone."),
     ] = None,
     mirror: Mirror = None,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,14 +17,14 @@ class ClusterOptions:
     """What was chosen; a field is an option of the same name, with what it means."""
 
     cluster: Annotated[
-        Optional[str],  # noqa: UP045 - typer reads it
+        str | None,
         typer.Option(
             metavar="ADDRESS",
             help="Score on a cluster of Ray: HOST:PORT, auto (this machine's), or local (started for this run).",
         ),
     ] = None
     actors: Annotated[
-        Optional[int],  # noqa: UP045
+        int | None,
         typer.Option(
             min=1,
             help="Of --cluster, each with the models; else as many as its GPUs are enough for, or one a core where "
@@ -32,7 +32,7 @@ class ClusterOptions:
         ),
     ] = None
     gpus_per_actor: Annotated[
-        Optional[int],  # noqa: UP045
+        int | None,
         typer.Option(
             min=0,
             help="Of --cluster; else one where there are GPUs. For a language model larger than one: with --device "

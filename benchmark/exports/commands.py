@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -28,7 +28,7 @@ Relationship = Literal["first_party", "third_party", "collaborative", "other"]  
 
 ResultFolder = Annotated[Path, typer.Argument(help="The result folder: result.json and per_prompt.parquet.")]
 Metrics = Annotated[
-    Optional[list[str]],  # noqa: UP045 - typer reads it
+    list[str] | None,
     typer.Option("--metric", help="Export this metric; may be repeated. Else all that have a value."),
 ]
 
@@ -48,41 +48,41 @@ def dpo(
     ],
     destination: Annotated[Path, typer.Option("--out", help="The file of pairs to write: .jsonl.")],
     rho: Annotated[
-        Optional[float],  # noqa: UP045
+        float | None,
         typer.Option(help="How far the pools reach, 0 … 1; else GSSBench's: looe 0.6, nll 0.3, embedding 0.6."),
     ] = None,
     rule: Annotated[
         By, typer.Option(help="What rho is a share of: the range of a prompt's rewards, or the number of responses.")
     ] = "range",
     conversational: Annotated[
-        Optional[bool],  # noqa: UP045
+        bool | None,
         typer.Option(
             "--conversational/--standard",
             help="Lists of messages, or texts; else as the manifest says that the model was asked.",
         ),
     ] = None,
     responses: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(
             "--table", help="Write the reward and diversity of every response, too: .csv, .parquet or .jsonl."
         ),
     ] = None,
     internals: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="Of looe and nll: the submission's internals; else internals.parquet in its folder."),
     ] = None,
     profile: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Of embedding: the profile whose embedder is used; else offline."),
     ] = None,
     embedder: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(
             help="Of embedding: a sentence-transformers model, ORG/NAME@COMMIT or a folder; else the profile's."
         ),
     ] = None,
     mirror: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
     ] = None,
     json: JsonOption = False,
@@ -184,11 +184,11 @@ def eval_results(
     ],
     metrics: Metrics = None,
     task_id: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Of the one metric, as in the dataset's eval.yaml; else SUITE_METRIC for each."),
     ] = None,
     source_url: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="A page with the result, to which the model's page links."),
     ] = None,
     json: JsonOption = False,

@@ -1,7 +1,7 @@
 """`divbench generate`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -34,7 +34,7 @@ ModelName = Annotated[
     ),
 ]
 Template = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option(
         callback=with_lines,
         help='Without chat template: what the model reads, with {prompt} in it, such as "Q: {prompt}\\nA:".',
@@ -44,12 +44,12 @@ ChatTemplate = Annotated[
     bool, typer.Option("--chat-template/--no-chat-template", help="Ask through the model's own chat template.")
 ]
 Thinking = Annotated[
-    Optional[bool],  # noqa: UP045
+    bool | None,
     typer.Option("--thinking/--no-thinking", help="For chat templates that know it; else as the template has it."),
 ]
 Layer = Annotated[str, typer.Option(help="Of E_original: middle (INSIDE's code), last (GSSBench's prose) or a number.")]
 AverageLayers = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option(help="Of E_average: numbers such as 20,21,22; else those of INSIDE's code."),
 ]
 
@@ -60,16 +60,16 @@ def generate(
         Path, typer.Option("--out", help="The submission folder to make; with --sweep a .parquet file.")
     ],
     suite: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="demo, noveltybench-curated, noveltybench-wildchat or gssbench (its unique prompts)."),
     ] = None,
     prompts: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="Your own prompts (or contexts) instead: .jsonl, .csv, .parquet, or .txt with one a line."),
     ] = None,
     prompt_column: Annotated[str, typer.Option(help="Of --prompts.")] = "prompt",
     id_column: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Of --prompts; else prompt_id or id if there, else p0001, …"),
     ] = None,
     mode: Annotated[
@@ -79,12 +79,12 @@ def generate(
     k: Annotated[int, typer.Option(min=1, max=1000, help="Answers for each prompt.")] = 10,
     temperature: Annotated[float, typer.Option(min=0, help="0: the most probable token.")] = 1.0,
     top_k: Annotated[
-        Optional[int],  # noqa: UP045
+        int | None,
         typer.Option(min=0, help="Keep that many tokens; 0: all. Else as the suite's authors: gssbench 10."),
     ] = None,
     top_p: Annotated[float, typer.Option(max=1, help="Keep the fewest tokens of this probability together.")] = 1.0,
     max_tokens: Annotated[
-        Optional[int],  # noqa: UP045
+        int | None,
         typer.Option(min=1, help="Of an answer. Else as the suite's authors: noveltybench 512, others 256."),
     ] = None,
     seed: Annotated[
@@ -92,10 +92,10 @@ def generate(
     ] = 0,
     chat_template: ChatTemplate = True,
     template: Template = None,
-    system_prompt: Annotated[Optional[str], typer.Option(help="Before every chat; else none.")] = None,  # noqa: UP045
+    system_prompt: Annotated[str | None, typer.Option(help="Before every chat; else none.")] = None,
     thinking: Thinking = None,
     stop: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(help="A text that ends an answer, for models that know no end; \\n is a line's. May be repeated."),
     ] = None,
     internals: Annotated[
@@ -104,20 +104,20 @@ def generate(
     layer: Layer = "middle",
     average_layers: AverageLayers = None,
     sweep: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Make a decoding test: temperature=0.2:1.2:100, top_p=0.1:1:50 or top_k=1:64:20."),
     ] = None,
     sets: Annotated[
-        Optional[int],  # noqa: UP045
+        int | None,
         typer.Option(min=2, help="Of --sweep, how many; else as many as settings or contexts, whichever are more."),
     ] = None,
-    name: Annotated[Optional[str], typer.Option(help="Of the submission; else the model's.")] = None,  # noqa: UP045
+    name: Annotated[str | None, typer.Option(help="Of the submission; else the model's.")] = None,
     submitter: Annotated[str, typer.Option(help="Who hands in.")] = "not stated",
-    notes: Annotated[Optional[str], typer.Option(help="For the manifest.")] = None,  # noqa: UP045
+    notes: Annotated[str | None, typer.Option(help="For the manifest.")] = None,
     dtype: Annotated[Dtype, typer.Option(help="Of a model of transformers.")] = "float32",
     device: Annotated[str, typer.Option(help="Likewise, as torch names it: cpu, cuda, cuda:1.")] = "cpu",
     batch_tokens: Annotated[
-        Optional[int],  # noqa: UP045
+        int | None,
         typer.Option(
             min=64, help="Tokens, padding included, that are worked on at once; lowered by itself if need be."
         ),
@@ -126,7 +126,7 @@ def generate(
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that a server may take.")] = 120.0,
     restart: Annotated[bool, typer.Option("--restart", help="Throw away what an interrupted run had sampled.")] = False,
     mirror: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
     ] = None,
     json: JsonOption = False,

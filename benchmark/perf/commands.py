@@ -1,7 +1,7 @@
 """`divbench perf`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 def perf(
     names: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Argument(help="Benchmarks, as --list names them; else all."),
     ] = None,
     destination: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option("--out", help="A folder for the report and for what each benchmark said."),
     ] = None,
     full: Annotated[
@@ -28,7 +28,7 @@ def perf(
     again: Annotated[bool, typer.Option("--again", help="Measure also what --out has already.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="Show the benchmarks, and run none.")] = False,
     mirror: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="A folder with released files, for real data. (env: DIVBENCH_MIRROR)"),
     ] = None,
     json: JsonOption = False,

@@ -4,7 +4,7 @@ All of them are part of a result's identity: by the signatures of its numbers, o
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -33,11 +33,11 @@ ProfileName = Annotated[
 class ScoringOptions:
     """What was chosen; a field is an option of the same name, with what it means."""
 
-    k: Annotated[Optional[int], typer.Option(min=1, help="Use the first k responses of each prompt; else all.")] = None  # noqa: UP045 - typer reads it
+    k: Annotated[int | None, typer.Option(min=1, help="Use the first k responses of each prompt; else all.")] = None
     resamples: Annotated[int, typer.Option(min=100, help="Of the bootstrap over prompts.")] = 10_000
     seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0
     lm: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="The language model of D_Can: ORG/NAME@COMMIT on the Hub, or a folder; else the profile's."),
     ] = None
     dtype: Annotated[
@@ -51,38 +51,38 @@ class ScoringOptions:
         "sdpa"
     )
     format: Annotated[
-        Optional[Format],  # noqa: UP045
+        Format | None,
         typer.Option(help="Of the text that it reads; else the profile's (instruct)."),
     ] = None
     boundaries: Annotated[
-        Optional[Boundaries],  # noqa: UP045
+        Boundaries | None,
         typer.Option(help="exact, or paper: to repeat published numbers; else the profile's."),
     ] = None
     orders: Annotated[
-        Optional[OrderKind],  # noqa: UP045
+        OrderKind | None,
         typer.Option(
             help="In which it reads the responses (endpoint: for a_n and C alone, much cheaper); else the profile's: "
             "balanced, of paper 50 uniform ones."
         ),
     ] = None
     order_count: Annotated[
-        Optional[int],  # noqa: UP045
+        int | None,
         typer.Option(min=1, help="Squares, trees (n orders each), or uniform orders; else the profile's, or 1."),
     ] = None
     embedder: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="A sentence-transformers model, ORG/NAME@COMMIT or a folder; else the profile's."),
     ] = None
     bert_score: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="The roberta-large of BERTScore, likewise."),
     ] = None
     sts: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="The cross-encoder of STS diversity, likewise."),
     ] = None
     equivalence: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(
             help="Which answers say the same: rouge-1, embedding, deberta=MODEL, deberta-full=MODEL, nli=MODEL, "
             "nli-lax=MODEL, judge=NAME@URL (MODEL: ORG/NAME@COMMIT or a folder); else the profile's."
@@ -95,7 +95,7 @@ class ScoringOptions:
         bool, typer.Option("--short-answers", help="Of --equivalence: answers of up to five words by shared words.")
     ] = False
     reward: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="A reward model, for utility: skywork-27b or skywork-1.7b; else the profile's."),
     ] = None
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 Store = Annotated[str, typer.Option(help="The service's store: a folder, or hf://datasets/ORG/NAME.")]
 ResultsStore = Annotated[
-    Optional[str],  # noqa: UP045 - typer reads it
+    str | None,
     typer.Option(help="Where results are published; else in the same store, in one commit with the state."),
 ]
-MetricNames = Annotated[Optional[list[str]], typer.Option(help="Compute only this; may be repeated.")]  # noqa: UP045
+MetricNames = Annotated[list[str] | None, typer.Option(help="Compute only this; may be repeated.")]
 Name = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option(help="Of the worker, in records that anybody may read; else one made at random."),
 ]
 Results = Annotated[
-    Optional[Path],  # noqa: UP045
+    Path | None,
     typer.Option(
         help="A folder of results on this machine, where interrupted work is gone on with; workers may share it. Else "
         "one where the package keeps what it can make again."
     ),
 ]
 Mirror = Annotated[
-    Optional[Path],  # noqa: UP045
+    Path | None,
     typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
 ]
 Faults = Annotated[
@@ -49,7 +49,7 @@ Faults = Annotated[
     ),
 ]
 Cache = Annotated[
-    Optional[Path],  # noqa: UP045
+    Path | None,
     typer.Option(help="The file that keeps what the language model found; else one in the user's cache."),
 ]
 

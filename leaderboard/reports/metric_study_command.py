@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -25,17 +25,17 @@ def metrics_study(
     destination: Annotated[Path, typer.Option("--out", help="The folder to write to.")] = Path("metric-study"),
     profile: Annotated[str, typer.Option(help="Whose metrics to study: lexical, offline or paper.")] = "offline",
     task: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(help="Only this, such as contest or mcdiv/story_gen; may be repeated."),
     ] = None,
-    metric: Annotated[Optional[list[str]], typer.Option(help="Of the profile, only this; may be repeated.")] = None,  # noqa: UP045
+    metric: Annotated[list[str] | None, typer.Option(help="Of the profile, only this; may be repeated.")] = None,
     released: Annotated[bool, typer.Option(help="Study the metric columns released with the texts, too.")] = True,
     gss: Annotated[
-        Optional[list[Path]],  # noqa: UP045
+        list[Path] | None,
         typer.Option(help="A result folder of the suite gssbench, for accuracies on prompt pairs; may be repeated."),
     ] = None,
     lm: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="The language model of D_Can, as in divbench score: ORG/NAME@COMMIT or a folder."),
     ] = None,
     dtype: Annotated[Dtype, typer.Option(help="Of the language model.")] = "float32",
@@ -48,11 +48,11 @@ def metrics_study(
     resamples: Annotated[int, typer.Option(min=100, help="Of contexts, for intervals.")] = 1000,
     seed: Annotated[int, typer.Option(help="Of the resamples.")] = 0,
     cache: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="The file that keeps what the language model found; else one in the user's cache."),
     ] = None,
     mirror: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="A folder with the released files, where they are not built. (env: DIVBENCH_MIRROR)"),
     ] = None,
     json: JsonOption = False,

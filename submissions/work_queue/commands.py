@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,7 +17,7 @@ app = typer.Typer(
     help="See what was handed in to a service, have it tried again, take it back.",
 )
 Store = Annotated[str, typer.Option(help="A folder, or hf://datasets/ORG/NAME.")]
-Reason = Annotated[Optional[str], typer.Option(help="Why, in one line; anybody may read it.")]  # noqa: UP045
+Reason = Annotated[str | None, typer.Option(help="Why, in one line; anybody may read it.")]
 Id = Annotated[str, typer.Argument(help="The submission's id: 16 hex digits.", metavar="ID")]
 
 
@@ -25,14 +25,14 @@ def submit(
     folder: Annotated[Path, typer.Argument(help="The submission folder.", metavar="DIR")],
     to: Annotated[str, typer.Option("--to", help="The service's store: a folder, or hf://datasets/ORG/NAME.")],
     submitter: Annotated[
-        Optional[str],  # noqa: UP045 - typer reads it
+        str | None,
         typer.Option(help="Who hands in; else the submitter in the manifest."),
     ] = None,
     as_pull_request: Annotated[
         bool, typer.Option("--as-pull-request", help="Propose it, where you may not write to the Hub repository.")
     ] = False,
     mirror: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
     ] = None,
     json: JsonOption = False,
@@ -185,7 +185,7 @@ def withdraw(
     operator: Annotated[bool, typer.Option("--operator", help="You run the service: take back anybody's.")] = False,
     reason: Reason = None,
     results_store: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Where results are published, if not in the same store."),
     ] = None,
     json: JsonOption = False,

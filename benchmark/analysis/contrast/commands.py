@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -49,11 +49,11 @@ def contrast(
     pairs: Annotated[Pairing, typer.Option(help="Which systems are compared.")] = "consecutive",
     prompt_set: Annotated[PromptSet, typer.Option(help="Of olmo_stages.")] = "alpacaeval",
     k: Annotated[
-        Optional[int],  # noqa: UP045
+        int | None,
         typer.Option(help="Use the first k responses of each prompt; else as many as every system has."),
     ] = None,
     labels: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(
             help="Contrast groups of one system's prompts: a .csv, .jsonl or .parquet file with the columns prompt_id "
             "and label (0 and 1, true and false, or words)."
@@ -61,15 +61,15 @@ def contrast(
     ] = None,
     label_column: Annotated[str, typer.Option(help="Of --labels: the column that parts the prompts.")] = "label",
     positive: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(help="Of --labels: a word that makes group 1; may be repeated."),
     ] = None,
     negative: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(help="Of --labels: a word that makes group 0; may be repeated; else all others."),
     ] = None,
     against: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(help="Of --labels: a column of numbers to correlate scores with; may be repeated."),
     ] = None,
     results: Annotated[
@@ -78,15 +78,15 @@ def contrast(
     resamples: Annotated[int, typer.Option(min=100, help="Of the bootstrap over prompts.")] = 10_000,
     seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap, and of the folds of --labels.")] = 0,
     destination: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option("--out", help="Write a file, too: .md, .csv or .json."),
     ] = None,
     cache: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="The file that keeps what the language model found; else one in the user's cache."),
     ] = None,
     mirror: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="A folder with released files, for datasets and suites. (env: DIVBENCH_MIRROR)"),
     ] = None,
     json: JsonOption = False,

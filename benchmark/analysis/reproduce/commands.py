@@ -1,7 +1,7 @@
 """`divbench reproduce`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +16,7 @@ _ENDINGS = (".md", ".json", ".csv")
 
 def reproduce(
     tables: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Argument(
             help="tevet-2, -4, -8, -9, -10, decan-2, -3, -4, -5, -7, gssbench-2, -a10, noveltybench-1; else all."
         ),
@@ -28,11 +28,11 @@ def reproduce(
         ),
     ] = False,
     destination: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option("--out", help="Write one line for each number to a file: .md, .json or .csv."),
     ] = None,
     mirror: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="A folder with the released files. (env: DIVBENCH_MIRROR)"),
     ] = None,
     json: JsonOption = False,

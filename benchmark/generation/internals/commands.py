@@ -3,7 +3,7 @@
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import typer
 
@@ -25,18 +25,18 @@ def internals(
     folder: Annotated[Path, typer.Argument(help="The submission folder.")],
     model: Annotated[str, typer.Option(help="What answered: ORG/NAME@COMMIT on the Hub, a folder, or offline.")],
     destination: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option("--out", help="The file to write; else internals.parquet in the folder, where score finds it."),
     ] = None,
     greedy: Annotated[
         bool, typer.Option(help="Also draw one answer a prompt without chance, for perplexity and energy as published.")
     ] = True,
     max_tokens: Annotated[
-        Optional[int],  # noqa: UP045
+        int | None,
         typer.Option(min=1, help="Of that answer; else as the manifest says, or 256."),
     ] = None,
     chat_template: Annotated[
-        Optional[bool],  # noqa: UP045
+        bool | None,
         typer.Option("--chat-template/--no-chat-template", help="How it was asked; else as the manifest says."),
     ] = None,
     template: Template = None,
@@ -49,7 +49,7 @@ def internals(
     device: Annotated[str, typer.Option(help="As torch names it: cpu, cuda, cuda:1.")] = "cpu",
     restart: Annotated[bool, typer.Option("--restart", help="Throw away what an interrupted run had read.")] = False,
     mirror: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
     ] = None,
     json: JsonOption = False,

@@ -13,7 +13,7 @@ from bisect import bisect
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import typer
 
@@ -40,11 +40,11 @@ def train(
     out: Annotated[Path, typer.Option(help="Where the model goes.")] = Path(__file__).parent / "model",
     steps: Annotated[int, typer.Option(min=10, help="Each reads 4,096 tokens.")] = 2000,
     stop_at: Annotated[
-        Optional[int],  # noqa: UP045
+        int | None,
         typer.Option(help="Stop after this step. The model that ships was stopped at 1,000 of 2,000."),
     ] = None,
     start: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="Go on from this model, with long rows. The model that ships got 200 such steps."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of weights and draws.")] = 20261121,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 def classes(
     submissions: Annotated[list[Path], typer.Argument(help="Submission folders of one suite.")],
     equivalence: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(
             help="rouge-1, embedding, deberta=MODEL, deberta-full=MODEL, nli=MODEL, nli-lax=MODEL, judge=NAME@URL; may "
             "be repeated; else rouge-1 and embedding. MODEL: ORG/NAME@COMMIT or a folder."
         ),
     ] = None,
     algorithm: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(help="greedy (as published; depends on the order), components, complete; may be repeated."),
     ] = None,
     short_answers: Annotated[
         bool, typer.Option("--short-answers", help="Decide answers of up to five words by shared words.")
     ] = False,
-    k: Annotated[Optional[int], typer.Option(help="The first k responses of each prompt; else all.")] = None,  # noqa: UP045
+    k: Annotated[int | None, typer.Option(help="The first k responses of each prompt; else all.")] = None,
     orders: Annotated[int, typer.Option(min=0, help="Random orders, to see what the order does; 0: none.")] = 0,
     choose: Annotated[
         bool,
@@ -41,10 +41,10 @@ def classes(
     ] = False,
     resamples: Annotated[int, typer.Option(min=100, help="Of prompts, for intervals.")] = 1000,
     seed: Annotated[int, typer.Option(help="Of halves, orders and resamples.")] = 0,
-    destination: Annotated[Optional[Path], typer.Option("--out", help="Write a file: .json or .md.")] = None,  # noqa: UP045
-    figure: Annotated[Optional[Path], typer.Option(help="Write the curves of distinct answers as HTML.")] = None,  # noqa: UP045
+    destination: Annotated[Path | None, typer.Option("--out", help="Write a file: .json or .md.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Write the curves of distinct answers as HTML.")] = None,
     mirror: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
     ] = None,
     json: JsonOption = False,

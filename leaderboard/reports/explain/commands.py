@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -52,21 +52,21 @@ class NumberType(StrEnum):
 
 def explain(
     source: Annotated[
-        Optional[Path],  # noqa: UP045 - typer reads it
+        Path | None,
         typer.Argument(help="A JSON file, - for stdin, or the folder of a submission; none with --dataset."),
     ] = None,
-    dataset: Annotated[Optional[str], typer.Option(help="Take a set of this dataset, such as contest.")] = None,  # noqa: UP045
-    split: Annotated[Optional[str], typer.Option(help="Of the dataset, such as prompt_gen.")] = None,  # noqa: UP045
-    set_id: Annotated[Optional[str], typer.Option("--set", help="The set's set_id.")] = None,  # noqa: UP045
-    prompt: Annotated[Optional[str], typer.Option(help="Of a submission: the prompt_id.")] = None,  # noqa: UP045
+    dataset: Annotated[str | None, typer.Option(help="Take a set of this dataset, such as contest.")] = None,
+    split: Annotated[str | None, typer.Option(help="Of the dataset, such as prompt_gen.")] = None,
+    set_id: Annotated[str | None, typer.Option("--set", help="The set's set_id.")] = None,
+    prompt: Annotated[str | None, typer.Option(help="Of a submission: the prompt_id.")] = None,
     model: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="A folder with a causal language model, or ORG/NAME@COMMIT; else the one of this package."),
     ] = None,
     device: Annotated[str, typer.Option(help="For the model, such as cuda.")] = "cpu",
     dtype: Annotated[NumberType, typer.Option(help="For the model.")] = NumberType.float32,
     format: Annotated[
-        Optional[Format],  # noqa: UP045
+        Format | None,
         typer.Option(help="Of the text; else completion for contest, mcdiv and dectest, instruct for all others."),
     ] = None,
     boundaries: Annotated[Boundaries, typer.Option(help="Of tokens; paper repeats published numbers.")] = (
@@ -74,20 +74,20 @@ def explain(
     ),
     orders: Annotated[Orders, typer.Option(help="Of the responses; endpoint gives a_n alone.")] = Orders.balanced,
     count: Annotated[
-        Optional[int],  # noqa: UP045
+        int | None,
         typer.Option(min=1, help="Squares (balanced), trees (endpoint) or orders (uniform); else 1, or 50 orders."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the orders.")] = 42,
     precision: Annotated[
-        Optional[float],  # noqa: UP045
+        float | None,
         typer.Option(min=1e-6, help="Say how many balanced orders give a_n this standard error, in bits/byte."),
     ] = None,
     destination: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option("--out", help="Write one HTML file with figures, to open in a browser."),
     ] = None,
     mirror: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="A folder with released files, for datasets and suites. (env: DIVBENCH_MIRROR)"),
     ] = None,
     json: JsonOption = False,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -36,26 +36,26 @@ def gss(
     profile: Annotated[
         str, typer.Option(help="Of submissions: lexical, offline or paper, as in divbench score.")
     ] = "offline",
-    metric: Annotated[Optional[list[str]], typer.Option(help="Evaluate only this; may be repeated.")] = None,  # noqa: UP045
+    metric: Annotated[list[str] | None, typer.Option(help="Evaluate only this; may be repeated.")] = None,
     all_metrics: Annotated[
         bool, typer.Option("--all-metrics", help="All of the profile's, the slow ones (D_Can's), too.")
     ] = False,
     equivalence: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Which answers say the same, as in divbench score; else the profile's."),
     ] = None,
     algorithm: Annotated[
         Algorithm, typer.Option(help="Of --equivalence: greedy (as published), or free of the answers' order.")
     ] = "greedy",
     k: Annotated[
-        Optional[int],  # noqa: UP045
+        int | None,
         typer.Option(help="Of submissions: the first k responses of each prompt; else all."),
     ] = None,
     missing: Annotated[
         MissingPairs, typer.Option(help="What a pair with a missing score is: wrong, or left out.")
     ] = "wrong",
     against: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Compare the others with this metric or reference, on the same resamples of sets."),
     ] = None,
     published: Annotated[
@@ -65,10 +65,10 @@ def gss(
     resamples: Annotated[int, typer.Option(min=100, help="Of sets of pairs, for intervals.")] = 1000,
     seed: Annotated[int, typer.Option(help="Of the resamples and of the random reference.")] = 0,
     destination: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option("--out", help="Write all numbers to a file: .md, .csv or .json."),
     ] = None,
-    figure: Annotated[Optional[Path], typer.Option(help="Write the heat map as an HTML file.")] = None,  # noqa: UP045
+    figure: Annotated[Path | None, typer.Option(help="Write the heat map as an HTML file.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Test metrics on GSSBench (arXiv:2510.12699): do they tell how much room a prompt leaves for good answers?

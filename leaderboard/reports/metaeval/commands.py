@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 Dtype = Literal["float32", "bfloat16", "float16"]
 _PAIRS = "gssbench"
 # Options that both commands have.
-Metrics = Annotated[Optional[list[str]], typer.Option(help="Of the profile, only this; may be repeated.")]  # noqa: UP045
+Metrics = Annotated[list[str] | None, typer.Option(help="Of the profile, only this; may be repeated.")]
 TimeLimit = Annotated[float, typer.Option(min=0.01, help="Seconds that --external may take for one set.")]
 Resamples = Annotated[int, typer.Option(min=100, help="Of contexts, for intervals.")]
 Mirror = Annotated[
-    Optional[Path],  # noqa: UP045
+    Path | None,
     typer.Option(help="A folder with the released files, where they are not built. (env: DIVBENCH_MIRROR)"),
 ]
 
 
 def metaeval(
     tasks: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Argument(
             help="contest, mcdiv, mcdiv_nuggets, dectest; a split, as contest/story_gen; FILE.parquet of labelled "
             "sets, as divbench generate --sweep makes them; or gssbench."
@@ -42,17 +42,17 @@ def metaeval(
     ] = "lexical",
     metric: Metrics = None,
     external: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(
             help="MODULE:FUNCTION of your own: called with the list of responses, and context= if it takes it."
         ),
     ] = None,
     scores: Annotated[
-        Optional[list[Path]],  # noqa: UP045
+        list[Path] | None,
         typer.Option(help="CSV or Parquet with set_id (gssbench: prompt_id) and a column of numbers for each metric."),
     ] = None,
     results: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="gssbench: a folder that divbench score made of a submission to the suite gssbench."),
     ] = None,
     lower_is_more_diverse: Annotated[
@@ -60,12 +60,12 @@ def metaeval(
     ] = False,
     released: Annotated[bool, typer.Option(help="Test the metric columns released with the texts, too.")] = True,
     against: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="Compare all others with this metric, on the same sets and resamples."),
     ] = None,
     time_limit: TimeLimit = 60.0,
     lm: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="The language model of D_Can, as in divbench score: ORG/NAME@COMMIT or a folder."),
     ] = None,
     dtype: Annotated[Dtype, typer.Option(help="Of --lm.")] = "float32",
@@ -73,11 +73,11 @@ def metaeval(
     resamples: Resamples = 1000,
     seed: Annotated[int, typer.Option(help="Of the resamples.")] = 0,
     destination: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option("--out", help="Write all numbers to a file: .json, .csv or .md."),
     ] = None,
     figure: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option(help="Write an HTML file: how each metric's scores lie at each label."),
     ] = None,
     mirror: Mirror = None,
@@ -139,15 +139,15 @@ def heldout(
     profile: Annotated[str, typer.Option(help="Metrics to combine: lexical, offline or paper.")] = "offline",
     metric: Metrics = None,
     external: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(help="MODULE:FUNCTION of your own, combined with the others."),
     ] = None,
     scores: Annotated[
-        Optional[list[Path]],  # noqa: UP045
+        list[Path] | None,
         typer.Option(help="CSV or Parquet with set_id and a column of numbers for each metric; combined, too."),
     ] = None,
     combine_released: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(help="A released column to combine, such as sent_bert; the others are shown beside."),
     ] = None,
     largest: Annotated[int, typer.Option(min=1, max=4, help="Metrics in a combination at most.")] = 3,
@@ -160,7 +160,7 @@ def heldout(
     resamples: Resamples = 1000,
     seed: Annotated[int, typer.Option(help="Of the halves and the resamples.")] = 0,
     destination: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Option("--out", help="Write all numbers to a file: .json or .md."),
     ] = None,
     mirror: Mirror = None,
