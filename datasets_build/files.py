@@ -10,8 +10,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-
 
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file's bytes, in hex."""
@@ -82,15 +80,6 @@ def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         shutil.rmtree(aside, ignore_errors=True)
-
-
-def no_formula(value: object) -> object:
-    r"""A cell of a CSV file that no spreadsheet runs: texts that it would take for a formula get a mark before them.
-
-    >>> [no_formula(value) for value in ("=1+1", "\tx", "a-b", -1.5, None)]
-    ["'=1+1", "'\tx", 'a-b', -1.5, None]
-    """
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def write_text(path: Path, text: str) -> None:

@@ -118,7 +118,8 @@ def import_(
       divbench submission import mine.jsonl --from jsonl --suite own --name my-model --submitter me --out subs/mine
     """
     from datasets_build.load import load_suite
-    from submissions.checking.printing import print_report, shown
+    from datasets_build.tables import plain
+    from submissions.checking.printing import print_report
     from submissions.importing.importers import Documents, import_submission
     from submissions.untrusted.findings import problems_json
 
@@ -161,7 +162,7 @@ def import_(
         return
     print_report(report, out())
     if passed_over:
-        out().print(shown(f"Fields of the file that were not used: {', '.join(sorted(passed_over))}"))
+        out().print(plain(f"Fields of the file that were not used: {', '.join(sorted(passed_over))}"))
     out().print(f"Written to {destination}. Next: divbench score {destination}", markup=False)
 
 

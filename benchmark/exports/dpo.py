@@ -32,8 +32,9 @@ from benchmark.exports.rewards import Rewards
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_schema import package_version
 from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.files import no_formula, whole_file
+from datasets_build.files import whole_file
 from datasets_build.schema import Suite
+from datasets_build.tables import escape_csv
 from submissions.schema import Generation, Mode
 from submissions.storage.submission_folders import Submission
 
@@ -271,7 +272,7 @@ def write_table(path: Path, candidates: Iterable[Candidates], metric: str) -> No
                 return
             lines = csv.DictWriter(file, TABLE.names, lineterminator="\n")
             lines.writeheader()
-            lines.writerows({key: no_formula(value) for key, value in row.items()} for row in rows)
+            lines.writerows({key: escape_csv(value) for key, value in row.items()} for row in rows)
 
 
 def check_files(files: Files, inputs: Iterable[Path | None]) -> None:

@@ -10,7 +10,7 @@ from benchmark.exports.dpo import Exported
 from benchmark.exports.scored import ScoredResult
 from benchmark.scoring.printing import number
 from datasets_build.console import table
-from submissions.checking.printing import shown
+from datasets_build.tables import plain
 
 
 def print_exported(exported: Exported, console: Console) -> None:
@@ -20,7 +20,7 @@ def print_exported(exported: Exported, console: Console) -> None:
     made.title = Text(f"{exported.provenance.metric}, rho = {rule.rho:g} by {rule.by}")
     made.add_row(str(len(rows)), "a pair")
     for reason, count in exported.pairs.skipped.items():
-        made.add_row(str(count), shown(f"no pair: {reason}"))
+        made.add_row(str(count), plain(f"no pair: {reason}"))
     console.print(made)
     means = table("Means over pairs", "", "reward", "diversity", numbers=("reward", "diversity"))
     for side, own in exported.means.items():
@@ -36,7 +36,7 @@ def print_results(written: Sequence[tuple[ScoredResult, Sequence[Path]]], consol
     for scored, files in written:
         result = scored.result
         about = f"{result.result_id}, {result.suite}, k = {result.k}: {len(scored.scores)} metrics"
-        console.print(Text.assemble(shown(result.manifest.name), f" ({about})"), soft_wrap=True)
+        console.print(Text.assemble(plain(result.manifest.name), f" ({about})"), soft_wrap=True)
         if scored.left_out:
             console.print(f"without a value, and left out: {', '.join(scored.left_out)}", markup=False, soft_wrap=True)
         for path in files:

@@ -5,7 +5,7 @@ from rich.text import Text
 
 from benchmark.scoring.result_schema import Result
 from datasets_build.console import table
-from submissions.checking.printing import shown
+from datasets_build.tables import plain
 
 ARROWS = {1: "↑", 0: "", -1: "↓"}  # the way to more diversity
 
@@ -17,7 +17,7 @@ def number(value: float | None) -> str:
 
 def print_result(result: Result, console: Console) -> None:
     """The means with their intervals, and what is missing."""
-    title = Text.assemble(shown(result.manifest.name), f" on {result.suite}, k = {result.k}, profile {result.profile}")
+    title = Text.assemble(plain(result.manifest.name), f" on {result.suite}, k = {result.k}, profile {result.profile}")
     made = table(
         "", "metric", "mean", "95% interval", "prompts", "missing", numbers=("mean", "95% interval", "prompts")
     )
@@ -26,7 +26,7 @@ def print_result(result: Result, console: Console) -> None:
         interval = "" if score.low is None else f"{number(score.low)} … {number(score.high)}"
         missing = ", ".join(f"{count} {reason}" for reason, count in score.missing.items())
         made.add_row(
-            f"{score.metric} {ARROWS[score.direction]}", number(score.value), interval, str(score.n), shown(missing)
+            f"{score.metric} {ARROWS[score.direction]}", number(score.value), interval, str(score.n), plain(missing)
         )
     console.print(made)
     if error := result.order_error:

@@ -1,5 +1,7 @@
 """Untrusted text as one short, printable line."""
 
+from datasets_build.tables import printable
+
 
 def shortened(text: str, length: int) -> str:
     r"""A text on one line and of so many letters at most, without what could drive a terminal or turn the text round.
@@ -13,8 +15,3 @@ def shortened(text: str, length: int) -> str:
 def cut(text: str, length: int) -> str:
     """A text of so many characters at most; an ellipsis stands for what was cut."""
     return text if len(text) <= length else f"{text[: length - 1]}…"
-
-
-def printable(text: str) -> str:
-    """A text with its unprintable characters as escapes."""
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)

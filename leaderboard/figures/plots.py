@@ -14,7 +14,8 @@ from benchmark.analysis.explain import Curve
 from benchmark.surprisal.pairwise_surprisal import Pairs
 from benchmark.surprisal.token_surprisals import TokenCost
 from datasets_build.errors import need
-from leaderboard.data.plain_text import cut, printable, shortened
+from datasets_build.tables import printable
+from leaderboard.data.plain_text import cut, shortened
 
 LABEL = 30  # letters of a text on an axis
 HOVER = 80  # letters of a text under the pointer

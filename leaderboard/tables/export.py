@@ -8,7 +8,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from datasets_build.files import canonical_json, no_formula, readable_json, whole_file, write_text
+from datasets_build.files import canonical_json, readable_json, whole_file, write_text
+from datasets_build.tables import escape_csv
 from leaderboard.data.board import Board, frame, ranking_column
 
 
@@ -47,8 +48,8 @@ def about_json(board: Board) -> dict[str, Any]:
 def as_csv(table: pd.DataFrame) -> str:
     """A table as CSV in which no text is a formula."""
     text: str = (
-        table.rename(columns=lambda name: str(no_formula(name)))
-        .map(no_formula)
+        table.rename(columns=lambda name: str(escape_csv(name)))
+        .map(escape_csv)
         .to_csv(index=False, lineterminator="\n")
     )
     return text

@@ -7,12 +7,12 @@ from rich.text import Text
 
 from benchmark.scoring.printing import ARROWS
 from datasets_build.console import table
+from datasets_build.tables import plain
 from leaderboard.data.board import Board, facts, ranking_column
 from leaderboard.tables.curves import class_curves
 from leaderboard.tables.export import about_json
 from leaderboard.tables.models import cell_texts
 from leaderboard.tables.systems import system_labels
-from submissions.checking.printing import shown
 
 
 def print_board(board: Board, console: Console) -> None:
@@ -22,7 +22,7 @@ def print_board(board: Board, console: Console) -> None:
     best = "" if ranks is None else f"; the best by {ranks.label} first"
     made.title = Text(f"{board.suite}, k = {board.k}, profile {board.profile}; ↑ higher is more diverse{best}")
     for name in system_labels(board):
-        made.add_column(shown(name), justify="right", overflow="fold")
+        made.add_column(plain(name), justify="right", overflow="fold")
     for column in board.columns:
         cells = [_two_lines(cell) for cell in cell_texts(board, column)]
         made.add_row(f"{column.label} {ARROWS[column.direction]}", *cells)
@@ -39,7 +39,7 @@ def print_curves(board: Board, console: Console) -> None:
     made = table("different answers to expect of m answers (mean over prompts)", "system", *sizes, numbers=tuple(sizes))
     for name, curve in sorted(curves.items(), key=lambda item: -item[1][-1]):
         cells = [f"{value:.2f}" for value in curve]
-        made.add_row(shown(name), *cells, *[""] * (longest - len(cells)))
+        made.add_row(plain(name), *cells, *[""] * (longest - len(cells)))
     console.print(made)
 
 

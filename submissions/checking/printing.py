@@ -4,15 +4,11 @@ from rich.console import Console
 from rich.text import Text
 
 from datasets_build.console import table
+from datasets_build.tables import plain
 from submissions.checking.validate import Report
 from submissions.untrusted.findings import Findings
 
 SHOWN = 50
-
-
-def shown(text: str) -> Text:
-    """Text as it is, but for control characters, which could drive the terminal."""
-    return Text("".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text))
 
 
 def print_findings(findings: Findings, console: Console) -> None:
@@ -23,7 +19,7 @@ def print_findings(findings: Findings, console: Console) -> None:
         for p in ordered[:SHOWN]:
             row = "" if p.row is None else str(p.row)
             texts = (p.check, p.severity, p.file, row, p.field, p.message, p.hint)
-            made.add_row(*(shown(text) for text in texts), style="red" if p.severity == "error" else "yellow")
+            made.add_row(*(plain(text) for text in texts), style="red" if p.severity == "error" else "yellow")
         console.print(made)
     errors, warnings = findings.count("error"), findings.count("warning")
     if errors + warnings > SHOWN:
@@ -36,7 +32,7 @@ def print_report(report: Report, console: Console) -> None:
     counts = report.counts
     if report.submission is not None:
         manifest = report.submission.manifest
-        console.print(Text.assemble(("Accepted: ", "green"), shown(manifest.name), f" as {report.submission.id}"))
+        console.print(Text.assemble(("Accepted: ", "green"), plain(manifest.name), f" as {report.submission.id}"))
         console.print(f"  suite {manifest.suite}, k = {manifest.generation.k}, system type {manifest.system.type}")
     console.print(
         f"  {counts.prompts:,} prompts, {counts.responses:,} responses: {counts.blank} blank, "

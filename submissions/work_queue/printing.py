@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from datasets_build.console import table
-from submissions.checking.printing import print_findings, shown
+from datasets_build.tables import plain
+from submissions.checking.printing import print_findings
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings
 from submissions.work_queue.schema import Identity, Place, Receipt, Record, State
@@ -77,17 +78,17 @@ def print_receipt(
     """What came of handing in, and how to follow it; warnings go aside."""
     state = receipt.state
     if receipt.new:
-        console.print(Text.assemble(("Handed in: ", "green"), shown(state.name), f" as {state.submission_id}"))
+        console.print(Text.assemble(("Handed in: ", "green"), plain(state.name), f" as {state.submission_id}"))
     else:
         known = f" is {state.submission_id}, handed in before, on {when(state.received)}: {state.current.state}"
-        console.print(Text.assemble(shown(state.name), known, ". Nothing was changed."))
+        console.print(Text.assemble(plain(state.name), known, ". Nothing was changed."))
     if place is not None and place.position is not None:
         console.print(f"  {_place(place)}")
     if receipt.address is not None:
         console.print(f"It waits for somebody to take it: {receipt.address}", markup=False, soft_wrap=True)
     console.print(f"Follow it: divbench status {state.submission_id} --store {to}", markup=False, soft_wrap=True)
     for twin in receipt.same_rows:
-        line = Text.assemble("the same generations are there as ", shown(twin.name), f", {twin.submission_id}")
+        line = Text.assemble("the same generations are there as ", plain(twin.name), f", {twin.submission_id}")
         aside.print(line, style="yellow")
     if receipt.warnings:
         line = Text(f"{receipt.warnings} warnings: divbench submission validate {folder} lists them")
@@ -106,14 +107,14 @@ def print_list(states: Sequence[State], address: str, now: datetime, console: Co
         ages = (lasted(now - state.received), lasted(now - last.at))
         texts = (state.submission_id, state.name, state.suite, person(state.submitter), standing(state, now))
         cells = (*texts, str(last.attempt), *ages)
-        made.add_row(*(shown(text) for text in cells), style=_COLOURS.get(last.state))
+        made.add_row(*(plain(text) for text in cells), style=_COLOURS.get(last.state))
     console.print(made)
 
 
 def print_state(state: State, console: Console) -> None:
     """Whose a submission is, and of what."""
     about = f" ({state.submission_id}) answers {state.suite}; handed in on {when(state.received)} by "
-    console.print(Text.assemble(shown(state.name), about, shown(person(state.submitter))))
+    console.print(Text.assemble(plain(state.name), about, plain(person(state.submitter))))
 
 
 def print_status(state: State, place: Place, now: datetime, console: Console) -> None:
@@ -138,7 +139,7 @@ def print_history(state: State, console: Console) -> None:
     for record in state.history:
         until = "" if record.lease_until is None else when(record.lease_until)
         texts = (when(record.at), record.state, str(record.attempt), record.by, until, record.reason or "")
-        made.add_row(*(shown(text) for text in texts), style=_COLOURS.get(record.state))
+        made.add_row(*(plain(text) for text in texts), style=_COLOURS.get(record.state))
     console.print(made)
     for record in state.history:
         _print_details(record, console)
@@ -153,7 +154,7 @@ def _print_details(record: Record, console: Console) -> None:
     if record.log:
         console.print(f"The end of the log of attempt {record.attempt - (record.state == 'pending')}:")
         for line in record.log:
-            console.print(Text("  ") + shown(line), soft_wrap=True)
+            console.print(Text("  ") + plain(line), soft_wrap=True)
 
 
 def print_files(
@@ -164,5 +165,5 @@ def print_files(
     for path in (*files, *results):
         console.print(f"  {path}", markup=False, soft_wrap=True)
     for twin in same:
-        line = Text.assemble("The same generations: ", shown(twin.name), f", {twin.submission_id}")
+        line = Text.assemble("The same generations: ", plain(twin.name), f", {twin.submission_id}")
         console.print(line)

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from datasets_build.console import out, print_json, table
-from submissions.checking.printing import shown
+from datasets_build.tables import plain
 from tests.submissions.attack import Attack
 from tests.submissions.attack_runs import Outcome, make_apart, outcomes
 from tests.submissions.attacks_on_answers import ATTACKS as ON_ANSWERS
@@ -68,7 +68,7 @@ def print_table(found: dict[str, Outcome]) -> None:
     made = table(f"{len(found)} attacks", *heads, numbers=("s", "MB"))
     for attack in ATTACKS:
         name, verdict, reason, *rest = _cells(attack, found.get(attack.name))
-        made.add_row(name, verdict, shown(reason), *rest)
+        made.add_row(name, verdict, plain(reason), *rest)
     out().print(made)
 
 
@@ -77,7 +77,7 @@ def as_markdown(found: dict[str, Outcome]) -> str:
     lines = ["| attack | outcome | reason | s | MB |", "|---|---|---|---:|---:|"]
     for attack in ATTACKS:
         name, verdict, reason, *numbers, wrong = _cells(attack, found.get(attack.name))
-        quoted = "`" + shown(reason).plain.replace("`", "'").replace("|", "/") + "`" if reason else ""
+        quoted = "`" + plain(reason).plain.replace("`", "'").replace("|", "/") + "`" if reason else ""
         lines.append(f"| {' | '.join([name, f'{verdict} {wrong}'.strip(), quoted, *numbers])} |")
     return "\n".join(lines)
 

@@ -16,7 +16,7 @@ from benchmark.analysis.metaeval.estimate import Estimate
 from benchmark.scoring.printing import ARROWS, number
 from datasets_build.console import table
 from datasets_build.files import readable_json, write_text
-from submissions.checking.printing import shown
+from datasets_build.tables import plain
 
 COLUMNS = (
     *("n1", "n0", "mean 1", "mean 0", "t", "df", "p", "Holm", "d"),
@@ -90,7 +90,7 @@ def _left_out(count: int, reasons: dict[str, int], untested: str | None) -> str:
 def print_label_study(study: LabelStudy, console: Console) -> None:
     """A table of metrics, one of correlations where there are columns, and what was left out."""
     made = table("", "metric", *_IN_TERMINAL, numbers=_IN_TERMINAL)
-    made.title = shown(heading(study))
+    made.title = plain(heading(study))
     notes: dict[str, list[str]] = {}  # whose they are: many metrics may lack the same
     for contrast in study.contrasts:
         found = cells(contrast)
@@ -105,12 +105,12 @@ def print_label_study(study: LabelStudy, console: Console) -> None:
         for contrast in study.contrasts:
             for each in contrast.correlations:
                 *own, left_out = correlation_cells(each)
-                made.add_row(_name(contrast), *map(shown, own))
+                made.add_row(_name(contrast), *map(plain, own))
                 notes.setdefault(left_out, []).append(f"{contrast.metric} with {each.column}")
         console.print(made)
     notes.pop("", None)
     for note, whose in notes.items():
-        console.print(shown(f"{', '.join(whose)}: {note}"))
+        console.print(plain(f"{', '.join(whose)}: {note}"))
     console.print(_about(study))
 
 

@@ -7,7 +7,7 @@ from benchmark.analysis.contrast.paired import Contrast
 from benchmark.analysis.contrast.study import Part, Study
 from benchmark.scoring.printing import ARROWS, number
 from datasets_build.console import table
-from submissions.checking.printing import shown
+from datasets_build.tables import plain
 
 COLUMNS = ("first", "second", "difference", "95% interval", "d_z", "W", "p", "Bonferroni", "Holm", "n", "left out")
 SIGNS = {"greater": ">", "less": "<", "two-sided": "≠"}
@@ -70,10 +70,10 @@ def print_study(study: Study, console: Console) -> None:
         for line in part.lines:
             name = f"{line.metric} {ARROWS[line.direction]}"
             for contrast in line.contrasts:
-                made.add_row(name, shown(pair(contrast)), *cells(contrast)[:-1])
+                made.add_row(name, plain(pair(contrast)), *cells(contrast)[:-1])
                 name = ""
                 if why := left_out(contrast):
-                    notes.append(shown(f"{line.metric}, {pair(contrast)}: {why}"))
+                    notes.append(plain(f"{line.metric}, {pair(contrast)}: {why}"))
         console.print(made)
         for note in notes:
             console.print(note)

@@ -12,7 +12,8 @@ from benchmark.analysis.contrast.printing import ABOUT, COLUMNS, cells, heading,
 from benchmark.analysis.contrast.study import Study
 from benchmark.scoring.printing import ARROWS
 from datasets_build.errors import ConfigurationError
-from datasets_build.files import no_formula, readable_json, write_text
+from datasets_build.files import readable_json, write_text
+from datasets_build.tables import escape_csv
 
 
 def writer_of(path: Path) -> Callable[[Study], str]:
@@ -87,7 +88,7 @@ def csv_text(heads: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
     rows = csv.DictWriter(file, heads, lineterminator="\n")
     rows.writeheader()
     for record in records:
-        rows.writerow({key: no_formula(value) for key, value in record.items()})
+        rows.writerow({key: escape_csv(value) for key, value in record.items()})
     return file.getvalue()
 
 

@@ -7,6 +7,7 @@ from rich.table import Table
 
 from benchmark.analysis.explain import Explanation
 from datasets_build.console import table
+from datasets_build.tables import plain
 from leaderboard.data.plain_text import shortened
 from leaderboard.reports.explain.rows import (
     CURVE_COLUMNS,
@@ -17,7 +18,6 @@ from leaderboard.reports.explain.rows import (
     response_rows,
     scalar_rows,
 )
-from submissions.checking.printing import shown
 
 SHOWN = 50  # rows of a table
 TEXT, PROMPT = 60, 200  # letters
@@ -35,19 +35,19 @@ def print_explanation(
         left_out: How many responses were no answers.
         precision: Of a_n, in bits/byte, to say the number of orders for; None: not asked.
     """
-    console.print(shown(f"{title}: {len(found.given.responses)} responses, read by {found.model} ({found.layout})"))
-    console.print(shown(f"Prompt: {shortened(found.given.prompt, PROMPT)}"))
+    console.print(plain(f"{title}: {len(found.given.responses)} responses, read by {found.model} ({found.layout})"))
+    console.print(plain(f"Prompt: {shortened(found.given.prompt, PROMPT)}"))
     console.print(_table("What the model finds", SCALAR_COLUMNS, scalar_rows(found), texts=("unit", "what it says")))
     console.print(_table("The curve, with standard errors (SE)", CURVE_COLUMNS, curve_rows(found)))
     console.print(_table("The responses", RESPONSE_COLUMNS, response_rows(found, TEXT), texts=("text",)))
     if len(found.given.responses) > SHOWN:
         console.print(f"The first {SHOWN} places and responses are shown; --json has all.")
     for note in notes(found, left_out, precision):
-        console.print(shown(note), soft_wrap=True)
+        console.print(plain(note), soft_wrap=True)
 
 
 def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], texts: tuple[str, ...] = ()) -> Table:
     made = table(title, *columns, numbers=tuple(column for column in columns[1:] if column not in texts))
     for row in list(rows)[:SHOWN]:
-        made.add_row(*(shown(cell) for cell in row))
+        made.add_row(*(plain(cell) for cell in row))
     return made

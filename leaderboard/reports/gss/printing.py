@@ -12,10 +12,9 @@ from rich.text import Text
 from benchmark.analysis.gss.accuracy import BALANCED, HALF, MEAN, MISSING, TIES, Block, Report, Row
 from benchmark.analysis.metaeval.prompt_pairs import SPLITS
 from datasets_build.console import table
-from datasets_build.files import no_formula
+from datasets_build.tables import escape_csv, plain
 from leaderboard.reports.metaeval.pairs import SHORT, comparison_rows, csv_lines
 from leaderboard.reports.metaeval.printing import cell, markdown_table
-from submissions.checking.printing import shown
 
 _N = "n"
 # part of a row: heading
@@ -77,7 +76,7 @@ def rows_of(
 def print_report(report: Report, console: Console) -> None:
     """A table a model, the references, and what is missing. Intervals stand with the means; files have all."""
     for block in filter(_has_rows, report.blocks):
-        console.print(Text.assemble(shown(block.title), "\n", (shown(block.beneath).plain, "dim")))
+        console.print(Text.assemble(plain(block.title), "\n", (plain(block.beneath).plain, "dim")))
         whole = _table(block, tuple(_PARTS), (MEAN, BALANCED))
         fits = console.measure(whole, options=console.options.update(width=10_000)).maximum <= console.width
         for each in [whole] if fits else [_table(block, *narrow) for narrow in _NARROW]:
@@ -91,7 +90,7 @@ def print_report(report: Report, console: Console) -> None:
             console.print(less)
     console.print(legend(report), markup=False)
     for note in notes(report):
-        console.print(shown(note), style="yellow")
+        console.print(plain(note), style="yellow")
 
 
 def _table(block: Block, parts: Iterable[str], intervals: Collection[str]) -> Table:
@@ -131,14 +130,14 @@ def as_csv(report: Report) -> str:
     writer.writerow(["model", "submission", "result", "metric", "part", "number", "value", "low", "high"])
     for each in report.models:
         result = each.model.result
-        own = [no_formula(each.model.name), result.submission_id, result.result_id]
+        own = [escape_csv(each.model.name), result.submission_id, result.result_id]
         for metric, found in each.evaluations.items():
             writer.writerows([*own, metric, *line] for line in csv_lines(found))
     for name, found in report.references.items():
         writer.writerows(["references", "", "", name, *line] for line in csv_lines(found))
     for block in report.published:
         writer.writerows(
-            [no_formula(block.title), "", "", row.metric, *line] for row in block.rows for line in _strict_lines(row)
+            [escape_csv(block.title), "", "", row.metric, *line] for row in block.rows for line in _strict_lines(row)
         )
     return file.getvalue()
 

@@ -12,7 +12,7 @@ from benchmark.analysis.metaeval.prompt_pairs import (
     PairComparison,
     PairEvaluation,
 )
-from datasets_build.files import no_formula
+from datasets_build.tables import escape_csv
 from leaderboard.reports.metaeval.printing import cell, markdown_table, print_table
 
 LEGEND = (
@@ -75,7 +75,7 @@ def as_csv(report: PairReport) -> str:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(["scorer", "part", "number", "value", "low", "high"])
     for name, found in report.evaluations.items():
-        writer.writerows([no_formula(name), *line] for line in csv_lines(found))
+        writer.writerows([escape_csv(name), *line] for line in csv_lines(found))
     return file.getvalue()
 
 

@@ -11,8 +11,7 @@ from benchmark.analysis.metaeval.estimate import Estimate
 from benchmark.analysis.metaeval.evaluate import Comparison, DecodingTest, Evaluation, TaskReport
 from benchmark.analysis.metaeval.heldout import HeldOut
 from benchmark.analysis.metaeval.overall import OVERALL, Overall
-from datasets_build.files import no_formula
-from submissions.checking.printing import shown
+from datasets_build.tables import escape_csv, plain
 
 # name: (heading, whether the interval is shown beside it)
 _SHOWN = {
@@ -166,7 +165,7 @@ def print_report(report: TaskReport, console: Console) -> None:
     """A task's table, its comparisons, and what is missing."""
     print_table(title_of(report), *rows_of(report, _IN_TERMINAL), console)
     for line in missing_of(report):
-        console.print(shown(line), style="yellow")
+        console.print(plain(line), style="yellow")
     if report.comparisons:
         print_table(f"{report.task}: less {report.comparisons[0].b}", *comparison_rows(report.comparisons), console)
     if report.decoding:
@@ -181,11 +180,11 @@ def print_overall(found: Sequence[Overall], console: Console) -> None:
 
 def print_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], console: Console) -> None:
     """A table whose cells are not broken."""
-    made = Table(title=shown(title), title_justify="left", header_style="bold")
+    made = Table(title=plain(title), title_justify="left", header_style="bold")
     for place, name in enumerate(head):
         made.add_column(name, justify="right" if place else "left", no_wrap=True)
     for row in rows:
-        made.add_row(*(shown(text) for text in row))
+        made.add_row(*(plain(text) for text in row))
     console.print(made)
 
 
@@ -221,6 +220,6 @@ def as_csv(reports: Sequence[TaskReport]) -> str:
                 numbers = ["" if x is None else repr(x) for x in (found.value, found.low, found.high, found.p)]
                 counts = [each.sets, sum(each.missing.values()), each.left_out]
                 writer.writerow(
-                    [no_formula(report.task), no_formula(each.metric), each.origin, name, *numbers, *counts]
+                    [escape_csv(report.task), escape_csv(each.metric), each.origin, name, *numbers, *counts]
                 )
     return file.getvalue()

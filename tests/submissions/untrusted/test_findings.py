@@ -6,7 +6,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from submissions.checking.printing import print_findings, print_report, shown
+from datasets_build.tables import plain
+from submissions.checking.printing import print_findings, print_report
 from submissions.schema import Problem
 from submissions.untrusted.findings import KEPT_PER_CHECK, LETTERS_KEPT, Findings, Refused, problems_json
 from tests.conftest import write_toy
@@ -105,7 +106,7 @@ def test_text_of_strangers_is_printed_as_text() -> None:
 
 
 def test_what_is_shown_of_a_text_is_printable() -> None:
-    assert shown("né\t大\n\x9b\u200b").plain == r"né\t大\n\x9b\u200b"
+    assert plain("né\t大\n\x9b\u200b").plain == r"né\t大\n\x9b\u200b"
 
 
 def test_errors_are_printed_before_warnings_and_not_all_of_them() -> None:

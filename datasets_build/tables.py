@@ -1,0 +1,264 @@
+"""Tables and reports: one type each, and one writer and one escaper for Markdown, CSV, JSON and the terminal.
+
+Cells may hold untrusted text. `escape_markdown`, `escape_csv` and `printable` are the only escapers; the writers call
+them, so that whoever makes a table need not.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from datasets_build.errors import ConfigurationError
+from datasets_build.files import readable_json, write_text
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+# An underscore inside a word is inert in CommonMark; metric names stay readable in the source.
+_MARKUP = re.compile(r"([\\`*\[\]<>|&~#!$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+
+
+@dataclass(frozen=True, slots=True)
+class Styled:
+    """A cell that stands out.
+
+    Attributes:
+        text: The text.
+        style: "code" or "number" (a number whose digits are kept as written), or a style of rich's. Markdown knows
+            "bold" and "code".
+    """
+
+    text: str
+    style: str
+
+
+# None is a missing value; the cells of a tuple stand on lines of their own.
+Cell = str | int | float | None | Styled | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table, independent of where it is shown.
+
+    Attributes:
+        title: Its heading; "" for none.
+        columns: Names of the columns.
+        rows: Rows of cells, as long as `columns`.
+        notes: Sentences below the table.
+        texts: Columns that are set flush left like the first; the others hold numbers.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    notes: Sequence[str | Styled] = ()
+    texts: Collection[str] = ()
+
+    def is_text(self, index: int) -> bool:
+        """Whether a column is set flush left."""
+        return index == 0 or self.columns[index] in self.texts
+
+
+Block = str | Styled | Table
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a command found, in each format in which it can be had.
+
+    Attributes:
+        title: Heading of the Markdown file.
+        blocks: Paragraphs and tables of the Markdown file.
+        document: The JSON document.
+        printed: Paragraphs and tables for the terminal.
+        records: The numbers in full precision for CSV; None: there is no CSV.
+    """
+
+    title: str
+    blocks: Sequence[Block]
+    document: Mapping[str, Any]
+    printed: Sequence[Block]
+    records: Table | None = None
+
+
+def number(value: float | None) -> str:
+    """A number with four decimals (one from 100 on); a dash for what is missing."""
+    return "-" if value is None else f"{value:.4f}" if abs(value) < 100 else f"{value:.1f}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """The ends of an interval; nothing where there is none."""
+    return "" if low is None or high is None else f"{number(low)} … {number(high)}"
+
+
+def with_interval(value: float | None, low: float | None, high: float | None) -> str:
+    """A number with three decimals, and its interval in brackets if it has one; a dash for what is missing."""
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if low is None or high is None else f"{value:.3f} [{low:.2f}, {high:.2f}]"
+
+
+def p_value(p: float | None, digits: int = 2) -> str:
+    """A p-value in so many significant digits; a dash for what is missing."""
+    return "-" if p is None else f"{p:.{digits}g}"
+
+
+def escape_markdown(text: str) -> str:
+    r"""Text on one line that becomes neither markup nor HTML and does not end a table's cell.
+
+    >>> print(escape_markdown("<b>*bold*</b> [a](b) | distinct_n _c_"))
+    \<b\>\*bold\*\</b\> \[a\](b) \| distinct_n \_c\_
+    """
+    return _MARKUP.sub(r"\\\1", printable(" ".join(text.split())))
+
+
+def escape_csv(value: object) -> object:
+    r"""A cell of a CSV file that no spreadsheet runs: a text that looks like a formula gets an apostrophe before it.
+
+    >>> [escape_csv(value) for value in ("=1+1", "\tx", "a-b", -1.5, None)]
+    ["'=1+1", "'\tx", 'a-b', -1.5, None]
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def printable(text: str) -> str:
+    r"""Text with its unprintable characters as escapes: they could drive a terminal or reverse the text's direction.
+
+    >>> printable("\x1b[31mred")
+    '\\x1b[31mred'
+    """
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def plain(text: str) -> Text:
+    """Untrusted text for the terminal: neither rich's markup nor control characters have an effect."""
+    return Text(printable(text))
+
+
+def to_markdown(table: Table) -> str:
+    """A table in Markdown; its title is a heading of the second level."""
+    lines = [
+        [escape_markdown(name) for name in table.columns],
+        ["---" if table.is_text(index) else "---:" for index in range(len(table.columns))],
+        *([_markdown_cell(cell).replace("\n", " ") for cell in row] for row in table.rows),
+    ]
+    parts = [f"## {escape_markdown(table.title)}"] * bool(table.title)
+    parts += ["\n".join(f"| {' | '.join(line)} |" for line in lines)]
+    return "\n\n".join([*parts, *map(_markdown_cell, table.notes)])
+
+
+def to_csv(table: Table) -> str:
+    """A table as CSV: numbers in full precision, what is missing empty; neither title nor notes."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    for row in (table.columns, *table.rows):
+        writer.writerow([_csv_cell(cell) for cell in row])
+    return file.getvalue()
+
+
+def to_terminal(table: Table, *, break_numbers: bool = True) -> RenderableType:
+    """A table for a terminal, with its notes below.
+
+    Args:
+        table: The table.
+        break_numbers: Whether numbers may be broken into lines where the terminal is too narrow for the table.
+    """
+    made = RichTable(title=plain(table.title) if table.title else None, title_justify="left", header_style="bold")
+    for index, name in enumerate(table.columns):
+        if table.is_text(index):
+            made.add_column(plain(name), overflow="fold")
+        else:
+            made.add_column(
+                plain(name),
+                justify="right",
+                overflow="fold" if break_numbers else "ellipsis",
+                no_wrap=not break_numbers,
+            )
+    for row in table.rows:
+        made.add_row(*map(_terminal_cell, row))
+    return Group(made, *map(_terminal_cell, table.notes)) if table.notes else made
+
+
+def print_blocks(blocks: Sequence[Block], console: Console) -> None:
+    """Print paragraphs and tables."""
+    for block in blocks:
+        if isinstance(block, Table):
+            console.print(to_terminal(block))
+        else:
+            console.print(_terminal_cell(block), soft_wrap=True)
+
+
+def check_report_path(path: Path | None, endings: Collection[str] = (".md", ".csv", ".json")) -> None:
+    """Refuse a file that `write_report` could not write; to be called before the work.
+
+    Raises:
+        ConfigurationError: It has another ending, or its folder does not exist.
+    """
+    if path is None:
+        return
+    if path.suffix not in endings:
+        raise ConfigurationError(f"{path} does not end in {', '.join(endings)}", "choose one of these endings")
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise ConfigurationError(f"{path} cannot be written", "name a file in an existing folder")
+
+
+def write_report(report: Report, path: Path) -> None:
+    """Write a report as Markdown, CSV or JSON, by the file's ending; the same report gives the same bytes.
+
+    Raises:
+        ConfigurationError: As in `check_report_path`.
+    """
+    check_report_path(path, [".md", *[".csv"] * (report.records is not None), ".json"])
+    if path.suffix == ".json":
+        text = readable_json(report.document)
+    elif path.suffix == ".csv" and report.records is not None:
+        text = to_csv(report.records)
+    else:
+        blocks = [to_markdown(block) if isinstance(block, Table) else _markdown_cell(block) for block in report.blocks]
+        text = "\n\n".join([f"# {escape_markdown(report.title)}", *blocks]) + "\n"
+    write_text(path, text)
+
+
+def _text(cell: Cell) -> str:
+    """A cell as people read it; a tuple's lines are kept."""
+    if isinstance(cell, Styled):
+        return cell.text
+    if isinstance(cell, tuple):
+        return "\n".join(map(printable, cell))
+    return number(cell) if isinstance(cell, float) or cell is None else str(cell)
+
+
+def _markdown_cell(cell: Cell) -> str:
+    if isinstance(cell, Styled):
+        if cell.style == "code":
+            return _code_span(cell.text)
+        return f"**{escape_markdown(cell.text)}**" if "bold" in cell.style.split() else escape_markdown(cell.text)
+    return escape_markdown(_text(cell)) if isinstance(cell, str | tuple) else _text(cell)
+
+
+def _code_span(text: str) -> str:
+    """Text as code; its fence is longer than any run of backticks inside."""
+    inside = printable(" ".join(text.split())).replace("|", r"\|")
+    longest = max(map(len, re.findall("`+", inside)), default=0)
+    fence, space = "`" * (longest + 1), " " if longest else ""
+    return f"{fence}{space}{inside}{space}{fence}"
+
+
+def _csv_cell(cell: Cell) -> object:
+    if isinstance(cell, Styled) and cell.style == "number" and _NUMBER.fullmatch(cell.text):
+        return cell.text
+    return escape_csv(_text(cell).replace("\n", " ") if isinstance(cell, Styled | tuple) else cell)
+
+
+def _terminal_cell(cell: Cell) -> Text:
+    if isinstance(cell, tuple):
+        return Text(_text(cell))
+    style = cell.style if isinstance(cell, Styled) and cell.style not in ("code", "number") else ""
+    return Text(printable(_text(cell)), style=style)
