@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.analysis.metaeval.estimate import Estimate, Resampling, estimate, without_nan
+from benchmark.analysis.estimate import Estimate, Resampling, estimate, without_nan
 from benchmark.equivalence.partitioning import Answers, adjusted_rand_index, classes_of, pair_counts
 from benchmark.metrics.partition import Labels, Partition, distinct_curve, utility_curve
 from benchmark.scoring.resampling import Floats, resample_weights

@@ -1,11 +1,11 @@
-"""Intervals and tests. Resampling is over prompts, or over whole clusters of rows where rows belong together.
+"""Bootstrap intervals and tests. Prompts are resampled, or whole clusters of rows where rows belong together.
 
-A resample is how often each row stands in it. A statistic that takes such weights can be bootstrapped, jackknifed and
-compared with another on the same resamples; `weighted_mean` makes one, ranking.py others.
+A resample is a count for each row, so that any statistic of weighted rows can be bootstrapped, and two statistics can
+be compared on the same resamples.
 """
 
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
-Weighted = Callable[[NDArray[np.int64]], Floats]  # weights [resamples, rows] to a value for each resample
 Alternative = Literal["two-sided", "greater", "less"]
 _DRAWS_AT_ONCE = 4_000_000
 _FEWEST_PAIRS = 5
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,129 +135,6 @@ def percentile_interval(values: ArrayLike, level: float = 0.95) -> Interval | No
     tail = (1 - level) / 2
     low, high = np.quantile(there, [tail, 1 - tail])
     return Interval(float(low), float(high))
-
-
-def bca_interval(
-    statistic: Weighted,
-    rows: int,
-    *,
-    clusters: Sequence[Hashable] | None = None,
-    level: float = 0.95,
-    resamples: int = 1000,
-    seed: int = 0,
-) -> Interval | None:
-    """The bias-corrected and accelerated bootstrap interval of a statistic (Efron 1987; as in `scipy.stats.bootstrap`).
-
-    Args:
-        statistic: Of weighted rows, such as `weighted_mean(values)`.
-        rows: How many there are.
-        clusters: As in `resample_weights`; the acceleration then comes from leaving out one cluster at a time.
-        level: Of the interval.
-        resamples: How many.
-        seed: Of the resamples.
-
-    Returns:
-        The interval; None where there are fewer than two clusters, or the statistic is not defined.
-    """
-    from scipy.special import ndtr, ndtri
-
-    codes, count = cluster_codes(rows, clusters)
-    if count < 2:
-        return None
-    value = float(statistic(np.ones((1, rows), np.int64))[0])
-    drawn = statistic(resample_weights(rows, clusters=clusters, resamples=resamples, seed=seed))
-    drawn = drawn[np.isfinite(drawn)]
-    without = statistic((codes[None, :] != np.arange(count)[:, None]).astype(np.int64))
-    without = without[np.isfinite(without)]
-    if not np.isfinite(value) or len(drawn) < 2 or len(without) < 2:
-        return None
-    pulls = without.mean() - without
-    scale = float(np.sum(pulls**2)) ** 1.5
-    acceleration = float(np.sum(pulls**3)) / (6 * scale) if scale > 0 else 0.0
-    # Resamples of every row once equal the value but for rounding: they count half, on every machine.
-    rounding = _ROUNDING * max(abs(value), float(np.ptp(drawn)))
-    below = (np.mean(drawn < value - rounding) + np.mean(drawn <= value + rounding)) / 2
-    # A value outside all resamples would have an infinite correction: half a resample is as fine as they can tell.
-    bias = ndtri(np.clip(below, 0.5 / len(drawn), 1 - 0.5 / len(drawn)))
-    shifted = bias + ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
-    low, high = np.quantile(drawn, np.asarray(ndtr(bias + shifted / (1 - acceleration * shifted))))
-    return Interval(float(low), float(high))
-
-
-def weighted_mean(values: Floats) -> Weighted:
-    """The mean of the values [rows] that are there, under weights."""
-    there = np.isfinite(values)
-    filled = np.where(there, values, 0.0)
-
-    def mean(weights: NDArray[np.int64]) -> Floats:
-        with np.errstate(invalid="ignore"):
-            found: Floats = (weights @ filled) / (weights @ there.astype(np.float64))
-        return found
-
-    return mean
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A difference of two estimates from the same resamples.
-
-    Attributes:
-        value: Of the first minus the second.
-        interval: Of the difference; None where it cannot be had.
-        p: Two-sided, of no difference; at least 1 / (resamples + 1); None likewise.
-    """
-
-    value: float
-    interval: Interval | None
-    p: float | None
-
-
-def difference(value: float, drawn: Floats, level: float = 0.95) -> Difference:
-    """A difference with its interval and bootstrap p from resampled differences.
-
-    p is twice the smaller of the shares of resamples at or below and at or above 0 (Efron & Tibshirani 1993, ch. 16).
-
-    Args:
-        value: On all rows.
-        drawn: [resamples], first minus second on the same resample; NaN where not defined.
-        level: Of the interval.
-    """
-    there = drawn[np.isfinite(drawn)]
-    if len(there) < 2:
-        return Difference(value, None, None)
-    share = 2 * min(float(np.mean(there <= 0)), float(np.mean(there >= 0)))
-    return Difference(value, percentile_interval(there, level), min(1.0, max(share, 1 / (len(there) + 1))))
-
-
-def paired_difference(
-    a: Floats,
-    b: Floats,
-    *,
-    clusters: Sequence[Hashable] | None = None,
-    level: float = 0.95,
-    resamples: int = 1000,
-    seed: int = 0,
-) -> Difference:
-    """The mean of a − b over rows that have both, with a bootstrap over rows or clusters.
-
-    Args:
-        a: [rows], NaN where missing.
-        b: Likewise, of the same rows.
-        clusters: As in `resample_weights`.
-        level: Of the interval.
-        resamples: How many.
-        seed: Of the resamples.
-
-    Returns:
-        The difference; NaN without interval and p where no row has both, and without those where only one has.
-    """
-    gaps = a - b
-    there = int(np.isfinite(gaps).sum())
-    value = float(np.nanmean(gaps)) if there else float("nan")
-    if there < 2:
-        return Difference(value, None, None)
-    weights = resample_weights(len(gaps), clusters=clusters, resamples=resamples, seed=seed)
-    return difference(value, weighted_mean(gaps)(weights), level)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.analysis.metaeval.estimate import Estimate, Resampling
+from benchmark.analysis.estimate import Estimate, Resampling
 from benchmark.analysis.metaeval.evaluate import TaskReport, evaluate_task
 from benchmark.analysis.metaeval.labelled import CONFIGS, Labelled, task_names
 from benchmark.analysis.metaeval.overall import evaluate_overall

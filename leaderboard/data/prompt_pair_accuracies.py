@@ -8,8 +8,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.gss.accuracy import BALANCED, HALF, MEAN, MISSING, TIES, Block, Report, Row
-from benchmark.analysis.metaeval.estimate import Estimate
 from benchmark.analysis.metaeval.prompt_pairs import SPLITS
 from leaderboard.data.metric_study import Line, MetricName, Number
 

@@ -131,7 +131,7 @@ def _study(
     paths: tuple[Path | None, Path | None],
 ) -> "tuple[MetricStudy, list[dict[str, Any]]]":
     """The study, and the rows of texts. Numbers: resamples, seed, worst, most read; paths: cache, mirror."""
-    from benchmark.analysis.metaeval.estimate import Resampling
+    from benchmark.analysis.estimate import Resampling
     from benchmark.analysis.metaeval.labelled import load_labelled
     from benchmark.analysis.metaeval.scores import released_scores
     from benchmark.scoring.backends import ScoringBackends
@@ -173,8 +173,8 @@ def _pairs(folders: list[Path], resamples: int, seed: int) -> "PairStudy | None"
     """GSSBench's accuracies of results, beside those that the paper printed; before the long work, for it may fail."""
     if not folders:
         return None
+    from benchmark.analysis.estimate import Resampling
     from benchmark.analysis.gss.accuracy import Model, choose, evaluate, names_of, published_blocks
-    from benchmark.analysis.metaeval.estimate import Resampling
     from benchmark.analysis.metaeval.pair_reports import scorers_of_result
     from benchmark.analysis.metaeval.prompt_pairs import load_pairs
     from benchmark.analysis.metaeval.prompt_scores import sanity_scores

@@ -12,7 +12,7 @@ from benchmark.analysis.contrast.label_study import LabelStudy
 from benchmark.analysis.contrast.labels import Correlation, LabelContrast
 from benchmark.analysis.contrast.printing import probability
 from benchmark.analysis.contrast.report import csv_text, ending_of, inert, markdown_row
-from benchmark.analysis.metaeval.estimate import Estimate
+from benchmark.analysis.estimate import Estimate
 from benchmark.scoring.printing import ARROWS, number
 from datasets_build.console import table
 from datasets_build.files import readable_json, write_text

@@ -28,8 +28,8 @@ from benchmark.analysis.contrast.labels import (
     macro_f1,
     stars,
 )
+from benchmark.analysis.estimate import estimate
 from benchmark.analysis.metaeval import agreement
-from benchmark.analysis.metaeval.estimate import estimate
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value
 from benchmark.scoring.resampling import Floats, holm, resample_weights, welch

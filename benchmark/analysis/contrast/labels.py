@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.metaeval import agreement
-from benchmark.analysis.metaeval.estimate import Estimate
 from benchmark.scoring.compute import Value
 from benchmark.scoring.resampling import Floats
 from datasets_build.errors import need

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmark.analysis.metaeval.estimate import Estimate, Resampling, without_nan
+from benchmark.analysis.estimate import Estimate, Resampling, without_nan
 from benchmark.analysis.metaeval.pair_reports import Scorer, accuracies
 from benchmark.analysis.metaeval.prompt_pairs import (
     SPLITS,

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.analysis.estimate import Estimate, Resampling, estimate, without_nan
 from benchmark.analysis.metaeval import agreement
 from benchmark.analysis.metaeval.decoding import Draws, Ranking, ranking_test, resampled_spearman
-from benchmark.analysis.metaeval.estimate import Estimate, Resampling, estimate, without_nan
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.scores import Scores
 from benchmark.scoring.resampling import resample_weights

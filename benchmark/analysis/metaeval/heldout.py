@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.analysis.metaeval.estimate import Resampling, without_nan
+from benchmark.analysis.estimate import Resampling, without_nan
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.overall import Overall, evaluate_overall, kind_of
 from benchmark.analysis.metaeval.scores import Scores

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmark.analysis.estimate import Estimate, Resampling, estimate
 from benchmark.analysis.metaeval import agreement
-from benchmark.analysis.metaeval.estimate import Estimate, Resampling, estimate
 from benchmark.analysis.metaeval.evaluate import chance_of
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.scores import Scores

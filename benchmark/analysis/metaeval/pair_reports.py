@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmark.analysis.metaeval.estimate import Resampling
+from benchmark.analysis.estimate import Resampling
 from benchmark.analysis.metaeval.prompt_pairs import (
     Accuracy,
     PairComparison,

@@ -13,9 +13,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.analysis.estimate import Estimate, estimate
 from benchmark.analysis.metaeval import agreement
-from benchmark.analysis.metaeval.estimate import Estimate, estimate
-from benchmark.scoring.resampling import Difference, Floats, difference, resample_weights
+from benchmark.scoring.resampling import Floats, resample_weights
 
 SPLITS = ("complement", "factualqa", "random_choice", "subset", "union", "intersection")
 PREVAILS = 0.95
@@ -116,8 +116,8 @@ class PairComparison:
         half: Of that with ties as half.
     """
 
-    strict: dict[str, Difference]
-    half: dict[str, Difference]
+    strict: dict[str, Estimate]
+    half: dict[str, Estimate]
 
     def as_json(self) -> dict[str, Any]:
         """As one JSON object; what is missing is null."""
@@ -214,9 +214,7 @@ def compare_pairs(
             {split: each.rates for split, each in outcomes.items()} | _overall(outcomes, *_length_groups(outcomes))
         )
     gaps = {name: rates[0][name] - rates[1][name] for name in rates[0]}
-    return PairComparison(
-        *({name: difference(float(g[0, i]), g[1:, i], level) for name, g in gaps.items()} for i in (0, 1))
-    )
+    return PairComparison(*({name: estimate(g[:, i], level, chance=0.0) for name, g in gaps.items()} for i in (0, 1)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ from datasets_build.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from benchmark.analysis.equivalence_study import BackendClasses, Choice, Parts, System
-    from benchmark.analysis.metaeval.estimate import Resampling
+    from benchmark.analysis.estimate import Resampling
     from benchmark.equivalence.partitioning import PartitionSpec, Sensitivity
 
 
@@ -116,7 +116,7 @@ def _check_outputs(destination: Path | None, figure: Path | None) -> None:
 
 
 def _resampling(resamples: int, seed: int) -> "Resampling":
-    from benchmark.analysis.metaeval.estimate import Resampling
+    from benchmark.analysis.estimate import Resampling
 
     return Resampling(resamples=resamples, seed=seed)
 

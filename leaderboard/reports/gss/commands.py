@@ -278,8 +278,8 @@ def _evaluate(
     published: bool,
     bar: "Progress",
 ) -> "Report":
+    from benchmark.analysis.estimate import Resampling
     from benchmark.analysis.gss.accuracy import evaluate, published_blocks
-    from benchmark.analysis.metaeval.estimate import Resampling
     from benchmark.analysis.metaeval.prompt_pairs import load_pairs
     from benchmark.analysis.metaeval.prompt_scores import sanity_scores
     from benchmark.analysis.reproduce.cells import read_published

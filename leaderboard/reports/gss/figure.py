@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.gss.accuracy import HALF, MEAN, MISSING, TIES, Block, Report, Row
-from benchmark.analysis.metaeval.estimate import Estimate
 from benchmark.analysis.metaeval.prompt_pairs import SPLITS
 from datasets_build.errors import need
 from leaderboard.figures.plots import DIVERGING, FONT, inert

@@ -10,7 +10,7 @@ from datasets_build.console import JsonOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from benchmark.analysis.metaeval.estimate import Resampling
+    from benchmark.analysis.estimate import Resampling
     from benchmark.analysis.metaeval.evaluate import TaskReport
     from benchmark.analysis.metaeval.labelled import Labelled
     from benchmark.analysis.metaeval.overall import Overall
@@ -104,7 +104,7 @@ def metaeval(
 
       divbench metaeval sweep.parquet
     """
-    from benchmark.analysis.metaeval.estimate import Resampling
+    from benchmark.analysis.estimate import Resampling
 
     _check_outputs(destination, figure)
     named = list(tasks or [])
@@ -171,7 +171,7 @@ def heldout(
     Over the nine tasks with two labels. A combination is a sum of z-scores; every one of up to --largest metrics is
     tried, and the number tried is told. What was not chosen from these sets, the released columns, stands beside.
     """
-    from benchmark.analysis.metaeval.estimate import Resampling
+    from benchmark.analysis.estimate import Resampling
     from benchmark.analysis.metaeval.heldout import halves, held_out, kinds
     from benchmark.analysis.metaeval.scores import released_scores
     from datasets_build.files import readable_json, write_text

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from rich.console import Console
 
-from benchmark.analysis.metaeval.estimate import Estimate, of_difference
+from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.metaeval.pair_reports import PairReport, accuracies
 from benchmark.analysis.metaeval.prompt_pairs import (
     PairComparison,
@@ -46,7 +46,7 @@ def comparison_rows(comparisons: Mapping[str, PairComparison]) -> tuple[list[str
     }
     rows = []
     for name, found in comparisons.items():
-        strict = [of_difference(found.strict[part]) for part in overall if part in found.strict]
+        strict = [found.strict[part] for part in overall if part in found.strict]
         p = strict[0].p
         cells = [cell(each, interval=True) for each in strict]
         rows.append([name, *cells, *["-"] * (len(overall) - len(cells)), "-" if p is None else f"{p:.3g}"])

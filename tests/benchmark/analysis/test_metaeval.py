@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from benchmark.analysis.estimate import Resampling
 from benchmark.analysis.metaeval.agreement import Floats
-from benchmark.analysis.metaeval.estimate import Resampling
 from benchmark.analysis.metaeval.evaluate import evaluate_task
 from benchmark.analysis.metaeval.heldout import candidates, halves, held_out, kinds
 from benchmark.analysis.metaeval.labelled import BINARY_TASKS, Labelled, load_labelled, task_names

@@ -233,8 +233,8 @@ def test_two_scorers_are_compared_on_the_same_sets(pairs: RowsBySplit, scorers: 
     assert found.strict["length_balanced"].value == 0.5
     alone = evaluate_pairs(pairs, length, resamples=200).mean_of_splits.strict
     gap = found.strict["mean_of_splits"]
-    assert gap.interval is not None
-    assert [gap.value, gap.interval.low, gap.interval.high] == pytest.approx(
+    assert gap.low is not None
+    assert [gap.value, gap.low, gap.high] == pytest.approx(
         [1 - (alone.value or 0), 1 - (alone.high or 0), 1 - (alone.low or 0)]
     )
     same = compare_pairs(pairs, length, {p: -v for p, v in length.items()}, directions=(1, -1), resamples=FEW)

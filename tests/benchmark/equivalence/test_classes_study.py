@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmark.analysis.equivalence_study import System, choose, half_of, measure
-from benchmark.analysis.metaeval.estimate import Resampling
+from benchmark.analysis.estimate import Resampling
 from benchmark.equivalence.llm_judge import JudgeSpec
 from benchmark.equivalence.partitioning import Answers, PartitionSpec, adjusted_rand_index, judged
 from benchmark.equivalence.rated_partition import RatedPartition, judge_heads, partitions_of, record

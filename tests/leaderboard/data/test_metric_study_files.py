@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmark.analysis.estimate import Resampling
 from benchmark.analysis.gss.accuracy import MEAN, Block, Report, evaluate, published_blocks
-from benchmark.analysis.metaeval.estimate import Resampling
 from benchmark.analysis.metaeval.prompt_pairs import SPLITS
 from benchmark.analysis.metaeval.prompt_scores import sanity_scores
 from benchmark.scoring.profiles import find_profile

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from benchmark.analysis.estimate import Resampling
 from benchmark.analysis.gss.accuracy import (
     TABLE_2,
     Lacking,
@@ -19,7 +20,6 @@ from benchmark.analysis.gss.accuracy import (
     names_of,
     published_blocks,
 )
-from benchmark.analysis.metaeval.estimate import Resampling
 from benchmark.analysis.metaeval.pair_reports import Scorer
 from benchmark.analysis.metaeval.prompt_pairs import SPLITS
 from benchmark.analysis.metaeval.prompt_scores import sanity_scores

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import roc_auc_score
 
-from benchmark.analysis.metaeval.estimate import Resampling
+from benchmark.analysis.estimate import Resampling
 from benchmark.analysis.metaeval.labelled import CONFIGS, Labelled
 from benchmark.analysis.metaeval.scores import Scores
 from benchmark.metrics import METRICS

@@ -1,0 +1,75 @@
+"""A number with its interval and p-value from bootstrap resamples."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmark.scoring.resampling import Floats, percentile_interval
+from datasets_build.tables import with_interval
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """Settings of a bootstrap."""
+
+    resamples: int = 1000
+    level: float = 0.95
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its percentile interval.
+
+    Attributes:
+        value: The statistic on all rows; None where it is undefined.
+        low: Lower end of the interval; None with fewer than two resamples on which the statistic is defined.
+        high: Upper end of the interval; None likewise.
+        p: Two-sided bootstrap p-value of the number being its chance level, at least 1 / (resamples + 1); None where
+            there is no interval or no single chance level.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+
+    def __str__(self) -> str:
+        """The number with its interval in brackets."""
+        return with_interval(self.value, self.low, self.high)
+
+
+def estimate(draws: Floats, level: float, chance: float | None = None) -> Estimate:
+    """Return a statistic with its interval and p-value.
+
+    p is twice the smaller of the shares of resamples at or below and at or above chance (Efron & Tibshirani 1993,
+    chapter 16). For the difference of two statistics on the same resamples, chance is 0.
+
+    Args:
+        draws: [1 + resamples], the statistic on all rows, then on each resample; NaN where it is undefined.
+        level: Coverage of the interval, such as 0.95.
+        chance: Chance level of the statistic; None for no p-value.
+    """
+    if not np.isfinite(draws[0]):
+        return Estimate(None)
+    offset = chance or 0.0
+    resampled = draws[1:] - offset
+    resampled = resampled[np.isfinite(resampled)]
+    found = percentile_interval(resampled, level)
+    if found is None:
+        return Estimate(float(draws[0]))
+    p = None
+    if chance is not None:
+        share = 2 * min(float(np.mean(resampled <= 0)), float(np.mean(resampled >= 0)))
+        p = min(1.0, max(share, 1 / (len(resampled) + 1)))
+    return Estimate(float(draws[0]), found.low + offset, found.high + offset, p)
+
+
+def without_nan(document: Any) -> Any:
+    """Return a JSON document with null for NaN and infinities, which JSON does not know."""
+    if isinstance(document, dict):
+        return {key: without_nan(value) for key, value in document.items()}
+    if isinstance(document, list | tuple):
+        return [without_nan(value) for value in document]
+    return None if isinstance(document, float) and not np.isfinite(document) else document
