@@ -11,7 +11,7 @@ from leaderboard.reports.metric_study_command import metrics_study
 from leaderboard.static.space_command import space
 
 if TYPE_CHECKING:
-    from leaderboard.data.snapshot import Site
+    from leaderboard.data.live_results import LiveResults
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode="markdown", help="Look at results: in a browser, in the terminal, as files."
@@ -56,10 +56,10 @@ def serve(
     need("gradio", "board")
     from leaderboard.app.application import build_app, launch
 
-    site = _site(results, store, study, refresh)
-    now = site.now()
+    live = _live(results, store, study, refresh)
+    now = live.snapshot()
     err().print(f"{sum(len(b.entries) for b in now.boards)} results in {len(now.boards)} tables", markup=False)
-    launch(build_app(site), host, port)
+    launch(build_app(live), host, port)
 
 
 @app.command()
@@ -79,18 +79,18 @@ def export(
 
     Exit status 1 where results were left out since they could not be read.
     """
-    site = _site(results, store, study, None)
-    now = site.now()
-    skipped = [{"folder": str(item.folder), "reason": item.reason} for item in now.unreadable]
-    for item in now.unreadable:
-        err().print(f"left out {item.folder}: {item.reason}", style="yellow", markup=False)
+    live = _live(results, store, study, None)
+    now = live.snapshot()
+    skipped = [{"folder": str(folder), "reason": found.reason} for folder, found in now.unreadable.items()]
+    for folder, found in now.unreadable.items():
+        err().print(f"left out {folder}: {found.reason}", style="yellow", markup=False)
     if html:
         from leaderboard.static.write import write_static
 
         with progress() as bar:
             task = bar.add_task("pages")
             made = write_static(
-                site,
+                live,
                 destination,
                 texts=texts,
                 progress=lambda what, done, total: bar.update(task, description=what, completed=done, total=total),
@@ -114,9 +114,9 @@ def show(results: Results = Path("results"), store: Store = None, json: JsonOpti
     """Print every table in the terminal."""
     from leaderboard.tables.printing import board_json, print_board, print_curves
 
-    now = _site(results, store, None, None).now()
-    for item in now.unreadable:
-        err().print(f"left out {item.folder}: {item.reason}", style="yellow", markup=False)
+    now = _live(results, store, None, None).snapshot()
+    for folder, found in now.unreadable.items():
+        err().print(f"left out {folder}: {found.reason}", style="yellow", markup=False)
     if json:
         print_json([board_json(board) for board in now.boards])
     elif not now.boards:
@@ -177,11 +177,11 @@ def _there(results: Path) -> Path:
     return results
 
 
-def _site(results: Path, store: str | None, study: Path | None, refresh: float | None) -> "Site":
+def _live(results: Path, store: str | None, study: Path | None, refresh: float | None) -> "LiveResults":
     """What there is to show, read once."""
-    from leaderboard.data.snapshot import Site
+    from leaderboard.data.live_results import LiveResults
     from leaderboard.data.sources import FolderSource, StoreSource
     from submissions.storage.filestore import open_store
 
     source = FolderSource(_there(results)) if store is None else StoreSource(open_store(store))
-    return Site(source, study=study, refresh=refresh)
+    return LiveResults(source, study=study, refresh=refresh)

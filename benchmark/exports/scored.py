@@ -18,7 +18,8 @@ from typing import Any
 import pyarrow as pa
 
 from benchmark.metrics import METRICS, Metric
-from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, Unreadable, read_result
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.scoring.result_schema import Aggregate, Result
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import whole_file
@@ -116,7 +117,7 @@ def open_result(folder: Path, metrics: Sequence[str] = ()) -> ScoredResult:
         ConfigurationError: The result has no such metric.
     """
     result = read_result(folder)
-    if isinstance(result, Unreadable):
+    if isinstance(result, Missing):
         raise InputError(f"{folder} is no whole result: {result.reason}", _MEND)
     names = [score.metric for score in result.scores]
     if unknown := [metric for metric in metrics if metric not in names]:

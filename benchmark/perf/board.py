@@ -26,7 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.scoring.result_files import Unreadable, read_result
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.result_files import read_result
 from datasets_build.console import out
 from leaderboard.data.synthetic import make_results
 
@@ -189,8 +190,8 @@ def measure(results: Path, home: Path, times: int) -> dict[str, Any]:
 def _sizes(results: Path) -> dict[str, int]:
     folders = sorted(results.iterdir())
     first = read_result(folders[0])
-    if isinstance(first, Unreadable):
-        raise SystemExit(f"{first.folder}: {first.reason}")
+    if isinstance(first, Missing):
+        raise SystemExit(f"{folders[0]}: {first.reason}")
     return {"submissions": len(folders), "prompts": first.prompts, "metrics": len(first.scores)}
 
 
@@ -205,7 +206,7 @@ def drill_down(results: Path, times: int) -> list[float]:
     for _ in range(times):
         folder = folders[int(rng.integers(len(folders)))]
         result = read_result(folder)
-        if isinstance(result, Unreadable):
+        if isinstance(result, Missing):
             raise SystemExit(f"{folder}: {result.reason}")
         entry, name = Entry(folder, result, {}), f"made-up-{result.prompts // 2:05}"
         taken.append(timed(partial(prompt_row, entry, name)))

@@ -16,8 +16,9 @@ from benchmark.scoring.result_schema import Aggregate
 from datasets_build.errors import ConfigurationError, DivBenchError, InputError
 from datasets_build.files import canonical_json
 from leaderboard.data.board import Board, Column, Entry, facts, ranking_column
+from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import prompt_row
-from leaderboard.data.snapshot import Site, Snapshot
+from leaderboard.data.sources import Snapshot
 from leaderboard.tables.systems import system_labels
 from submissions.work_queue.printing import state_json
 from submissions.work_queue.schema import State
@@ -220,27 +221,27 @@ def told(function: Callable[P, T]) -> Callable[P, T]:
 class Endpoints:
     """The endpoints over a site, a method each; what their hints and docstrings say the application shows, too."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    def __init__(self, live: LiveResults) -> None:
+        self._live = live
 
     @told
     def boards(self) -> list[dict[str, Any]]:
         """What tables there are."""
-        return boards(self._site.now())
+        return boards(self._live.snapshot())
 
     @told
     def columns(self, name: str) -> list[dict[str, Any]]:
         """What each column of a board is."""
-        return columns(find_board(self._site.now(), name))
+        return columns(find_board(self._live.snapshot(), name))
 
     @told
     def board(self, name: str, rank_by: str = "", offset: int = 0, limit: int = MAX_ROWS) -> list[dict[str, Any]]:
         """The systems of a board by their rank in a column, with all scores and their intervals."""
-        found = find_board(self._site.now(), name)
+        found = find_board(self._live.snapshot(), name)
         ranked_by = ranking_column(found) if rank_by == "" else find_column(found, rank_by)
         if ranked_by is None:
             raise InputError("no metric of this board has a value", "/columns names the metrics of the others")
-        rows = board_rows(found, ranked_by, self._site.scores(found).standings(ranked_by))
+        rows = board_rows(found, ranked_by, self._live.scores(found).standings(ranked_by))
         return page_of(rows, offset, limit)
 
     @told
@@ -248,9 +249,9 @@ class Endpoints:
         self, name: str, system: str, metric: str, offset: int = 0, limit: int = MAX_ROWS
     ) -> list[dict[str, Any]]:
         """A system's value of each prompt in a column."""
-        found = find_board(self._site.now(), name)
+        found = find_board(self._live.snapshot(), name)
         entry, column = find_entry(found, system), find_column(found, metric)
-        scores = self._site.scores(found)
+        scores = self._live.scores(found)
         values = scores.matrix(column)[:, found.entries.index(entry)].tolist()
         rows = [{"prompt_id": prompt, "value": _plain(v)} for prompt, v in zip(scores.prompts, values, strict=True)]
         return page_of(rows, offset, limit)
@@ -258,31 +259,31 @@ class Endpoints:
     @told
     def responses(self, name: str, system: str, prompt_id: str) -> dict[str, Any]:
         """A system's responses to a prompt, with all that was measured of them."""
-        return responses(find_entry(find_board(self._site.now(), name), system), prompt_id)
+        return responses(find_entry(find_board(self._live.snapshot(), name), system), prompt_id)
 
     @told
     def queue(self) -> dict[str, Any]:
         """How many submissions wait, and when a worker was last seen."""
-        return queue(self._site.now(), datetime.now(UTC))
+        return queue(self._live.snapshot(), datetime.now(UTC))
 
     @told
     def submissions(self, offset: int = 0, limit: int = MAX_ROWS) -> list[dict[str, Any]]:
         """The submissions and their states, in the order in which they were handed in."""
-        return page_of(submissions(self._site.now(), datetime.now(UTC)), offset, limit)
+        return page_of(submissions(self._live.snapshot(), datetime.now(UTC)), offset, limit)
 
     @told
     def submission(self, submission_id: str) -> dict[str, Any]:
         """All that happened to a submission."""
-        return submission(self._site.now(), submission_id, datetime.now(UTC))
+        return submission(self._live.snapshot(), submission_id, datetime.now(UTC))
 
 
 NAMES = ("boards", "columns", "board", "per_prompt", "responses", "queue", "submissions", "submission")
 
 
-def register(site: Site) -> None:
+def register(live: LiveResults) -> None:
     """Make the endpoints in the application that is being built; to be called among its `gr.Blocks`."""
     from gradio.events import api
 
-    endpoints = Endpoints(site)
+    endpoints = Endpoints(live)
     for name in NAMES:
         api(getattr(endpoints, name), api_name=name, concurrency_limit=4, concurrency_id="tables")

@@ -11,34 +11,34 @@ from leaderboard.app.pages import PAGES, Page
 from leaderboard.app.permalinks import count_on
 from leaderboard.app.submitting.intake import MAX_UPLOAD_BYTES
 from leaderboard.app.theme import CSS, HEAD, THEME
-from leaderboard.data.snapshot import Site
+from leaderboard.data.live_results import LiveResults
 
 TITLE = "DivBench"
 _UPLOADS = (600, 3600)  # seconds: how often uploads are looked through, and how old they get
 _WAITING = 64  # events; who comes later is told to come again
 
 
-def build_app(site: Site, pages: tuple[Page, ...] = PAGES) -> gr.Blocks:
-    """The application over a site: a page each at an address of its own.
+def build_app(live: LiveResults, pages: tuple[Page, ...] = PAGES) -> gr.Blocks:
+    """Build the application.
 
     Args:
-        site: What to show.
-        pages: The first one is at the root.
+        live: Results to show.
+        pages: Pages, the first at the root, each of the others at its own path.
     """
     first, *others = pages
     with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True, delete_cache=_UPLOADS) as app:
         Navbar(main_page_name=first.title)
-        _frame(app, site, first)
-        register(site)
+        _frame(app, live, first)
+        register(live)
     for page in others:
         with app.route(page.title, page.path) as blocks:
             Navbar(main_page_name=first.title)
-            _frame(blocks, site, page)
+            _frame(blocks, live, page)
     made: gr.Blocks = app
     return made
 
 
-def _frame(blocks: gr.Blocks, site: Site, page: Page) -> None:
+def _frame(blocks: gr.Blocks, live: LiveResults, page: Page) -> None:
     """A page with what is wrong above it, where something is."""
     gr.Markdown(f"# {TITLE} · {page.title}", elem_classes="masthead")
     trouble = gr.Textbox(
@@ -50,14 +50,14 @@ def _frame(blocks: gr.Blocks, site: Site, page: Page) -> None:
         elem_id="trouble",
         elem_classes="trouble",
     )
-    page.build(blocks, site)
-    opened = blocks.load(lambda: _trouble(site), None, trouble, api_visibility="private", show_progress="hidden")
+    page.build(blocks, live)
+    opened = blocks.load(lambda: _trouble(live), None, trouble, api_visibility="private", show_progress="hidden")
     opened.then(None, js=count_on("opened"))
 
 
-def _trouble(site: Site) -> object:
+def _trouble(live: LiveResults) -> object:
     """What visitors must know of the state of what they see."""
-    lines = site.now().trouble
+    lines = live.snapshot().warnings
     return gr.Textbox("\n".join(lines), visible=bool(lines))
 
 

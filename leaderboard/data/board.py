@@ -13,7 +13,8 @@ from typing import Any
 import pandas as pd
 
 from benchmark.metrics import METRICS, Metric
-from benchmark.scoring.result_files import Unreadable, read_results
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.result_files import read_results
 from benchmark.scoring.result_schema import Aggregate, Result
 
 RANKED_BY = (
@@ -118,12 +119,12 @@ class Board:
         return next((column for column in self.columns if column.label == label), None)
 
 
-def load_boards(folder: Path) -> tuple[list[Board], list[Unreadable]]:
+def load_boards(folder: Path) -> tuple[list[Board], list[Missing]]:
     """The boards of a folder of results, the largest first, and the folders that are no whole results."""
     found: list[tuple[Path, Result]] = []
-    unreadable: list[Unreadable] = []
+    unreadable: list[Missing] = []
     for path, result in read_results(folder):
-        if isinstance(result, Unreadable):
+        if isinstance(result, Missing):
             unreadable.append(result)
         else:
             found.append((path, result))

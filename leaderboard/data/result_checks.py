@@ -7,7 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark.scoring.result_files import MAX_RESULT_BYTES, PER_PROMPT_FILE, RESULT_FILE, Unreadable, read_result
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.result_files import MAX_RESULT_BYTES, PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.scoring.result_schema import Result
 from datasets_build.files import whole_folder
 from submissions.storage.commits import OwnDiskFault, disk_faults
@@ -28,7 +29,7 @@ class _NotWhole(Exception):
 
 def checked_result(
     folder: Path, submissions: frozenset[str] | None = None, *, inside: bool = False
-) -> Result | Unreadable:
+) -> Result | Missing:
     """The result in a folder, if its files are whole, fit together and have the columns that a board reads.
 
     Args:
@@ -37,13 +38,13 @@ def checked_result(
         inside: Look at the pages of the table, too, before pyarrow does: once for what a stranger may have written.
     """
     found = read_result(folder)
-    if isinstance(found, Unreadable):
-        return Unreadable(folder, _other_layout(folder) or found.reason)
+    if isinstance(found, Missing):
+        return Missing(_other_layout(folder) or found.reason)
     if submissions is not None and found.submission_id not in submissions:
-        return Unreadable(folder, f"it is of another submission, {found.submission_id}: ask who runs the service")
+        return Missing(f"it is of another submission, {found.submission_id}: ask who runs the service")
     table = folder / PER_PROMPT_FILE
     reason = (_weight_fault(table) if inside else None) or _table_fault(table, found)
-    return Unreadable(folder, reason) if reason else found
+    return Missing(reason) if reason else found
 
 
 def _other_layout(folder: Path) -> str | None:
@@ -78,7 +79,7 @@ def _table_fault(path: Path, result: Result) -> str | None:
 
 def fetch_result(
     store: FileStore, commit: str, result_id: str, text: bytes, folder: Path, submissions: frozenset[str]
-) -> Result | Unreadable:
+) -> Result | Missing:
     """Fetch a result into a folder of its own. It is there whole and looked at, or not at all.
 
     Args:
@@ -98,12 +99,12 @@ def fetch_result(
             (made / RESULT_FILE).write_bytes(text)
             store.fetch(commit, f"results/{result_id}/{PER_PROMPT_FILE}", made / PER_PROMPT_FILE, MAX_FILE_BYTES)
             found = checked_result(made, submissions, inside=True)
-            if isinstance(found, Unreadable):
+            if isinstance(found, Missing):
                 raise _NotWhole(found.reason)
             if found.result_id != result_id:
                 raise _NotWhole(f"it calls itself {found.result_id}: ask who runs the service")
     except _NotWhole as error:
-        return Unreadable(folder, str(error))
+        return Missing(str(error))
     return found
 
 

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from benchmark.scoring.result_files import MAX_RESULT_BYTES, PER_PROMPT_FILE, RESULT_FILE, Unreadable
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.result_files import MAX_RESULT_BYTES, PER_PROMPT_FILE, RESULT_FILE
 from benchmark.scoring.result_schema import Result
 from datasets_build.console import progress
 from datasets_build.download import home
@@ -26,61 +27,75 @@ from submissions.work_queue.schema import MAX_STATE_BYTES, Damaged, Listing, Sta
 THREADS = 8  # a Hub answers slowly, and to many at once
 STATE_FILE = "state.json"
 
-Found = dict[str, Result | Unreadable]  # results by id
+Found = dict[str, Result | Missing]  # results by id
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What a source has.
+class Snapshot:
+    """What a source held when it was last read whole.
 
     Attributes:
-        boards: The tables; the one with the most systems first.
-        unreadable: Results that cannot be shown, and why.
-        queue: Submissions and their states; None where the source has no queue.
-        as_of: When that was so; None: now.
-        fault: Why it cannot be read now; None where it can.
+        boards: Tables of comparable results, the one with the most systems first.
+        unreadable: Folders of damaged results, each with the reason.
+        queue: Submissions and their states; None if the source has no queue.
+        as_of: Time of the reading.
+        fault: Why the source could not be read since; None if it could.
     """
 
     boards: tuple[Board, ...]
-    unreadable: tuple[Unreadable, ...]
+    unreadable: Mapping[Path, Missing]
     queue: Listing | None
-    as_of: datetime | None = None
+    as_of: datetime
     fault: str | None = None
+
+    @property
+    def warnings(self) -> list[str]:
+        """What readers must know about the state of the data; untrusted names occur in it."""
+        lines = [f"{folder.name}: not shown, {missing.reason}" for folder, missing in self.unreadable.items()]
+        lines += [f"{item.path}: not shown, {item.reason}" for item in (self.queue.damaged if self.queue else ())]
+        if self.fault is not None:
+            since = self.as_of.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+            lines.insert(0, f"The store cannot be read right now; this page shows its state of {since}. {self.fault}")
+        return lines
+
+    def board(self, name: str | None) -> Board | None:
+        """The board of a name; else the first; None if there are no boards."""
+        return next((board for board in self.boards if board.name == name), self.boards[0] if self.boards else None)
 
 
 class Source(Protocol):
-    """Results, and perhaps a queue.
+    """Results, and perhaps a queue of submissions.
 
     Attributes:
-        address: For people.
-        store: Where submissions go; None where there is no such place.
-        cache: A folder of this source's own, for what can be made again.
+        address: Human-readable address.
+        store: Store that takes submissions; None if there is none.
+        cache: Folder of this source for data that can be rebuilt.
     """
 
     address: str
     store: FileStore | None
     cache: Path
 
-    def look(self) -> Look:
-        """All that there is now.
+    def read(self) -> Snapshot:
+        """Read everything there is now.
 
         Raises:
-            DivBenchError: It cannot be read.
+            DivBenchError: The source cannot be read.
         """
         ...
 
 
 def cache_of(address: str) -> Path:
-    """The folder in the package's home for what can be made again of a source."""
+    """The cache folder of a source, in the package's home."""
     return home() / "board" / content_id(address)
 
 
 class FolderSource:
-    """The folder that `divbench score --out` writes. What was read and has not changed is not read again.
+    """The folder that `divbench score --out` writes; a result that has not changed is not read again.
 
     Args:
-        folder: With a folder for each result.
-        cache: For indexes of scores; else one in the package's home.
+        folder: Folder of result folders.
+        cache: Folder for score indexes; default: one in the package's home.
     """
 
     store: FileStore | None = None
@@ -89,11 +104,11 @@ class FolderSource:
         self.address = str(folder)
         self.cache = cache or cache_of(str(folder.absolute()))
         self._folder = folder
-        self._known: dict[Path, tuple[object, Result | Unreadable]] = {}
-        self._last: tuple[dict[Path, Result | Unreadable], Look] | None = None
+        self._known: dict[Path, tuple[object, Result | Missing]] = {}
+        self._last: tuple[dict[Path, Result | Missing], Snapshot] | None = None
 
-    def look(self) -> Look:
-        """The results as boards."""
+    def read(self) -> Snapshot:
+        """Read the results as boards."""
         if not self._folder.is_dir():
             raise ConfigurationError(
                 f"there is no folder {self._folder}", "name the one that divbench score --out wrote"
@@ -105,10 +120,10 @@ class FolderSource:
         }
         self._known = {path: self._known[path] for path in found}
         if self._last is None or self._last[0] != found:
-            self._last = found, _looked(found, None)
-        return self._last[1]
+            self._last = found, _snapshot(found, None)
+        return replace(self._last[1], as_of=datetime.now(UTC))
 
-    def _result(self, path: Path) -> Result | Unreadable:
+    def _result(self, path: Path) -> Result | Missing:
         stamp = tuple(
             (file.name, file.stat().st_mtime_ns, file.stat().st_size)
             for file in sorted(path.iterdir())
@@ -121,16 +136,16 @@ class FolderSource:
 
 
 class StoreSource:
-    """The results that the submission service has published, and its queue.
+    """The results that a submission service has published, and its queue.
 
-    They are kept in the cache, so that a store that is out of reach at the start leaves what was known. Shown are those
-    that a state names, unless it was withdrawn. One that is damaged is tried again when the store has another commit;
-    one that could not be fetched, at each look.
+    A result is shown if a submission names it and was not withdrawn. Results are kept in the cache, so the board still
+    starts when the store is out of reach. A damaged result is retried at the store's next commit; one that could not be
+    fetched, at each reading.
 
     Args:
-        store: Of submissions.
-        cache: For results and indexes of scores; else one in the package's home.
-        results: The store of results, where that is another.
+        store: Store of submissions.
+        cache: Folder for results and score indexes; default: one in the package's home.
+        results: Store of results, if it is another one.
     """
 
     store: FileStore | None
@@ -141,24 +156,24 @@ class StoreSource:
         self.cache = cache or cache_of(store.address)
         self._queue, self._results = store, results or store
         self._known: dict[str, tuple[bytes, Result]] = {}  # by id, with the text that it was read from
-        self._commits = ("", "")  # of the queue and the results, as they were last read
-        self._last: Look | None = None  # at those commits; None where something is to be tried again
-        self._former: Look | None = None  # of an earlier process
+        self._commits = ("", "")  # of the queue and of the results, at the last reading
+        self._last: Snapshot | None = None  # at those commits; None if something must be retried
+        self._former: Snapshot | None = None  # of an earlier process
 
-    def look(self) -> Look:
-        """The queue and its results as boards; at the start what is kept of them, where the store is out of reach."""
+    def read(self) -> Snapshot:
+        """Read the queue and its results; if the store is out of reach at the start, what is cached of them."""
         if self._last is None and self._former is None and not self._known:
             self._former = self._kept()
         try:
-            look = self._look()
+            snapshot = self._read()
         except StoreFault as fault:
             if self._former is None:
                 raise
             return replace(self._former, fault=" ".join(str(fault).split()))
         self._former = None
-        return look
+        return replace(snapshot, as_of=datetime.now(UTC))
 
-    def _look(self) -> Look:
+    def _read(self) -> Snapshot:
         commit = _head(self._queue, self._commits[0])
         commits = commit, commit if self._results is self._queue else _head(self._results, self._commits[1])
         if self._last is not None and self._commits == commits:
@@ -167,16 +182,16 @@ class StoreSource:
         listing = read_listing(self._queue, commit)
         with disk_faults(self.cache, OwnDiskFault):
             found, settled = self._synchronise(commits[1], _wanted(listing))
-        look = _looked({self._folder(name): each for name, each in found.items()}, listing)
-        self._commits, self._last = commits, look if settled else None
-        self._keep(listing, look.unreadable)
-        return look
+        snapshot = _snapshot({self._folder(name): each for name, each in found.items()}, listing)
+        self._commits, self._last = commits, snapshot if settled else None
+        self._keep(listing, snapshot.unreadable)
+        return snapshot
 
     def _folder(self, result_id: str) -> Path:
         return self.cache / "results" / result_id
 
     def _fetch_states(self, commit: str) -> None:
-        """Ask for the states several at a time: a Hub's store keeps them for the listing, which asks one by one."""
+        """Fetch the states in parallel: the listing, which asks one by one, then finds them in the store's cache."""
         paths = self._queue.paths(commit, "states")
 
         def fetch(path: str) -> None:
@@ -188,29 +203,29 @@ class StoreSource:
 
     def _synchronise(
         self, commit: str, wanted: Mapping[str, frozenset[str]]
-    ) -> tuple[dict[str, Result | Unreadable], bool]:
+    ) -> tuple[dict[str, Result | Missing], bool]:
         """Bring the cache to a commit.
 
         Args:
-            commit: Of the results.
-            wanted: Of each result to have, the submissions that name it.
+            commit: Commit of the results.
+            wanted: Submissions that name a result, by its id.
 
         Returns:
-            What each result is, and whether that is so until there is another commit.
+            Each result, and whether all of them are settled until the next commit.
         """
         there = set(self._results.paths(commit, "results"))
         settled = True
 
-        def bring(item: tuple[str, frozenset[str]]) -> tuple[str, Result | Unreadable]:
+        def bring(item: tuple[str, frozenset[str]]) -> tuple[str, Result | Missing]:
             nonlocal settled
             try:
                 return item[0], self._bring(commit, *item, there)
             except OwnDiskFault:
                 raise
             except StoreFault as fault:
-                self._results.head()  # raises where it is not this result but all of the store that cannot be read
+                self._results.head()  # raises if the whole store cannot be read, not just this result
                 settled = False
-                return item[0], Unreadable(self._folder(item[0]), " ".join(str(fault).split()))
+                return item[0], Missing(" ".join(str(fault).split()))
 
         (self.cache / "results").mkdir(parents=True, exist_ok=True)
         with progress() as bar, ThreadPoolExecutor(THREADS) as pool:
@@ -218,54 +233,54 @@ class StoreSource:
         self._forget(wanted)
         return found, settled
 
-    def _bring(self, commit: str, result_id: str, of: frozenset[str], there: set[str]) -> Result | Unreadable:
-        """A result: the one that is known, the one in the cache, or the one that is fetched."""
+    def _bring(self, commit: str, result_id: str, of: frozenset[str], there: set[str]) -> Result | Missing:
+        """A result from memory, from the cache or from the store."""
         folder = self._folder(result_id)
         for file in (RESULT_FILE, PER_PROMPT_FILE):
             if f"results/{result_id}/{file}" not in there:
-                return Unreadable(folder, f"the store lacks its {file}: ask who runs the service")
+                return Missing(f"the store lacks its {file}: ask who runs the service")
         try:
             text = self._results.read(commit, f"results/{result_id}/{RESULT_FILE}", MAX_RESULT_BYTES)
         except InputError as error:
-            return Unreadable(folder, str(error))
+            return Missing(str(error))
         known = self._known.get(result_id)
         if known is not None and known[0] == text and known[1].submission_id in of and folder.is_dir():
             return known[1]
-        found: Result | Unreadable = Unreadable(folder, "")
+        found: Result | Missing = Missing("")
         with suppress(OSError):
             if (folder / RESULT_FILE).read_bytes() == text:
                 found = checked_result(folder, of)
-        if isinstance(found, Unreadable):
+        if isinstance(found, Missing):
             try:
                 found = fetch_result(self._results, commit, result_id, text, folder, of)
             except InputError as error:
-                return Unreadable(folder, str(error))
+                return Missing(str(error))
         if isinstance(found, Result):
             self._known[result_id] = text, found
         return found
 
     def _forget(self, wanted: Iterable[str]) -> None:
-        """Drop what is not wanted any more: the texts of who withdrew must not stay."""
+        """Drop what is no longer wanted: the texts of withdrawn submissions must not stay."""
         keep = set(wanted)
         self._known = {name: known for name, known in self._known.items() if name in keep}
         for folder in (self.cache / "results").iterdir():
             if folder.name not in keep and not folder.name.startswith("."):
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _keep(self, listing: Listing, unreadable: Iterable[Unreadable]) -> None:
-        """Write down what is in the queue and what is damaged, for a start without the store."""
+    def _keep(self, listing: Listing, unreadable: Mapping[Path, Missing]) -> None:
+        """Write down the queue and the damaged results, for a start without the store."""
         known = {
             "as_of": datetime.now(UTC).isoformat(),
             "commits": self._commits,
             "states": [state.model_dump(mode="json") for state in listing.states],
             "damaged": [[each.path, each.reason] for each in listing.damaged],
-            "unreadable": {each.folder.name: each.reason for each in unreadable},
+            "unreadable": {folder.name: missing.reason for folder, missing in unreadable.items()},
         }
-        with suppress(OSError), whole_file(self.cache / STATE_FILE) as path:  # to serve goes before to keep
+        with suppress(OSError), whole_file(self.cache / STATE_FILE) as path:  # serving matters more than caching
             path.write_bytes(canonical_json(known))
 
-    def _kept(self) -> Look | None:
-        """What was known when the store was last read; None where nothing was."""
+    def _kept(self) -> Snapshot | None:
+        """The cached snapshot of an earlier process; None if there is none."""
         try:
             known = json.loads((self.cache / STATE_FILE).read_bytes())
             states = tuple(State.model_validate_json(json.dumps(state)) for state in known["states"])
@@ -276,15 +291,15 @@ class StoreSource:
             as_of = datetime.fromisoformat(known["as_of"])
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return None
-        found: dict[Path, Result | Unreadable] = {}
+        found: dict[Path, Result | Missing] = {}
         for name, of in _wanted(listing).items():
             folder = self._folder(name)
-            found[folder] = Unreadable(folder, reasons[name]) if name in reasons else checked_result(folder, of)
-        return replace(_looked(found, listing), as_of=as_of)
+            found[folder] = Missing(reasons[name]) if name in reasons else checked_result(folder, of)
+        return replace(_snapshot(found, listing), as_of=as_of)
 
 
 def _head(store: FileStore, before: str) -> str:
-    """The head of a store; one that was there before is never gone again, whatever a missing folder looks like."""
+    """The head of a store. A store that had a commit cannot become empty: then its folder or disk is gone."""
     commit = store.head()
     if before and not commit:
         raise StoreFault(f"{store.address} is gone, or empty", "look at the folder and its disk")
@@ -292,7 +307,7 @@ def _head(store: FileStore, before: str) -> str:
 
 
 def _wanted(listing: Listing) -> dict[str, frozenset[str]]:
-    """The results to show, each with the submissions that name it; it is of one of them alone."""
+    """The results to show, each with the submissions that name it; it belongs to only one of them."""
     found: dict[str, set[str]] = {}
     for state in listing.states:
         for path in result_paths(state):
@@ -300,7 +315,7 @@ def _wanted(listing: Listing) -> dict[str, frozenset[str]]:
     return {name: frozenset(found[name]) for name in sorted(found)}
 
 
-def _looked(found: Mapping[Path, Result | Unreadable], queue: Listing | None) -> Look:
-    good = [(path, result) for path, result in found.items() if not isinstance(result, Unreadable)]
-    bad = [result for result in found.values() if isinstance(result, Unreadable)]
-    return Look(tuple(make_boards(good)), tuple(bad), queue)
+def _snapshot(found: Mapping[Path, Result | Missing], queue: Listing | None) -> Snapshot:
+    good = [(path, result) for path, result in found.items() if not isinstance(result, Missing)]
+    bad = {path: result for path, result in found.items() if isinstance(result, Missing)}
+    return Snapshot(tuple(make_boards(good)), bad, queue, datetime.now(UTC))

@@ -179,14 +179,15 @@ def _pairs(folders: list[Path], resamples: int, seed: int) -> "PairStudy | None"
     from benchmark.analysis.metaeval.prompt_pairs import load_pairs
     from benchmark.analysis.metaeval.prompt_scores import sanity_scores
     from benchmark.analysis.reproduce.cells import read_published
-    from benchmark.scoring.result_files import Unreadable, read_result
+    from benchmark.metrics.metric import Missing
+    from benchmark.scoring.result_files import read_result
     from datasets_build.errors import InputError
     from leaderboard.data.prompt_pair_accuracies import pair_study
 
     results, scorers = [], []
     for folder in folders:
         found = read_result(folder)
-        if isinstance(found, Unreadable):
+        if isinstance(found, Missing):
             raise InputError(f"{folder}: {found.reason}", "score it again: divbench score")
         results.append(found)
         scorers.append(scorers_of_result(folder))

@@ -13,9 +13,9 @@ from typing import Any
 from datasets_build.errors import ConfigurationError, InputError, need
 from datasets_build.files import whole_folder, write_text
 from leaderboard.data.board import Board
+from leaderboard.data.live_results import LiveResults
 from leaderboard.data.plain_text import shortened
 from leaderboard.data.scores import BoardScores
-from leaderboard.data.snapshot import Site
 from leaderboard.static.board_pages import (
     COMPARE,
     EXPLORE,
@@ -77,7 +77,7 @@ class Written:
 
 
 def write_static(
-    site: Site,
+    live: LiveResults,
     folder: Path,
     *,
     texts: bool | None = None,
@@ -86,7 +86,7 @@ def write_static(
     """Write the board as files that open without a server.
 
     Args:
-        site: What to show.
+        live: Results to show.
         folder: To write; what is there goes only if it is an earlier export.
         texts: Whether to write the responses; None: if all of them are at most `TEXTS_LIMIT` bytes.
         progress: Told what is being done.
@@ -97,13 +97,13 @@ def write_static(
     """
     plotly = Path(str(files(need("plotly", "board")))) / "package_data" / "plotly.min.js"
     _replaceable(folder)
-    snapshot = site.now()
-    scores, faults = _open(site, snapshot.boards)
+    snapshot = live.snapshot()
+    scores, faults = _open(live, snapshot.boards)
     length = int(sum(texts_bytes(each) for each in scores.values()))
     wanted = length <= TEXTS_LIMIT if texts is None else texts
     absent = None if wanted else f"The responses are {length / 1e6:,.1f} MB and were not exported. {_ASK}"
     keys = keys_of(snapshot.boards)
-    trouble = [*(shortened(line, _LETTERS) for line in snapshot.trouble), *faults]
+    trouble = [*(shortened(line, _LETTERS) for line in snapshot.warnings), *faults]
     with whole_folder(folder, replace=True) as made:
         for name in ("assets", "data", "figures", "texts"):
             (made / name).mkdir()
@@ -121,7 +121,7 @@ def write_static(
                 trouble.append(_fault(board, error))
         progress("pages of no table", len(scores), len(scores))
         pages += _kept(stages_page(boards, scores, "post-training.html"), made)
-        pages += _kept(metrics_page(boards, site.study, "metrics.html"), made)
+        pages += _kept(metrics_page(boards, live.study, "metrics.html"), made)
         pages += [datasets_page("datasets.html"), about_page("about.html")]
         if not boards:
             pages.append(_empty())
@@ -138,7 +138,7 @@ def _replaceable(folder: Path) -> None:
         raise ConfigurationError(f"{folder} is there and is no exported board", "name a folder that is not there yet")
 
 
-def _open(site: Site, boards: Sequence[Board]) -> tuple[dict[str, BoardScores], list[str]]:
+def _open(live: LiveResults, boards: Sequence[Board]) -> tuple[dict[str, BoardScores], list[str]]:
     """The scores of the boards that can be read, and why others cannot."""
     found, faults = {}, []
     for board in boards:
@@ -146,7 +146,7 @@ def _open(site: Site, boards: Sequence[Board]) -> tuple[dict[str, BoardScores], 
             if not board.columns:
                 faults.append(f"{board.name}: not shown, it has no value of any metric")
                 continue
-            found[board.name] = site.scores(board)
+            found[board.name] = live.scores(board)
         except InputError as error:
             faults.append(_fault(board, error))
     return found, faults

@@ -4,13 +4,14 @@ python -m tests.leaderboard.run_board RESULTS STORE PORT
 """
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from leaderboard.app import api
 from leaderboard.app.application import build_app, launch
 from leaderboard.app.pages import Page, submit
-from leaderboard.data.snapshot import Site
-from leaderboard.data.sources import FolderSource, Look
+from leaderboard.data.live_results import LiveResults
+from leaderboard.data.sources import FolderSource, Snapshot
 from submissions.storage.filestore import FolderStore
 from submissions.work_queue.operations import listing
 
@@ -23,18 +24,17 @@ class TakingSource(FolderSource):
         self.store = store
         self._takes = store
 
-    def look(self) -> Look:
-        look = super().look()
-        return Look(look.boards, look.unreadable, listing(self._takes))
+    def read(self) -> Snapshot:
+        return replace(super().read(), queue=listing(self._takes))
 
 
 def main(results: str, store: str, port: str) -> None:
     folder = Path(results)
-    site = Site(TakingSource(folder, FolderStore(Path(store))) if store else FolderSource(folder))
-    app = build_app(site, (Page("Submit", "", submit.build),))
+    live = LiveResults(TakingSource(folder, FolderStore(Path(store))) if store else FolderSource(folder))
+    app = build_app(live, (Page("Submit", "", submit.build),))
     if not any(each.api_name == api.NAMES[0] for each in app.fns.values()):
         with app:
-            api.register(site)
+            api.register(live)
     launch(app, "127.0.0.1", int(port))
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from benchmark.scoring.result_files import Unreadable, read_results
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.result_files import read_results
 from benchmark.scoring.result_schema import Result
 from submissions.storage.filestore import FileStore
 from submissions.work_queue.operations import claim, finish, submit
@@ -33,7 +34,7 @@ def scored(results: Path) -> list[Scored]:
     for path in sorted((results.parent / "submissions").iterdir()):
         submission, _, _ = open_submission(path)
         folders[submission.id] = path
-    found = [(path, result) for path, result in read_results(results) if not isinstance(result, Unreadable)]
+    found = [(path, result) for path, result in read_results(results) if not isinstance(result, Missing)]
     return [Scored(folders[result.submission_id], path, result) for path, result in found]
 
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from benchmark.analysis.contrast.labels import Labels, MetricScores, PromptScores
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value
-from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, Unreadable, read_result
+from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.scoring.result_schema import Result
 from datasets_build.errors import ConfigurationError, InputError
 from submissions.schema import Problem
@@ -47,7 +47,7 @@ def read_scores(folder: Path) -> PromptScores:
         InputError: The folder is no whole result.
     """
     result = read_result(folder)
-    if isinstance(result, Unreadable):
+    if isinstance(result, Missing):
         raise InputError(f"{folder} is no whole result: {result.reason}", "score the submission again")
     names = [score.metric for score in result.scores if score.n]
     try:

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from benchmark.analysis.metaeval.prompt_pairs import Pairs
-from benchmark.scoring.result_files import PER_PROMPT_FILE, Unreadable, read_result
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.result_files import PER_PROMPT_FILE, read_result
 from datasets_build.errors import InputError
 
 
@@ -50,7 +51,7 @@ def scores_of_result(folder: Path) -> dict[str, dict[str, float]]:
         InputError: The folder is no whole result, or one of another suite.
     """
     result = read_result(folder)
-    if isinstance(result, Unreadable):
+    if isinstance(result, Missing):
         raise InputError(f"{folder} is no whole result: {result.reason}", "score the submission again")
     if result.suite != "gssbench":
         raise InputError(f"{folder} is a result of {result.suite}", "give one of the suite gssbench")

@@ -16,7 +16,7 @@ from leaderboard.app.pages import (
     submit,
     tradeoff,
 )
-from leaderboard.data.snapshot import Site
+from leaderboard.data.live_results import LiveResults
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Page:
 
     title: str
     path: str
-    build: Callable[[gr.Blocks, Site], None]
+    build: Callable[[gr.Blocks, LiveResults], None]
 
 
 PAGES: tuple[Page, ...] = (

@@ -4,7 +4,7 @@ import gradio as gr
 
 from leaderboard.app import components
 from leaderboard.app.permalinks import wire
-from leaderboard.data.snapshot import Site
+from leaderboard.data.live_results import LiveResults
 from leaderboard.tables.about import (
     HOW_IT_WORKS,
     PUBLISHED_NOTE,
@@ -18,7 +18,7 @@ from leaderboard.tables.page_text import CITE
 from leaderboard.tables.table_view import Sheet
 
 
-def build(page: gr.Blocks, site: Site) -> None:
+def build(page: gr.Blocks, live: LiveResults) -> None:
     """Texts and tables of our own; nothing here depends on the results."""
     text = "\n\n".join(f"## {each.title}\n\n" + "\n\n".join(each.paragraphs) for each in HOW_IT_WORKS)
     gr.Markdown(text, elem_id="how")

@@ -11,7 +11,8 @@ from leaderboard.app import components
 from leaderboard.app.downloads import Downloads
 from leaderboard.app.permalinks import chosen, chosen_several, count_on, remember, wire
 from leaderboard.data.board import Board, Column
-from leaderboard.data.snapshot import Site, Snapshot
+from leaderboard.data.live_results import LiveResults
+from leaderboard.data.sources import Snapshot
 from leaderboard.figures.board_plots import forest_figure
 from leaderboard.tables import page_text
 from leaderboard.tables.compare import (
@@ -39,7 +40,7 @@ _ANSWER = 420  # pixels
 _remembered = lru_cache(maxsize=8)(compare)  # another prompt is no reason to test everything again
 
 
-def build(page: gr.Blocks, site: Site) -> None:
+def build(page: gr.Blocks, live: LiveResults) -> None:
     """Differences by metric, the prompts where they are greatest, and the answers side by side."""
     downloads = Downloads()
     gr.Markdown(f"{page_text.COMPARE} {_CHOOSE}", elem_classes="lead")
@@ -70,18 +71,18 @@ def build(page: gr.Blocks, site: Site) -> None:
     reading = [asked, answers, *buttons]
 
     def restore(given: Mapping[str, str]) -> list[Any]:
-        return _controls(site, given)
+        return _controls(live, given)
 
     def show(*values: Any) -> list[Any]:
         given = dict(zip(CHOICES, values, strict=True))
-        board = site.now().board(given["table"])
+        board = live.snapshot().board(given["table"])
         try:
-            return _nothing(page_text.NO_RESULTS) if board is None else _shown(site, downloads, board, given)
+            return _nothing(page_text.NO_RESULTS) if board is None else _shown(live, downloads, board, given)
         except DivBenchError as error:
             return _nothing(components.told(error))
 
     def read(name: str, ids: Sequence[str], prompt_id: str | None, event: gr.SelectData) -> list[Any]:
-        board = site.now().board(name)
+        board = live.snapshot().board(name)
         row = event.row_value
         picked = str(row[0]) if isinstance(row, list) and row else prompt_id
         if board is None:
@@ -105,9 +106,9 @@ def build(page: gr.Blocks, site: Site) -> None:
     noted.then(None, js=count_on("shown"))
 
 
-def _controls(site: Site, asked: Mapping[str, str]) -> list[Any]:
+def _controls(live: LiveResults, asked: Mapping[str, str]) -> list[Any]:
     """The controls with what they offer, set to what is asked for where they offer it."""
-    snapshot: Snapshot = site.now()
+    snapshot: Snapshot = live.snapshot()
     tables = components.board_choices(snapshot.boards)
     names = [name for _, name in tables]
     table = chosen(asked, "table", names, names[0] if names else None)
@@ -119,10 +120,10 @@ def _controls(site: Site, asked: Mapping[str, str]) -> list[Any]:
     labels = components.column_choices(board)
     axes = default_axes(board)
     by = chosen(asked, "by", [label for _, label in labels], axes[0].label if axes else None)
-    prompts = _prompts(site, board, places_of(board, systems), by)
+    prompts = _prompts(live, board, places_of(board, systems), by)
     first = prompts[0] if prompts else None
     wanted = asked.get("prompt")
-    if wanted and wanted not in prompts and _has(site, board, wanted):
+    if wanted and wanted not in prompts and _has(live, board, wanted):
         prompts = [wanted, *prompts]
     return [
         gr.Dropdown(tables, value=table),
@@ -133,20 +134,20 @@ def _controls(site: Site, asked: Mapping[str, str]) -> list[Any]:
     ]
 
 
-def _prompts(site: Site, board: Board, places: Sequence[int], by: str | None) -> list[str]:
+def _prompts(live: LiveResults, board: Board, places: Sequence[int], by: str | None) -> list[str]:
     """The prompts where systems differ most; none where they cannot be read, which `show` then says."""
     column = _column(board, by)
     if column is None or len(places) < FEWEST:
         return []
     try:
-        return [row.prompt_id for row in differing(site.scores(board), places, column)]
+        return [row.prompt_id for row in differing(live.scores(board), places, column)]
     except DivBenchError:
         return []
 
 
-def _has(site: Site, board: Board, prompt_id: str) -> bool:
+def _has(live: LiveResults, board: Board, prompt_id: str) -> bool:
     try:
-        return prompt_id in site.scores(board).prompts
+        return prompt_id in live.scores(board).prompts
     except DivBenchError:
         return False
 
@@ -157,12 +158,12 @@ def _column(board: Board, label: str | None) -> Column | None:
     return board.column(label) or (axes[0] if axes else None)
 
 
-def _shown(site: Site, downloads: Downloads, board: Board, given: Mapping[str, Any]) -> list[Any]:
+def _shown(live: LiveResults, downloads: Downloads, board: Board, given: Mapping[str, Any]) -> list[Any]:
     places = places_of(board, given["systems"] or ())[:MOST]
     by = _column(board, given["by"])
     if len(places) < FEWEST or by is None:
         return _nothing(page_text.ALONE if len(board.entries) < FEWEST else TOO_FEW)
-    scores = site.scores(board)
+    scores = live.scores(board)
     columns, _ = columns_of(board, given["show"], ())
     gaps = _remembered(scores, places, columns or board.columns)
     sheet = compare_sheet(gaps)

@@ -9,7 +9,7 @@ from datasets_build.load import SUITES
 from datasets_build.sources import DATASETS
 from leaderboard.app import components
 from leaderboard.app.permalinks import chosen, wire
-from leaderboard.data.snapshot import Site
+from leaderboard.data.live_results import LiveResults
 from leaderboard.tables import page_text
 from leaderboard.tables.dataset_cards import (
     SAMPLES,
@@ -27,7 +27,7 @@ from leaderboard.tables.dataset_cards import (
 )
 
 
-def build(page: gr.Blocks, site: Site) -> None:
+def build(page: gr.Blocks, live: LiveResults) -> None:
     """Suites and datasets as tables, then one dataset at a time; nothing here depends on the results."""
     names = [config.name for source in DATASETS for config in source.configs]
     gr.Markdown(page_text.DATASETS, elem_classes="lead")

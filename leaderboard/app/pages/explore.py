@@ -10,8 +10,9 @@ from datasets_build.errors import DivBenchError
 from leaderboard.app import components, live_models
 from leaderboard.app.permalinks import chosen, count_on, remember, wire
 from leaderboard.data.board import Board, Entry
+from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import prompt_row
-from leaderboard.data.snapshot import Site, Snapshot
+from leaderboard.data.sources import Snapshot
 from leaderboard.figures.plots import token_figure
 from leaderboard.figures.response_plots import TINTS, slot_curve_figure
 from leaderboard.tables import page_text
@@ -54,7 +55,7 @@ _WIDTHS: dict[str, int | str] = {
 }
 
 
-def build(page: gr.Blocks, site: Site) -> None:
+def build(page: gr.Blocks, live: LiveResults) -> None:
     """Choose a table, a system and a prompt; read, and go on to the next."""
     gr.Markdown(page_text.EXPLORE, elem_classes="lead")
     with gr.Row(equal_height=False):
@@ -83,15 +84,15 @@ def build(page: gr.Blocks, site: Site) -> None:
     outputs = [asked, answers, note, link, scores, curve, places, *deeper.values()]
 
     def restore(asked_for: Mapping[str, str]) -> list[Any]:
-        return _controls(site.now(), asked_for)
+        return _controls(live.snapshot(), asked_for)
 
     def show(*values: Any) -> list[Any]:
-        return _shown(site.now(), dict(zip(CHOICES, values, strict=True)))
+        return _shown(live.snapshot(), dict(zip(CHOICES, values, strict=True)))
 
     wire(page, controls, restore, show, outputs, cascade=("table", "system", "category", "q"))
     for button, by in ((back, -1), (forward, 1)):
         moved = button.click(
-            _stepper(site, by),
+            _stepper(live, by),
             given,
             [prompt, *outputs],  # in one go: a second one would be most of the time that a visitor waits
             api_visibility="private",
@@ -101,7 +102,7 @@ def build(page: gr.Blocks, site: Site) -> None:
         )
         moved.then(None, given, None, js=script).then(None, js=count_on("shown"))
     link.change(None, link, link, js=_ABSOLUTE, api_visibility="private")
-    _wire_deeper(site, given, deeper)
+    _wire_deeper(live, given, deeper)
 
 
 def _deeper() -> dict[str, Any]:
@@ -121,14 +122,14 @@ def _deeper() -> dict[str, Any]:
     return {"read": read, "add": add, "said": said, "strip": strip, "tokens": tokens, "added": added}
 
 
-def _wire_deeper(site: Site, given: Sequence[Any], deeper: Mapping[str, Any]) -> None:
+def _wire_deeper(live: LiveResults, given: Sequence[Any], deeper: Mapping[str, Any]) -> None:
     """The buttons: one visitor at a time in both."""
 
     def read(*values: Any) -> list[Any]:
-        return _read_tokens(site.now(), dict(zip(CHOICES, values, strict=True)))
+        return _read_tokens(live.snapshot(), dict(zip(CHOICES, values, strict=True)))
 
     def add(*values: Any) -> list[Any]:
-        return _read_added(site.now(), dict(zip(CHOICES, values, strict=True)))
+        return _read_added(live.snapshot(), dict(zip(CHOICES, values, strict=True)))
 
     for button, look, outputs in (
         (deeper["read"], read, [deeper["said"], deeper["strip"], deeper["tokens"]]),
@@ -139,7 +140,7 @@ def _wire_deeper(site: Site, given: Sequence[Any], deeper: Mapping[str, Any]) ->
         )
 
 
-def _stepper(site: Site, by: int) -> Callable[..., Any]:
+def _stepper(live: LiveResults, by: int) -> Callable[..., Any]:
     """To the prompt so many places on, among those that the filter leaves; the list follows where it must.
 
     Gives what the list becomes, and all that is then shown.
@@ -148,13 +149,13 @@ def _stepper(site: Site, by: int) -> Callable[..., Any]:
     def step(*values: Any) -> Any:
         given = dict(zip(CHOICES, values, strict=True))
         try:
-            _, entry = _found(site.now(), given)
+            _, entry = _found(live.snapshot(), given)
             prompts = matching(prompts_of(entry), given["category"] or ANY, given["q"] or "")
         except DivBenchError:
-            return [gr.skip(), *_shown(site.now(), given)]  # which says what is wrong
+            return [gr.skip(), *_shown(live.snapshot(), given)]  # which says what is wrong
         old, new = given["prompt"], stepped(prompts, given["prompt"], by)
         moved = _prompt_list(prompts, new, same_block=block_of(prompts, old)[0] == block_of(prompts, new)[0])
-        return [moved, *_shown(site.now(), given | {"prompt": new})]
+        return [moved, *_shown(live.snapshot(), given | {"prompt": new})]
 
     return step
 

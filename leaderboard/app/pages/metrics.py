@@ -7,10 +7,10 @@ import gradio as gr
 
 from leaderboard.app import components
 from leaderboard.app.permalinks import chosen, wire
+from leaderboard.data.live_results import LiveResults
 from leaderboard.data.metric_study import MEASURES, Agreement
 from leaderboard.data.metric_study_files import Studies, load_studies
 from leaderboard.data.prompt_pair_accuracies import PairStudy, drawn_blocks
-from leaderboard.data.snapshot import Site
 from leaderboard.figures.metric_plots import agreement_map, correlation_map
 from leaderboard.reports.gss.figure import heat_map_of
 from leaderboard.tables import page_text
@@ -33,9 +33,9 @@ NO_TEXTS = (
 CHOICES = ("measure", "over", "metric", "case")
 
 
-def build(page: gr.Blocks, site: Site) -> None:
+def build(page: gr.Blocks, live: LiveResults) -> None:
     """Correlations, accuracies, agreement, and one metric with its worst disagreements with people."""
-    there = load_studies(site.study)
+    there = load_studies(live.study)
     gr.Markdown(f"{page_text.METRICS} Choose a metric to see what it is and where it goes wrong.", elem_classes="lead")
     measure = gr.Dropdown([], label="Measure", elem_id="measure")
     plot = components.figure("correlations-plot")
@@ -59,23 +59,23 @@ def build(page: gr.Blocks, site: Site) -> None:
     outputs = [plot, shown, note, pair_plot, pairs, agree_plot, agree, about, worst, context, responses]
 
     def restore(asked: Mapping[str, str]) -> list[Any]:
-        return _controls(there, _agreements(there, site), asked)
+        return _controls(there, _agreements(there, live), asked)
 
     def show(*values: Any) -> list[Any]:
         given = dict(zip(CHOICES, values, strict=True))
         return [
             *_correlations(there, given["measure"]),
             *_pairs(there.pairs),
-            *_agreement(_agreements(there, site).get(given["over"])),
+            *_agreement(_agreements(there, live).get(given["over"])),
             *_metric(there, given["metric"], given["case"]),
         ]
 
     wire(page, controls, restore, show, outputs, cascade=("metric",))
 
 
-def _agreements(there: Studies, site: Site) -> dict[str, Agreement]:
+def _agreements(there: Studies, live: LiveResults) -> dict[str, Agreement]:
     """What can be ranked, by a name for the address."""
-    return {f"{each.over}:{each.group}": each for each in agreements_of(there.study, site.now().boards)}
+    return {f"{each.over}:{each.group}": each for each in agreements_of(there.study, live.snapshot().boards)}
 
 
 def _controls(there: Studies, agreements: Mapping[str, Agreement], asked: Mapping[str, str]) -> list[Any]:

@@ -11,7 +11,8 @@ from leaderboard.app import components
 from leaderboard.app.downloads import Downloads
 from leaderboard.app.permalinks import chosen, chosen_several, wire
 from leaderboard.data.board import Board, ranking_column
-from leaderboard.data.snapshot import Site, Snapshot
+from leaderboard.data.live_results import LiveResults
+from leaderboard.data.sources import Snapshot
 from leaderboard.tables import page_text
 from leaderboard.tables.models import (
     ANY,
@@ -35,7 +36,7 @@ CHOICES = (
 )
 
 
-def build(page: gr.Blocks, site: Site) -> None:
+def build(page: gr.Blocks, live: LiveResults) -> None:
     """A board at a time, with facets, search, presets of columns and downloads."""
     downloads = Downloads()
     gr.Markdown(page_text.MODELS, elem_classes="lead")
@@ -73,16 +74,16 @@ def build(page: gr.Blocks, site: Site) -> None:
     )
 
     def restore(asked: Mapping[str, str]) -> list[Any]:
-        return _controls(site.now(), asked)
+        return _controls(live.snapshot(), asked)
 
     def show(*values: Any) -> list[Any]:
-        snapshot = site.now()
+        snapshot = live.snapshot()
         given = dict(zip(CHOICES, values, strict=True))
         board = snapshot.board(given["table"])
         if board is None:
             return _nothing(page_text.NO_RESULTS)
         try:
-            made = table_of(site, board, given)
+            made = table_of(live, board, given)
         except DivBenchError as error:
             return _nothing(components.told(error))
         if made is None:
@@ -94,7 +95,7 @@ def build(page: gr.Blocks, site: Site) -> None:
     outputs = [shown, *taken, note]
 
     def means(name: str | None) -> Any:
-        board = site.now().board(name)
+        board = live.snapshot().board(name)
         return components.no_table() if board is None else components.filled(columns_sheet(board))
 
     # Of a table, whatever is chosen in it.
@@ -107,7 +108,7 @@ def _nothing(why: str) -> list[Any]:
     return [components.no_table(), *components.no_files(), why]
 
 
-def table_of(site: Site, board: Board, given: Mapping[str, Any]) -> ModelsTable | None:
+def table_of(live: LiveResults, board: Board, given: Mapping[str, Any]) -> ModelsTable | None:
     """The table for some choices; None where no metric has a value.
 
     Raises:
@@ -116,7 +117,7 @@ def table_of(site: Site, board: Board, given: Mapping[str, Any]) -> ModelsTable 
     ranked_by = board.column(given["rank"]) or ranking_column(board)
     if ranked_by is None:
         return None
-    scores = site.scores(board)
+    scores = live.scores(board)
     columns, beside = columns_of(board, given["show"], given["columns"] or ())
     keep = Filter(
         text=given["q"] or "",

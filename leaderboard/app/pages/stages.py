@@ -11,8 +11,9 @@ from datasets_build.errors import DivBenchError
 from leaderboard.app import components
 from leaderboard.app.permalinks import chosen, wire
 from leaderboard.data.board import Board, Column
+from leaderboard.data.live_results import LiveResults
 from leaderboard.data.plain_text import shortened
-from leaderboard.data.snapshot import Site, Snapshot
+from leaderboard.data.sources import Snapshot
 from leaderboard.figures.response_plots import distributions_figure, stage_curves_figure
 from leaderboard.tables import page_text
 from leaderboard.tables.stages import (
@@ -38,7 +39,7 @@ PAIRS: tuple[Pairing, ...] = ("consecutive", "all")
 EXPECTED: tuple[Expected, ...] = ("two-sided", "greater")
 
 
-def build(page: gr.Blocks, site: Site) -> None:
+def build(page: gr.Blocks, live: LiveResults) -> None:
     """A series of a table, its curves, and one metric's distributions and contrasts."""
     gr.Markdown(page_text.STAGES, elem_classes="lead")
     with gr.Row(equal_height=False):
@@ -78,10 +79,10 @@ def build(page: gr.Blocks, site: Site) -> None:
     controls = dict(zip(CHOICES, (table, series, metric, pairs, expected), strict=True))
 
     def restore(asked: Mapping[str, str]) -> list[Any]:
-        return _controls(site.now(), asked)
+        return _controls(live.snapshot(), asked)
 
     def show(*values: Any) -> list[Any]:
-        return _shown(site, dict(zip(CHOICES, values, strict=True)))
+        return _shown(live, dict(zip(CHOICES, values, strict=True)))
 
     outputs = [note, tested, curves, places, spread, quantiles]
     wire(page, controls, restore, show, outputs, cascade=("table", "series"))
@@ -131,10 +132,10 @@ def _label(series: Series) -> str:
     return f"{shortened(series.name, 60)}: {', '.join(series.stages)}{cut}"
 
 
-def _shown(site: Site, given: Mapping[str, Any]) -> list[Any]:
+def _shown(live: LiveResults, given: Mapping[str, Any]) -> list[Any]:
     """All outputs for some choices."""
     nothing = [components.no_table(), *[components.drawn(None), components.no_table()] * 2]
-    boards = _boards(site.now())
+    boards = _boards(live.snapshot())
     if given["table"] not in boards:
         return [page_text.NO_STAGES if not boards else "This table is not here any more: reload the page.", *nothing]
     board, there = boards[given["table"]]
@@ -143,13 +144,13 @@ def _shown(site: Site, given: Mapping[str, Any]) -> list[Any]:
     if column is None:
         return [page_text.NO_RANKS, *nothing]
     try:
-        return _of_series(site, board, series, column, given)
+        return _of_series(live, board, series, column, given)
     except DivBenchError as error:
         return [components.told(error), *nothing]
 
 
-def _of_series(site: Site, board: Board, series: Series, column: Column, given: Mapping[str, Any]) -> list[Any]:
-    scores = site.scores(board)
+def _of_series(live: LiveResults, board: Board, series: Series, column: Column, given: Mapping[str, Any]) -> list[Any]:
+    scores = live.scores(board)
     values = values_of(series, board, scores.matrix(column))
     pairing: Pairing = "all" if given["pairs"] == "all" else "consecutive"
     expected: Expected = "greater" if given["expected"] == "greater" else "two-sided"

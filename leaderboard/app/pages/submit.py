@@ -26,7 +26,7 @@ from leaderboard.app.submitting.queue_tables import (
     queue_rows,
     queue_text,
 )
-from leaderboard.data.snapshot import Site
+from leaderboard.data.live_results import LiveResults
 from submissions.checking.prompts import OWN
 from submissions.schema import Mode, SystemType
 
@@ -95,7 +95,7 @@ class _Queue:
     history: gr.Dataframe
 
 
-def build(page: gr.Blocks, site: Site) -> None:
+def build(page: gr.Blocks, live: LiveResults) -> None:
     """Ways to give a submission, the verdict with its problems, handing in, and the queue."""
     desk = Desk()
     gr.Markdown(LEAD, elem_classes="lead")
@@ -108,7 +108,7 @@ def build(page: gr.Blocks, site: Site) -> None:
     outputs = [*given.panels, queue.text, queue.table, queue.details, queue.history]
 
     def restore(asked: Mapping[str, str]) -> list[Any]:
-        offered = choices(site.now().queue)
+        offered = choices(live.snapshot().queue)
         return [
             chosen(asked, "way", list(WAYS), "folder"),
             chosen_several(asked, "state", STATES, []),
@@ -117,18 +117,18 @@ def build(page: gr.Blocks, site: Site) -> None:
 
     def show(way: str, states: list[str], which: str | None) -> list[Any]:
         panels = [way == "folder", way == "file", way == "paste", way != "folder"]
-        return [*(gr.Column(visible=visible) for visible in panels), *_waiting(site, states, which)]
+        return [*(gr.Column(visible=visible) for visible in panels), *_waiting(live, states, which)]
 
     def again(way: str, states: list[str], which: str | None) -> list[Any]:
-        snapshot = site.now()
+        snapshot = live.snapshot()
         if snapshot.fault is not None or (datetime.now(UTC) - snapshot.as_of).total_seconds() > FRESH_SECONDS:
-            site.read_again()
+            live.reload()
         return restore({"way": way, "state": ",".join(states), "submission": which or ""})
 
     inputs = list(controls.values())
     wire(page, controls, restore, show, outputs)
-    _wire_check(site, desk, given, verdict)
-    for event in (_wire_hand_in(site, desk, verdict, queue), queue.refresh.click(again, inputs, inputs, **_QUIET)):
+    _wire_check(live, desk, given, verdict)
+    for event in (_wire_hand_in(live, desk, verdict, queue), queue.refresh.click(again, inputs, inputs, **_QUIET)):
         event.then(show, inputs, outputs, js=remember(list(controls)), **_QUIET).then(None, js=count_on("shown"))
 
 
@@ -212,7 +212,7 @@ def _queue() -> _Queue:
     text = components.note("queue-text", 2)
     with gr.Row(equal_height=False):
         states = gr.Dropdown(list(STATES), multiselect=True, label="Show only those that are", elem_id="state", scale=2)
-        refresh = gr.Button("Look again", size="sm", scale=0, min_width=120, elem_id="refresh")
+        refresh = gr.Button("Snapshot again", size="sm", scale=0, min_width=120, elem_id="refresh")
     table = components.table(
         "Submissions: those that wait in their order, then the last changed",
         "queue",
@@ -233,9 +233,9 @@ def _queue() -> _Queue:
     return _Queue(states, refresh, text, table, which, about, history)
 
 
-def _waiting(site: Site, states: list[str], which: str | None) -> list[Any]:
+def _waiting(live: LiveResults, states: list[str], which: str | None) -> list[Any]:
     """The queue's text and table, and of a submission its details and history."""
-    listing, now = site.now().queue, datetime.now(UTC)
+    listing, now = live.snapshot().queue, datetime.now(UTC)
     if listing is None:
         return [NO_QUEUE, components.no_table(), gr.Textbox("", visible=False), components.no_table()]
     rows = queue_rows(listing, now, states)
@@ -247,7 +247,7 @@ def _waiting(site: Site, states: list[str], which: str | None) -> list[Any]:
     return [*shown, gr.Textbox(details(state, listing, now), visible=True), history]
 
 
-def _wire_check(site: Site, desk: Desk, given: _Given, verdict: _Verdict) -> None:
+def _wire_check(live: LiveResults, desk: Desk, given: _Given, verdict: _Verdict) -> None:
     def check(old: str | None, way: str, files: Any, file: Any, kind: str, pasted: str, *form_: Any) -> list[Any]:
         desk.forget(old)
         no_receipt = gr.Textbox("", visible=False)
@@ -268,16 +268,16 @@ def _wire_check(site: Site, desk: Desk, given: _Given, verdict: _Verdict) -> Non
         except (DivBenchError, OSError) as error:
             said = gr.Textbox(f"Not checked: {in_words(error)}", visible=True)
             return [None, said, components.no_table(), gr.Column(visible=False), "", no_receipt]
-        return [*_judged(site, found), no_receipt]
+        return [*_judged(live, found), no_receipt]
 
     inputs = [verdict.token, given.way, given.files, given.file, given.kind, given.pasted, *given.fields.values()]
     outputs = [verdict.token, verdict.text, verdict.problems, verdict.panel, verdict.name, verdict.receipt]
     given.check.click(check, inputs, outputs, **_TURNS).then(None, js=count_on("checked"))
 
 
-def _judged(site: Site, found: Checked) -> list[Any]:
+def _judged(live: LiveResults, found: Checked) -> list[Any]:
     """The token, the verdict's text, its problems, the panel for handing in, and the name in it."""
-    store, rows = site.source.store, found.rows
+    store, rows = live.source.store, found.rows
     problems = gr.Dataframe(value=rows or None, visible=bool(rows))
     if found.manifest is None:
         return [None, gr.Textbox(refused_text(found), visible=True), problems, gr.Column(visible=False), ""]
@@ -286,9 +286,9 @@ def _judged(site: Site, found: Checked) -> list[Any]:
     return [found.token, gr.Textbox(words, visible=True), problems, panel, found.manifest.submitter.name]
 
 
-def _wire_hand_in(site: Site, desk: Desk, verdict: _Verdict, queue: _Queue) -> Any:
+def _wire_hand_in(live: LiveResults, desk: Desk, verdict: _Verdict, queue: _Queue) -> Any:
     def hand_in(token: str | None, called: str, profile: gr.OAuthProfile | None, request: gr.Request) -> list[Any]:
-        store = site.source.store
+        store = live.source.store
         try:
             if token is None or store is None:
                 raise ConfigurationError("there is nothing to hand in", "check a submission first")
@@ -297,7 +297,7 @@ def _wire_hand_in(site: Site, desk: Desk, verdict: _Verdict, queue: _Queue) -> A
         except (DivBenchError, OSError) as error:
             said = gr.Textbox(f"Not handed in: {in_words(error)}", visible=True)
             return [token, said, gr.Column(), gr.Dropdown()]
-        listing = site.read_again().queue
+        listing = live.reload().queue
         said = gr.Textbox(receipt_text(receipt, listing, store.address, datetime.now(UTC)), visible=True)
         which = gr.Dropdown(choices(listing), value=receipt.state.submission_id)
         return [None, said, gr.Column(visible=False), which]

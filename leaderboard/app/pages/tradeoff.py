@@ -11,7 +11,8 @@ from leaderboard.app import components
 from leaderboard.app.downloads import Downloads
 from leaderboard.app.permalinks import chosen, chosen_several, wire
 from leaderboard.data.board import Board
-from leaderboard.data.snapshot import Site, Snapshot
+from leaderboard.data.live_results import LiveResults
+from leaderboard.data.sources import Snapshot
 from leaderboard.figures.board_plots import system_curves_figure, tradeoff_figure
 from leaderboard.tables import page_text
 from leaderboard.tables.curves import Curve, curves_sheet, distinct_curves, patience_curves
@@ -25,7 +26,7 @@ _remembered = lru_cache(maxsize=8)(tradeoff)  # another choice of curves is no r
 CHOICES = ("table", "x", "y", "front", "systems")
 
 
-def build(page: gr.Blocks, site: Site) -> None:
+def build(page: gr.Blocks, live: LiveResults) -> None:
     """Two metrics of a board against each other, and curves of chosen systems."""
     downloads = Downloads()
     gr.Markdown(page_text.TRADEOFF, elem_classes="lead")
@@ -54,13 +55,13 @@ def build(page: gr.Blocks, site: Site) -> None:
     outputs = [plot, note, shown, *taken, classes_plot, classes, patience_plot, patience, lacking]
 
     def restore(asked: Mapping[str, str]) -> list[Any]:
-        return _controls(site.now(), asked)
+        return _controls(live.snapshot(), asked)
 
     def show(*values: Any) -> list[Any]:
         given = dict(zip(CHOICES, values, strict=True))
-        board = site.now().board(given["table"])
+        board = live.snapshot().board(given["table"])
         try:
-            return _nothing(page_text.NO_RESULTS) if board is None else _shown(site, downloads, board, given)
+            return _nothing(page_text.NO_RESULTS) if board is None else _shown(live, downloads, board, given)
         except DivBenchError as error:
             return _nothing(components.told(error))
 
@@ -88,12 +89,12 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     ]
 
 
-def _shown(site: Site, downloads: Downloads, board: Board, given: Mapping[str, Any]) -> list[Any]:
+def _shown(live: LiveResults, downloads: Downloads, board: Board, given: Mapping[str, Any]) -> list[Any]:
     axes = default_axes(board)
     if axes is None:
         return _nothing(page_text.NO_RANKS)
     x, y = (board.column(given[name]) or default for name, default in zip("xy", axes, strict=True))
-    made = _remembered(site.scores(board), x, y, baselines=given["front"] == "all")
+    made = _remembered(live.scores(board), x, y, baselines=given["front"] == "all")
     sheet = tradeoff_sheet(board, made)
     files = downloads.write(sheet.frame(), f"{board.name}-tradeoff")
     places = places_of(board, given["systems"] or ())[:MOST_LINES]

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmark.metrics.metric import Missing
 from benchmark.perf.board import main
-from benchmark.scoring.result_files import Unreadable, read_results
+from benchmark.scoring.result_files import read_results
 from leaderboard.data.result_checks import checked_result
 from leaderboard.data.synthetic import make_results
 
@@ -21,7 +22,7 @@ def test_made_up_results_are_whole_and_the_same_each_time(tmp_path: Path) -> Non
     one, other = (list(read_results(tmp_path / name)) for name in ("one", "other"))
     assert len(one) == 3
     for (folder, result), (_, again) in zip(one, other, strict=True):
-        assert not isinstance(result, Unreadable)
+        assert not isinstance(result, Missing)
         assert result == again
         assert checked_result(folder, inside=True) == result
         assert (result.prompts, len(result.scores)) == (70, 30)

@@ -25,7 +25,7 @@ from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import ScoringFault, answers_of, score_sets
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.resampling import bootstrap_means
-from benchmark.scoring.result_files import Unreadable, read_result, read_results
+from benchmark.scoring.result_files import read_result, read_results
 from benchmark.scoring.scorer import Options, Scored, score_submission
 from benchmark.surprisal.engine import ResponseSet
 from datasets_build.errors import ConfigurationError
@@ -296,7 +296,7 @@ def test_a_damaged_result_is_found_out_and_computed_again(tmp_path: Path, damage
     first = score(submission, SMALL, tmp_path / "out")
     whole = files_of(first)
     damage(first.folder)
-    assert isinstance(read_result(first.folder), Unreadable)
+    assert isinstance(read_result(first.folder), Missing)
     again = score(submission, SMALL, tmp_path / "out")
     assert not again.recognised
     assert files_of(again) == whole
@@ -367,5 +367,5 @@ def test_results_of_unfinished_runs_and_files_are_no_results(tmp_path: Path) -> 
     (tmp_path / "empty").mkdir()
     [(folder, found)] = read_results(tmp_path)
     assert folder.name == "empty"
-    assert isinstance(found, Unreadable)
+    assert isinstance(found, Missing)
     assert list(read_results(tmp_path / "nowhere")) == []

@@ -17,8 +17,8 @@ import pytest
 from datasets_build.errors import ConfigurationError, InputError
 from leaderboard.app import api
 from leaderboard.data.board import Board, load_boards
+from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
-from leaderboard.data.snapshot import Site
 from leaderboard.data.sources import FolderSource
 from submissions.storage.filestore import FolderStore
 from submissions.work_queue.operations import submit
@@ -182,7 +182,7 @@ def test_what_is_no_number_is_null(board: Board, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_folder_of_results_has_no_queue(results: Path) -> None:
-    snapshot = Site(FolderSource(results), refresh=None).now()
+    snapshot = LiveResults(FolderSource(results), refresh=None).snapshot()
     now = datetime.now(UTC)
     with pytest.raises(ConfigurationError, match="has no queue"):
         api.queue(snapshot, now)

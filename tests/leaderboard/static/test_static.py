@@ -14,8 +14,8 @@ from datasets_build.errors import ConfigurationError
 from datasets_build.files import sha256_of
 from leaderboard.app.theme import INK, SEA
 from leaderboard.data.board import load_boards, ranking_column
+from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
-from leaderboard.data.snapshot import Site
 from leaderboard.data.sources import FolderSource
 from leaderboard.static import Written, write_static
 from leaderboard.static.render import POLICY, coded, data_script, marked
@@ -62,13 +62,13 @@ class Page(HTMLParser):
             self._cells[-1][-1] = (text + data, value)
 
 
-def site_of(results: Path) -> Site:
-    return Site(FolderSource(results), refresh=None)
+def live_of(results: Path) -> LiveResults:
+    return LiveResults(FolderSource(results), refresh=None)
 
 
 @pytest.fixture(scope="module")
 def exported(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Written:
-    return write_static(site_of(results), tmp_path_factory.mktemp("export") / "site")
+    return write_static(live_of(results), tmp_path_factory.mktemp("export") / "exported")
 
 
 def pages_of(folder: Path) -> Iterator[Path]:
@@ -142,7 +142,7 @@ def test_pairs_are_those_of_compare(results: Path, exported: Written) -> None:
 
 
 def test_the_same_results_give_the_same_bytes(results: Path, exported: Written, tmp_path: Path) -> None:
-    again = write_static(site_of(results), tmp_path / "site").folder
+    again = write_static(live_of(results), tmp_path / "exported").folder
     hashes = [
         {str(path.relative_to(root)): sha256_of(path) for path in root.rglob("*") if path.is_file()}
         for root in (exported.folder, again)
@@ -216,16 +216,16 @@ def test_too_many_responses_are_left_out_unless_they_are_asked_for(
     results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing, "TEXTS_LIMIT", 1000)
-    without = write_static(site_of(results), tmp_path / "without")
+    without = write_static(live_of(results), tmp_path / "without")
     assert not without.texts
     assert list((without.folder / "texts").iterdir()) == []
     page = next(without.folder.glob("explore-*.html")).read_text(encoding="utf-8")
     assert "were not exported" in page
     assert "--texts" in page
-    asked = write_static(site_of(results), tmp_path / "asked", texts=True)
+    asked = write_static(live_of(results), tmp_path / "asked", texts=True)
     assert asked.texts
     assert len(list((asked.folder / "texts").iterdir())) == 7
-    refused = write_static(site_of(results), tmp_path / "asked", texts=False)
+    refused = write_static(live_of(results), tmp_path / "asked", texts=False)
     assert list((refused.folder / "texts").iterdir()) == []
 
 
@@ -236,13 +236,13 @@ def test_only_an_earlier_export_is_replaced(results: Path, tmp_path: Path) -> No
     (tmp_path / "link").symlink_to(own)
     for folder in (own, own / "thesis.txt", tmp_path / "link"):
         with pytest.raises(ConfigurationError, match="folder"):
-            write_static(site_of(results), folder)
+            write_static(live_of(results), folder)
     assert [path.name for path in own.iterdir()] == ["thesis.txt"]
     assert (own / "thesis.txt").read_text(encoding="utf-8") == "mine"
 
 
 def test_an_export_that_fails_leaves_the_former_one(results: Path, tmp_path: Path) -> None:
-    folder = write_static(site_of(results), tmp_path / "site", texts=False).folder
+    folder = write_static(live_of(results), tmp_path / "exported", texts=False).folder
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
 
     def stop(what: str, done: int, total: int) -> None:
@@ -250,23 +250,23 @@ def test_an_export_that_fails_leaves_the_former_one(results: Path, tmp_path: Pat
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_static(site_of(results), folder, texts=False, progress=stop)
+        write_static(live_of(results), folder, texts=False, progress=stop)
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
-    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+    assert [path.name for path in tmp_path.iterdir()] == ["exported"]
 
 
 def test_an_empty_site_and_one_system_have_their_pages(results: Path, tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
-    empty = write_static(site_of(tmp_path / "none"), tmp_path / "empty").folder
+    empty = write_static(live_of(tmp_path / "none"), tmp_path / "empty").folder
     assert "There are no results yet" in (empty / "index.html").read_text(encoding="utf-8")
     assert len(list(empty.glob("*.html"))) == 5
     (board,), _ = load_boards(results)
     shutil.copytree(board.entries[0].folder, tmp_path / "one" / "a")
     shutil.copytree(board.entries[0].folder, tmp_path / "one" / "b")  # two folders that say they are the same result
-    twice = write_static(site_of(tmp_path / "one"), tmp_path / "twice").folder
+    twice = write_static(live_of(tmp_path / "one"), tmp_path / "twice").folder
     assert len(list((twice / "texts").iterdir())) == 2
     shutil.rmtree(tmp_path / "one" / "b")
-    one = write_static(site_of(tmp_path / "one"), tmp_path / "alone").folder
+    one = write_static(live_of(tmp_path / "one"), tmp_path / "alone").folder
     assert "this table has one" in next(one.glob("compare-*.html")).read_text(encoding="utf-8")
 
 
@@ -274,9 +274,9 @@ def test_a_board_whose_files_went_is_named_and_the_rest_is_there(results: Path, 
     (board,), _ = load_boards(results)
     for name, entry in zip(("a", "b"), board.entries, strict=False):
         shutil.copytree(entry.folder, tmp_path / "results" / name)
-    site = site_of(tmp_path / "results")
+    live = live_of(tmp_path / "results")
     (tmp_path / "results" / "a" / "per_prompt.parquet").unlink()
-    made = write_static(site, tmp_path / "site")
+    made = write_static(live, tmp_path / "exported")
     assert [line.partition(":")[0] for line in made.left_out] == [board.name]
     assert str(tmp_path) not in (made.folder / "index.html").read_text(encoding="utf-8")
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchmark.equivalence.rated_partition import COLUMN as CLASSES
 from leaderboard.data.board import load_boards
-from leaderboard.data.snapshot import Site
+from leaderboard.data.live_results import LiveResults
 from leaderboard.data.sources import FolderSource
 from leaderboard.static import write_static
 from tests.leaderboard.conftest import console_errors, until
@@ -28,13 +28,13 @@ def hostile(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def bad_site(hostile: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_static(Site(FolderSource(hostile)), tmp_path_factory.mktemp("bad") / "site").folder
+def bad_export(hostile: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_static(LiveResults(FolderSource(hostile)), tmp_path_factory.mktemp("bad") / "exported").folder
 
 
 @pytest.fixture(scope="module")
-def site(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_static(Site(FolderSource(results)), tmp_path_factory.mktemp("good") / "site").folder
+def exported(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_static(LiveResults(FolderSource(results)), tmp_path_factory.mktemp("good") / "exported").folder
 
 
 def opened(browser: "Chrome", page: Path, after: str = "") -> None:
@@ -75,9 +75,9 @@ def screen(request: pytest.FixtureRequest, browser: "Chrome") -> Any:
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def test_every_page_loads_from_the_file_system(browser: "Chrome", site: Path, screen: tuple[int, str]) -> None:
+def test_every_page_loads_from_the_file_system(browser: "Chrome", exported: Path, screen: tuple[int, str]) -> None:
     width, scheme = screen
-    for page in sorted(site.glob("*.html")):
+    for page in sorted(exported.glob("*.html")):
         opened(browser, page)
         assert console_errors(browser) == [], page.name
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width, page.name
@@ -125,8 +125,8 @@ def test_the_injections_are_alive_where_a_page_lets_them(browser: "Chrome", tmp_
     assert found >= 20  # the others are alive in Markdown, templates, scripts, spreadsheets and terminals
 
 
-def test_a_head_sorts_and_the_address_keeps_it(browser: "Chrome", site: Path) -> None:
-    opened(browser, site / "index.html", "#show=diversity")
+def test_a_head_sorts_and_the_address_keeps_it(browser: "Chrome", exported: Path) -> None:
+    opened(browser, exported / "index.html", "#show=diversity")
     shown = "#systems thead th"
     place = next(i for i, text in enumerate(texts(browser, shown)) if text.startswith("distinct_n "))
     column = (
@@ -143,13 +143,13 @@ def test_a_head_sorts_and_the_address_keeps_it(browser: "Chrome", site: Path) ->
     up = [float(value) for value in browser.execute_script(column, place)]
     assert up == sorted(up)
     address = browser.current_url
-    opened(browser, site / "index.html", address.partition("index.html")[2])
+    opened(browser, exported / "index.html", address.partition("index.html")[2])
     assert [float(value) for value in browser.execute_script(column, place)] == up
     assert "ascending" in css(browser, "#systems thead th[aria-sort]").get_attribute("aria-sort")
 
 
-def test_search_and_presets_and_the_address_that_holds_them(browser: "Chrome", site: Path) -> None:
-    opened(browser, site / "index.html")
+def test_search_and_presets_and_the_address_that_holds_them(browser: "Chrome", exported: Path) -> None:
+    opened(browser, exported / "index.html")
     assert len(texts(browser, "#systems tbody th")) == 7
     css(browser, "#q").send_keys("VARIED human")
     assert texts(browser, "#systems tbody th") == ["varied"]
@@ -161,19 +161,19 @@ def test_search_and_presets_and_the_address_that_holds_them(browser: "Chrome", s
     assert any(head.startswith("bytes_a_response") for head in heads)
     assert not any(head.startswith("distinct_n") for head in heads)
     address = browser.current_url
-    opened(browser, site / "index.html", address.partition("index.html")[2])
+    opened(browser, exported / "index.html", address.partition("index.html")[2])
     assert texts(browser, "#systems tbody th") == ["varied"]
     assert texts(browser, "#systems thead th") == heads
-    opened(browser, site / "index.html", "#show=%3Cscript%3E&q=zzz&sort-systems=999")
+    opened(browser, exported / "index.html", "#show=%3Cscript%3E&q=zzz&sort-systems=999")
     assert texts(browser, "#systems tbody th") == []
     assert console_errors(browser) == []
 
 
-def test_a_link_to_a_prompt_leads_to_its_responses(browser: "Chrome", site: Path, results: Path) -> None:
+def test_a_link_to_a_prompt_leads_to_its_responses(browser: "Chrome", exported: Path, results: Path) -> None:
     (board,), _ = load_boards(results)
     entry = next(entry for entry in board.entries if entry.result.manifest.name == "paraphrased")
     row = pq.read_table(entry.folder / "per_prompt.parquet").to_pylist()[7]
-    page = site / f"explore-{entry.result.result_id}.html"
+    page = exported / f"explore-{entry.result.result_id}.html"
     opened(browser, page, f"#prompt={row['prompt_id']}")
     assert texts(browser, "#explored .prompt") == [row["prompt"]]
     assert texts(browser, "#answers .response") == row["responses"]
@@ -188,8 +188,8 @@ def test_a_link_to_a_prompt_leads_to_its_responses(browser: "Chrome", site: Path
     assert texts(browser, "#explored") == ["No prompt holds these words."]
 
 
-def test_figures_have_the_numbers_of_their_tables(browser: "Chrome", site: Path) -> None:
-    opened(browser, next(site.glob("tradeoff-*.html")))
+def test_figures_have_the_numbers_of_their_tables(browser: "Chrome", exported: Path) -> None:
+    opened(browser, next(exported.glob("tradeoff-*.html")))
     rows = browser.execute_script(
         "return [...document.querySelectorAll('#points tbody tr')].map((row) => "
         "[Number(row.cells[2].dataset.value), Number(row.cells[3].dataset.value)])"

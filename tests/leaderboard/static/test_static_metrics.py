@@ -6,8 +6,8 @@ import pytest
 
 from benchmark.metrics import METRICS
 from leaderboard.data.board import load_boards
+from leaderboard.data.live_results import LiveResults
 from leaderboard.data.metric_study_build import systems_agreement
-from leaderboard.data.snapshot import Site
 from leaderboard.data.sources import FolderSource
 from leaderboard.static import write_static
 from leaderboard.tables.metric_cards import ABOUT
@@ -18,7 +18,9 @@ from tests.leaderboard.static.test_static import Page
 
 @pytest.fixture(scope="module")
 def folder(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_static(Site(FolderSource(results)), tmp_path_factory.mktemp("metrics") / "site", texts=False).folder
+    return write_static(
+        LiveResults(FolderSource(results)), tmp_path_factory.mktemp("metrics") / "exported", texts=False
+    ).folder
 
 
 def test_every_metric_is_there_in_words(folder: Path) -> None:
@@ -49,7 +51,7 @@ def test_a_damaged_study_is_said_to_be_and_the_rest_is_there(results: Path, tmp_
     study = tmp_path / "study"
     study.mkdir()
     (study / "metric_study.json").write_text('{"metrics": "<script>window.hacked=1</script>"}', encoding="utf-8")
-    made = write_static(Site(FolderSource(results), study=study), tmp_path / "site", texts=False).folder
+    made = write_static(LiveResults(FolderSource(results), study=study), tmp_path / "exported", texts=False).folder
     text = (made / "metrics.html").read_text(encoding="utf-8")
     assert "metric_study.json: not shown" in text
     assert "<script>window" not in text

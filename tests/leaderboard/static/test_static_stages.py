@@ -7,8 +7,8 @@ import pytest
 
 from benchmark.scoring.result_schema import Result
 from leaderboard.data.board import load_boards
+from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
-from leaderboard.data.snapshot import Site
 from leaderboard.data.sources import FolderSource
 from leaderboard.static import write_static
 from leaderboard.tables.stages import contrasts, contrasts_table, find_series, values_of
@@ -33,7 +33,7 @@ def stages(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_contrasts_of_the_stages_are_those_of_the_tables(stages: Path, tmp_path: Path) -> None:
-    made = write_static(Site(FolderSource(stages)), tmp_path / "site")
+    made = write_static(LiveResults(FolderSource(stages)), tmp_path / "exported")
     (board,), _ = load_boards(stages)
     (series,) = find_series(board)
     assert series.stages == ("base", "SFT", "DPO")
@@ -53,7 +53,7 @@ def test_without_stages_the_page_says_so(results: Path, tmp_path: Path) -> None:
     folder = tmp_path / "results"
     (board,), _ = load_boards(results)
     shutil.copytree(board.entries[0].folder, folder / "one")
-    made = write_static(Site(FolderSource(folder)), tmp_path / "site", texts=False)
+    made = write_static(LiveResults(FolderSource(folder)), tmp_path / "exported", texts=False)
     text = (made.folder / "post-training.html").read_text(encoding="utf-8")
     assert "No table here has systems that are stages of one model." in text
     assert "<figure" not in text

@@ -9,8 +9,8 @@ import pytest
 
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from datasets_build.errors import ConfigurationError, InputError
-from leaderboard.data.snapshot import REFRESH_SECONDS, Site, Snapshot
-from leaderboard.data.sources import FolderSource, StoreSource
+from leaderboard.data.live_results import REFRESH_SECONDS, LiveResults
+from leaderboard.data.sources import FolderSource, Snapshot, StoreSource
 from submissions.storage.commits import StoreFault
 from submissions.storage.filestore import FolderStore
 from tests.leaderboard.stores import HOUR, T0, Scored, filled, publish, put, scored
@@ -41,58 +41,58 @@ def ids(given: list[Scored]) -> list[str]:
     return sorted(each.result.result_id for each in given)
 
 
-def refreshed(site: Site) -> Snapshot:
-    """What the site shows when the reading that a look began has ended."""
-    site.now()
+def refreshed(live: LiveResults) -> Snapshot:
+    """The snapshot after the reading that a request started has ended."""
+    live.snapshot()
     for thread in threading.enumerate():
         if thread.daemon and thread is not threading.current_thread() and "_reread" in thread.name:
             thread.join()
-    return site.now()
+    return live.snapshot()
 
 
 def test_the_source_is_read_again_when_it_is_time_behind_the_visitors_back(
     store: FolderStore, some: list[Scored], tmp_path: Path
 ) -> None:
     clock = [0.0]
-    site = Site(source(store, tmp_path), clock=lambda: clock[0])
+    live = LiveResults(source(store, tmp_path), clock=lambda: clock[0])
     publish(store, some[2], T0 + 50 * HOUR)
     clock[0] = REFRESH_SECONDS - 1
-    assert names(refreshed(site)) == ids(some[:2])
+    assert names(refreshed(live)) == ids(some[:2])
     clock[0] = REFRESH_SECONDS
-    assert names(refreshed(site)) == ids(some)
+    assert names(refreshed(live)) == ids(some)
 
 
 def test_a_site_that_is_not_refreshed_stays_as_it_was(store: FolderStore, some: list[Scored], tmp_path: Path) -> None:
     clock = [0.0]
-    site = Site(source(store, tmp_path), refresh=None, clock=lambda: clock[0])
+    live = LiveResults(source(store, tmp_path), refresh=None, clock=lambda: clock[0])
     publish(store, some[2], T0 + 50 * HOUR)
     clock[0] = 10**6
-    assert names(refreshed(site)) == ids(some[:2])
-    assert names(site.read_again()) == ids(some)
+    assert names(refreshed(live)) == ids(some[:2])
+    assert names(live.reload()) == ids(some)
 
 
 def test_a_store_that_disappears_leaves_what_was_shown_with_the_fault_until_it_is_back(
     store: FolderStore, some: list[Scored], tmp_path: Path
 ) -> None:
-    site = Site(source(store, tmp_path), refresh=None)
-    before = site.now()
+    live = LiveResults(source(store, tmp_path), refresh=None)
+    before = live.snapshot()
     away = store.folder.rename(tmp_path / "elsewhere")
-    after = site.read_again()
+    after = live.reload()
     assert (after.boards, after.queue, after.as_of) == (before.boards, before.queue, before.as_of)
     assert after.fault is not None
     assert str(store.folder) in after.fault
-    scores = site.scores(after.boards[0])  # drill-downs go on from the cache
+    scores = live.scores(after.boards[0])  # drill-downs go on from the cache
     assert len(scores.prompts) == some[0].result.prompts
     away.rename(store.folder)
-    assert site.read_again().fault is None
+    assert live.reload().fault is None
 
 
 def test_a_start_without_the_store_shows_what_was_known_with_its_time_and_the_fault(
     store: FolderStore, some: list[Scored], tmp_path: Path
 ) -> None:
-    Site(source(store, tmp_path))
+    LiveResults(source(store, tmp_path))
     store.folder.rename(tmp_path / "elsewhere")
-    snapshot = Site(source(store, tmp_path)).now()
+    snapshot = LiveResults(source(store, tmp_path)).snapshot()
     assert names(snapshot) == ids(some[:2])
     assert snapshot.fault is not None
     assert (tmp_path / "cache" / "state.json").stat().st_mtime >= snapshot.as_of.timestamp()
@@ -102,14 +102,14 @@ def test_a_source_that_cannot_be_read_at_all_raises(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "HEAD").write_text("nothing")
     with pytest.raises(StoreFault):
-        Site(source(FolderStore(tmp_path / "store"), tmp_path))
+        LiveResults(source(FolderStore(tmp_path / "store"), tmp_path))
     with pytest.raises(ConfigurationError):
-        Site(FolderSource(tmp_path / "none", tmp_path / "cache"))
+        LiveResults(FolderSource(tmp_path / "none", tmp_path / "cache"))
 
 
 def test_an_empty_store_has_no_boards_and_a_queue(tmp_path: Path) -> None:
-    snapshot = Site(source(FolderStore(tmp_path / "store"), tmp_path)).now()
-    assert (snapshot.boards, snapshot.unreadable, snapshot.fault) == ((), (), None)
+    snapshot = LiveResults(source(FolderStore(tmp_path / "store"), tmp_path)).snapshot()
+    assert (snapshot.boards, snapshot.unreadable, snapshot.fault) == ((), {}, None)
     assert snapshot.board(None) is None
     assert snapshot.queue is not None
 
@@ -119,42 +119,42 @@ def test_trouble_says_what_is_not_shown_and_how_old_the_rest_is(
 ) -> None:
     put(store, f"results/{some[0].folder.name}/{PER_PROMPT_FILE}", b"PAR1")
     put(store, f"states/{some[1].result.submission_id}.json", b"{")
-    site = Site(source(store, tmp_path), refresh=None)
-    lines = site.now().trouble
+    live = LiveResults(source(store, tmp_path), refresh=None)
+    lines = live.snapshot().warnings
     assert [line.partition(":")[0] for line in lines] == [
         some[0].folder.name,
         f"states/{some[1].result.submission_id}.json",
     ]
     assert all(": not shown, " in line for line in lines)
     store.folder.rename(tmp_path / "elsewhere")
-    first, *others = site.read_again().trouble
-    assert first.startswith("The store cannot be read now; what you see is of ")
+    first, *others = live.reload().warnings
+    assert first.startswith("The store cannot be read right now; this page shows its state of ")
     assert others == lines
 
 
 def test_a_damaged_result_hides_no_other(store: FolderStore, some: list[Scored], tmp_path: Path) -> None:
     put(store, f"results/{some[0].folder.name}/{PER_PROMPT_FILE}", b"PAR1")
-    site = Site(source(store, tmp_path))
-    assert names(site.now()) == ids(some[1:2])
-    assert [each.folder.name for each in site.now().unreadable] == [some[0].folder.name]
-    assert site.scores(site.now().boards[0]).prompts
+    live = LiveResults(source(store, tmp_path))
+    assert names(live.snapshot()) == ids(some[1:2])
+    assert [folder.name for folder in live.snapshot().unreadable] == [some[0].folder.name]
+    assert live.scores(live.snapshot().boards[0]).prompts
 
 
 def test_the_index_is_there_before_the_board_is_shown(store: FolderStore, tmp_path: Path) -> None:
-    site = Site(source(store, tmp_path))
+    live = LiveResults(source(store, tmp_path))
     assert len(list((tmp_path / "cache" / "index").glob("*/*/scores.npy"))) == 1
-    board = site.now().boards[0]
-    assert site.scores(board) is site.scores(board)
+    board = live.snapshot().boards[0]
+    assert live.scores(board) is live.scores(board)
 
 
 def test_a_result_that_vanishes_while_it_is_shown_is_an_error_of_its_board(results: Path, tmp_path: Path) -> None:
     shutil.copytree(results, tmp_path / "results")
-    site = Site(FolderSource(tmp_path / "results", tmp_path / "cache"), refresh=None)
-    board = site.now().boards[0]
+    live = LiveResults(FolderSource(tmp_path / "results", tmp_path / "cache"), refresh=None)
+    board = live.snapshot().boards[0]
     gone = board.entries[0].folder
     (gone / PER_PROMPT_FILE).unlink()
     shutil.rmtree(tmp_path / "cache")
-    assert site.scores(board).prompts  # it is open
+    assert live.scores(board).prompts  # it is open
     with pytest.raises(InputError, match=gone.name):
-        site.scores(replace(board, entries=board.entries[:2]))
-    assert len(names(site.read_again())) == len(board.entries) - 1
+        live.scores(replace(board, entries=board.entries[:2]))
+    assert len(names(live.reload())) == len(board.entries) - 1

@@ -16,7 +16,7 @@ from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE
 from datasets_build.errors import ConfigurationError, DivBenchError
 from datasets_build.files import sha256_of
 from leaderboard.data import result_checks
-from leaderboard.data.sources import FolderSource, Look, StoreSource
+from leaderboard.data.sources import FolderSource, Snapshot, StoreSource
 from submissions.storage.commits import StoreFault
 from submissions.storage.filestore import FileStore, FolderStore
 from submissions.work_queue.maintenance import add_results, withdraw
@@ -53,16 +53,16 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> FileStore:
     return hub_store(request.getfixturevalue("server"), tmp_path)
 
 
-def names(look: Look) -> list[str]:
-    return sorted(entry.result.result_id for board in look.boards for entry in board.entries)
+def names(snapshot: Snapshot) -> list[str]:
+    return sorted(entry.result.result_id for board in snapshot.boards for entry in board.entries)
 
 
 def ids(given: list[Scored]) -> list[str]:
     return sorted(each.result.result_id for each in given)
 
 
-def reasons(look: Look) -> dict[str, str]:
-    return {each.folder.name: each.reason for each in look.unreadable}
+def reasons(snapshot: Snapshot) -> dict[str, str]:
+    return {folder.name: missing.reason for folder, missing in snapshot.unreadable.items()}
 
 
 def damaged(content: bytes) -> bytes:
@@ -74,26 +74,26 @@ def test_a_store_shows_what_its_results_folder_does_and_the_queue(
     store: FileStore, some: list[Scored], tmp_path: Path
 ) -> None:
     filled(store, some)
-    look = StoreSource(store, tmp_path / "cache").look()
-    assert names(look) == ids(some)
-    (board,) = look.boards
+    snapshot = StoreSource(store, tmp_path / "cache").read()
+    assert names(snapshot) == ids(some)
+    (board,) = snapshot.boards
     assert {entry.result.result_id: entry.result for entry in board.entries} == {
         each.result.result_id: each.result for each in some
     }
     for entry in board.entries:
         assert sha256_of(entry.folder / PER_PROMPT_FILE) == entry.result.per_prompt_sha256
-    assert look.unreadable == ()
-    assert look.queue is not None
-    assert [state.current.state for state in look.queue.states] == ["scored"] * 3
-    assert look.fault is None
+    assert snapshot.unreadable == {}
+    assert snapshot.queue is not None
+    assert [state.current.state for state in snapshot.queue.states] == ["scored"] * 3
+    assert snapshot.fault is None
 
 
 def test_an_empty_store_is_a_queue_without_submissions(store: FileStore, some: list[Scored], tmp_path: Path) -> None:
     source = StoreSource(store, tmp_path / "cache")
-    assert (source.look().boards, source.look().unreadable) == ((), ())
-    assert source.look().queue is not None
+    assert (source.read().boards, source.read().unreadable) == ((), {})
+    assert source.read().queue is not None
     publish(store, some[0])
-    assert names(source.look()) == ids(some[:1])
+    assert names(source.read()) == ids(some[:1])
 
 
 def test_only_what_is_new_is_fetched(server: HubServer, some: list[Scored], tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_only_what_is_new_is_fetched(server: HubServer, some: list[Scored], tmp_
     filled(store, some[:2])
     shutil.rmtree(store.cache)  # what publishing left there
     source = StoreSource(store, tmp_path / "cache")
-    look = source.look()
+    snapshot = source.read()
 
     def asked() -> list[str]:
         found = [one.path for one in server.requests("resolve") if one.path.endswith(PER_PROMPT_FILE)]
@@ -109,15 +109,15 @@ def test_only_what_is_new_is_fetched(server: HubServer, some: list[Scored], tmp_
         return sorted(path.split("/")[-2] for path in found)
 
     assert asked() == ids(some[:2])
-    assert source.look() is look  # nobody committed
+    assert source.read().boards is snapshot.boards  # nobody committed
     assert asked() == []
     publish(store, some[2])
     asked()
     shutil.rmtree(store.cache)
-    assert names(source.look()) == ids(some)
+    assert names(source.read()) == ids(some)
     assert asked() == ids(some[2:])
     shutil.rmtree(store.cache)
-    assert names(StoreSource(store, tmp_path / "cache").look()) == ids(some)  # after a new start
+    assert names(StoreSource(store, tmp_path / "cache").read()) == ids(some)  # after a new start
     assert asked() == []
 
 
@@ -126,10 +126,10 @@ def test_a_withdrawn_submission_is_not_shown_and_its_texts_leave_the_cache(
 ) -> None:
     filled(store, some)
     source = StoreSource(store, tmp_path / "cache")
-    (gone,) = [e.folder for b in source.look().boards for e in b.entries if e.result == some[0].result]
+    (gone,) = [e.folder for b in source.read().boards for e in b.entries if e.result == some[0].result]
     assert gone.is_dir()
     withdraw(store, some[0].result.submission_id, ME, T0 + 99 * HOUR)
-    assert names(source.look()) == ids(some[1:])
+    assert names(source.read()) == ids(some[1:])
     assert not gone.exists()
 
 
@@ -141,14 +141,14 @@ def test_a_damaged_result_is_named_and_shown_when_it_is_mended(
     whole = (some[0].folder / PER_PROMPT_FILE).read_bytes()
     put(store, path, damaged(whole))
     source = StoreSource(store, tmp_path / "cache")
-    look = source.look()
-    assert names(look) == ids(some[1:])
-    assert list(reasons(look)) == [some[0].folder.name]
+    snapshot = source.read()
+    assert names(snapshot) == ids(some[1:])
+    assert list(reasons(snapshot)) == [some[0].folder.name]
     assert not (tmp_path / "cache" / "results" / some[0].folder.name).exists()
-    assert source.look() is look  # not tried again: nobody committed
+    assert source.read().boards is snapshot.boards  # not tried again: nobody committed
     put(store, path, whole)
-    assert names(source.look()) == ids(some)
-    assert source.look().unreadable == ()
+    assert names(source.read()) == ids(some)
+    assert source.read().unreadable == {}
 
 
 def with_json(each: Scored, **changes: Any) -> bytes:
@@ -207,11 +207,11 @@ def test_what_is_no_result_says_why_and_the_others_are_shown(
     files, reason = bad_files(kind, some[0], some[1], tmp_path)
     for file, content in files.items():
         put(folder_store, f"results/{some[0].folder.name}/{file}", content)
-    look = StoreSource(folder_store, tmp_path / "cache").look()
-    assert names(look) == ids(some[1:])
-    assert list(reasons(look)) == [some[0].folder.name]
+    snapshot = StoreSource(folder_store, tmp_path / "cache").read()
+    assert names(snapshot) == ids(some[1:])
+    assert list(reasons(snapshot)) == [some[0].folder.name]
     with pytest.raises(DivBenchError, match=reason):
-        raise DivBenchError(reasons(look)[some[0].folder.name])
+        raise DivBenchError(reasons(snapshot)[some[0].folder.name])
 
 
 def test_a_table_that_swells_is_not_taken(
@@ -219,15 +219,17 @@ def test_a_table_that_swells_is_not_taken(
 ) -> None:
     filled(folder_store, some[:1])
     monkeypatch.setattr(result_checks, "MAX_DECODED_BYTES", 1000)
-    assert "more than 1,000 bytes when decoded" in str(reasons(StoreSource(folder_store, tmp_path / "cache").look()))
+    assert "more than 1,000 bytes when decoded" in str(reasons(StoreSource(folder_store, tmp_path / "cache").read()))
 
 
 def test_a_result_whose_files_lack_says_so(folder_store: FolderStore, some: list[Scored], tmp_path: Path) -> None:
     filled(folder_store, some)
     path = f"results/{some[0].folder.name}/{PER_PROMPT_FILE}"
     folder_store.commit(folder_store.head(), {}, [path], "by hand")
-    look = StoreSource(folder_store, tmp_path / "cache").look()
-    assert reasons(look) == {some[0].folder.name: f"the store lacks its {PER_PROMPT_FILE}: ask who runs the service"}
+    snapshot = StoreSource(folder_store, tmp_path / "cache").read()
+    assert reasons(snapshot) == {
+        some[0].folder.name: f"the store lacks its {PER_PROMPT_FILE}: ask who runs the service"
+    }
 
 
 def test_who_names_anothers_result_takes_nothing_from_it(
@@ -238,11 +240,11 @@ def test_who_names_anothers_result_takes_nothing_from_it(
     publish(folder_store, robbed, T0 + HOUR)
     stolen = {robbed.folder.name: robbed.folder}
     add_results(folder_store, thief.result.submission_id, stolen, "w", T0 + 9 * HOUR, "lexical")
-    look = StoreSource(folder_store, tmp_path / "cache").look()
-    assert names(look) == ids([thief, robbed])
+    snapshot = StoreSource(folder_store, tmp_path / "cache").read()
+    assert names(snapshot) == ids([thief, robbed])
     withdraw(folder_store, robbed.result.submission_id, ME, T0 + 99 * HOUR)
-    look = StoreSource(folder_store, tmp_path / "cache").look()
-    assert names(look) == ids([thief])
+    snapshot = StoreSource(folder_store, tmp_path / "cache").read()
+    assert names(snapshot) == ids([thief])
 
 
 def object_of(store: FolderStore, path: Path) -> Path:
@@ -258,10 +260,10 @@ def test_a_damaged_disk_under_one_result_leaves_the_others_and_is_looked_at_agai
     whole = content.read_bytes()
     content.write_bytes(damaged(whole))
     source = StoreSource(folder_store, tmp_path / "cache")
-    assert names(source.look()) == ids(some[1:])
-    assert "is damaged" in reasons(source.look())[some[0].folder.name]
+    assert names(source.read()) == ids(some[1:])
+    assert "is damaged" in reasons(source.read())[some[0].folder.name]
     content.write_bytes(whole)  # no commit says so
-    assert names(source.look()) == ids(some)
+    assert names(source.read()) == ids(some)
 
 
 def test_a_download_that_fails_leaves_nothing_and_is_tried_again(
@@ -272,11 +274,11 @@ def test_a_download_that_fails_leaves_nothing_and_is_tried_again(
     shutil.rmtree(store.cache)
     fault = server.faults.fail(503, path=f"{some[0].folder.name}/{PER_PROMPT_FILE}", times=10**6)
     source = StoreSource(store, tmp_path / "cache")
-    look = source.look()
-    assert (names(look), list(reasons(look))) == (ids(some[1:]), [some[0].folder.name])
+    snapshot = source.read()
+    assert (names(snapshot), list(reasons(snapshot))) == (ids(some[1:]), [some[0].folder.name])
     assert sorted(path.name for path in (tmp_path / "cache" / "results").iterdir()) == ids(some[1:])
     fault.left = 0
-    assert names(source.look()) == ids(some)
+    assert names(source.read()) == ids(some)
 
 
 def vanish(store: FileStore, request: pytest.FixtureRequest) -> None:
@@ -292,23 +294,27 @@ def test_a_store_that_is_gone_raises_and_after_a_new_start_the_cache_is_shown_wi
     filled(store, some)
     put(store, f"results/{some[0].folder.name}/{PER_PROMPT_FILE}", b"PAR1")
     source = StoreSource(store, tmp_path / "cache")
-    before = source.look()
+    before = source.read()
     vanish(store, request)
     with pytest.raises(StoreFault):
-        source.look()
+        source.read()
     later = StoreSource(store, tmp_path / "cache")
     for _ in range(2):
-        look = later.look()
-        assert (look.boards, look.unreadable, look.queue) == (before.boards, before.unreadable, before.queue)
-        assert look.fault is not None
-        assert store.address in look.fault
-        assert look.as_of is not None
+        snapshot = later.read()
+        assert (snapshot.boards, snapshot.unreadable, snapshot.queue) == (
+            before.boards,
+            before.unreadable,
+            before.queue,
+        )
+        assert snapshot.fault is not None
+        assert store.address in snapshot.fault
+        assert snapshot.as_of <= before.as_of  # that of the last reading, not of this start
 
 
 def test_a_store_that_was_never_reached_raises(server: HubServer, tmp_path: Path) -> None:
     server.faults.fail(503, times=10**6)
     with pytest.raises(StoreFault, match="is refused by the Hub"):
-        StoreSource(hub_store(server, tmp_path), tmp_path / "cache").look()
+        StoreSource(hub_store(server, tmp_path), tmp_path / "cache").read()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"as_of": 1}', '{"states": [{}]}'])
@@ -318,30 +324,33 @@ def test_a_damaged_memory_of_the_cache_is_none(text: str, folder_store: FolderSt
     folder_store.folder.mkdir()
     (folder_store.folder / "HEAD").write_text("nothing")
     with pytest.raises(StoreFault):
-        StoreSource(folder_store, tmp_path / "cache").look()
+        StoreSource(folder_store, tmp_path / "cache").read()
 
 
 def test_a_store_that_comes_back_is_shown_without_a_fault(
     folder_store: FolderStore, some: list[Scored], tmp_path: Path
 ) -> None:
     filled(folder_store, some[:2])
-    StoreSource(folder_store, tmp_path / "cache").look()
+    StoreSource(folder_store, tmp_path / "cache").read()
     away = folder_store.folder.rename(tmp_path / "elsewhere")
     source = StoreSource(folder_store, tmp_path / "cache")
-    assert source.look().fault is not None
+    former = source.read()
+    assert former.fault is not None
     away.rename(folder_store.folder)
     publish(folder_store, some[2])
-    assert (names(source.look()), source.look().fault, source.look().as_of) == (ids(some), None, None)
+    snapshot = source.read()
+    assert (names(snapshot), snapshot.fault) == (ids(some), None)
+    assert snapshot.as_of > former.as_of
 
 
 def test_a_copy_that_was_damaged_in_the_cache_is_fetched_again(
     folder_store: FolderStore, some: list[Scored], tmp_path: Path
 ) -> None:
     filled(folder_store, some)
-    StoreSource(folder_store, tmp_path / "cache").look()
+    StoreSource(folder_store, tmp_path / "cache").read()
     copy = tmp_path / "cache" / "results" / some[0].folder.name / PER_PROMPT_FILE
     copy.write_bytes(damaged(copy.read_bytes()))
-    assert names(StoreSource(folder_store, tmp_path / "cache").look()) == ids(some)
+    assert names(StoreSource(folder_store, tmp_path / "cache").read()) == ids(some)
     assert sha256_of(copy) == some[0].result.per_prompt_sha256
 
 
@@ -352,10 +361,10 @@ def test_results_may_lie_in_another_store(folder_store: FolderStore, some: list[
         for file in (RESULT_FILE, PER_PROMPT_FILE):
             put(results, f"results/{each.folder.name}/{file}", (each.folder / file).read_bytes())
     source = StoreSource(folder_store, tmp_path / "cache", results)
-    assert names(source.look()) == ids(some)
+    assert names(source.read()) == ids(some)
     put(results, f"results/{some[0].folder.name}/{PER_PROMPT_FILE}", b"PAR1")  # no commit in the queue
     put(results, f"results/{some[0].folder.name}/{RESULT_FILE}", with_json(some[0], divbench="9"))
-    assert names(source.look()) == ids(some[1:])
+    assert names(source.read()) == ids(some[1:])
 
 
 def test_a_cache_that_cannot_be_written_is_a_fault_of_this_machine(
@@ -364,22 +373,22 @@ def test_a_cache_that_cannot_be_written_is_a_fault_of_this_machine(
     filled(folder_store, some)
     (tmp_path / "cache").write_text("a file")
     with pytest.raises(StoreFault, match="cache"):
-        StoreSource(folder_store, tmp_path / "cache").look()
+        StoreSource(folder_store, tmp_path / "cache").read()
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="there is no folder"):
-        FolderSource(tmp_path / "none").look()
+        FolderSource(tmp_path / "none").read()
 
 
 def test_a_folder_reads_again_only_what_changed(results: Path, tmp_path: Path) -> None:
     shutil.copytree(results, tmp_path / "results")
     source = FolderSource(tmp_path / "results", tmp_path / "cache")
-    look = source.look()
-    assert list(reasons(look)) == ["damaged"]
-    assert source.look() is look
-    one = look.boards[0].entries[0]
+    snapshot = source.read()
+    assert list(reasons(snapshot)) == ["damaged"]
+    assert source.read().boards is snapshot.boards
+    one = snapshot.boards[0].entries[0]
     (one.folder / PER_PROMPT_FILE).write_bytes(b"PAR1")
-    assert names(source.look()) == sorted(set(names(look)) - {one.result.result_id})
+    assert names(source.read()) == sorted(set(names(snapshot)) - {one.result.result_id})
     shutil.rmtree(one.folder)
-    assert list(reasons(source.look())) == ["damaged"]
+    assert list(reasons(source.read())) == ["damaged"]

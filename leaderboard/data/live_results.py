@@ -1,0 +1,102 @@
+"""Keeps the results that pages show up to date while the application serves."""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from datasets_build.errors import DivBenchError, InputError
+from leaderboard.data.board import Board, ranking_column
+from leaderboard.data.scores import BoardScores
+from leaderboard.data.sources import Snapshot, Source
+
+REFRESH_SECONDS = 60.0
+_KEPT = 12  # boards whose per-prompt scores stay open
+
+
+class LiveResults:
+    """The latest snapshot of a source, reread in the background.
+
+    When the source cannot be reread, the last snapshot stays and carries the fault.
+
+    Args:
+        source: Source of the results.
+        study: Folder of a metric study; default: the study that ships with the package.
+        refresh: Age in seconds at which a request for the snapshot starts a reread; None: never.
+        clock: Monotonic clock in seconds.
+
+    Raises:
+        DivBenchError: The source cannot be read the first time.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        study: Path | None = None,
+        refresh: float | None = REFRESH_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.source = source
+        self.study = study
+        self._refresh, self._clock = refresh, clock
+        self._lock, self._opening = threading.Lock(), threading.Lock()
+        self._scores: dict[tuple[str, ...], BoardScores] = {}
+        self._snapshot = self._read()
+        self._read_at = clock()
+
+    def snapshot(self) -> Snapshot:
+        """The latest snapshot; never waits for the source."""
+        due = self._refresh is not None and self._clock() - self._read_at >= self._refresh
+        if due and self._lock.acquire(blocking=False):
+            self._read_at = self._clock()
+            threading.Thread(target=self._reread, daemon=True).start()
+        return self._snapshot
+
+    def reload(self) -> Snapshot:
+        """Reread the source now, as after a submission; a fault is kept in the snapshot, not raised."""
+        with self._lock:
+            self._take()
+        return self._snapshot
+
+    def scores(self, board: Board) -> BoardScores:
+        """The per-prompt scores of a board.
+
+        Raises:
+            InputError: A result's files are gone.
+        """
+        key = (board.name, *(entry.result.per_prompt_sha256 for entry in board.entries))
+        with self._opening:
+            found = self._scores.pop(key, None) or BoardScores(board, self.source.cache)
+            self._scores[key] = found  # last used, last evicted
+            while len(self._scores) > _KEPT:
+                del self._scores[next(iter(self._scores))]
+        return found
+
+    def _reread(self) -> None:
+        try:
+            self._take()
+        finally:
+            self._lock.release()
+
+    def _take(self) -> None:
+        try:
+            self._snapshot = self._read()
+        except (DivBenchError, OSError) as error:
+            self._snapshot = replace(self._snapshot, fault=" ".join(str(error).split()))
+        self._read_at = self._clock()
+
+    def _prepare(self, board: Board) -> None:
+        """Build the score index and the default ranks before the board is shown: with many results that is slow."""
+        scores, column = self.scores(board), ranking_column(board)
+        if column is not None:
+            scores.standings(column)
+
+    def _read(self) -> Snapshot:
+        snapshot = self.source.read()
+        for board in snapshot.boards[:_KEPT]:
+            with suppress(InputError):  # the page that shows the board says so
+                self._prepare(board)
+        return snapshot
