@@ -1,7 +1,7 @@
-"""Prompt pairs in the manner of GSSBench (Yu et al. 2025, arXiv:2510.12699): one generation space inside another.
+"""Prompt pairs after GSSBench (Yu et al. 2025, arXiv:2510.12699): one generation space inside another.
 
-The authors published no data; the six constructions are theirs, the words are ours. Everything is made here, from
-word banks and a seed, without a network: the same seed gives the same rows.
+The authors published no data; the six constructions are theirs, the words are ours. Word banks (`banks/*.toml`) and a
+seed go in, rows come out: the same seed gives the same rows, without a network.
 """
 
 import random
@@ -10,14 +10,14 @@ from typing import Any
 
 from datasets_build.errors import ConfigurationError
 from datasets_build.gssbench import complement, factualqa, intersection, random_choice, subset, union
-from datasets_build.gssbench.rng import generator
 from datasets_build.gssbench.rows import PAIRS, PROMPTS
+from datasets_build.rng import stream
 
 VERSION: str = "1.0.0"
-"""Of the banks and the way they are drawn from; any change of a row is a new one."""
+"""Version of the word banks and of the way they are drawn from; a changed row is a new version."""
 
 SEED: int = 0
-"""Of the rows that we publish."""
+"""Seed of the published rows."""
 
 _MAKERS: Mapping[str, Callable[[random.Random], Iterator[dict[str, Any]]]] = {
     "complement": complement.rows,
@@ -29,15 +29,15 @@ _MAKERS: Mapping[str, Callable[[random.Random], Iterator[dict[str, Any]]]] = {
 }
 
 SPLITS: tuple[str, ...] = tuple(_MAKERS)
-"""The six, in the paper's order."""
+"""The six splits, in the paper's order."""
 
 
 def pairs(split: str, seed: int = SEED) -> Iterator[dict[str, Any]]:
-    """The pairs of a split, as rows that fit `PAIRS`.
+    """Make the pairs of a split, as rows that fit `PAIRS`.
 
     Args:
         split: One of `SPLITS`.
-        seed: Draws from the banks.
+        seed: Random seed of the draws from the word banks.
 
     Raises:
         ConfigurationError: There is no such split.
@@ -48,15 +48,11 @@ def pairs(split: str, seed: int = SEED) -> Iterator[dict[str, Any]]:
     """
     if split not in _MAKERS:
         raise ConfigurationError(f"gssbench has no split {split!r}", f"it has {', '.join(SPLITS)}")
-    return _MAKERS[split](generator(split, seed))
+    return _MAKERS[split](stream("gssbench", split, seed))
 
 
 def prompts(seed: int = SEED) -> Iterator[dict[str, Any]]:
-    """The different texts of all splits, each once, in the order of their first pair, as rows that fit `PROMPTS`.
-
-    Args:
-        seed: As for `pairs`.
-    """
+    """List the texts of all splits, each once, in the order of their first pair, as rows that fit `PROMPTS`."""
     table: dict[str, dict[str, Any]] = {}
     for split in SPLITS:
         for pair in pairs(split, seed):
@@ -65,7 +61,7 @@ def prompts(seed: int = SEED) -> Iterator[dict[str, Any]]:
                     pair[f"{side}_id"],
                     {"prompt_id": pair[f"{side}_id"], "prompt": pair[side], "splits": [], "pairs": 0},
                 )
-                if row["prompt"] != pair[side]:  # 10 hex digits: for about one seed in 80,000
+                if row["prompt"] != pair[side]:  # 10 hex digits collide for about one seed in 80,000
                     raise ConfigurationError(
                         f"seed {seed}: two prompts share the id {pair[f'{side}_id']}", "take another"
                     )

@@ -1,30 +1,23 @@
 """*complement*: an item, and anything but that item."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from datasets_build.gssbench.banks.emails import EMAILS
-from datasets_build.gssbench.banks.personas import PERSONAS
-from datasets_build.gssbench.banks.poems import POEMS
-from datasets_build.gssbench.banks.programs import PROGRAMS
-from datasets_build.gssbench.banks.stories import STORIES
 from datasets_build.gssbench.rng import by_turns, shuffled
 from datasets_build.gssbench.rows import pair_row
-from datasets_build.gssbench.tasks import Family, Kind
-
-FAMILIES: tuple[Family, ...] = (EMAILS, POEMS, PROGRAMS, STORIES, PERSONAS)
+from datasets_build.gssbench.tasks import Kind, families
 
 PER_FAMILY = 100
 
 
 def rows(rng: random.Random) -> Iterator[dict[str, Any]]:
-    """500 pairs, 100 of each family; each pair is a set of its own."""
+    """Yield 500 pairs, 100 of each family; each pair is a set of its own."""
     number = 0
-    for family in FAMILIES:
+    for family in families():
         topics = shuffled(family.topics(), rng)
-        items = by_turns([_items(*topic, place, rng) for place, topic in enumerate(topics)])
+        items = by_turns([_items(*topic, index, rng) for index, topic in enumerate(topics)])
         for item in islice(items, PER_FAMILY):
             number += 1
             pair_id = f"complement-{number:04d}"
@@ -33,16 +26,16 @@ def rows(rng: random.Random) -> Iterator[dict[str, Any]]:
             yield pair_row(pair_id, a, b, set_id=pair_id, relation="X<not X", template=family.name)
 
 
-def _items(topic: str, contexts: tuple[str, ...], kind: Kind, place: int, rng: random.Random) -> list[str]:
-    """Three descriptions of a topic: with a context, with a qualifier, and with both.
+def _items(topic: str, contexts: Sequence[str], kind: Kind, index: int, rng: random.Random) -> list[str]:
+    """Describe a topic three times: with a context, with a qualifier, and with both.
 
-    Which comes first goes by the topic's place, so that the three are equally frequent however many are taken.
+    The topic's index decides which comes first, so that the three are equally frequent however many are taken.
     """
-    contexts = tuple(shuffled(contexts, rng))
+    contexts = shuffled(contexts, rng)
     qualifiers = shuffled(kind.qualifiers, rng)
     forms = (
         f"{topic} {contexts[0]}",
         f"{topic} {qualifiers[0]}",
         f"{topic} {contexts[1]} {qualifiers[1]}",
     )
-    return [forms[(place + turn) % len(forms)] for turn in range(len(forms))]
+    return [forms[(index + turn) % len(forms)] for turn in range(len(forms))]

@@ -1,7 +1,12 @@
-"""The shape of the fact banks behind *factualqa*."""
+"""Facts behind *factualqa*: questions with one answer, from seven word banks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+
+from datasets_build.word_banks import word_bank
+
+BANKS = ("countries", "governments", "geography", "science", "nature", "history", "arts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +29,26 @@ class Template:
     """Questions of one form.
 
     Attributes:
-        name: Rows name it as their template.
-        question: With `{0}`, `{1}` for the slots.
-        naming: The open request, with the same slots. It has several right answers, the question's among them.
-        rows: The slots of each fact, then its answer. Only questions with a single, undisputed answer stand here:
-            no president of a monarchy, no capital of a country with two, no river that geographers argue about.
+        name: Template name in the rows.
+        question: Question with the fields `{0}`, `{1}`.
+        naming: Open request with the same fields. It has several right answers, the question's among them.
+        rows: Values of the fields, then the answer, for each fact. Only questions with a single, undisputed answer
+            belong here: no president of a monarchy, no capital of a country with two, no river that geographers argue
+            about.
     """
 
     name: str
     question: str
     naming: str
-    rows: tuple[tuple[str, ...], ...]
+    rows: Sequence[Sequence[str]]
 
     def facts(self) -> Iterator[Fact]:
-        """The facts with the slots filled, in the bank's order."""
-        for *slots, answer in self.rows:
-            yield Fact(self.question.format(*slots), self.naming.format(*slots), answer)
+        """Yield the facts in the bank's order."""
+        for *values, answer in self.rows:
+            yield Fact(self.question.format(*values), self.naming.format(*values), answer)
+
+
+@cache
+def templates() -> tuple[Template, ...]:
+    """Read all templates, in the order of `BANKS`."""
+    return tuple(Template(**row) for name in BANKS for row in word_bank("gssbench", name)["templates"])

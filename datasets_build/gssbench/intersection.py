@@ -2,28 +2,57 @@
 
 import random
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any
 
-from datasets_build.gssbench.banks.constraints import GENRES, LENGTHS, STRUCTURES, STYLES, Genre
 from datasets_build.gssbench.lattice import INCLUSIONS, MEMBERS
 from datasets_build.gssbench.rng import shuffled
 from datasets_build.gssbench.rows import pair_row
+from datasets_build.word_banks import word_bank
 
 PER_GENRE = 3
 
 Constraints = Mapping[str, str]
-"""A the genre, B the length, C the style, D the structure, as phrases."""
+"""Phrases: A is the genre, B the length, C the style, D the structure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Genre:
+    """A type of short text.
+
+    Attributes:
+        noun: Noun with its article; longer than "a piece", which stands where no genre is asked for.
+        kind: Name of the styles and structures that fit, besides those for any text.
+        words: Shortest and longest usual length, in words.
+    """
+
+    noun: str
+    kind: str
+    words: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """A way to build a text.
+
+    Attributes:
+        phrase: What follows the noun, or a comma.
+        words: Shortest and longest text that it suits, in words.
+    """
+
+    phrase: str
+    words: tuple[int, int] = (50, 1000)
 
 
 def rows(rng: random.Random) -> Iterator[dict[str, Any]]:
-    """60 sets of 50 pairs, three sets of each of 20 genres.
+    """Yield 60 sets of 50 pairs, three sets of each of 20 genres.
 
     No two sets have two constraints in common, for they would share the pair made of these two.
     """
     used: set[frozenset[str]] = set()
     chosen = []
-    for genre in GENRES * PER_GENRE:
+    for genre in genres() * PER_GENRE:
         constraints = next(c for c in _candidates(genre, rng) if used.isdisjoint(_couples(c)))
         used |= _couples(constraints)
         chosen.append((genre, constraints))
@@ -42,8 +71,19 @@ def rows(rng: random.Random) -> Iterator[dict[str, Any]]:
             )
 
 
+def genres() -> list[Genre]:
+    """Read the genres."""
+    return [Genre(**row) for row in word_bank("gssbench", "constraints")["genres"]]
+
+
+def structures(kind: str) -> list[Structure]:
+    """Read the structures that fit a kind of genre."""
+    of_kind = word_bank("gssbench", "constraints")["structures"]
+    return [Structure(**row) for row in of_kind["any"] + of_kind[kind]]
+
+
 def request(constraints: Constraints, member: str) -> str:
-    """The request that imposes some of the constraints, each in the same words whatever stands beside it.
+    """Write the request for some of the constraints, each in the same words whatever stands beside it.
 
     >>> constraints = {"A": "a letter", "B": "of about 200 words", "C": "in a warm tone", "D": "ending with a promise"}
     >>> request(constraints, "AD")
@@ -61,12 +101,13 @@ def request(constraints: Constraints, member: str) -> str:
 
 
 def _candidates(genre: Genre, rng: random.Random) -> Iterator[Constraints]:
-    """Every set of constraints that fits the genre, in random order."""
+    """Yield every set of constraints that fits the genre, in random order."""
+    bank = word_bank("gssbench", "constraints")
     shortest, longest = genre.words
-    lengths = shuffled((n for n in LENGTHS if shortest <= n <= longest), rng)
-    styles = shuffled(STYLES["any"] + STYLES[genre.kind], rng)
-    structures = shuffled(STRUCTURES["any"] + STRUCTURES[genre.kind], rng)
-    for style, structure, length in product(styles, structures, lengths):
+    lengths = shuffled((n for n in bank["lengths"] if shortest <= n <= longest), rng)
+    styles = shuffled(bank["styles"]["any"] + bank["styles"][genre.kind], rng)
+    fitting = shuffled(structures(genre.kind), rng)
+    for style, structure, length in product(styles, fitting, lengths):
         if structure.words[0] <= length <= structure.words[1]:
             yield {"A": genre.noun, "B": f"of about {length} words", "C": style, "D": structure.phrase}
 

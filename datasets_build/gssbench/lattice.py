@@ -1,4 +1,4 @@
-"""The non-empty subsets of four things, and which lie strictly inside which."""
+"""The non-empty subsets of four things, and which are strict subsets of which."""
 
 from itertools import combinations
 

@@ -4,9 +4,9 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from datasets_build.gssbench.banks.options import OPTIONS
 from datasets_build.gssbench.rng import shuffled
 from datasets_build.gssbench.rows import pair_row
+from datasets_build.word_banks import word_bank
 
 PAIRS_IN_ALL = 500
 
@@ -14,16 +14,17 @@ FEW, MANY = 2, 10
 
 
 def rows(rng: random.Random) -> Iterator[dict[str, Any]]:
-    """500 pairs, equally many of each category; each pair is a set of its own.
+    """Yield 500 pairs, equally many of each category; each pair is a set of its own.
 
-    The two options are drawn from the ten, so that the one space lies in the other; the paper seems to draw them apart.
+    The two options are drawn from the ten, so one space contains the other; the paper seems to draw them separately.
     """
-    categories = list(OPTIONS)
+    options = word_bank("gssbench", "options")
+    categories = list(options)
     seen: set[frozenset[str]] = set()
     number = 0
     while number < PAIRS_IN_ALL:
         category = categories[number % len(categories)]
-        many = shuffled(OPTIONS[category], rng)[:MANY]
+        many = shuffled(options[category], rng)[:MANY]
         few = shuffled(many, rng)[:FEW]
         if frozenset(few) in seen or frozenset(many) in seen:
             continue
@@ -42,7 +43,7 @@ def rows(rng: random.Random) -> Iterator[dict[str, Any]]:
 
 
 def choice(options: list[str]) -> str:
-    """The request, in the paper's words.
+    """Write the request in the paper's words.
 
     >>> choice(["melon", "fig"])
     'Choose one from the following: melon, fig.'

@@ -1,4 +1,4 @@
-"""Drawing from the banks: the same seed, the same rows, on any machine and any version of Python."""
+"""Random order for the prompt pairs: the same seed gives the same rows on any machine and any version of Python."""
 
 import random
 from collections.abc import Iterable, Iterator
@@ -8,27 +8,18 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 
-def generator(split: str, seed: int) -> random.Random:
-    """The one source of chance of a split.
-
-    It is seeded by a string, so the splits of a seed are independent of one another and of the process (Python takes
-    the SHA-512 of such a seed, never its `hash()`).
-    """
-    return random.Random(f"gssbench/{split}/{seed}")  # noqa: S311, nothing here is secret
-
-
 def shuffled(items: Iterable[Item], rng: random.Random) -> list[Item]:
-    """The items in random order.
+    """Return the items in random order.
 
-    Python promises that `random()` gives the same numbers in every version, and promises it of nothing else; so we
-    sort by those numbers.
+    They are sorted by the values of `random()`, the one method whose stream Python promises. `datasets_build.rng` has
+    a shuffle that draws otherwise; the published pairs depend on this one.
     """
     keyed = [(rng.random(), item) for item in items]
     return [item for _, item in sorted(keyed, key=lambda entry: entry[0])]
 
 
 def by_turns(groups: Iterable[Iterable[Item]]) -> Iterator[Item]:
-    """The first item of each group, then the second of each, and so on until all are through.
+    """Yield the first item of each group, then the second of each, and so on until all groups are exhausted.
 
     >>> list(by_turns(["abc", "d", "ef"]))
     ['a', 'd', 'e', 'b', 'f', 'c']

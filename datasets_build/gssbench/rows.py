@@ -1,4 +1,4 @@
-"""What a row of the pairs and of the prompts holds."""
+"""Schemas of the pairs and the prompts."""
 
 import hashlib
 from typing import Any
@@ -33,13 +33,13 @@ PROMPTS = pa.schema(
 )
 """The different texts of all pairs: what a model is asked.
 
-splits: In which it stands.
-pairs: In how many pairs it stands, over all splits.
+splits: Splits that contain it.
+pairs: Number of pairs that contain it, over all splits.
 """
 
 
 def prompt_id(prompt: str) -> str:
-    """The id of a text: `gss-` and the first 10 hex digits of its SHA-256.
+    """Return the id of a text: `gss-` and the first 10 hex digits of its SHA-256.
 
     >>> prompt_id("Write an email.")
     'gss-b7c517d570'
@@ -57,16 +57,16 @@ def pair_row(
     template: str,
     sizes: tuple[int, int] | None = None,
 ) -> dict[str, Any]:
-    """A row that fits `PAIRS`.
+    """Make a row that fits `PAIRS`.
 
     Args:
-        pair_id: Unique over all splits.
-        a: The text with the smaller generation space.
-        b: The text with the larger one.
-        set_id: The set that shares texts.
-        relation: The names of the two texts within the set.
-        template: What the pair was made from.
-        sizes: Of a and b, where they mean something.
+        pair_id: Id, unique over all splits.
+        a: Text with the smaller generation space.
+        b: Text with the larger one.
+        set_id: Set of pairs that share texts.
+        relation: Names of the two texts within the set.
+        template: Name of what the pair was made from.
+        sizes: `a_size` and `b_size`, where they mean something.
     """
     a_size, b_size = sizes or (None, None)
     return {

@@ -1,4 +1,4 @@
-"""Pairs of one question: to be solved by one given method, or by any of several. The methods are the user's own.
+"""Pairs of prompts that ask to solve a question by one given method, or by any of several; the user brings both.
 
 The seventh kind of pair of GSSBench (Yu et al. 2025, arXiv:2510.12699, section on reasoning); the wording is ours.
 """
@@ -13,7 +13,7 @@ from datasets_build.gssbench.rows import pair_row
 
 
 def read_questions(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a JSON Lines file of questions with their methods.
+    """Read the rows of a JSON Lines file of questions with their methods.
 
     Raises:
         ConfigurationError: There is no such file.
@@ -34,11 +34,11 @@ def read_questions(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def solution_path_pairs(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """One pair for each question; rows fit `PAIRS`.
+    """Make one pair of each question; rows fit `PAIRS`.
 
     Args:
-        rows: Each with `question` (text) and `methods` (at least two different texts); `id` names the pair, else its
-            number does.
+        rows: Questions, each with `question` (text), `methods` (at least two different texts) and, if it has one, an
+            `id`, which names the pair in place of the row's number.
 
     Raises:
         InputError: A row lacks a field, or its methods are not at least two different texts.
@@ -52,7 +52,7 @@ def solution_path_pairs(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str,
             raise InputError(f"row {number}, field methods: not at least two different texts", "list the methods")
         if len(set(texts)) != len(texts):
             raise InputError(f"row {number}, field methods: one stands twice", "list each method once")
-        listed = " ".join(f"{place}. {text}" for place, text in enumerate(texts, start=1))
+        listed = " ".join(f"{order}. {text}" for order, text in enumerate(texts, start=1))
         a = f"{question.strip()} Solve it by this method: {texts[0]}"
         b = f"{question.strip()} Solve it by one of these methods: {listed}"
         name = str(row.get("id", f"{number:04}"))

@@ -1,14 +1,13 @@
 """*subset*: a request in five levels, each of which adds to the one before."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations, cycle, islice
 from typing import Any
 
-from datasets_build.gssbench.complement import FAMILIES
 from datasets_build.gssbench.rng import shuffled
 from datasets_build.gssbench.rows import pair_row
-from datasets_build.gssbench.tasks import Kind
+from datasets_build.gssbench.tasks import Kind, families
 
 PER_FAMILY = 36
 
@@ -16,14 +15,14 @@ LEVELS = "ABCDE"
 
 
 def rows(rng: random.Random) -> Iterator[dict[str, Any]]:
-    """180 sets of 10 pairs, 36 sets of each family.
+    """Yield 180 sets of 10 pairs, 36 sets of each family.
 
-    A topic makes one set only: two sets with the same topic would share the pair of their first two levels. The verb
-    goes round, because a request without a topic stands in four pairs of each of its sets: with one verb, five texts
+    A topic makes one set only: two sets with the same topic would share the pair of their first two levels. The verbs
+    take turns, because a request without a topic stands in four pairs of each of its sets: with one verb, five texts
     would decide 720 of the 1,800 pairs.
     """
     number = 0
-    for family in FAMILIES:
+    for family in families():
         sets = zip(shuffled(family.topics(), rng), cycle(family.verbs), strict=False)
         for (topic, contexts, kind), verb in islice(sets, PER_FAMILY):
             number += 1
@@ -40,9 +39,9 @@ def rows(rng: random.Random) -> Iterator[dict[str, Any]]:
                 )
 
 
-def _levels(text: str, topic: str, contexts: tuple[str, ...], kind: Kind, rng: random.Random) -> list[str]:
-    """The five texts, from the open request to the one with an outline; but for the full stop each begins the next."""
-    outline = " ".join(f"{place}) {point}" for place, point in enumerate(shuffled(kind.outlines, rng)[0], start=1))
+def _levels(text: str, topic: str, contexts: Sequence[str], kind: Kind, rng: random.Random) -> list[str]:
+    """Write the five texts, from the open request to the one with an outline; each extends the one before."""
+    outline = " ".join(f"{number}) {point}" for number, point in enumerate(shuffled(kind.outlines, rng)[0], start=1))
     texts = [text]
     parts = (
         topic,

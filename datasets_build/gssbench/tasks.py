@@ -1,7 +1,10 @@
-"""The shape of the word banks behind *complement* and *subset*: families of writing tasks."""
+"""Writing tasks behind *complement* and *subset*: five families, each with a word bank."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+
+from datasets_build.word_banks import word_bank
 
 
 @dataclass(frozen=True, slots=True)
@@ -9,37 +12,44 @@ class Kind:
     """Topics of one kind with everything that fits all of them.
 
     A free product of topics, contexts, qualifiers and outlines would make prompts that nobody can follow (a list to
-    sort "with pagination"). So contexts stand with their topic, and qualifiers and outlines with their kind.
+    sort "with pagination"). So contexts belong to a topic, and qualifiers and outlines to a kind.
 
     Attributes:
         topics: What may follow the noun, each with the contexts that may follow it.
         qualifiers: Clauses about the text, "that …"; none contradicts a topic, a context or an outline of the kind.
-        outlines: The points of an outline, each a few words.
+        outlines: The points of each outline, a few words each.
     """
 
-    topics: Mapping[str, tuple[str, ...]]
-    qualifiers: tuple[str, ...]
-    outlines: tuple[tuple[str, ...], ...]
+    topics: Mapping[str, Sequence[str]]
+    qualifiers: Sequence[str]
+    outlines: Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One sort of text to ask for.
+    """A type of text to ask for.
 
     Attributes:
-        name: Such as `email`; rows name it as their template.
-        verbs: That a request may begin with, such as `Write`.
-        noun: With its article, such as `an email`.
-        kinds: Of topics.
+        name: Template name in the rows, such as `email`.
+        verbs: Beginnings of a request, such as `Write`.
+        noun: Noun with its article, such as `an email`.
+        kinds: Topics by kind.
     """
 
     name: str
-    verbs: tuple[str, ...]
+    verbs: Sequence[str]
     noun: str
     kinds: tuple[Kind, ...]
 
-    def topics(self) -> Iterator[tuple[str, tuple[str, ...], Kind]]:
-        """Every topic with its contexts and its kind, in the bank's order."""
+    def topics(self) -> Iterator[tuple[str, Sequence[str], Kind]]:
+        """Yield every topic with its contexts and its kind, in the bank's order."""
         for kind in self.kinds:
             for topic, contexts in kind.topics.items():
                 yield topic, contexts, kind
+
+
+@cache
+def families() -> tuple[Family, ...]:
+    """Read the five families."""
+    banks = [word_bank("gssbench", name) for name in ("emails", "poems", "programs", "stories", "personas")]
+    return tuple(Family(**{**bank, "kinds": tuple(Kind(**kind) for kind in bank["kinds"].values())}) for bank in banks)

@@ -5,19 +5,19 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from typing import Any
 
-from datasets_build.gssbench.banks.alternatives import THEMES
 from datasets_build.gssbench.lattice import INCLUSIONS, LETTERS, MEMBERS
 from datasets_build.gssbench.rng import by_turns, shuffled
 from datasets_build.gssbench.rows import pair_row
+from datasets_build.word_banks import word_bank
 
 SETS = 60
 
 
 def rows(rng: random.Random) -> Iterator[dict[str, Any]]:
-    """60 sets of 50 pairs: the strict inclusions among the 15 combinations of four alternatives."""
+    """Yield 60 sets of 50 pairs: the strict inclusions among the 15 combinations of four alternatives."""
     decks = []
-    for name, theme in THEMES.items():
-        combinations = shuffled(product(theme.requests, theme.quadruples), rng)
+    for name, theme in word_bank("gssbench", "alternatives").items():
+        combinations = shuffled(product(theme["requests"], theme["quadruples"]), rng)
         decks.append([(name, request, quadruple) for request, quadruple in combinations])
     for number, (name, request, quadruple) in enumerate(islice(by_turns(decks), SETS), start=1):
         set_id = f"union-{number:03d}"
@@ -36,7 +36,7 @@ def rows(rng: random.Random) -> Iterator[dict[str, Any]]:
 
 
 def one_of(alternatives: Sequence[str]) -> str:
-    """The alternatives as English joins them.
+    """Join the alternatives as English does.
 
     >>> one_of(["lunch"]), one_of(["lunch", "dinner"]), one_of(["breakfast", "lunch", "dinner"])
     ('lunch', 'lunch or dinner', 'breakfast, lunch, or dinner')

@@ -1,6 +1,6 @@
-"""Synthetic response sets whose structure is known, so that a metric can be tried on what it ought to see.
+"""Synthetic response sets of known structure, to test whether a metric sees it.
 
-Three splits, made by rule from our own word banks; nothing is downloaded:
+Word banks of our own (`banks/*.toml`) and a seed go in, rows of three splits come out; nothing is downloaded:
 
 - `scenarios` (25 sets of 10): noise, incoherent multi-mode, coherent multi-mode, one mode, mixed; `structures.py`
 - `mode_count` (200 sets of 12): exactly m = 1 to 10 formats out of 67, on one prompt; `mode_count.py`
@@ -34,8 +34,8 @@ SCHEMA = pa.schema(
         pa.field("context", pa.string(), nullable=False),
         pa.field("responses", pa.list_(pa.string()), nullable=False),
         pa.field("family", pa.string(), nullable=False),
-        pa.field("modes", pa.int32()),  # null where no number is true: noise, mixed, scrambled
-        pa.field("mode_of", pa.list_(pa.int32())),  # of each response; null where `modes` is
+        pa.field("modes", pa.int32()),  # null for noise, mixed and scrambled, which have no number of modes
+        pa.field("mode_of", pa.list_(pa.int32())),  # one entry a response; null where `modes` is null
         pa.field("draw", pa.int32(), nullable=False),
     ]
 )
@@ -44,11 +44,11 @@ __all__ = ["SCHEMA", "SEED", "SPLITS", "VERSION", "rows"]
 
 
 def rows(split: str, seed: int = SEED) -> Iterator[dict[str, Any]]:
-    """The rows of one split, each with the fields of `SCHEMA`.
+    """Make the rows of one split, each with the fields of `SCHEMA`.
 
     Args:
         split: One of `SPLITS`.
-        seed: Of all random draws. Every set has a stream of its own.
+        seed: Random seed; every set has a random stream of its own.
 
     Raises:
         ConfigurationError: There is no such split.

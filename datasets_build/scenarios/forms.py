@@ -2,18 +2,21 @@
 
 A slot names its bank: `{boat}`, or `{boat1}` and `{boat2}` for two different entries of one bank. The same slot twice
 is the same entry twice, and `{Boat}` is `{boat}` with a capital. Entries are written so that any combination is good
-English: where words must agree they stand in one entry.
+English: words that must agree are one entry.
+
+Forms are read from `banks/*.toml`, where a bank is a list of words, the name of a list in `shared_words.toml`, or a
+range of numbers (`{ first = 5, last = 40, step = 5 }`).
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import perm, prod
+from functools import cache
 from string import Formatter, digits
+from typing import Any
 
 from datasets_build.rng import some
-
-Bank = tuple[str, ...]
+from datasets_build.word_banks import word_bank
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +26,16 @@ class Form:
     Attributes:
         name: Such as `haiku`.
         template: The text, with slots in braces.
-        banks: The words for each slot.
+        banks: Words for each slot.
     """
 
     name: str
     template: str
-    banks: Mapping[str, Bank]
+    banks: Mapping[str, Sequence[str]]
 
     @property
     def slots(self) -> dict[str, list[str]]:
-        """For each bank that the template names, its slots in the order of their first use, in lower case."""
+        """The slots of each bank that the template names, in the order of their first use, in lower case."""
         slots: dict[str, list[str]] = {}
         for _, field, _, _ in Formatter().parse(self.template):
             if field:
@@ -42,13 +45,8 @@ class Form:
                     of_bank.append(slot)
         return slots
 
-    @property
-    def texts(self) -> int:
-        """How many texts the form can give."""
-        return prod(perm(len(self.banks[bank]), len(slots)) for bank, slots in self.slots.items())
-
     def write(self, rng: random.Random) -> str:
-        """One text of this form."""
+        """Write one text of this form."""
         words: dict[str, str] = {}
         for bank, slots in self.slots.items():
             for slot, word in zip(slots, some(rng, self.banks[bank], len(slots)), strict=True):
@@ -57,32 +55,44 @@ class Form:
         return self.template.format_map(words)
 
 
-def form(name: str, template: str, /, **banks: Bank) -> Form:
-    """A `Form`, with its banks as keywords."""
-    return Form(name, template, banks)
-
-
-def numbers(first: int, last: int, step: int = 1) -> Bank:
-    """The numbers from first to last, as a bank.
-
-    >>> numbers(5, 15, 5)
-    ('5', '10', '15')
-    """
-    return tuple(str(n) for n in range(first, last + 1, step))
-
-
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A prompt and sensible answers to it.
+    """A prompt and sensible responses to it.
 
     Attributes:
         name: Such as `bread`.
         prompt: What is asked.
-        forms: Five formats of answer; each is one mode.
-        paragraph: One answer in many wordings, which all say the same.
+        forms: Five formats of response; each is one mode.
+        paragraph: One response in many wordings, which all say the same.
     """
 
     name: str
     prompt: str
     forms: tuple[Form, ...]
     paragraph: Form
+
+
+@cache
+def forms(file: str) -> tuple[Form, ...]:
+    """Read the forms of a word bank, such as `sea_everyday_notes`."""
+    return tuple(map(_form, word_bank("scenarios", file)["forms"]))
+
+
+@cache
+def topic(file: str) -> Topic:
+    """Read a topic's word bank, such as `about_bread`."""
+    bank = word_bank("scenarios", file)
+    return Topic(bank["name"], bank["prompt"], forms(file), _form(bank["paragraph"]))
+
+
+def _form(row: Mapping[str, Any]) -> Form:
+    return Form(row["name"], row["template"], {name: _words(bank) for name, bank in row["banks"].items()})
+
+
+def _words(bank: list[str] | str | dict[str, int]) -> Sequence[str]:
+    if isinstance(bank, str):
+        shared: Sequence[str] = word_bank("scenarios", "shared_words")[bank]
+        return shared
+    if isinstance(bank, dict):
+        return [str(number) for number in range(bank["first"], bank["last"] + 1, bank.get("step", 1))]
+    return bank

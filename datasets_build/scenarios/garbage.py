@@ -1,4 +1,4 @@
-"""Responses that answer nothing: noise, and five formats of text that each make no sense.
+"""Senseless responses: noise, and five formats of text without meaning.
 
 Source: "random ASCII characters" and "5 distinct modes, each internally incoherent (scrambled words within a template)"
 of the D_Can paper (arXiv:2606.01811, appendix B.2). Formats and words are ours.
@@ -8,26 +8,20 @@ import random
 from collections.abc import Callable
 
 from datasets_build.rng import below, pick, some
+from datasets_build.word_banks import word_bank
 
 PRINTABLE = "".join(map(chr, range(0x20, 0x7F)))
 SHORTEST, LONGEST = 60, 100
 
-WORDS = (
-    "across", "although", "amber", "because", "beneath", "blanket", "bluntly", "borrow", "candle", "carry", "corner",
-    "crooked", "during", "eleven", "except", "feather", "folded", "gently", "handle", "hollow", "instead", "jacket",
-    "kettle", "ladder", "lately", "meadow", "neither", "never", "orange", "otherwise", "parcel", "pepper", "perhaps",
-    "pocket", "purple", "quarter", "rather", "ribbon", "saddle", "seldom", "seven", "sideways", "slipper", "spoon",
-    "sudden", "teapot", "though", "ticket", "toward", "tumble", "unless", "until", "velvet", "violet", "wander",
-    "whereas", "whether", "whistle", "window", "within", "without", "yellow", "yesterday", "zigzag",
-)  # fmt: skip
-FIELDS = ("colour", "weight", "season", "owner", "length", "mood", "origin", "price", "shape", "taste", "volume")
-SYLLABLES = ("bla", "dax", "fip", "gro", "jum", "kel", "lor", "mip", "nuv", "pim", "quo", "rax", "sno", "tib", "vok")
+
+def _words(rng: random.Random, count: int, bank: str = "words") -> list[str]:
+    return some(rng, word_bank("scenarios", "incoherent")[bank], count)
 
 
 def noise(rng: random.Random) -> str:
-    """60 to 100 random printable ASCII characters.
+    """Write 60 to 100 random printable ASCII characters.
 
-    A space never stands first or last: readers that strip texts would change it, and the length with it.
+    The first and the last are never a space: readers that strip texts would change the length.
     """
     length = SHORTEST + below(rng, LONGEST - SHORTEST + 1)
     ends = PRINTABLE[1:]
@@ -35,14 +29,14 @@ def noise(rng: random.Random) -> str:
 
 
 def inventory(rng: random.Random) -> str:
-    """Numbered items in capitals, each three words that do not go together."""
-    words = [word.upper() for word in some(rng, WORDS, 9)]
+    """Write numbered items in capitals, each three words that do not go together."""
+    words = [word.upper() for word in _words(rng, 9)]
     return " ".join(f"ITEM {100 + below(rng, 900)}: {' '.join(words[i : i + 3])};" for i in (0, 3, 6))
 
 
 def equations(rng: random.Random) -> str:
-    """Sums of words."""
-    words = some(rng, WORDS, 10)
+    """Write sums of words."""
+    words = _words(rng, 10)
     return "; ".join(
         f"{words[i]} {pick(rng, '+-*/')} {words[i + 1]} = {pick(rng, (words[i + 2], str(below(rng, 100))))}"
         for i in (0, 3, 6)
@@ -50,23 +44,23 @@ def equations(rng: random.Random) -> str:
 
 
 def record(rng: random.Random) -> str:
-    """Fields with values of no such kind."""
-    values = some(rng, WORDS, 6)
-    return " | ".join(f"{field}={value}" for field, value in zip(some(rng, FIELDS, 6), values, strict=True))
+    """Write fields with values that do not belong to them."""
+    values = _words(rng, 6)
+    return " | ".join(f"{field}={value}" for field, value in zip(_words(rng, 6, "fields"), values, strict=True))
 
 
 def chant(rng: random.Random) -> str:
-    """Made-up words, said twice and three times."""
+    """Write made-up words, repeated two and three times."""
 
     def made_up() -> str:
-        return "".join(some(rng, SYLLABLES, 2 + below(rng, 2)))
+        return "".join(_words(rng, 2 + below(rng, 2), "syllables"))
 
     return " ".join(f"{word.capitalize()} {word}, {made_up()} {made_up()} {word}!" for word in (made_up(), made_up()))
 
 
 def salad(rng: random.Random) -> str:
-    """Words in the outward shape of a sentence, without its grammar."""
-    words = some(rng, WORDS, 12)
+    """Write words in the shape of a sentence, without its grammar."""
+    words = _words(rng, 12)
     return f"The {' '.join(words[:5])}, {' '.join(words[5:8])} of the {' '.join(words[8:])}."
 
 

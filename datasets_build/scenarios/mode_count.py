@@ -1,4 +1,4 @@
-"""The split `mode_count`: one prompt, and sets that hold exactly m = 1 to 10 formats of answer.
+"""The split `mode_count`: one prompt, and sets that hold exactly m = 1 to 10 formats of response.
 
 Source: the design of the D_Can paper, appendix B.3 (arXiv:2606.01811): draw m formats, use them as evenly as possible,
 shuffle. Theirs has 50 formats of rain, 12 or 20 responses and 1,000 draws. Here the prompt, the 67 formats and all
@@ -10,29 +10,31 @@ from functools import partial
 from typing import Any
 
 from datasets_build.rng import different, shuffled, some, stream
-from datasets_build.scenarios.forms import Form
-from datasets_build.scenarios.sea_everyday_notes import EVERYDAY_NOTES
-from datasets_build.scenarios.sea_official_papers import OFFICIAL_PAPERS
-from datasets_build.scenarios.sea_public_voices import PUBLIC_VOICES
-from datasets_build.scenarios.sea_verse_and_tales import VERSE_AND_TALES
+from datasets_build.scenarios.forms import Form, forms
 
 PROMPT = "Write a short piece about the sea."
-FORMS: tuple[Form, ...] = VERSE_AND_TALES + EVERYDAY_NOTES + PUBLIC_VOICES + OFFICIAL_PAPERS
+FILES = ("sea_verse_and_tales", "sea_everyday_notes", "sea_public_voices", "sea_official_papers")
 RESPONSES = 12
 MOST_MODES = 10
 DRAWS = 20
 
 
+def sea_forms() -> tuple[Form, ...]:
+    """Read the 67 formats of a short piece about the sea."""
+    return tuple(form for file in FILES for form in forms(file))
+
+
 def rows(seed: int) -> Iterator[dict[str, Any]]:
-    """The 200 sets. `mode_of` holds places in `FORMS`, so that it says which format a response has, in every set."""
+    """Yield the 200 sets. `mode_of` holds positions in `sea_forms()`: one number, one format, in every set."""
+    every = sea_forms()
     for modes in range(1, MOST_MODES + 1):
         for draw in range(DRAWS):
             rng = stream(seed, "mode_count", modes, draw)
             made: list[tuple[str, int]] = []
-            for turn, which in enumerate(some(rng, range(len(FORMS)), modes)):
-                # The forms stand in random order, so that it is chance which of them write one more than the others.
+            for turn, which in enumerate(some(rng, range(len(every)), modes)):
+                # The forms are in random order, so chance decides which of them write one more than the others.
                 share = RESPONSES // modes + (turn < RESPONSES % modes)
-                made += [(text, which) for text in different(share, partial(FORMS[which].write, rng))]
+                made += [(text, which) for text in different(share, partial(every[which].write, rng))]
             made = shuffled(rng, made)
             yield {
                 "set_id": f"mode_count-{modes:02}-{draw:02}",

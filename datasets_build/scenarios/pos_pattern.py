@@ -14,52 +14,25 @@ from collections.abc import Iterator
 from typing import Any
 
 from datasets_build.rng import pick, shuffled, some, stream
-from datasets_build.scenarios.forms import Bank
+from datasets_build.word_banks import word_bank
 
 PROMPT = "Write a short sentence in lower case, without punctuation."
 RESPONSES = 40
 DRAWS = 20
 
-# No word is in two banks. Nouns that are also verbs ("guards") and the like are left out: a scrambled order must not
-# read as another sentence.
-ADJECTIVES: Bank = (
-    "ancient", "beautiful", "curious", "dusty", "elegant", "enormous", "famous", "foreign", "forgotten", "friendly",
-    "gloomy", "modest", "lonely", "magnificent", "mysterious", "solemn", "ordinary", "peculiar", "shabby", "sleepy",
-    "splendid", "strange", "tiny", "unusual",
-)  # fmt: skip
-AGENTS: Bank = (
-    "acrobats", "actors", "beetles", "brothers", "children", "cousins", "dancers", "farmers", "gardeners", "giants",
-    "hermits", "kittens", "monks", "musicians", "nuns", "owls", "painters", "philosophers", "pilgrims", "sailors",
-    "sparrows", "teachers", "travellers", "weavers",
-)  # fmt: skip
-PLACES: Bank = (
-    "abbeys", "barns", "canals", "castles", "cathedrals", "chapels", "cottages", "forests", "fountains", "hotels",
-    "islands", "lakes", "libraries", "meadows", "mountains", "museums", "orchards", "palaces", "rivers", "statues",
-    "temples", "theatres", "villages", "vineyards",
-)  # fmt: skip
-VERBS: Bank = (
-    "appear", "arrive", "assemble", "celebrate", "complain", "gather", "hesitate", "kneel", "linger", "listen",
-    "meditate", "mingle", "pray", "rejoice", "sing", "wander",
-)  # fmt: skip
-ADVERBS: Bank = (
-    "briefly", "calmly", "cheerfully", "eagerly", "gracefully", "happily", "loudly", "nervously", "noisily",
-    "patiently", "politely", "quietly", "sadly", "secretly", "slowly", "stubbornly",
-)  # fmt: skip
-PREPOSITIONS: Bank = ("around", "behind", "beside", "between", "beyond", "near")
-
 PATTERN = ("adjective", "noun", "verb", "adverb", "preposition", "adjective", "noun")
-ORDERS = 7
 
 
 def _sentence(rng: random.Random) -> tuple[str, ...]:
-    """The words of one sentence, in the order of `PATTERN`."""
-    first, second = some(rng, ADJECTIVES, 2)
-    verb, adverb, preposition = pick(rng, VERBS), pick(rng, ADVERBS), pick(rng, PREPOSITIONS)
-    return (first, pick(rng, AGENTS), verb, adverb, preposition, second, pick(rng, PLACES))
+    """Draw the words of one sentence, in the order of `PATTERN`."""
+    bank = word_bank("scenarios", "parts_of_speech")
+    first, second = some(rng, bank["adjectives"], 2)
+    verb, adverb, preposition = (pick(rng, bank[part]) for part in ("verbs", "adverbs", "prepositions"))
+    return (first, pick(rng, bank["agents"]), verb, adverb, preposition, second, pick(rng, bank["places"]))
 
 
 def _scrambled(words: tuple[str, ...], rng: random.Random) -> tuple[str, ...]:
-    """The same words in an order of another pattern; all such orders are equally likely."""
+    """Put the words in an order of another pattern; all such orders are equally likely."""
     while True:
         order = shuffled(rng, range(len(PATTERN)))
         if tuple(PATTERN[i] for i in order) != PATTERN:
@@ -67,7 +40,7 @@ def _scrambled(words: tuple[str, ...], rng: random.Random) -> tuple[str, ...]:
 
 
 def rows(seed: int) -> Iterator[dict[str, Any]]:
-    """The 40 sets; those of one draw have the same words. `modes` is 1 for the pattern, and none without it."""
+    """Yield the 40 sets; the two of a draw have the same words. `modes` is 1 with the pattern and null without it."""
     for family in ("pos_pattern", "pos_scrambled"):
         for draw in range(DRAWS):
             rng = stream(seed, "pos_pattern", "words", draw)

@@ -13,15 +13,10 @@ from functools import partial
 from typing import Any
 
 from datasets_build.rng import different, shuffled, some, stream
-from datasets_build.scenarios.about_bread import BREAD
-from datasets_build.scenarios.about_garden import GARDEN
-from datasets_build.scenarios.about_music import MUSIC
-from datasets_build.scenarios.about_night_sky import NIGHT_SKY
-from datasets_build.scenarios.about_train_journey import TRAIN_JOURNEY
-from datasets_build.scenarios.forms import Topic
+from datasets_build.scenarios.forms import Topic, topic
 from datasets_build.scenarios.garbage import INCOHERENT, noise
 
-TOPICS: tuple[Topic, ...] = (BREAD, TRAIN_JOURNEY, GARDEN, NIGHT_SKY, MUSIC)
+TOPICS = ("about_bread", "about_train_journey", "about_garden", "about_night_sky", "about_music")
 RESPONSES = 10
 
 # A response and its mode; -1 where the set has no number of modes.
@@ -29,8 +24,13 @@ Labelled = tuple[str, int]
 Writer = Callable[[random.Random], str]
 
 
+def topics() -> tuple[Topic, ...]:
+    """Read the five topics."""
+    return tuple(map(topic, TOPICS))
+
+
 def _each_twice(writers: Sequence[Writer], rng: random.Random) -> list[Labelled]:
-    """Two responses of each writer, in random order."""
+    """Write two responses of each format, in random order."""
     made = [(text, mode) for mode, write in enumerate(writers) for text in different(2, partial(write, rng))]
     return shuffled(rng, made)
 
@@ -52,7 +52,7 @@ def _one_mode(topic: Topic, rng: random.Random) -> list[Labelled]:
 
 
 def _mixed(topic: Topic, rng: random.Random) -> list[Labelled]:
-    """Five sensible answers, one of each form; three incoherent texts of different formats; two of noise."""
+    """Write five sensible responses, one of each form; three incoherent ones of different formats; two of noise."""
     sensible = [form.write(rng) for form in topic.forms]
     senseless = [write(rng) for write in some(rng, INCOHERENT, 3)]
     return [(text, -1) for text in shuffled(rng, sensible + senseless + [noise(rng), noise(rng)])]
@@ -68,13 +68,13 @@ FAMILIES: dict[str, tuple[int | None, Callable[[Topic, random.Random], list[Labe
 
 
 def rows(seed: int) -> Iterator[dict[str, Any]]:
-    """The 25 sets. `mode_of` counts the formats of `garbage.INCOHERENT`, or of the topic's `forms`."""
+    """Yield the 25 sets. `mode_of` holds positions in the formats `garbage.INCOHERENT`, or in the topic's `forms`."""
     for family, (modes, make) in FAMILIES.items():
-        for topic in TOPICS:
-            made = make(topic, stream(seed, "scenarios", family, topic.name))
+        for each in topics():
+            made = make(each, stream(seed, "scenarios", family, each.name))
             yield {
-                "set_id": f"{family}-{topic.name}",
-                "context": topic.prompt,
+                "set_id": f"{family}-{each.name}",
+                "context": each.prompt,
                 "responses": [text for text, _ in made],
                 "family": family,
                 "modes": modes,

@@ -17,23 +17,28 @@ import pytest
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import canonical_json
 from datasets_build.gssbench import PAIRS, PROMPTS, SEED, SPLITS, VERSION, pairs, prompts
-from datasets_build.gssbench.banks.alternatives import THEMES
-from datasets_build.gssbench.banks.constraints import GENRES, LENGTHS, STRUCTURES, STYLES
-from datasets_build.gssbench.banks.governments import FIRST_PRESIDENTS, OFFICIAL_LANGUAGES
-from datasets_build.gssbench.banks.options import OPTIONS
-from datasets_build.gssbench.complement import FAMILIES
-from datasets_build.gssbench.factualqa import TEMPLATES
-from datasets_build.gssbench.intersection import request
+from datasets_build.gssbench.facts import templates
+from datasets_build.gssbench.intersection import genres, request, structures
 from datasets_build.gssbench.lattice import INCLUSIONS, MEMBERS
-from datasets_build.gssbench.rng import by_turns, generator, shuffled
+from datasets_build.gssbench.rng import by_turns, shuffled
 from datasets_build.gssbench.rows import prompt_id
+from datasets_build.gssbench.tasks import families
 from datasets_build.gssbench.union import one_of
+from datasets_build.rng import stream
 from datasets_build.schema import conform
+from datasets_build.word_banks import word_bank
 
 Rows = list[dict[str, Any]]
 
 ROWS: Mapping[str, Rows] = {split: list(pairs(split)) for split in SPLITS}
 TEXTS = [row["prompt"] for row in prompts()]
+
+FAMILIES = families()
+TEMPLATES = templates()
+GENRES = genres()
+OPTIONS = word_bank("gssbench", "options")
+THEMES = word_bank("gssbench", "alternatives")
+CONSTRAINTS = word_bank("gssbench", "constraints")
 
 DIGEST = "c5c77f46ba3338ef036c6506e85617e8cb557a139bbbeb4e98d22fa09c6ca93b"
 """Of the rows of version 1.0.0 and seed 0. Where this test fails, the rows changed, and so must VERSION."""
@@ -214,8 +219,8 @@ def test_union_allows_more_alternatives_in_b_and_all_those_of_a() -> None:
         # The request and the alternatives, found again from the texts.
         found = [
             (stem, quadruple)
-            for stem in theme.requests
-            for quadruple in theme.quadruples
+            for stem in theme["requests"]
+            for quadruple in theme["quadruples"]
             if {texts[letter] for letter in "ABCD"} == {stem.format(member) for member in quadruple}
         ]
         assert len(found) == 1
@@ -258,7 +263,7 @@ def test_no_two_intersections_share_two_constraints() -> None:
 
 
 def test_the_constraints_of_a_set_can_be_met_at_once() -> None:
-    limits = {s.phrase: s.words for group in STRUCTURES.values() for s in group}
+    limits = {s.phrase: s.words for kind in CONSTRAINTS["structures"] for s in structures(kind)}
     words = {genre.noun: genre.words for genre in GENRES}
     kinds = {genre.noun: genre.kind for genre in GENRES}
     for row in ROWS["intersection"]:
@@ -270,15 +275,15 @@ def test_the_constraints_of_a_set_can_be_met_at_once() -> None:
         length, style, structure = int(found[1]), found[2], found[3]
         assert words[noun][0] <= length <= words[noun][1]
         assert limits[structure][0] <= length <= limits[structure][1]
-        assert style in STYLES["any"] + STYLES[kinds[noun]]
-        assert structure in {s.phrase for s in STRUCTURES["any"] + STRUCTURES[kinds[noun]]}
+        assert style in CONSTRAINTS["styles"]["any"] + CONSTRAINTS["styles"][kinds[noun]]
+        assert structure in {s.phrase for s in structures(kinds[noun])}
 
 
 def test_every_genre_has_lengths_for_every_structure_that_fits_it() -> None:
     for genre in GENRES:
-        for structure in STRUCTURES["any"] + STRUCTURES[genre.kind]:
+        for structure in structures(genre.kind):
             low, high = max(genre.words[0], structure.words[0]), min(genre.words[1], structure.words[1])
-            assert any(low <= n <= high for n in LENGTHS), (genre.noun, structure.phrase)
+            assert any(low <= n <= high for n in CONSTRAINTS["lengths"]), (genre.noun, structure.phrase)
 
 
 # Facts
@@ -323,8 +328,11 @@ def test_no_monarchy_has_a_president_and_no_country_of_several_languages_one() -
         "Pakistan", "Paraguay", "Peru", "Rwanda", "Singapore", "South Africa", "South Korea", "Sri Lanka",
         "Switzerland", "the Philippines",
     }  # fmt: skip
-    assert not monarchies & {row[0] for row in FIRST_PRESIDENTS.rows}
-    assert not plurilingual & {row[0] for row in OFFICIAL_LANGUAGES.rows}
+    countries = {template.name: {row[0] for row in template.rows} for template in TEMPLATES}
+    assert countries["first_president"]
+    assert countries["official_language"]
+    assert not monarchies & countries["first_president"]
+    assert not plurilingual & countries["official_language"]
 
 
 def test_pairs_of_one_factual_set_share_their_open_request() -> None:
@@ -366,7 +374,7 @@ def test_a_random_scorer_gets_half(split: str) -> None:
     texts = sorted({row[side] for row in ROWS[split] for side in ("a", "b")})
     shares = []
     for seed in range(40):
-        rng = generator("a test", seed)
+        rng = stream("a test", seed)
         shares.append(accuracy(ROWS[split], {text: rng.random() for text in texts}.__getitem__))
     assert fmean(shares) == pytest.approx(0.5, abs=0.02)
     assert stdev(shares) < 0.04  # no few texts decide a split
@@ -420,10 +428,10 @@ def test_a_qualifier_is_a_clause_and_fits_in_a_sentence() -> None:
 
 def test_quadruples_of_a_theme_share_nothing_and_no_alternative_lies_inside_another() -> None:
     for theme in THEMES.values():
-        members = [member for quadruple in theme.quadruples for member in quadruple]
+        members = [member for quadruple in theme["quadruples"] for member in quadruple]
         assert len(set(members)) == len(members)
-        assert all(a not in b for quadruple in theme.quadruples for a in quadruple for b in quadruple if a != b)
-        assert all(stem.count("{}") == 1 and stem.endswith(".") for stem in theme.requests)
+        assert all(a not in b for quadruple in theme["quadruples"] for a in quadruple for b in quadruple if a != b)
+        assert all(stem.count("{}") == 1 and stem.endswith(".") for stem in theme["requests"])
 
 
 # Always the same
@@ -471,12 +479,10 @@ def test_many_seeds_find_room_for_every_intersection() -> None:
 
 
 def test_shuffling_uses_nothing_but_random_numbers() -> None:
-    rng = generator("any", 0)
+    rng = stream("any", 0)
     numbers = [rng.random() for _ in range(5)]
-    assert shuffled("abcde", generator("any", 0)) == [
-        letter for _, letter in sorted(zip(numbers, "abcde", strict=True))
-    ]
-    assert generator("any", 0).random() != generator("other", 0).random() != generator("any", 1).random()
+    assert shuffled("abcde", stream("any", 0)) == [letter for _, letter in sorted(zip(numbers, "abcde", strict=True))]
+    assert stream("any", 0).random() != stream("other", 0).random() != stream("any", 1).random()
 
 
 def test_turns_pass_over_groups_that_are_through() -> None:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import combinations, pairwise
+from math import perm, prod
 from statistics import mean
 from typing import Any, cast
 
@@ -22,12 +23,12 @@ from datasets_build.errors import ConfigurationError
 from datasets_build.files import canonical_json
 from datasets_build.rng import below, different, pick, shuffled, some, stream
 from datasets_build.scenarios import SCHEMA, SEED, SPLITS, VERSION, rows
-from datasets_build.scenarios.forms import Form, form
+from datasets_build.scenarios.forms import Form
 from datasets_build.scenarios.garbage import INCOHERENT, noise
-from datasets_build.scenarios.mode_count import FORMS
-from datasets_build.scenarios.pos_pattern import ADJECTIVES, ADVERBS, AGENTS, PLACES, PREPOSITIONS, VERBS
-from datasets_build.scenarios.structures import FAMILIES, TOPICS
+from datasets_build.scenarios.mode_count import sea_forms
+from datasets_build.scenarios.structures import FAMILIES, topics
 from datasets_build.schema import conform
+from datasets_build.word_banks import word_bank
 from submissions.checking.response_kinds import is_answer
 
 Row = dict[str, Any]
@@ -39,16 +40,14 @@ DIGESTS = {
     ("1.0.0", "pos_pattern"): "95bbb4da319c58c59eb5eea23939ae3c2422aa0bdabe0b7f72f907fa839f2f8b",
 }
 
+FORMS = sea_forms()
+TOPICS = topics()
 TOPIC_FORMS = [each for topic in TOPICS for each in (*topic.forms, topic.paragraph)]
 EVERY_FORM = [*FORMS, *TOPIC_FORMS]
 
-CLASSES = {
-    **dict.fromkeys(ADJECTIVES, "A"),
-    **dict.fromkeys(AGENTS + PLACES, "N"),
-    **dict.fromkeys(VERBS, "V"),
-    **dict.fromkeys(ADVERBS, "R"),
-    **dict.fromkeys(PREPOSITIONS, "P"),
-}
+PARTS = word_bank("scenarios", "parts_of_speech")
+LETTERS = {"adjectives": "A", "agents": "N", "places": "N", "verbs": "V", "adverbs": "R", "prepositions": "P"}
+CLASSES = {word: LETTERS[part] for part, words in PARTS.items() for word in words}
 
 
 @cache
@@ -303,7 +302,7 @@ def test_the_banks_of_a_form_are_its_slots_and_give_many_texts(made: Form) -> No
         assert len(set(bank)) == len(bank) >= len(made.slots[name]), name
         assert all(word == word.strip() and word for word in bank), name
         assert not any(set(word) & {"{", "}"} for word in bank), name
-    assert made.texts >= 200
+    assert number_of_texts(made) >= 200
     assert len({made.write(stream(made.name, i)) for i in range(20)}) >= 18
 
 
@@ -319,13 +318,16 @@ def test_texts_of_one_form_are_more_alike_than_texts_of_any_two() -> None:
                 assert within > 1.5 * mean(overlap(a, b) for a in texts for b in others), (name, other)
 
 
+def number_of_texts(made: Form) -> int:
+    return prod(perm(len(made.banks[bank]), len(slots)) for bank, slots in made.slots.items())
+
+
 def overlap(a: set[str], b: set[str]) -> float:
     return len(a & b) / len(a | b)
 
 
 def test_a_slot_is_filled_by_its_bank_the_same_each_time_and_differently_under_another_number() -> None:
-    made = form("toy", "{Animal1}, {animal2}, {animal1}; {n}", animal=("ape", "bee", "cat"), n=("1",))
-    assert made.texts == 6
+    made = Form("toy", "{Animal1}, {animal2}, {animal1}; {n}", {"animal": ("ape", "bee", "cat"), "n": ("1",)})
     seen = {made.write(stream("toy", i)) for i in range(200)}
     assert seen == {
         f"{a.capitalize()}, {b}, {a}; 1" for a in made.banks["animal"] for b in made.banks["animal"] if a != b
@@ -346,7 +348,7 @@ def test_one_family_has_one_pattern_and_the_other_never_has_it() -> None:
     def classes(text: str) -> str:
         return "".join(CLASSES[word] for word in text.split())
 
-    assert len(CLASSES) == sum(map(len, (ADJECTIVES, AGENTS, PLACES, VERBS, ADVERBS, PREPOSITIONS)))
+    assert len(CLASSES) == sum(map(len, PARTS.values()))
     assert {classes(t) for row in of_family("pos_pattern") for t in row["responses"]} == {"ANVRPAN"}
     orders = Counter(classes(t) for row in of_family("pos_scrambled") for t in row["responses"])
     assert "ANVRPAN" not in orders
