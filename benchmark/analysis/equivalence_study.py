@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from benchmark.analysis.estimate import Estimate, Resampling, estimate, without_nan
-from benchmark.equivalence.partitioning import Answers, adjusted_rand_index, classes_of, pair_counts
+from benchmark.equivalence.agreement import adjusted_rand_index, classes_of, pair_counts
+from benchmark.equivalence.partitioning import ResponsesToGroup
 from benchmark.metrics.partition import Labels, Partition, distinct_curve, utility_curve
 from benchmark.scoring.resampling import Floats, resample_weights
 from datasets_build.errors import ConfigurationError
@@ -32,7 +33,7 @@ class System:
 
     name: str
     prompt_ids: tuple[str, ...]
-    answers: tuple[Answers, ...]
+    answers: tuple[ResponsesToGroup, ...]
     published: tuple[Labels, ...] | None
     judged: tuple[Partition, ...] | None = None
 

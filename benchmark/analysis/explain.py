@@ -17,8 +17,8 @@ from benchmark.models.causal_lm import CausalLM
 from benchmark.scoring import surprisal_columns
 from benchmark.scoring.compute import Value
 from benchmark.surprisal import response_orders
-from benchmark.surprisal.engine import DEFAULT_LAYOUT, OrderPlan, Read, ResponseSet, read_sets
-from benchmark.surprisal.pairwise_surprisal import Pairs, cross_mode_matrix, pair_matrix
+from benchmark.surprisal.engine import DEFAULT_LAYOUT, OrderPlan, ResponseSet, SetSurprisals, read_sets
+from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals, cross_mode_matrix, pairwise_surprisals
 from benchmark.surprisal.prompt_layout import Layout
 from benchmark.surprisal.response_orders import Estimator
 from benchmark.surprisal.token_surprisals import TokenCost, TokenSaving, pair_tokens, token_surprisals
@@ -88,7 +88,7 @@ class Explanation:
     model: str
     layout: Layout
     plan: OrderPlan
-    read: Read
+    read: SetSurprisals
     bits: Curve
     rate: Curve
     estimator: Estimator
@@ -97,7 +97,7 @@ class Explanation:
     fits: Mapping[str, surprisal.Fit]
     last: Floats
     tokens: tuple[tuple[TokenCost, ...], ...]
-    pairs: Pairs | Missing
+    pairs: PairwiseSurprisals | Missing
     strongest: tuple[TokenSaving, ...] | None
 
     @property
@@ -223,13 +223,13 @@ def explain(
     )
 
 
-def _rates(read: Read) -> Floats:
+def _rates(read: SetSurprisals) -> Floats:
     """The bits/byte behind the curve, [orders, n]."""
     found = read.surprisals
     return found.bits / np.maximum(found.byte_counts, 1)[found.orders]
 
 
-def _curves(read: Read) -> tuple[Curve, Curve, Estimator]:
+def _curves(read: SetSurprisals) -> tuple[Curve, Curve, Estimator]:
     """In bits and in bits/byte, and what estimated their errors."""
     found = read.surprisals
     text = found.byte_counts > 0
@@ -252,7 +252,7 @@ def _curves(read: Read) -> tuple[Curve, Curve, Estimator]:
     )
 
 
-def _known(read: Read, curve: Floats) -> Floats:
+def _known(read: SetSurprisals, curve: Floats) -> Floats:
     """A curve without the places that the orders do not estimate."""
     made = curve.copy()
     if not _whole(read):
@@ -260,11 +260,11 @@ def _known(read: Read, curve: Floats) -> Floats:
     return made
 
 
-def _whole(read: Read) -> bool:
+def _whole(read: SetSurprisals) -> bool:
     return read.design.estimates == "curve"
 
 
-def _scalar(metric: Metric, read: Read) -> Value:
+def _scalar(metric: Metric, read: SetSurprisals) -> Value:
     if metric.reads == "surprisals:curve" and not _whole(read):
         return _UNTOLD
     try:
@@ -273,19 +273,19 @@ def _scalar(metric: Metric, read: Read) -> Value:
         return Missing(str(error))
 
 
-def _bands(read: Read) -> surprisal.Bands:
+def _bands(read: SetSurprisals) -> surprisal.Bands:
     bands = surprisal.bands(read.surprisals)
     return bands if _whole(read) else replace(bands, coherent_excess_rate=(math.nan, math.nan))
 
 
-def _fits(read: Read) -> dict[str, surprisal.Fit]:
+def _fits(read: SetSurprisals) -> dict[str, surprisal.Fit]:
     if not _whole(read):
         return {}
     curve = surprisal.curve_bits(read.surprisals)
     return {"sigmoid": surprisal.fit_sigmoid(curve), "exponential": surprisal.fit_exponential(curve)}
 
 
-def _last(read: Read) -> Floats:
+def _last(read: SetSurprisals) -> Floats:
     """The mean bits of each response over the orders in which it is last."""
     found = read.surprisals
     ends = found.orders[:, -1]
@@ -299,17 +299,17 @@ def _last(read: Read) -> Floats:
 
 def _paired(
     model: CausalLM, layout: Layout, given: ResponseSet, most: int, progress: Callable[[int], None]
-) -> Pairs | Missing:
+) -> PairwiseSurprisals | Missing:
     if len(given.responses) > most:
         return Missing(f"more than {most} responses")
     try:
-        return pair_matrix(model, layout, given.prompt, given.responses, progress)
+        return pairwise_surprisals(model, layout, given.prompt, given.responses, progress)
     except Unscorable as error:
         return Missing(str(error))
 
 
 def _strongest(
-    model: CausalLM, layout: Layout, given: ResponseSet, pairs: Pairs | Missing
+    model: CausalLM, layout: Layout, given: ResponseSet, pairs: PairwiseSurprisals | Missing
 ) -> tuple[TokenSaving, ...] | None:
     if isinstance(pairs, Missing) or pairs.strongest is None or layout.boundaries != "exact":
         return None

@@ -1,8 +1,4 @@
-"""Whether two answers to a prompt say the same: the protocol of all that decides it.
-
-What decides gives a score; answers are equivalent where it lies above the backend's threshold. Partitions are made of
-these decisions in partition.py.
-"""
+"""What decides whether responses to a prompt are equivalent: a backend for two at a time, or a judge of whole sets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,24 +7,26 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.metrics.metric import Missing
+
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """Do these two answers to the prompt say the same?"""
+class ResponsePair:
+    """Two responses to a prompt, in an order."""
 
     prompt: str
     a: str
     b: str
 
 
-class Equivalence(Protocol):
-    """Decides questions.
+class EquivalenceBackend(Protocol):
+    """Scores how alike two responses are.
 
     Attributes:
-        signature: All that determines the scores, with the threshold.
-        threshold: Answers are equivalent where the score is greater.
+        signature: All that determines the scores, and the threshold.
+        threshold: Two responses are equivalent where their score is greater.
         symmetric: Whether (a, b) and (b, a) have the same score.
     """
 
@@ -36,8 +34,8 @@ class Equivalence(Protocol):
     threshold: float
     symmetric: bool
 
-    def scores(self, questions: Sequence[Question]) -> Floats:
-        """A score of each question, [questions]; higher is more alike. Equal questions have equal scores."""
+    def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
+        """Return a score for each pair, float64 [pairs]; higher is more alike. Equal pairs have equal scores."""
         ...
 
 
@@ -46,18 +44,54 @@ class EquivalenceSpec(Protocol):
 
     @property
     def signature(self) -> str:
-        """As in `Equivalence.signature`, known without loading.
+        """Return `EquivalenceBackend.signature` without loading anything.
 
         Raises:
             ConfigurationError: The model is not pinned.
         """
         ...
 
-    def load(self) -> Equivalence:
-        """The backend.
+    def load(self) -> EquivalenceBackend:
+        """Load the backend.
 
         Raises:
-            ConfigurationError: The model is not pinned, cannot be had, or is of another kind.
+            ConfigurationError: The model is not pinned, is not available, or is of another kind.
             MissingExtra: A library is not installed.
         """
         ...
+
+
+class SetJudge(Protocol):
+    """Groups all responses to a prompt at once.
+
+    Attributes:
+        signature: All that is known of what determines the partitions.
+    """
+
+    signature: str
+
+    def partition(self, sets: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[int, ...] | Missing]:
+        """Return for each prompt and its k responses the labels [k] (0, 1, 2, … by first use), or why there are none.
+
+        Equal texts have equal labels.
+
+        Raises:
+            DivBenchError: The judge cannot be asked. What it said before that is in its cache, if it has one.
+        """
+        ...
+
+
+class MemoisedBackend:
+    """A backend that is asked for the score of each pair once."""
+
+    def __init__(self, backend: EquivalenceBackend) -> None:
+        self.signature, self.threshold, self.symmetric = backend.signature, backend.threshold, backend.symmetric
+        self._backend = backend
+        self._known: dict[ResponsePair, float] = {}
+
+    def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
+        """As `EquivalenceBackend.scores`."""
+        new = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
+        if new:
+            self._known |= dict(zip(new, self._backend.scores(new).tolist(), strict=True))
+        return np.array([self._known[pair] for pair in pairs], np.float64)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from benchmark.equivalence.backend import Floats, Question
+from benchmark.equivalence.backend import Floats, ResponsePair
 from benchmark.equivalence.pair_classifier import PairClassifier, PairTokens, load_pair_classifier
 from benchmark.models.causal_lm import Dtype
 from benchmark.models.model_files import ModelFiles, find_model_files
@@ -101,8 +101,8 @@ class ClassifierEquivalence:
         longest = spec.max_tokens if spec.window is None else 2 * spec.window + _MARKS
         _check_room(name, longest, classifier)
 
-    def scores(self, questions: Sequence[Question]) -> Floats:
-        """As `Equivalence.scores`."""
+    def scores(self, questions: Sequence[ResponsePair]) -> Floats:
+        """As `EquivalenceBackend.scores`."""
         texts = sorted({text for question in questions for text in (question.a, question.b)})
         ids = dict(zip(texts, self._classifier.encode(texts), strict=True))
         logits = self._classifier.logits([self._join(ids[question.a], ids[question.b]) for question in questions])
@@ -187,8 +187,8 @@ class NLIEquivalence:
         self._contradiction = names.index("contradiction") if spec.rule == "lax" else None
         _check_room(spec.files.name, spec.max_tokens, classifier)
 
-    def scores(self, questions: Sequence[Question]) -> Floats:
-        """As `Equivalence.scores`."""
+    def scores(self, questions: Sequence[ResponsePair]) -> Floats:
+        """As `EquivalenceBackend.scores`."""
         texts = [
             tuple(f"{q.prompt} {text}" if self._spec.with_prompt else text for text in (q.a, q.b)) for q in questions
         ]

@@ -72,7 +72,7 @@ class _NoPartitionError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeSpec:
+class LLMJudgeSpec:
     """Which model judges, and where it is asked; it is asked nothing yet.
 
     The signature has what the server calls its model (`identified`). It cannot be made to prove which weights it has,
@@ -117,7 +117,7 @@ class JudgeSpec:
         name = self.model if self.reported is None else f"{self.model}={self.reported}"
         return f"{name},judge-v{JUDGE_VERSION},{self.max_tokens}-tokens"
 
-    def identified(self, cache: JudgementCache | None = None) -> "JudgeSpec":
+    def identified(self, cache: JudgementCache | None = None) -> "LLMJudgeSpec":
         """The same with what the server calls its model: as the cache has it, else by one short request.
 
         Raises:
@@ -127,27 +127,27 @@ class JudgeSpec:
             return self
         key = _hash(self.url, self.model)
         known = None if cache is None else cache.reported(key)
-        reported = ChatJudge(self).name_of_model() if known is None else known[0]
+        reported = LLMJudge(self).name_of_model() if known is None else known[0]
         if cache is not None and known is None:
             cache.put_reported(key, reported)
         return replace(self, reported=reported)
 
-    def load(self, cache: JudgementCache | None = None) -> "ChatJudge":
+    def load(self, cache: JudgementCache | None = None) -> "LLMJudge":
         """The judge; nothing is asked yet.
 
         Raises:
             ConfigurationError: The address or the key cannot be one, or the time is none.
         """
-        return ChatJudge(self, cache)
+        return LLMJudge(self, cache)
 
 
-class ChatJudge:
+class LLMJudge:
     """The judge of a spec. See `SetJudge`.
 
     A set is judged once: what the cache has is not asked again. A set without a partition is asked again next time.
     """
 
-    def __init__(self, spec: JudgeSpec, cache: JudgementCache | None = None) -> None:
+    def __init__(self, spec: LLMJudgeSpec, cache: JudgementCache | None = None) -> None:
         self.signature = spec.signature
         self._spec = spec
         self._cache = cache

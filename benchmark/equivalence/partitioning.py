@@ -1,49 +1,55 @@
-"""Answers to classes that say the same (NoveltyBench, arXiv:2504.05228, section 3.1).
+"""Responses to equivalence classes (NoveltyBench, arXiv:2504.05228, section 3.1).
 
-Texts that are equal but for case, spacing and marks at their ends are one class before any model is asked. What is left
-is decided by an `Equivalence`, over all prompts at once and no pair more than an algorithm needs:
+Texts that are equal but for case, spacing and punctuation at their ends are in one class before any model is asked. A
+backend decides the rest, for all prompts at once, and no more pairs than an algorithm needs:
 
-*greedy*: as published: in the given order, an answer joins the first class whose first answer it matches. It depends on
-the order; `order_sensitivity` says how much.
-*components*: classes are connected by matches. Does not depend on the order; one mistaken match joins two classes.
-*complete*: any two answers of a class match, closest pairs joined first. Does not depend on the order.
+*greedy*: as published. In the given order, a response joins the first class whose first response it matches. The
+classes depend on the order; `order_sensitivity` says how much.
+*components*: matches connect responses to classes. Independent of the order; one wrong match merges two classes.
+*complete*: any two responses of a class match, the closest pairs joined first. Independent of the order.
 
-An answer that was cut off may belong to a class, but a class of such answers alone does not count: what was not said to
-its end is never novel. Refusals, blanks and placeholders are in no class.
+A truncated response may belong to a class, but a class of truncated responses alone does not count: an unfinished
+response is never novel. Refusals, blanks and placeholders are in no class.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from benchmark.equivalence.backend import Equivalence, EquivalenceSpec, Question
-from benchmark.equivalence.llm_judge import JudgeSpec, SetJudge
+from benchmark.equivalence.backend import (
+    EquivalenceBackend,
+    EquivalenceSpec,
+    Floats,
+    MemoisedBackend,
+    ResponsePair,
+    SetJudge,
+)
+from benchmark.equivalence.judgement_cache import JudgementCache, default_judgements_path
+from benchmark.equivalence.llm_judge import LLMJudgeSpec
 from benchmark.metrics.metric import Missing
-from benchmark.metrics.partition import Labels
+from benchmark.metrics.partition import Labels, Partition
+from benchmark.models.reward import RewardModel, quality
 from submissions.checking.response_kinds import is_answer, is_refusal
 
 Algorithm = Literal["greedy", "components", "complete"]
 ALGORITHMS: tuple[Algorithm, ...] = ("greedy", "components", "complete")
-ByJudge = Literal["judge"]  # a judge of whole sets makes the classes itself
 PARTITION_VERSION = 1  # of merging and algorithms; part of signatures
 _ENDS = " \t\r\n\v\f\"'`*_“”‘’«».,;:!?…"
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionSpec:
-    """How a profile parts answers.
+    """How a profile groups responses.
 
     Attributes:
-        backend: Decides which two say the same; or judges whole sets.
-        algorithm: Makes classes of that; *judge* of a judge.
+        backend: Decides two responses at a time, or judges whole sets.
+        algorithm: Makes classes of a backend's decisions; *judge*: the judge makes them itself.
     """
 
-    backend: EquivalenceSpec | JudgeSpec
-    algorithm: Algorithm | ByJudge = "greedy"
+    backend: EquivalenceSpec | LLMJudgeSpec
+    algorithm: Algorithm | Literal["judge"] = "greedy"
 
     @property
     def signature(self) -> str:
@@ -54,16 +60,26 @@ class PartitionSpec:
         """
         return f"{self.algorithm}-v{PARTITION_VERSION},{self.backend.signature}"
 
+    def load(self) -> EquivalenceBackend | SetJudge:
+        """Load the backend, or the judge with the cache of earlier judgements.
+
+        Raises:
+            ConfigurationError: It is not pinned or not available.
+        """
+        if isinstance(self.backend, LLMJudgeSpec):
+            return self.backend.load(JudgementCache(default_judgements_path()))
+        return self.backend.load()
+
 
 @dataclass(frozen=True, slots=True)
-class Answers:
-    """What is to be parted.
+class ResponsesToGroup:
+    """The responses to one prompt, and what each may count for.
 
     Attributes:
-        prompt: That was asked.
-        texts: [k], in the given order.
-        counted: [k], which are answers: no blanks, placeholders or refusals.
-        whole: [k], which were not cut off.
+        prompt: The prompt.
+        texts: [k], the responses in the given order.
+        counted: [k], whether each is a real response: no blank, placeholder or refusal.
+        whole: [k], whether each is complete: not truncated.
     """
 
     prompt: str
@@ -72,9 +88,11 @@ class Answers:
     whole: tuple[bool, ...]
 
     @staticmethod
-    def of(prompt: str, responses: Sequence[str], finish_reasons: Sequence[str | None] | None = None) -> "Answers":
-        """Of a row: what counts and what is whole is read off its texts and finish reasons."""
-        return Answers(
+    def of(
+        prompt: str, responses: Sequence[str], finish_reasons: Sequence[str | None] | None = None
+    ) -> "ResponsesToGroup":
+        """Tell from texts and finish reasons [k] which responses count and which are complete."""
+        return ResponsesToGroup(
             prompt,
             tuple(responses),
             tuple(is_answer(text) and not is_refusal(text) for text in responses),
@@ -83,7 +101,7 @@ class Answers:
 
 
 def normalised(text: str) -> str:
-    """A text without case, spacing and marks at its ends; itself, where nothing would be left.
+    """Drop a text's case, spacing and punctuation at its ends; keep the text where nothing would be left.
 
     >>> normalised(' **Nairobi**, Kenya. '), normalised("-5"), normalised("?!")
     ('nairobi**, kenya', '-5', '?!')
@@ -92,7 +110,7 @@ def normalised(text: str) -> str:
 
 
 def canonical(labels: Sequence[int | None]) -> Labels:
-    """The same classes, numbered from 0 in the order in which they appear.
+    """Number the same classes from 0 in the order of their first use.
 
     >>> canonical([7, None, 3, 7])
     (0, None, 1, 0)
@@ -101,147 +119,198 @@ def canonical(labels: Sequence[int | None]) -> Labels:
     return tuple(None if label is None else numbers.setdefault(label, len(numbers)) for label in labels)
 
 
-def partition(sets: Sequence[Answers], backend: Equivalence, algorithm: Algorithm = "greedy") -> list[Labels]:
-    """The class of each text of each set, None for what is in no class that counts.
+def partition_sets(
+    sets: Sequence[ResponsesToGroup], backend: EquivalenceBackend | SetJudge, spec: PartitionSpec
+) -> list[Labels | Missing]:
+    """Group each response set as a spec says.
 
     Args:
-        sets: What is to be parted.
-        backend: Decides whether two answers say the same.
-        algorithm: See the head of this file.
+        sets: The response sets.
+        backend: What `spec.load` returned, or a backend to use in its place.
+        spec: Which algorithm makes the classes.
 
     Returns:
-        Canonical labels, [k] for each set.
+        For each set canonical labels [k], None for a response in no class that counts; or why there are none.
+
+    Raises:
+        DivBenchError: A judge cannot be asked.
     """
-    merged = [_Merged.of(each, in_order=algorithm == "greedy") for each in sets]
-    asked = _Memory(backend)
-    ways = {"greedy": _greedy, "components": _components, "complete": _complete}
-    labels = ways[algorithm](merged, asked)
-    return [_counted(each, one.spread(found)) for each, one, found in zip(sets, merged, labels, strict=True)]
+    loaded: Any = backend
+    if isinstance(spec.backend, LLMJudgeSpec):
+        return partition_by_judge(sets, loaded)
+    algorithm: Any = spec.algorithm
+    return list(partition_by_pairs(sets, loaded, algorithm))
 
 
-def judged(sets: Sequence[Answers], judge: SetJudge) -> list[Labels | Missing]:
-    """As `partition`, by a judge that sees the different texts of a set together; or why it made no classes."""
-    merged = [_Merged.of(each, in_order=True) for each in sets]
-    asked = [i for i, each in enumerate(merged) if len(each.texts) > 1]
-    replies = dict(zip(asked, judge.partition([(merged[i].prompt, merged[i].texts) for i in asked]), strict=True))
+def partition_by_pairs(
+    sets: Sequence[ResponsesToGroup], backend: EquivalenceBackend, algorithm: Algorithm = "greedy"
+) -> list[Labels]:
+    """Group each response set by a backend's decisions; see the module's docstring for the algorithms.
+
+    Returns:
+        For each set canonical labels [k], None for a response in no class that counts.
+    """
+    distinct = [_DistinctTexts.of(each, in_order=algorithm == "greedy") for each in sets]
+    cluster = {"greedy": _greedy, "components": _components, "complete": _complete}[algorithm]
+    labels = cluster(distinct, MemoisedBackend(backend))
+    return [_counted(each, texts.spread(own)) for each, texts, own in zip(sets, distinct, labels, strict=True)]
+
+
+def partition_by_judge(sets: Sequence[ResponsesToGroup], judge: SetJudge) -> list[Labels | Missing]:
+    """Group each response set by a judge that sees its distinct texts together.
+
+    Returns:
+        For each set labels as of `partition_by_pairs`, or why the judge made no classes.
+    """
+    distinct = [_DistinctTexts.of(each, in_order=True) for each in sets]
+    several = [i for i, each in enumerate(distinct) if len(each.texts) > 1]
+    replies = judge.partition([(distinct[i].prompt, distinct[i].texts) for i in several])
+    labels_of = dict(zip(several, replies, strict=True))
     made: list[Labels | Missing] = []
-    for number, (each, one) in enumerate(zip(sets, merged, strict=True)):
-        found = replies.get(number, tuple(range(len(one.texts))))
-        made.append(found if isinstance(found, Missing) else _counted(each, one.spread(found)))
+    for i, (each, texts) in enumerate(zip(sets, distinct, strict=True)):
+        labels = labels_of.get(i, tuple(range(len(texts.texts))))
+        made.append(labels if isinstance(labels, Missing) else _counted(each, texts.spread(labels)))
     return made
 
 
+def rate_first_responses(
+    sets: Sequence[ResponsesToGroup], labels: Sequence[Labels | Missing], reward: RewardModel | None
+) -> list[Partition | Missing]:
+    """Make partitions of labels, with the reward and quality of each class's first response.
+
+    Metrics read the quality of no other response, so no other is rated.
+
+    Args:
+        sets: The response sets.
+        labels: Their classes.
+        reward: The reward model; None: no rewards and no qualities.
+    """
+    partitions = [each if isinstance(each, Missing) else Partition(each) for each in labels]
+    if reward is None:
+        return list(partitions)
+    firsts = [
+        (each.prompt, each.texts[first])
+        for each, own in zip(sets, partitions, strict=True)
+        if not isinstance(own, Missing)
+        for first in own.heads
+    ]
+    rewards = iter(reward.rewards(firsts).tolist())
+    return [
+        own if isinstance(own, Missing) else _rated(own, [next(rewards) for _ in own.heads], reward.thresholds)
+        for own in partitions
+    ]
+
+
+def _rated(partition: Partition, rewards: list[float], thresholds: tuple[float, ...] | None) -> Partition:
+    qualities = None
+    if thresholds is not None:
+        rated = {first: float(quality(each, thresholds)) for first, each in zip(partition.heads, rewards, strict=True)}
+        qualities = tuple(rated.get(position) for position in range(len(partition.labels)))
+    return Partition(partition.labels, qualities, tuple(rewards))
+
+
 @dataclass(frozen=True, slots=True)
-class _Merged:
-    """A set's different texts.
+class _DistinctTexts:
+    """A response set's distinct texts.
 
     Attributes:
-        prompt: That was asked.
+        prompt: The prompt.
         texts: [texts], one for each normalised text.
-        place: [k], of each answer's text among them; None for what is no answer.
+        index: [k], each response's text among them; None for what does not count.
     """
 
     prompt: str
     texts: tuple[str, ...]
-    place: tuple[int | None, ...]
+    index: tuple[int | None, ...]
 
     @staticmethod
-    def of(answers: Answers, *, in_order: bool) -> "_Merged":
-        """In the order of the answers; else in that of the texts, so that the order of the answers changes nothing."""
+    def of(responses: ResponsesToGroup, *, in_order: bool) -> "_DistinctTexts":
+        """In the order of the responses; else sorted by text, so that their order changes nothing."""
         forms = [
-            normalised(text) if counted else None for text, counted in zip(answers.texts, answers.counted, strict=True)
+            normalised(text) if counted else None
+            for text, counted in zip(responses.texts, responses.counted, strict=True)
         ]
-        spoken: dict[str, str] = {}
-        for form, text in zip(forms, answers.texts, strict=True):
+        text_of: dict[str, str] = {}
+        for form, text in zip(forms, responses.texts, strict=True):
             if form is not None:
-                spoken[form] = spoken.get(form, text) if in_order else min(spoken.get(form, text), text)
-        names = list(spoken) if in_order else sorted(spoken)
-        number = {form: i for i, form in enumerate(names)}
-        return _Merged(
-            answers.prompt,
-            tuple(spoken[form] for form in names),
-            tuple(None if form is None else number[form] for form in forms),
+                text_of[form] = text_of.get(form, text) if in_order else min(text_of.get(form, text), text)
+        ordered = list(text_of) if in_order else sorted(text_of)
+        index = {form: i for i, form in enumerate(ordered)}
+        return _DistinctTexts(
+            responses.prompt,
+            tuple(text_of[form] for form in ordered),
+            tuple(None if form is None else index[form] for form in forms),
         )
 
     def spread(self, labels: Sequence[int]) -> Labels:
-        """Labels of the texts to labels of the answers."""
-        return tuple(None if place is None else labels[place] for place in self.place)
+        """Give every response the label of its text."""
+        return tuple(None if i is None else labels[i] for i in self.index)
 
-    def question(self, a: int, b: int) -> Question:
-        return Question(self.prompt, self.texts[a], self.texts[b])
-
-
-class _Memory:
-    """Asks each question once."""
-
-    def __init__(self, backend: Equivalence) -> None:
-        self._backend = backend
-        self._known: dict[Question, float] = {}
-
-    def margins(self, questions: Sequence[Question], *, both_ways: bool = False) -> NDArray[np.float64]:
-        """How far each score lies above the threshold, [questions]; the mean of both ways where the backend has two."""
-        if both_ways and not self._backend.symmetric:
-            turned = [Question(each.prompt, each.b, each.a) for each in questions]
-            there = self.margins([*questions, *turned])
-            return np.asarray((there[: len(questions)] + there[len(questions) :]) / 2)
-        new = [each for each in dict.fromkeys(questions) if each not in self._known]
-        if new:
-            self._known |= dict(zip(new, self._backend.scores(new).tolist(), strict=True))
-        return np.array([self._known[each] for each in questions], np.float64) - self._backend.threshold
+    def pair(self, i: int, j: int) -> ResponsePair:
+        return ResponsePair(self.prompt, self.texts[i], self.texts[j])
 
 
-def _greedy(sets: Sequence[_Merged], asked: _Memory) -> list[list[int]]:
-    """A round asks every set's newest head about all answers that have no class yet."""
+def _margins(backend: MemoisedBackend, pairs: Sequence[ResponsePair], *, both_ways: bool = False) -> Floats:
+    """How far each score is above the threshold, [pairs]; `both_ways`: the mean of both orders of a pair."""
+    if both_ways and not backend.symmetric:
+        turned = [ResponsePair(each.prompt, each.b, each.a) for each in pairs]
+        margins = _margins(backend, [*pairs, *turned])
+        return np.asarray((margins[: len(pairs)] + margins[len(pairs) :]) / 2)
+    return backend.scores(pairs) - backend.threshold
+
+
+def _greedy(sets: Sequence[_DistinctTexts], backend: MemoisedBackend) -> list[list[int]]:
+    """Each round opens a class in every set and compares its first text with all that have no class yet."""
     labels = [[-1] * len(each.texts) for each in sets]
     classes = [0] * len(sets)
     while True:
-        questions: list[Question] = []
-        about: list[tuple[int, int]] = []
+        pairs: list[ResponsePair] = []
+        compared: list[tuple[int, int]] = []
         for number, each in enumerate(sets):
             free = [i for i, label in enumerate(labels[number]) if label < 0]
             if not free:
                 continue
-            head, *others = free
-            labels[number][head] = classes[number]
+            first, *others = free
+            labels[number][first] = classes[number]
             classes[number] += 1
-            questions += [each.question(head, other) for other in others]
-            about += [(number, other) for other in others]
-        if not questions:
+            pairs += [each.pair(first, other) for other in others]
+            compared += [(number, other) for other in others]
+        if not pairs:
             return labels
-        for (number, other), margin in zip(about, asked.margins(questions), strict=True):
+        for (number, other), margin in zip(compared, _margins(backend, pairs), strict=True):
             if margin > 0:
                 labels[number][other] = classes[number] - 1
 
 
-def _components(sets: Sequence[_Merged], asked: _Memory) -> list[list[int]]:
-    """A round asks about the pairs at one distance, but for those that are connected already."""
+def _components(sets: Sequence[_DistinctTexts], backend: MemoisedBackend) -> list[list[int]]:
+    """Each round compares the texts at one distance, but for those that are connected already."""
     labels = [list(range(len(each.texts))) for each in sets]
     for distance in range(1, max((len(each.texts) for each in sets), default=0)):
-        about = [
+        compared = [
             (number, i, i + distance)
             for number, each in enumerate(sets)
             for i in range(len(each.texts) - distance)
             if labels[number][i] != labels[number][i + distance]
         ]
-        margins = asked.margins([sets[number].question(i, j) for number, i, j in about], both_ways=True)
-        for (number, i, j), margin in zip(about, margins, strict=True):
+        margins = _margins(backend, [sets[number].pair(i, j) for number, i, j in compared], both_ways=True)
+        for (number, i, j), margin in zip(compared, margins, strict=True):
             if margin > 0:
                 old, new = labels[number][j], labels[number][i]
                 labels[number] = [new if label == old else label for label in labels[number]]
     return labels
 
 
-def _complete(sets: Sequence[_Merged], asked: _Memory) -> list[list[int]]:
+def _complete(sets: Sequence[_DistinctTexts], backend: MemoisedBackend) -> list[list[int]]:
     from scipy.cluster.hierarchy import fcluster, linkage
 
-    about = [[(i, j) for i in range(len(each.texts)) for j in range(i + 1, len(each.texts))] for each in sets]
-    questions = [each.question(i, j) for each, pairs in zip(sets, about, strict=True) for i, j in pairs]
-    margins = asked.margins(questions, both_ways=True)
+    compared = [[(i, j) for i in range(len(each.texts)) for j in range(i + 1, len(each.texts))] for each in sets]
+    pairs = [each.pair(i, j) for each, own in zip(sets, compared, strict=True) for i, j in own]
+    margins = _margins(backend, pairs, both_ways=True)
     made, start = [], 0
-    for each, pairs in zip(sets, about, strict=True):
-        own = margins[start : start + len(pairs)]
-        start += len(pairs)
-        if not pairs:
+    for each, own_pairs in zip(sets, compared, strict=True):
+        own = margins[start : start + len(own_pairs)]
+        start += len(own_pairs)
+        if not own_pairs:
             made.append([0] * len(each.texts))
             continue
         # The ranks of the margins as distances: what matches comes before what does not, exactly.
@@ -251,117 +320,7 @@ def _complete(sets: Sequence[_Merged], asked: _Memory) -> list[list[int]]:
     return made
 
 
-def _counted(answers: Answers, labels: Labels) -> Labels:
-    """Without the classes that no whole answer is in."""
-    whole = {label for label, is_whole in zip(labels, answers.whole, strict=True) if is_whole}
+def _counted(responses: ResponsesToGroup, labels: Labels) -> Labels:
+    """Drop the classes without a complete response."""
+    whole = {label for label, is_whole in zip(labels, responses.whole, strict=True) if is_whole}
     return canonical([label if label in whole else None for label in labels])
-
-
-@dataclass(frozen=True, slots=True)
-class Sensitivity:
-    """What the order of the answers does to greedy classes, over random orders of each set.
-
-    Attributes:
-        orders: Of each set.
-        mean: Number of classes, [sets], over the orders.
-        sd: Likewise, ddof 1.
-        lowest: [sets].
-        highest: [sets].
-        rand_index: [sets], mean adjusted Rand index of the classes of a random order with those of the given one.
-    """
-
-    orders: int
-    mean: NDArray[np.float64]
-    sd: NDArray[np.float64]
-    lowest: NDArray[np.int64]
-    highest: NDArray[np.int64]
-    rand_index: NDArray[np.float64]
-
-
-def order_sensitivity(sets: Sequence[Answers], backend: Equivalence, *, orders: int = 20, seed: int = 0) -> Sensitivity:
-    """Part each set greedily in random orders.
-
-    Args:
-        sets: What is to be parted.
-        backend: Decides; each question is asked once, whatever the number of orders.
-        orders: At least 2.
-        seed: Of the orders.
-    """
-    asked = _Remembering(backend)
-    rng = np.random.default_rng(seed)
-    given = partition(sets, asked)
-    counts, indices = np.zeros((orders, len(sets)), np.int64), np.zeros((orders, len(sets)))
-    for turn in range(orders):
-        places = [rng.permutation(len(each.texts)) for each in sets]
-        found = partition([_reordered(each, order) for each, order in zip(sets, places, strict=True)], asked)
-        for number, (labels, order) in enumerate(zip(found, places, strict=True)):
-            back: list[int | None] = [None] * len(labels)
-            for label, place in zip(labels, order.tolist(), strict=True):
-                back[place] = label
-            counts[turn, number] = classes_of(labels)
-            indices[turn, number] = adjusted_rand_index(back, given[number])
-    return Sensitivity(
-        orders,
-        counts.mean(axis=0),
-        counts.std(axis=0, ddof=1),
-        counts.min(axis=0),
-        counts.max(axis=0),
-        indices.mean(axis=0),
-    )
-
-
-class _Remembering:
-    """A backend that is asked each question once, over many partitions."""
-
-    def __init__(self, backend: Equivalence) -> None:
-        self.signature, self.threshold, self.symmetric = backend.signature, backend.threshold, backend.symmetric
-        self._memory = _Memory(backend)
-
-    def scores(self, questions: Sequence[Question]) -> NDArray[np.float64]:
-        """As the backend's."""
-        return self._memory.margins(questions) + self.threshold
-
-
-def _reordered(answers: Answers, order: NDArray[np.int64]) -> Answers:
-    places = order.tolist()
-    return Answers(
-        answers.prompt,
-        tuple(answers.texts[i] for i in places),
-        tuple(answers.counted[i] for i in places),
-        tuple(answers.whole[i] for i in places),
-    )
-
-
-def classes_of(labels: Labels) -> int:
-    """How many classes there are."""
-    return len({label for label in labels if label is not None})
-
-
-def adjusted_rand_index(a: Sequence[int | None], b: Sequence[int | None]) -> float:
-    """Agreement of two partitions beyond chance (Hubert & Arabie 1985); what is in no class is a class of its own.
-
-    >>> adjusted_rand_index((0, 0, 1), (5, 5, 2))
-    1.0
-    """
-    both, only_a, only_b = pair_counts(a, b)
-    pairs = len(a) * (len(a) - 1) // 2
-    apart = pairs - both - only_a - only_b
-    if only_a == only_b == 0:
-        return 1.0
-    # scikit-learn's form of Hubert & Arabie's index; its own function takes a millisecond, and there are thousands.
-    spread = (both + only_a) * (only_a + apart) + (both + only_b) * (only_b + apart)
-    return 2.0 * (both * apart - only_a * only_b) / spread
-
-
-def pair_counts(a: Sequence[int | None], b: Sequence[int | None]) -> tuple[int, int, int]:
-    """Of all pairs of answers: together in both, together in `a` alone, together in `b` alone.
-
-    Pair F1 of many sets is 2·both / (2·both + only_a + only_b) over their sums.
-    """
-
-    def together(*labels: Sequence[int | None]) -> int:
-        counts = Counter(key for key in zip(*labels, strict=True) if None not in key)
-        return sum(count * (count - 1) // 2 for count in counts.values())
-
-    both = together(a, b)
-    return both, together(a) - both, together(b) - both

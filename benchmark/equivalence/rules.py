@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.sparse import csr_array
 
-from benchmark.equivalence.backend import Equivalence, EquivalenceSpec, Floats, Question
+from benchmark.equivalence.backend import EquivalenceBackend, EquivalenceSpec, Floats, ResponsePair
 from benchmark.models.causal_lm import Integers
 from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder, EmbedderSpec, SentenceTransformersEmbedder
 from datasets_build.errors import need
@@ -54,8 +54,8 @@ class Rouge1Equivalence:
         tokenise = need("rouge_score.tokenizers", "score").DefaultTokenizer(use_stemmer=False).tokenize
         self._tokenise = lru_cache(maxsize=_TEXTS_KEPT)(tokenise)  # calls ask about the same texts again
 
-    def scores(self, questions: Sequence[Question]) -> Floats:
-        """As `Equivalence.scores`."""
+    def scores(self, questions: Sequence[ResponsePair]) -> Floats:
+        """As `EquivalenceBackend.scores`."""
         texts, firsts, seconds = _texts_of(questions)
         bags = self._bags(texts)
         lengths = np.diff(bags.indptr)
@@ -125,8 +125,8 @@ class EmbeddingEquivalence:
         self._embedder = embedder
         self._known: dict[str, Floats] = {}
 
-    def scores(self, questions: Sequence[Question]) -> Floats:
-        """As `Equivalence.scores`."""
+    def scores(self, questions: Sequence[ResponsePair]) -> Floats:
+        """As `EquivalenceBackend.scores`."""
         texts, firsts, seconds = _texts_of(questions)
         if not texts:
             return np.empty(0)
@@ -187,14 +187,14 @@ class ShortAnswers:
 class ShortAnswersEquivalence:
     """Scores of the rule are one above the backend's threshold, or one below; the backend's own are as they are."""
 
-    def __init__(self, backend: Equivalence, signature: str) -> None:
+    def __init__(self, backend: EquivalenceBackend, signature: str) -> None:
         self.signature = signature
         self.threshold = backend.threshold
         self.symmetric = backend.symmetric
         self._backend = backend
 
-    def scores(self, questions: Sequence[Question]) -> Floats:
-        """As `Equivalence.scores`."""
+    def scores(self, questions: Sequence[ResponsePair]) -> Floats:
+        """As `EquivalenceBackend.scores`."""
         ruled = [short_answers_equivalent(question.a, question.b) for question in questions]
         asked = self._backend.scores([q for q, verdict in zip(questions, ruled, strict=True) if verdict is None])
         made = np.array([self.threshold + (1 if verdict else -1) for verdict in ruled], dtype=np.float64)
@@ -226,7 +226,7 @@ class HashEquivalence:
 
     Args:
         seed: Of what is drawn; None: 0 for all that differ.
-        threshold: As `Equivalence.threshold`; the share of different answers that are not equivalent.
+        threshold: As `EquivalenceBackend.threshold`; the share of different answers that are not equivalent.
     """
 
     symmetric = True
@@ -240,11 +240,11 @@ class HashEquivalence:
         """As `EquivalenceSpec.load`."""
         return self
 
-    def scores(self, questions: Sequence[Question]) -> Floats:
-        """As `Equivalence.scores`."""
+    def scores(self, questions: Sequence[ResponsePair]) -> Floats:
+        """As `EquivalenceBackend.scores`."""
         return np.array([self._score(question) for question in questions], dtype=np.float64)
 
-    def _score(self, question: Question) -> float:
+    def _score(self, question: ResponsePair) -> float:
         a, b = sorted(" ".join(text.casefold().split()) for text in (question.a, question.b))
         if a == b:
             return 1.0
@@ -254,7 +254,7 @@ class HashEquivalence:
         return int.from_bytes(digest[:4]) / 2**32
 
 
-def _texts_of(questions: Sequence[Question]) -> tuple[list[str], Integers, Integers]:
+def _texts_of(questions: Sequence[ResponsePair]) -> tuple[list[str], Integers, Integers]:
     """The different texts, and where each question's first and second stand among them, int64 [questions] each."""
     texts = sorted({text for question in questions for text in (question.a, question.b)})
     place = {text: i for i, text in enumerate(texts)}

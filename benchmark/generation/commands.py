@@ -10,10 +10,10 @@ from datasets_build.errors import ConfigurationError, InputError
 
 if TYPE_CHECKING:
     from benchmark.generation.hf_sampler import HFSampler
-    from benchmark.generation.internals.read import Reader
+    from benchmark.generation.internals.read import InternalsReader
     from benchmark.generation.journal import Journal
     from benchmark.generation.run import Item, Plan
-    from benchmark.generation.sampler import Sampler, Settings
+    from benchmark.generation.sampler import Sampler, SamplingSettings
     from benchmark.generation.setup import Model
     from benchmark.generation.sweep import Sweep
     from datasets_build.schema import Suite
@@ -154,7 +154,7 @@ def generate(
     """
     from benchmark.generation.journal import open_journal, remove_journal
     from benchmark.generation.output import write_output
-    from benchmark.generation.prompting import Asking
+    from benchmark.generation.prompting import PromptingSettings
     from benchmark.generation.run import Plan
     from benchmark.generation.setup import load, manifest_of, settings_of, suite_named
     from benchmark.generation.sweep import parse_sweep, write_sweep
@@ -165,7 +165,7 @@ def generate(
         model, internals=internals, swept=sweep, sets=sets, chat_template=chat_template, template=template,
         thinking=thinking, stop=stop,
     )  # fmt: skip
-    asked = Asking(mode, system_prompt, chat_template, template or "{prompt}", thinking)
+    asked = PromptingSettings(mode, system_prompt, chat_template, template or "{prompt}", thinking)
     ends = tuple(str(with_lines(each)) for each in stop or ())
     found = suite_named(suite, prompts, {"prompt": prompt_column, "id": id_column}, mirror)
     settings = settings_of(found.name, temperature, top_k, top_p, max_tokens)
@@ -242,7 +242,7 @@ def _check_options(
 
 
 def _items(
-    found: "Suite", points: "Sweep | None", settings: "Settings", sets: int | None, seed: int
+    found: "Suite", points: "Sweep | None", settings: "SamplingSettings", sets: int | None, seed: int
 ) -> "tuple[Item, ...]":
     """What is to be answered: the prompts of a suite, or the sets of a sweep."""
     from benchmark.generation.run import Item
@@ -313,17 +313,17 @@ def _sample(plan: "Plan", answering: "Model", journal: "Journal") -> None:
         )
 
 
-def _reader(plan: "Plan", sampler: "Sampler", layer: str, average: str | None) -> "Reader":
+def _reader(plan: "Plan", sampler: "Sampler", layer: str, average: str | None) -> "InternalsReader":
     """What reads the internals; made before the work, for layers that the model does not have."""
-    from benchmark.generation.internals.read import Reader
-    from benchmark.models.hf_states import Cut
+    from benchmark.generation.internals.read import InternalsReader
+    from benchmark.models.hf_states import SamplingParameters
 
     lm, settings = _of_transformers(sampler).lm, plan.items[0].settings
-    cut = Cut(settings.temperature, settings.top_k, settings.top_p)
-    return Reader(lm, chosen_layers(lm, layer, average), cut)
+    cut = SamplingParameters(settings.temperature, settings.top_k, settings.top_p)
+    return InternalsReader(lm, chosen_layers(lm, layer, average), cut)
 
 
-def _read(plan: "Plan", sampler: "Sampler", reader: "Reader", journal: "Journal") -> None:
+def _read(plan: "Plan", sampler: "Sampler", reader: "InternalsReader", journal: "Journal") -> None:
     from benchmark.generation.run import read_plan
 
     with progress() as bar:

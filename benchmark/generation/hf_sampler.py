@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.generation.prompting import Asking, prompt_ids
+from benchmark.generation.prompting import PromptingSettings, prompt_ids
 from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, SamplerFault
 from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.hf_generate import end_ids, generate
 from benchmark.models.hf_lm import HFCausalLM
-from benchmark.models.token_sampling import draw_tokens
+from benchmark.models.token_sampling import sample_tokens
 
 _THINKING = ("<think>", "</think>")
 _BATCH_TOKENS = {"cpu": 16_384, "cuda": 262_144}  # prompts and answers to come, padding included
@@ -36,7 +36,7 @@ class HFSampler:
     """See `Sampler`."""
 
     def __init__(
-        self, lm: HFCausalLM, asking: Asking, stop: Sequence[str] = (), batch_tokens: int | None = None
+        self, lm: HFCausalLM, asking: PromptingSettings, stop: Sequence[str] = (), batch_tokens: int | None = None
     ) -> None:
         """Nothing is drawn yet.
 
@@ -102,7 +102,7 @@ class HFSampler:
         return max(1, self._budget // (len(self.prompt_ids(longest)) + longest.settings.max_tokens))
 
     def _batch(self, requests: Sequence[Request]) -> list[Outcome]:
-        drawing = _Drawing(requests, self.lm.model.device)
+        drawing = _TokenSampler(requests, self.lm.model.device)
         longest = max(request.settings.max_tokens for request in requests)
         rows = generate(self.lm, [self.prompt_ids(each) for each in requests], drawing, longest, self.ends.stop)
         broken = drawing.broken.cpu().tolist()
@@ -169,7 +169,7 @@ def _before_stop(text: str, stop: Sequence[str]) -> str:
     return text if at is None else text[:at]
 
 
-class _Drawing:
+class _TokenSampler:
     """Leaves of each row's scores the token that is drawn: what `generate` then takes without chance is a sample."""
 
     def __init__(self, requests: Sequence[Request], device: Any) -> None:
@@ -192,7 +192,7 @@ class _Drawing:
         bad = torch.isnan(scores).any(-1) | (scores == torch.inf).any(-1)
         self.broken |= bad
         scores = scores.float().masked_fill(bad[:, None], 0.0)
-        tokens = draw_tokens(scores, self.temperature, self.top_k, self.top_p, self.uniform[:, self.step])
+        tokens = sample_tokens(scores, self.temperature, self.top_k, self.top_p, self.uniform[:, self.step])
         self.step += 1
         return torch.full_like(scores, -torch.inf).scatter_(1, tokens[:, None], 0.0)
 

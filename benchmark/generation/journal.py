@@ -28,7 +28,7 @@ _TABLES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class PromptSamples:
     """All answers of one prompt.
 
     Attributes:
@@ -102,7 +102,7 @@ class Journal:
         """Why prompts have no answers, by prompt."""
         return dict(self._database.execute("SELECT item, reason FROM errors ORDER BY item").fetchall())
 
-    def put(self, item: str, answers: Answers) -> None:
+    def put(self, item: str, answers: PromptSamples) -> None:
         """Keep a prompt's answers; an error of it is forgotten."""
         text = json.dumps(asdict(answers))
         with self._database:
@@ -120,12 +120,12 @@ class Journal:
             given = [(item, json.dumps(dict(row))) for item, row in rows.items()]
             self._database.executemany("INSERT OR REPLACE INTO internals VALUES (?, ?)", given)
 
-    def answers(self, item: str) -> Answers:
+    def answers(self, item: str) -> PromptSamples:
         """The answers of a prompt that is done."""
         (text,) = self._database.execute("SELECT answers FROM answers WHERE item = ?", (item,)).fetchone()
         found = json.loads(text)
         greedy = found["greedy"]
-        return Answers(tuple(map(_sampled, found["samples"])), None if greedy is None else _sampled(greedy))
+        return PromptSamples(tuple(map(_sampled, found["samples"])), None if greedy is None else _sampled(greedy))
 
     def internals(self, item: str) -> dict[str, Any]:
         """The internals of a prompt that was read."""

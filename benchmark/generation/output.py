@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark.generation.internals.read import Reader
+from benchmark.generation.internals.read import InternalsReader
 from benchmark.generation.journal import Journal
 from benchmark.generation.run import Item, Plan
 from benchmark.scoring.internals_file import INTERNALS_FILE, Drawing, HowRead, internals_of, write_internals
@@ -27,7 +27,7 @@ TOKENS = pa.schema(_COLUMNS)
 
 
 def write_output(
-    folder: Path, manifest: Manifest, suite: Suite, plan: Plan, journal: Journal, reader: Reader | None = None
+    folder: Path, manifest: Manifest, suite: Suite, plan: Plan, journal: Journal, reader: InternalsReader | None = None
 ) -> Submission:
     """Write the submission, what its answers took in tokens, and the internals where they were read.
 
@@ -64,7 +64,7 @@ def rows_of(items: Sequence[Item], journal: Journal) -> Iterator[Row]:
         yield Row(number, item.id, item.prompt.prompt, tuple(sample.text for sample in samples), reasons)
 
 
-def how_read(reader: Reader, plan: Plan, submission_id: str) -> HowRead:
+def how_read(reader: InternalsReader, plan: Plan, submission_id: str) -> HowRead:
     """What internals that were read while sampling say of themselves."""
     cut = reader.cut
     return HowRead(

@@ -23,7 +23,7 @@ _PLACE = "{prompt}"
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class PromptingSettings:
     """How prompts are put to a model.
 
     Attributes:
@@ -66,16 +66,16 @@ class Asking:
         return f"chat template{thinking}{'' if self.system is None else f', system prompt {self.system!r}'}"
 
 
-def asking_of(manifest: Manifest) -> Asking:
+def prompting_of(manifest: Manifest) -> PromptingSettings:
     """How the prompts of a submission were put, as its manifest says; what it does not say is as by default."""
     drawn = manifest.generation
-    made = Asking(mode=drawn.mode or "resample", system_prompt=drawn.system_prompt, thinking=drawn.thinking)
+    made = PromptingSettings(mode=drawn.mode or "resample", system_prompt=drawn.system_prompt, thinking=drawn.thinking)
     if drawn.chat_template is False:
         made = replace(made, chat_template=False, template=drawn.prompt_template or _PLACE)
     return made
 
 
-def messages(asking: Asking, prompt: Prompt, place: int, before: Sequence[str] = ()) -> tuple[Message, ...]:
+def messages(asking: PromptingSettings, prompt: Prompt, place: int, before: Sequence[str] = ()) -> tuple[Message, ...]:
     """The chat that the answer at a place answers.
 
     Args:
@@ -92,7 +92,7 @@ def messages(asking: Asking, prompt: Prompt, place: int, before: Sequence[str] =
     return tuple(made)
 
 
-def check_prompts(asking: Asking, prompts: Sequence[Prompt], k: int) -> None:
+def check_prompts(asking: PromptingSettings, prompts: Sequence[Prompt], k: int) -> None:
     """Refuse what a mode cannot do with these prompts.
 
     Raises:
@@ -108,7 +108,7 @@ def check_prompts(asking: Asking, prompts: Sequence[Prompt], k: int) -> None:
         )
 
 
-def prompt_ids(tokeniser: HFTokeniser, asking: Asking, chat: Sequence[Message]) -> tuple[int, ...]:
+def prompt_ids(tokeniser: HFTokeniser, asking: PromptingSettings, chat: Sequence[Message]) -> tuple[int, ...]:
     """The tokens that a model of transformers answers.
 
     Raises:

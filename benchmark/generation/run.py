@@ -8,11 +8,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from benchmark.generation.hf_sampler import HFSampler
-from benchmark.generation.internals.read import Asked, Reader
-from benchmark.generation.journal import Answers, Journal
-from benchmark.generation.prompting import Asking, check_prompts, messages
-from benchmark.generation.sampler import Failed, Message, Outcome, Request, Sampled, Sampler, Settings, draw_seed
-from benchmark.models.hf_states import Response
+from benchmark.generation.internals.read import InternalsReader, TokenisedResponses
+from benchmark.generation.journal import Journal, PromptSamples
+from benchmark.generation.prompting import PromptingSettings, check_prompts, messages
+from benchmark.generation.sampler import (
+    Failed,
+    Message,
+    Outcome,
+    Request,
+    Sampled,
+    Sampler,
+    SamplingSettings,
+    draw_seed,
+)
+from benchmark.models.hf_states import TokenisedResponse
 from benchmark.scoring.internals_file import record
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Prompt
@@ -35,7 +44,7 @@ class Item:
 
     id: str
     prompt: Prompt
-    settings: Settings
+    settings: SamplingSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +60,7 @@ class Plan:
     """
 
     items: tuple[Item, ...]
-    asking: Asking
+    asking: PromptingSettings
     k: int
     seed: int
     greedy: bool = False
@@ -105,7 +114,7 @@ def greedy_request(plan: Plan, item: Item) -> Request:
     return Request(greedy_chat(plan.asking, item.prompt), replace(item.settings, temperature=0.0), 0)
 
 
-def greedy_chat(asking: Asking, prompt: Prompt) -> tuple[Message, ...]:
+def greedy_chat(asking: PromptingSettings, prompt: Prompt) -> tuple[Message, ...]:
     """The chat of the greedy answer."""
     return messages(replace(asking, mode="resample", system_prompt=asking.system), prompt, 0)
 
@@ -176,11 +185,11 @@ def _keep(journal: Journal, plan: Plan, item: Item, outcomes: Sequence[Outcome])
         journal.put_error(item.id, failures[0])
         return
     samples = tuple(each for each in outcomes if isinstance(each, Sampled))
-    journal.put(item.id, Answers(samples[: plan.k], samples[plan.k] if plan.greedy else None))
+    journal.put(item.id, PromptSamples(samples[: plan.k], samples[plan.k] if plan.greedy else None))
 
 
 def read_plan(
-    plan: Plan, sampler: HFSampler, reader: Reader, journal: Journal, progress: Progress = lambda items: None
+    plan: Plan, sampler: HFSampler, reader: InternalsReader, journal: Journal, progress: Progress = lambda items: None
 ) -> None:
     """Read the internals of every item that has its answers and no internals yet, from the tokens that were drawn.
 
@@ -200,15 +209,15 @@ def read_plan(
         progress(count)
 
 
-def _asked(plan: Plan, sampler: HFSampler, item: Item, answers: Answers) -> Asked:
-    def response(request: Request, sample: Sampled) -> Response | None:
+def _asked(plan: Plan, sampler: HFSampler, item: Item, answers: PromptSamples) -> TokenisedResponses:
+    def response(request: Request, sample: Sampled) -> TokenisedResponse | None:
         if not sample.ids:
             return None
-        return Response((*sampler.prompt_ids(request), *sample.reasoning_ids), sample.ids, sample.content)
+        return TokenisedResponse((*sampler.prompt_ids(request), *sample.reasoning_ids), sample.ids, sample.content)
 
     texts = [sample.text for sample in answers.samples]
     greedy = answers.greedy
-    return Asked(
+    return TokenisedResponses(
         tuple(response(request_of(plan, item, place, texts), sample) for place, sample in enumerate(answers.samples)),
         None if greedy is None else response(greedy_request(plan, item), greedy),
     )

@@ -23,7 +23,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SamplingSettings:
     """How tokens are drawn.
 
     Attributes:
@@ -50,7 +50,7 @@ class Request:
     """
 
     messages: tuple[Message, ...]
-    settings: Settings
+    settings: SamplingSettings
     seed: int
 
 

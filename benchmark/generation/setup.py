@@ -11,12 +11,12 @@ from pydantic import ValidationError
 
 from benchmark.generation.hf_sampler import HFSampler
 from benchmark.generation.journal import Journal
-from benchmark.generation.prompting import Asking
+from benchmark.generation.prompting import PromptingSettings
 from benchmark.generation.run import Plan
-from benchmark.generation.sampler import Sampler, Settings
+from benchmark.generation.sampler import Sampler, SamplingSettings
 from benchmark.generation.server_sampler import ServerSampler, ServerSamplerSpec
 from benchmark.models.causal_lm import Dtype
-from benchmark.models.hf_lm import CausalLMSpec, find_spec_of, load_causal_lm
+from benchmark.models.hf_lm import CausalLMSpec, find_causal_lm_spec, load_causal_lm
 from benchmark.scoring.profiles import OFFLINE_LM
 from datasets_build.errors import ConfigurationError
 from datasets_build.load import load_suite
@@ -28,13 +28,15 @@ OFFLINE = "offline"
 _REPORTED = "what the server calls its model"
 # What the authors of a suite drew with: NoveltyBench's and GSSBench's settings (top-k 10; the length is INSIDE's).
 _USUAL = {
-    "gssbench": Settings(top_k=10, max_tokens=256),
-    "noveltybench-curated": Settings(max_tokens=512),
-    "noveltybench-wildchat": Settings(max_tokens=512),
+    "gssbench": SamplingSettings(top_k=10, max_tokens=256),
+    "noveltybench-curated": SamplingSettings(max_tokens=512),
+    "noveltybench-wildchat": SamplingSettings(max_tokens=512),
 }
 
 
-def settings_of(suite: str, temperature: float, top_k: int | None, top_p: float, max_tokens: int | None) -> Settings:
+def settings_of(
+    suite: str, temperature: float, top_k: int | None, top_p: float, max_tokens: int | None
+) -> SamplingSettings:
     """How answers are drawn.
 
     Args:
@@ -44,9 +46,9 @@ def settings_of(suite: str, temperature: float, top_k: int | None, top_p: float,
         top_p: Of each draw.
         max_tokens: None: the authors'.
     """
-    usual = _USUAL.get(suite, Settings())
+    usual = _USUAL.get(suite, SamplingSettings())
     kept = usual.top_k if top_k is None else top_k or None
-    return Settings(temperature, kept, top_p, max_tokens or usual.max_tokens)
+    return SamplingSettings(temperature, kept, top_p, max_tokens or usual.max_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +76,11 @@ def spec_named(name: str, dtype: Dtype = "float32", device: str = "cpu") -> Caus
     """The model of transformers of that name; *offline* is the one that comes with the package.
 
     Raises:
-        ConfigurationError: As `find_spec_of`.
+        ConfigurationError: As `find_causal_lm_spec`.
     """
     if name == OFFLINE:
         return CausalLMSpec(OFFLINE_LM.name, OFFLINE_LM.revision, OFFLINE_LM.folder, dtype, device)
-    return find_spec_of(name, dtype, device)
+    return find_causal_lm_spec(name, dtype, device)
 
 
 def is_server(name: str) -> bool:
@@ -88,7 +90,7 @@ def is_server(name: str) -> bool:
 
 def load(
     name: str,
-    asking: Asking,
+    asking: PromptingSettings,
     stop: tuple[str, ...],
     dtype: Dtype,
     device: str,
@@ -106,7 +108,7 @@ def load(
     return load_local(spec_named(name, dtype, device), asking, stop, batch_tokens)
 
 
-def load_local(spec: CausalLMSpec, asking: Asking, stop: tuple[str, ...], batch_tokens: int | None) -> Model:
+def load_local(spec: CausalLMSpec, asking: PromptingSettings, stop: tuple[str, ...], batch_tokens: int | None) -> Model:
     """A model of transformers.
 
     Raises:

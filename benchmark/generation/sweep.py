@@ -15,7 +15,7 @@ import numpy as np
 from benchmark.analysis.metaeval.set_files import write_sets
 from benchmark.generation.journal import Journal
 from benchmark.generation.run import Item, Plan
-from benchmark.generation.sampler import Settings, draw_seed
+from benchmark.generation.sampler import SamplingSettings, draw_seed
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import canonical_json, content_id
 from datasets_build.schema import Prompt
@@ -71,7 +71,9 @@ def parse_sweep(text: str) -> Sweep:
     return Sweep(parameter, tuple(values.tolist()))
 
 
-def sweep_items(contexts: Sequence[Prompt], sweep: Sweep, settings: Settings, sets: int, seed: int) -> tuple[Item, ...]:
+def sweep_items(
+    contexts: Sequence[Prompt], sweep: Sweep, settings: SamplingSettings, sets: int, seed: int
+) -> tuple[Item, ...]:
     """The sets that are wanted, in the order of their labels.
 
     Each setting has as many sets as any other, or one more; each context likewise. Which context goes with which
@@ -96,7 +98,7 @@ def sweep_items(contexts: Sequence[Prompt], sweep: Sweep, settings: Settings, se
     )
 
 
-def with_value(settings: Settings, parameter: Parameter, value: float) -> Settings:
+def with_value(settings: SamplingSettings, parameter: Parameter, value: float) -> SamplingSettings:
     """The settings at a point of a sweep."""
     if parameter == "top_k":
         return replace(settings, top_k=int(value))

@@ -22,11 +22,13 @@ class Partition:
     Attributes:
         labels: [k], 0, 1, 2, … in the order of first use; None for what is in no class that counts.
         qualities: [k], the quality (1 to 10) of each class's first response, None for the others; None where nothing
-            judged it.
+            rated it.
+        rewards: [classes], the reward of each class's first response as its model gave it; None where none rated it.
     """
 
     labels: Labels
     qualities: tuple[float | None, ...] | None = None
+    rewards: tuple[float, ...] | None = None
 
     @property
     def heads(self) -> tuple[int, ...]:

@@ -86,7 +86,7 @@ class CausalLM(Protocol):
 
 
 @runtime_checkable
-class Prepares(Protocol):
+class SupportsPrepare(Protocol):
     """A causal language model that can do part of its work before its turn, in another thread."""
 
     def prepare(self, sequences: Sequence[TokenSequence]) -> Callable[[], list[Floats]]:

@@ -4,29 +4,29 @@ from typing import Any
 
 from datasets_build.errors import ConfigurationError, need
 
-ON_ALL = "auto"  # a device: all GPUs that this process sees
+ALL_GPUS = "auto"  # a device: all GPUs that this process sees
 DeviceMap = dict[str, Any] | str  # as transformers has it: a device for each part, by its name
 
 
 def device_kind(device: str) -> str:
     """A device as signatures have it: over how many GPUs a model lies changes no number."""
-    return "cuda" if device == ON_ALL else device.split(":", maxsplit=1)[0]
+    return "cuda" if device == ALL_GPUS else device.split(":", maxsplit=1)[0]
 
 
-def placing(device: str, device_map: DeviceMap | None = None) -> dict[str, Any]:
+def device_map_options(device: str, device_map: DeviceMap | None = None) -> dict[str, Any]:
     """What `from_pretrained` is to be told; nothing, for a model that is moved as a whole.
 
     Args:
-        device: As torch names it, or `ON_ALL`.
+        device: As torch names it, or `ALL_GPUS`.
         device_map: In its place.
 
     Raises:
         ConfigurationError: There is no GPU.
         MissingExtra: accelerate is not installed.
     """
-    if device == ON_ALL and device_map is None:
+    if device == ALL_GPUS and device_map is None:
         if not need("torch", "score").cuda.is_available():
-            raise ConfigurationError(f"--device {ON_ALL} lays a model over GPUs, and there is none", "--device cpu")
+            raise ConfigurationError(f"--device {ALL_GPUS} lays a model over GPUs, and there is none", "--device cpu")
         device_map = "auto"
     if device_map is None:
         return {}
@@ -34,13 +34,13 @@ def placing(device: str, device_map: DeviceMap | None = None) -> dict[str, Any]:
     return {"device_map": device_map}
 
 
-def check_placed(model: Any, name: str, device: str) -> None:
+def check_not_offloaded(model: Any, name: str, device: str) -> None:
     """Refuse a model of which parts lie where they are not read from, but fetched for every batch.
 
     Args:
         model: Of transformers.
         name: For people.
-        device: As of `placing`.
+        device: As of `device_map_options`.
 
     Raises:
         ConfigurationError: They do.

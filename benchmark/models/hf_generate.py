@@ -45,7 +45,7 @@ def generate(
         ids[row, width - len(own) :] = torch.tensor(own)
         mask[row, width - len(own) :] = 1
     options: dict[str, Any] = {"stop_strings": list(stop), "tokenizer": lm.tokeniser.own} if stop else {}
-    with lm.telling_of_memory(), torch.inference_mode(), _plain_configuration(lm.model, ends, max_new_tokens):
+    with lm.reporting_out_of_memory(), torch.inference_mode(), _plain_configuration(lm.model, ends, max_new_tokens):
         ids, mask = ids.to(device), mask.to(device)
         if lm.shares and width > 1 and len(set(map(tuple, prompts))) < len(prompts):
             options["past_key_values"] = _read_once(lm, prompts, ids, mask)

@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmark.models.batch_budget import batch_budget
 from benchmark.models.causal_lm import Dtype, Encoding, Floats, Integers, OutOfMemory, TokenSequence
-from benchmark.models.device_map import DeviceMap, check_placed, device_kind, placing
+from benchmark.models.device_map import DeviceMap, check_not_offloaded, device_kind, device_map_options
 from benchmark.models.hf_tokeniser import HFTokeniser
 from benchmark.models.lm_head import head_of, token_bits
 from benchmark.models.model_files import ModelFiles, find_model_files, loading
@@ -55,7 +55,7 @@ class CausalLMSpec:
         return f"{self.name}@{self.revision[:12]},{self.dtype},{device_kind(self.device)},{self.attention}"
 
 
-def find_spec_of(name: str, dtype: Dtype = "float32", device: str = "cpu") -> CausalLMSpec:
+def find_causal_lm_spec(name: str, dtype: Dtype = "float32", device: str = "cpu") -> CausalLMSpec:
     """The spec of `ORG/NAME@REVISION` on the Hub, or of a folder.
 
     Raises:
@@ -82,7 +82,7 @@ def load_causal_lm(
     """
     torch = need("torch", "score")
     transformers = need("transformers", "score")
-    places = placing(spec.device, device_map)
+    places = device_map_options(spec.device, device_map)
     where, options = ModelFiles(spec.name, spec.revision, spec.folder).locate()
     transformers.utils.logging.disable_progress_bar()
     with loading(where):
@@ -99,7 +99,7 @@ def load_causal_lm(
         model = (model if places else model.to(spec.device)).eval()
     except (RuntimeError, AssertionError) as error:
         raise ConfigurationError(f"{where}: {_first_line(error)}", "choose another --device") from error
-    check_placed(model, spec.name, spec.device)
+    check_not_offloaded(model, spec.name, spec.device)
     return HFCausalLM(model, tokeniser, spec.signature, batch_tokens)
 
 
@@ -156,7 +156,7 @@ class HFCausalLM:
         return self.prepare(sequences)()
 
     def prepare(self, sequences: Sequence[TokenSequence]) -> Callable[[], list[Floats]]:
-        """As `Prepares.prepare`: here is made what sequences share."""
+        """As `SupportsPrepare.prepare`: here is made what sequences share."""
         long = [self._turns_at is not None and len(sequence.ids) > self._turns_at for sequence in sequences]
         if any(long) and not all(long):
             parts = [
@@ -171,11 +171,11 @@ class HFCausalLM:
     def _read(self, read: Callable[[], list[Floats]]) -> list[Floats]:
         import torch
 
-        with self.telling_of_memory(), torch.inference_mode():
+        with self.reporting_out_of_memory(), torch.inference_mode():
             return read()
 
     @contextmanager
-    def telling_of_memory(self) -> Iterator[None]:
+    def reporting_out_of_memory(self) -> Iterator[None]:
         """Whatever way a device says that its memory is full.
 
         Raises:

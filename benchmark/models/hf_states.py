@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from benchmark.models.causal_lm import TokenSequence
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.lm_head import logits_of
-from benchmark.models.token_sampling import keep, log_largest
+from benchmark.models.token_sampling import log_largest_probability, truncate
 from benchmark.models.trie import build_trie
 
 Floats = NDArray[np.float64]
@@ -23,7 +23,7 @@ _TILE_BYTES = {"cpu": 32 * 2**20, "cuda": 1 << 30}  # of logits at once
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class TokenisedResponse:
     """A response to be read.
 
     Attributes:
@@ -38,8 +38,8 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """What the tokens were drawn under; see `keep`."""
+class SamplingParameters:
+    """What the tokens were drawn under; see `truncate`."""
 
     temperature: float
     top_k: int | None
@@ -47,7 +47,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class ResponseStatistics:
     """What the model says of one response.
 
     Attributes:
@@ -67,13 +67,13 @@ class Seen:
     mean: Floats
 
 
-def see(
+def read_statistics(
     lm: HFCausalLM,
-    responses: Sequence[Response],
+    responses: Sequence[TokenisedResponse],
     last: Sequence[int] = (),
     mean: Sequence[int] = (),
-    cut: Cut | None = None,
-) -> list[Seen]:
+    cut: SamplingParameters | None = None,
+) -> list[ResponseStatistics]:
     """What the model says of each response; all are read at once.
 
     Args:
@@ -98,16 +98,18 @@ def see(
         )
         for each in responses
     ]
-    with lm.telling_of_memory(), torch.inference_mode():
+    with lm.reporting_out_of_memory(), torch.inference_mode():
         read = _shared(lm, sequences, cut) if lm.shares else _apart(lm, sequences, cut)
-        return [_seen(sums, states, each, last, mean) for (sums, states), each in zip(read, responses, strict=True)]
+        return [
+            _statistics(sums, states, each, last, mean) for (sums, states), each in zip(read, responses, strict=True)
+        ]
 
 
 # Of one sequence: sums over its scored tokens [4], and of each layer the states of those tokens [scored, features].
 _Read = tuple[Any, list[Any]]
 
 
-def _shared(lm: HFCausalLM, sequences: Sequence[TokenSequence], cut: Cut | None) -> Iterator[_Read]:
+def _shared(lm: HFCausalLM, sequences: Sequence[TokenSequence], cut: SamplingParameters | None) -> Iterator[_Read]:
     import torch
 
     trie = build_trie([sequence.ids for sequence in sequences])
@@ -131,7 +133,7 @@ def _shared(lm: HFCausalLM, sequences: Sequence[TokenSequence], cut: Cut | None)
             yield from _apart(lm, [sequence], cut)
 
 
-def _apart(lm: HFCausalLM, sequences: Sequence[TokenSequence], cut: Cut | None) -> Iterator[_Read]:
+def _apart(lm: HFCausalLM, sequences: Sequence[TokenSequence], cut: SamplingParameters | None) -> Iterator[_Read]:
     """Each sequence whole; padded at the end, where nothing reads it."""
     import torch
 
@@ -147,8 +149,8 @@ def _apart(lm: HFCausalLM, sequences: Sequence[TokenSequence], cut: Cut | None) 
         yield numbers.sum(0), [layer[row, places] for layer in made.hidden_states]
 
 
-def _token_numbers(lm: HFCausalLM, final: Any, before: Any, targets: Any, cut: Cut | None) -> Any:
-    """Of each target after the state, or the logits, at `before`: float64 [targets, 4], in the order of `Seen`."""
+def _token_numbers(lm: HFCausalLM, final: Any, before: Any, targets: Any, cut: SamplingParameters | None) -> Any:
+    """Return float64 [targets, 4], as `ResponseStatistics`: for each target after the state or logits at `before`."""
     import torch
 
     vocabulary = len(lm.head.weight)
@@ -166,7 +168,7 @@ def _token_numbers(lm: HFCausalLM, final: Any, before: Any, targets: Any, cut: C
     return torch.cat(made)
 
 
-def _largest(logits: Any, cut: Cut) -> Any:
+def _largest(logits: Any, cut: SamplingParameters) -> Any:
     import torch
 
     rows, vocabulary = logits.shape
@@ -174,10 +176,12 @@ def _largest(logits: Any, cut: Cut) -> Any:
     temperature = torch.full((rows,), cut.temperature, dtype=torch.float32, **every)
     top_k = torch.full((rows,), min(cut.top_k or vocabulary, vocabulary), dtype=torch.int64, **every)
     top_p = torch.full((rows,), cut.top_p, dtype=torch.float64, **every)
-    return log_largest(keep(logits, temperature, top_k, top_p))
+    return log_largest_probability(truncate(logits, temperature, top_k, top_p))
 
 
-def _seen(sums: Any, states: list[Any], response: Response, last: Sequence[int], mean: Sequence[int]) -> Seen:
+def _statistics(
+    sums: Any, states: list[Any], response: TokenisedResponse, last: Sequence[int], mean: Sequence[int]
+) -> ResponseStatistics:
     log_likelihood, largest, normaliser, entropy = sums.tolist()
     n = response.content
     features = states[0].shape[-1]
@@ -188,6 +192,6 @@ def _seen(sums: Any, states: list[Any], response: Response, last: Sequence[int],
         kept = [states[layer][:n].double().mean(0) if mean_of else states[layer][n - 1].double() for layer in layers]
         return np.stack([each.cpu().numpy() for each in kept])
 
-    return Seen(
+    return ResponseStatistics(
         log_likelihood, None if np.isnan(largest) else largest, normaliser, entropy, of(last, False), of(mean, True)
     )

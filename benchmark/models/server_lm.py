@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.models.causal_lm import Encoding, Floats, Integers, TokenSequence
-from benchmark.models.hf_lm import find_spec_of
+from benchmark.models.hf_lm import find_causal_lm_spec
 from benchmark.models.hf_tokeniser import HFTokeniser
 from benchmark.models.http_client import Endpoint, ServerFault
 from datasets_build.errors import ConfigurationError, need
@@ -48,7 +48,7 @@ def load_tokeniser(name: str) -> HFTokeniser:
     if Path(name).is_dir():
         options["local_files_only"] = True
     else:
-        spec = find_spec_of(name)
+        spec = find_causal_lm_spec(name)
         where, options["revision"] = spec.name, spec.revision
     try:
         return HFTokeniser(transformers.AutoTokenizer.from_pretrained(where, **options))

@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
+class TruncatedDistribution:
     """What is left of some rows' distributions.
 
     Attributes:
@@ -21,7 +21,7 @@ class Kept:
     tokens: Any | None
 
 
-def keep(logits: Any, temperature: Any, top_k: Any, top_p: Any) -> Kept:
+def truncate(logits: Any, temperature: Any, top_k: Any, top_p: Any) -> TruncatedDistribution:
     """The distributions that tokens are drawn from.
 
     Args:
@@ -34,7 +34,7 @@ def keep(logits: Any, temperature: Any, top_k: Any, top_p: Any) -> Kept:
 
     vocabulary = logits.shape[1]
     if bool(_uncut(vocabulary, temperature, top_k, top_p).all()):
-        return Kept(torch.softmax((logits / temperature[:, None]).double(), dim=-1), None)
+        return TruncatedDistribution(torch.softmax((logits / temperature[:, None]).double(), dim=-1), None)
     greedy = temperature <= 0
     scaled = logits / torch.where(greedy, 1.0, temperature)[:, None]
     top_k = torch.where(greedy, 1, top_k)
@@ -46,11 +46,11 @@ def keep(logits: Any, temperature: Any, top_k: Any, top_p: Any) -> Kept:
     before = weights.cumsum(-1) - weights
     # What comes after enough was kept is cut off; the first never is.
     weights = weights.masked_fill((before >= top_p[:, None]) & (places > 0) & (top_p < 1)[:, None], 0.0)
-    return Kept(weights, tokens)
+    return TruncatedDistribution(weights, tokens)
 
 
-def draw_tokens(logits: Any, temperature: Any, top_k: Any, top_p: Any, uniform: Any) -> Any:
-    """A token of each row, int64 [rows], with the arguments of `keep` and `draw`.
+def sample_tokens(logits: Any, temperature: Any, top_k: Any, top_p: Any, uniform: Any) -> Any:
+    """A token of each row, int64 [rows], with the arguments of `truncate` and `sample_truncated`.
 
     The same row and random number give the same token, whatever the other rows are: those from which nothing is cut off
     are drawn from in the vocabulary's order, the others in that of their probabilities, each kind apart.
@@ -61,7 +61,9 @@ def draw_tokens(logits: Any, temperature: Any, top_k: Any, top_p: Any, uniform: 
     uncut = _uncut(logits.shape[1], temperature, top_k, top_p)
     for rows in (uncut, ~uncut):
         if bool(rows.any()):
-            made[rows] = draw(keep(logits[rows], temperature[rows], top_k[rows], top_p[rows]), uniform[rows])
+            made[rows] = sample_truncated(
+                truncate(logits[rows], temperature[rows], top_k[rows], top_p[rows]), uniform[rows]
+            )
     return made
 
 
@@ -69,11 +71,11 @@ def _uncut(vocabulary: int, temperature: Any, top_k: Any, top_p: Any) -> Any:
     return (temperature > 0) & (top_k >= vocabulary) & (top_p >= 1)
 
 
-def draw(kept: Kept, uniform: Any) -> Any:
+def sample_truncated(kept: TruncatedDistribution, uniform: Any) -> Any:
     """A token of each row: where its random number falls in the cumulated weights.
 
     Args:
-        kept: As `keep` gives it.
+        kept: As `truncate` gives it.
         uniform: float64 [rows] in [0, 1).
 
     Returns:
@@ -90,6 +92,6 @@ def draw(kept: Kept, uniform: Any) -> Any:
     return kept.tokens.gather(1, places)[:, 0]
 
 
-def log_largest(kept: Kept) -> Any:
+def log_largest_probability(kept: TruncatedDistribution) -> Any:
     """Ln of the largest probability of each row, float64 [rows]."""
     return (kept.weights.amax(-1) / kept.weights.sum(-1)).log()

@@ -52,7 +52,7 @@ class Trie:
     groups: tuple[Group, ...]
 
 
-def by_beginning(ids: Integers) -> bytes:
+def prefix_sort_key(ids: Integers) -> bytes:
     """What sequences are sorted by, so that those with the longest shared beginnings are neighbours."""
     return ids.astype(">i8").tobytes()  # as the lists of ids would be, and compared much faster
 
@@ -66,7 +66,7 @@ def build_trie(sequences: Sequence[Integers]) -> Trie:
     >>> trie.ids.tolist(), trie.depths.tolist(), [path.tolist() for path in trie.paths]
     ([5, 6, 7, 8], [0, 1, 2, 1], [[0, 1, 2], [0, 1], [0, 3]])
     """
-    keys = [by_beginning(ids) for ids in sequences]
+    keys = [prefix_sort_key(ids) for ids in sequences]
     paths: dict[int, Integers] = {}
     ids: list[Integers] = []
     depths: list[Integers] = []

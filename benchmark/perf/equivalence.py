@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.equivalence.backend import Floats, Question
+from benchmark.equivalence.backend import Floats, ResponsePair
 from benchmark.equivalence.classifiers import ClassifierEquivalence, GenerationSimilarity
 from benchmark.equivalence.pair_classifier import PairClassifier
 from benchmark.models.model_files import ModelFiles
@@ -84,10 +84,12 @@ def made_up_answers(count: int, seed: int = 0) -> Answers:
     return made
 
 
-def questions_of(answers: Answers, count: int, seed: int = 0) -> list[Question]:
+def questions_of(answers: Answers, count: int, seed: int = 0) -> list[ResponsePair]:
     """All pairs of answers of prompts that are drawn until there are `count` pairs."""
     drawn = np.random.default_rng(seed).permutation(len(answers))
-    made = [Question(prompt, a, b) for prompt, texts in (answers[i] for i in drawn) for a, b in combinations(texts, 2)]
+    made = [
+        ResponsePair(prompt, a, b) for prompt, texts in (answers[i] for i in drawn) for a, b in combinations(texts, 2)
+    ]
     return made[:count]
 
 
@@ -137,7 +139,7 @@ def random_classifier(texts: Sequence[str], layers: int = LAYERS, **changes: Any
     return PairClassifier(model, tokeniser)
 
 
-def one_after_the_other(classifier: PairClassifier, questions: Sequence[Question]) -> Floats:
+def one_after_the_other(classifier: PairClassifier, questions: Sequence[ResponsePair]) -> Floats:
     """As published: each pair tokenised and read on its own."""
     import torch
 
@@ -156,7 +158,7 @@ def one_after_the_other(classifier: PairClassifier, questions: Sequence[Question
     return np.array(made)
 
 
-def compare(questions: Sequence[Question], classifier: PairClassifier, rounds: int, data: str) -> Comparison:
+def compare(questions: Sequence[ResponsePair], classifier: PairClassifier, rounds: int, data: str) -> Comparison:
     """Time both ways in turns.
 
     Raises:
@@ -193,7 +195,7 @@ def compare(questions: Sequence[Question], classifier: PairClassifier, rounds: i
     )
 
 
-def timed(run: Callable[[Sequence[Question]], Floats], questions: Sequence[Question]) -> tuple[float, Floats]:
+def timed(run: Callable[[Sequence[ResponsePair]], Floats], questions: Sequence[ResponsePair]) -> tuple[float, Floats]:
     """The seconds that a run takes, and what it gives."""
     gc.collect()  # so that neither pays for what the other left behind
     start = perf_counter()

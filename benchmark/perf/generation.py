@@ -18,17 +18,17 @@ from time import perf_counter
 from typing import Any, TypeVar
 
 from benchmark.generation.hf_sampler import HFSampler
-from benchmark.generation.internals.read import Asked, Reader, layers_of
+from benchmark.generation.internals.read import InternalsReader, TokenisedResponses, layers_of
 from benchmark.generation.journal import open_journal
 from benchmark.generation.output import how_read
-from benchmark.generation.prompting import Asking
+from benchmark.generation.prompting import PromptingSettings
 from benchmark.generation.run import Item, Plan, read_plan, request_of, sample_plan
-from benchmark.generation.sampler import Settings
+from benchmark.generation.sampler import SamplingSettings
 from benchmark.generation.setup import spec_named
 from benchmark.metrics.eigenscore import covariances_of, e_average, e_original
 from benchmark.metrics.internals import Internals, average, original
 from benchmark.models.hf_lm import HFCausalLM, load_causal_lm
-from benchmark.models.hf_states import Cut, Response
+from benchmark.models.hf_states import SamplingParameters, TokenisedResponse
 from benchmark.scoring.internals_file import internals_of
 from datasets_build.load import load_suite
 
@@ -124,8 +124,8 @@ def loop(lm: HFCausalLM, plan: Plan) -> list[Looped]:
 def package(lm: HFCausalLM, plan: Plan) -> list[Internals]:
     """As `divbench generate --internals` does, its journal included."""
     settings = plan.items[0].settings
-    cut = Cut(settings.temperature, settings.top_k, settings.top_p)
-    sampler, reader = HFSampler(lm, plan.asking), Reader(lm, layers_of(lm), cut)
+    cut = SamplingParameters(settings.temperature, settings.top_k, settings.top_p)
+    sampler, reader = HFSampler(lm, plan.asking), InternalsReader(lm, layers_of(lm), cut)
     with TemporaryDirectory() as folder, open_journal(Path(folder) / "journal.sqlite") as journal:
         sample_plan(plan, sampler, journal)
         read_plan(plan, sampler, reader, journal)
@@ -135,9 +135,11 @@ def package(lm: HFCausalLM, plan: Plan) -> list[Internals]:
 
 def largest_difference(lm: HFCausalLM, looped: Sequence[Looped]) -> float:
     """Between what the loop found and what the package reads of the same answers."""
-    asked = [Asked(tuple(Response(own.prompt, ids, len(ids)) for ids in own.ids)) for own in looped]
+    asked = [
+        TokenisedResponses(tuple(TokenisedResponse(own.prompt, ids, len(ids)) for ids in own.ids)) for own in looped
+    ]
     differences = [0.0]
-    for own, read in zip(looped, Reader(lm, layers_of(lm), None).read(asked), strict=True):
+    for own, read in zip(looped, InternalsReader(lm, layers_of(lm), None).read(asked), strict=True):
         pairs = zip(own.log_likelihoods, read.known, strict=True)
         differences += [abs(value - scores.log_likelihood) for value, scores in pairs]
         differences += [abs(own.e_original - original(read)), abs(own.e_average - average(read))]
@@ -197,9 +199,9 @@ def plan_of(prompts: int, k: int, tokens: int) -> Plan:
     """That many prompts, spread over all of gssbench."""
     suite = load_suite("gssbench").prompts
     chosen = suite[:: max(1, len(suite) // prompts)][:prompts]
-    settings = Settings(top_k=TOP_K, max_tokens=tokens)
+    settings = SamplingSettings(top_k=TOP_K, max_tokens=tokens)
     items = tuple(Item(prompt.prompt_id, prompt, settings) for prompt in chosen)
-    return Plan(items, Asking(chat_template=False), k, seed=0, greedy=True)
+    return Plan(items, PromptingSettings(chat_template=False), k, seed=0, greedy=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from rich.progress import track
 
 from benchmark.models.causal_lm import CausalLM
-from benchmark.models.hf_lm import find_spec_of, load_causal_lm
+from benchmark.models.hf_lm import find_causal_lm_spec, load_causal_lm
 from benchmark.scoring.profiles import OFFLINE_LM
 from benchmark.surprisal.engine import ResponseSet
 from benchmark.surprisal.prompt_layout import Layout, lay_out
-from benchmark.surprisal.response_orders import Design, balanced, endpoint, exact, nodes, uniform
+from benchmark.surprisal.response_orders import OrderDesign, balanced, endpoint, exact, nodes, uniform
 from datasets_build.download import mirror_folder
 from datasets_build.load import load_split
 
@@ -87,7 +87,7 @@ def five(model: CausalLM, given: ResponseSet, layout: Layout, draws: int) -> dic
     place = {tuple(order): row for order, row in zip(everything.tolist(), table, strict=True)}
     truth = table.mean(axis=0)
 
-    def of(design: Callable[[int], Design]) -> tuple[float, float]:
+    def of(design: Callable[[int], OrderDesign]) -> tuple[float, float]:
         def mean(draw: int) -> Floats:
             found = np.array([place[tuple(order)] for order in design(draw).orders.tolist()])
             return np.asarray(found.mean(axis=0))
@@ -114,7 +114,7 @@ def ten(
     """
     spread = rates(model, given, uniform(10, random_orders, seed=1).orders, layout).var(axis=0, ddof=1) / REFERENCE
 
-    def of(design: Callable[[int], Design]) -> tuple[float, float]:
+    def of(design: Callable[[int], OrderDesign]) -> tuple[float, float]:
         means = [rates(model, given, design(draw).orders, layout).mean(axis=0) for draw in range(draws)]
         variance = np.array(means).var(axis=0, ddof=1)
         return math.sqrt(float(variance[-1])), math.sqrt(float(variance.mean()))
@@ -203,7 +203,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     mirror = mirror_folder(given.mirror)
     if mirror is None:
         parser.error("real sets are wanted: give --mirror")
-    model = load_causal_lm(find_spec_of(given.model, device=given.device) if given.model else OFFLINE_LM)
+    model = load_causal_lm(find_causal_lm_spec(given.model, device=given.device) if given.model else OFFLINE_LM)
     made: list[Row] = []
     if given.fives:
         sets = sets_of_five(mirror, given.fives)

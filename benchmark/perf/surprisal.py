@@ -31,8 +31,8 @@ from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.trie import build_trie
 from benchmark.perf.shapes import SHAPES, limit_of, operations, random_model
 from benchmark.perf.surprisal_work import RELEASED, Work, released, works
-from benchmark.surprisal.engine import OrderPlan, Read, ResponseSet, read_sets
-from benchmark.surprisal.prompt_layout import Laid, Layout, lay_out
+from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
+from benchmark.surprisal.prompt_layout import Layout, TokenisedText, lay_out
 from datasets_build.download import mirror_folder
 
 Floats = NDArray[np.float64]
@@ -96,7 +96,7 @@ class Throughput:
     largest_difference: float | None
 
 
-def naive(model: HFCausalLM, work: Work, laid: list[list[Laid]]) -> list[list[Floats]]:
+def naive(model: HFCausalLM, work: Work, laid: list[list[TokenisedText]]) -> list[list[Floats]]:
     """For each set and sequence the bits of its scored tokens, the naive way."""
     import torch
 
@@ -122,7 +122,9 @@ def naive(model: HFCausalLM, work: Work, laid: list[list[Laid]]) -> list[list[Fl
     return made
 
 
-def laid_out(model: HFCausalLM, sets: Sequence[ResponseSet], layout: Layout, plan: OrderPlan) -> list[list[Laid]]:
+def laid_out(
+    model: HFCausalLM, sets: Sequence[ResponseSet], layout: Layout, plan: OrderPlan
+) -> list[list[TokenisedText]]:
     """The token sequences of each set: its orders, then its responses alone."""
     made = []
     for each in sets:
@@ -172,7 +174,9 @@ def _check(largest: float) -> None:
         raise ValueError(f"the naive way and the engine differ by {largest} bits")
 
 
-def _difference(laid: list[list[Laid]], expected: list[list[Floats]], found: Sequence[Read | Missing]) -> float:
+def _difference(
+    laid: list[list[TokenisedText]], expected: list[list[Floats]], found: Sequence[SetSurprisals | Missing]
+) -> float:
     """The largest between the bits of any response in any order."""
     largest = 0.0
     for of_set, bits, read in zip(laid, expected, found, strict=True):

@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmark.equivalence.backend import Equivalence
-from benchmark.equivalence.llm_judge import SetJudge
-from benchmark.equivalence.partitioning import Answers
-from benchmark.equivalence.rated_partition import RatedPartition, judge_heads, load_backend, part_with, partitions_of
+from benchmark.equivalence.backend import EquivalenceBackend, SetJudge
+from benchmark.equivalence.partitioning import ResponsesToGroup, partition_sets, rate_first_responses
 from benchmark.metrics import Metric, Reads
 from benchmark.metrics.internals import Internals
 from benchmark.metrics.metric import Missing
+from benchmark.metrics.partition import Partition
 from benchmark.models.embedder import Embedder, SentenceTransformersEmbedder
 from benchmark.models.hf_lm import load_causal_lm
 from benchmark.models.pair_scorer import PairScorer
@@ -21,7 +20,7 @@ from benchmark.models.reward import RewardModel
 from benchmark.scoring.compute import Value, answers_of, score_sets
 from benchmark.scoring.profiles import Profile
 from benchmark.surprisal.cache import SurprisalCache
-from benchmark.surprisal.engine import Read, Reader, ResponseSet
+from benchmark.surprisal.engine import ResponseSet, SetSurprisals, SurprisalReader
 from submissions.schema import Reported
 
 _READ_AT_ONCE = 200  # sets; what was read goes to the cache, so an interrupted run goes on there
@@ -44,9 +43,9 @@ class ScoringBackends:
     profile: Profile
     cache: Path | None = None
     embedder: Embedder | None = None
-    reader: Reader | None = None
+    reader: SurprisalReader | None = None
     pair_scorers: dict[Reads, PairScorer] = field(default_factory=dict)
-    equivalence: Equivalence | SetJudge | None = None
+    equivalence: EquivalenceBackend | SetJudge | None = None
     reward: RewardModel | None = None
 
     def load(self, metrics: Sequence[Metric]) -> None:
@@ -62,20 +61,20 @@ class ScoringBackends:
         for name in sorted((reads & self.profile.pair_scorers.keys()) - self.pair_scorers.keys()):
             self.pair_scorers[name] = self.profile.pair_scorers[name].load()
         if reads_partitions(metrics) and self.equivalence is None and self.profile.partition is not None:
-            self.equivalence = load_backend(self.profile.partition)
+            self.equivalence = self.profile.partition.load()
         if "partition+rewards" in reads and self.reward is None and self.profile.reward is not None:
             self.reward = self.profile.reward.load()
         if reads_surprisals(metrics) and self.reader is None and self.profile.causal_lm is not None:
             kept = None if self.cache is None else SurprisalCache(self.cache)
             model = load_causal_lm(self.profile.causal_lm)
-            self.reader = Reader(model, self.profile.layout, self.profile.orders, kept)
+            self.reader = SurprisalReader(model, self.profile.layout, self.profile.orders, kept)
 
     def read(
         self,
         sets: Sequence[ResponseSet],
         metrics: Sequence[Metric],
         progress: Callable[[int], None] = lambda sets: None,
-    ) -> list[Read | Missing] | None:
+    ) -> list[SetSurprisals | Missing] | None:
         """What the language model finds of the answers of each set; None where no metric asks, or there is no model.
 
         Args:
@@ -86,7 +85,7 @@ class ScoringBackends:
         self.load(metrics)
         if self.reader is None or not reads_surprisals(metrics):
             return None
-        made: list[Read | Missing] = []
+        made: list[SetSurprisals | Missing] = []
         for start in range(0, len(sets), _READ_AT_ONCE):
             part = sets[start : start + _READ_AT_ONCE]
             made += self.reader.read([ResponseSet(each.prompt, answers_of(each.responses)) for each in part])
@@ -98,7 +97,7 @@ class ScoringBackends:
         sets: Sequence[ResponseSet],
         metrics: Sequence[Metric],
         finish_reasons: Sequence[Sequence[str | None] | None] | None = None,
-    ) -> list[RatedPartition | Missing] | None:
+    ) -> list[Partition | Missing] | None:
         """The classes of each set's responses; None where no metric asks, or the profile does not part them.
 
         Args:
@@ -110,18 +109,20 @@ class ScoringBackends:
         if self.equivalence is None or self.profile.partition is None or not reads_partitions(metrics):
             return None
         reasons = finish_reasons or [None] * len(sets)
-        answers = [Answers.of(each.prompt, each.responses, own) for each, own in zip(sets, reasons, strict=True)]
-        labels = part_with(answers, self.equivalence, self.profile.partition)
+        answers = [
+            ResponsesToGroup.of(each.prompt, each.responses, own) for each, own in zip(sets, reasons, strict=True)
+        ]
+        labels = partition_sets(answers, self.equivalence, self.profile.partition)
         rated = any(metric.reads == "partition+rewards" for metric in metrics)
-        return judge_heads(answers, labels, self.reward if rated else None)
+        return rate_first_responses(answers, labels, self.reward if rated else None)
 
     def score(
         self,
         sets: Sequence[ResponseSet],
         metrics: Sequence[Metric],
         *,
-        readings: Sequence[Read | Missing] | None = None,
-        parted: Sequence[RatedPartition | Missing] | None = None,
+        readings: Sequence[SetSurprisals | Missing] | None = None,
+        parted: Sequence[Partition | Missing] | None = None,
         internals: Sequence[Internals] | None = None,
         reported: Sequence[Reported | None] | None = None,
         names: Sequence[str] | None = None,
@@ -148,7 +149,7 @@ class ScoringBackends:
             embedder=self.embedder,
             pair_scorers=self.pair_scorers,
             readings=self.read(sets, metrics) if readings is None else readings,
-            partitions=partitions_of(self.part(sets, metrics) if parted is None else parted),
+            partitions=self.part(sets, metrics) if parted is None else parted,
             internals=internals,
             reported=reported,
             names=names,

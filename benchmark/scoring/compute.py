@@ -16,7 +16,7 @@ from benchmark.metrics.ngrams import Tokeniser, ngram_statistics, tevet_tokens, 
 from benchmark.metrics.partition import Partition
 from benchmark.models.embedder import Embedder
 from benchmark.models.pair_scorer import PairScorer
-from benchmark.surprisal.engine import Read
+from benchmark.surprisal.engine import SetSurprisals
 from datasets_build.errors import DivBenchError
 from submissions.checking.response_kinds import is_answer
 from submissions.schema import Reported
@@ -39,7 +39,7 @@ def score_sets(
     *,
     embedder: Embedder | None = None,
     pair_scorers: Mapping[Reads, PairScorer] = MappingProxyType({}),
-    readings: Sequence[Read | Missing] | None = None,
+    readings: Sequence[SetSurprisals | Missing] | None = None,
     partitions: "Sequence[Partition | Missing] | None" = None,
     internals: Sequence[Internals] | None = None,
     reported: Sequence[Reported | None] | None = None,
@@ -157,7 +157,7 @@ def _value(metric: Metric, given: Any, answers: int, where: str) -> Value:
     if answers < metric.needs:
         return Missing("no answer" if answers == 0 else f"fewer than {metric.needs} answers")
     try:
-        value = float(metric.fn(given.surprisals if isinstance(given, Read) else given))
+        value = float(metric.fn(given.surprisals if isinstance(given, SetSurprisals) else given))
     except Unscorable as error:
         return Missing(str(error))
     except DivBenchError:

@@ -106,13 +106,13 @@ class ScoringOptions:
             ConfigurationError: There is no such profile, backend or reward model, or a model's name cannot be one.
             ServerFault: A judge's server cannot be asked for the name of its model.
         """
-        from benchmark.models.hf_lm import find_spec_of
-        from benchmark.scoring.equivalence_choice import with_judges
+        from benchmark.models.hf_lm import find_causal_lm_spec
+        from benchmark.scoring.profile_overrides import with_overrides
         from benchmark.scoring.profiles import find_profile, with_models, with_reading
 
         chosen = with_reading(find_profile(name), self.format, self.boundaries, self.orders, self.order_count)
         chosen = with_models(chosen, embedder=self.embedder, bert_score=self.bert_score, sts=self.sts)
-        chosen = with_judges(
+        chosen = with_overrides(
             chosen,
             self.equivalence,
             self.algorithm,
@@ -120,7 +120,7 @@ class ScoringOptions:
             reward=self.reward,
             device="cuda" if self.device == "auto" else self.device,
         )
-        spec = chosen.causal_lm if self.lm is None else find_spec_of(self.lm)
+        spec = chosen.causal_lm if self.lm is None else find_causal_lm_spec(self.lm)
         if spec is None:
             return chosen
         spec = replace(spec, dtype=self.dtype, device=self.device, attention=self.attention)

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from benchmark.equivalence import rated_partition as classes
-from benchmark.equivalence.rated_partition import RatedPartition
+from benchmark.equivalence import partition_columns as classes
 from benchmark.metrics import Metric
 from benchmark.metrics.internals import Internals
 from benchmark.metrics.metric import Missing
+from benchmark.metrics.partition import Partition
 from benchmark.scoring import surprisal_columns
 from benchmark.scoring.backends import ScoringBackends, reads_partitions, reads_surprisals
 from benchmark.scoring.compute import Value
-from benchmark.surprisal.engine import Read, ResponseSet
+from benchmark.surprisal.engine import ResponseSet, SetSurprisals
 from datasets_build.schema import Prompt
 from submissions.checking.response_kinds import is_answer
 from submissions.schema import Reported, Row
@@ -90,8 +90,8 @@ def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:
 def _table(
     shard: Shard,
     values: Sequence[dict[str, Value]],
-    read: Sequence[Read | Missing] | None,
-    parted: Sequence[RatedPartition | Missing] | None,
+    read: Sequence[SetSurprisals | Missing] | None,
+    parted: Sequence[Partition | Missing] | None,
     metrics: Sequence[Metric],
 ) -> pa.Table:
     records = []

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from benchmark.metrics.metric import Missing, Unscorable
 from benchmark.metrics.surprisal import curve_bits, curve_rate
 from benchmark.scoring.result_schema import OrderError
-from benchmark.surprisal.engine import OrderPlan, Read
+from benchmark.surprisal.engine import OrderPlan, SetSurprisals
 from benchmark.surprisal.response_orders import StandardErrors, standard_errors
 
 Floats = NDArray[np.float64]
@@ -35,13 +35,13 @@ FIELD = pa.field(
 )
 
 
-def rate_errors(read: Read) -> StandardErrors:
+def rate_errors(read: SetSurprisals) -> StandardErrors:
     """The standard errors of the a_k curve in bits/byte."""
     s = read.surprisals
     return standard_errors(read.design, s.bits / np.maximum(s.byte_counts, 1)[s.orders])
 
 
-def record(reading: Read | Missing) -> dict[str, Any] | None:
+def record(reading: SetSurprisals | Missing) -> dict[str, Any] | None:
     """A row of the column; None where there is no curve."""
     if isinstance(reading, Missing):
         return None

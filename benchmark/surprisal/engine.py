@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from benchmark.metrics.metric import Missing, Unscorable
 from benchmark.metrics.surprisal import Surprisals
-from benchmark.models.causal_lm import CausalLM, OutOfMemory, Prepares, TokenSequence
-from benchmark.models.trie import by_beginning
-from benchmark.surprisal.prompt_layout import Laid, Layout, lay_out, pieces
-from benchmark.surprisal.response_orders import Design, balanced, endpoint, exact, uniform
+from benchmark.models.causal_lm import CausalLM, OutOfMemory, SupportsPrepare, TokenSequence
+from benchmark.models.trie import prefix_sort_key
+from benchmark.surprisal.prompt_layout import Layout, TokenisedText, lay_out, pieces
+from benchmark.surprisal.response_orders import OrderDesign, balanced, endpoint, exact, uniform
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import content_id
 
@@ -66,7 +66,7 @@ class OrderPlan:
         """Whether the means of all slots are estimated, not the last one's alone."""
         return self.kind != "endpoint"
 
-    def design(self, given: ResponseSet) -> Design:
+    def design(self, given: ResponseSet) -> OrderDesign:
         """The orders for a set.
 
         Raises:
@@ -86,15 +86,15 @@ class OrderPlan:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Read:
+class SetSurprisals:
     """A set that was read."""
 
     surprisals: Surprisals
-    design: Design
+    design: OrderDesign
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reader:
+class SurprisalReader:
     """A model with all that decides how it reads; `read` is `read_sets`."""
 
     model: CausalLM
@@ -102,7 +102,7 @@ class Reader:
     plan: OrderPlan
     cache: "Cache | None" = None
 
-    def read(self, sets: Sequence[ResponseSet]) -> list[Read | Missing]:
+    def read(self, sets: Sequence[ResponseSet]) -> list[SetSurprisals | Missing]:
         """See `read_sets`."""
         return read_sets(sets, self.model, self.layout, self.plan, cache=self.cache)
 
@@ -127,7 +127,7 @@ def read_sets(
     *,
     cache: Cache | None = None,
     progress: Callable[[int], None] = lambda done: None,
-) -> list[Read | Missing]:
+) -> list[SetSurprisals | Missing]:
     """The surprisals of each set; arXiv:2606.01811, section 3.
 
     A set's numbers do not depend on the other sets, their order or the batches beyond 1e-3 bits a response; the same
@@ -147,7 +147,7 @@ def read_sets(
     """
     plan = plan or OrderPlan()
     keys = [_key(each, model, layout, plan) for each in sets]
-    made: dict[str, Read | Missing] = {}
+    made: dict[str, SetSurprisals | Missing] = {}
     waiting: list[_Waiting] = []
     for key, given in dict(zip(keys, sets, strict=True)).items():
         found = _known(key, given, plan, cache)
@@ -165,7 +165,11 @@ def read_sets(
             made |= read
             if cache is not None:
                 cache.put(
-                    [(k, r.surprisals.bits, r.surprisals.unconditional) for k, r in read.items() if isinstance(r, Read)]
+                    [
+                        (k, r.surprisals.bits, r.surprisals.unconditional)
+                        for k, r in read.items()
+                        if isinstance(r, SetSurprisals)
+                    ]
                 )
             progress(sum(key in made for key in keys))
     return [made[key] for key in keys]
@@ -177,7 +181,7 @@ class _Waiting:
 
     key: str
     given: ResponseSet
-    design: Design
+    design: OrderDesign
 
     def longest(self, layout: Layout) -> int:
         """The bytes of its longest sequence."""
@@ -189,7 +193,7 @@ class _Work:
     """A set as token sequences: those of its orders, then those of its responses alone."""
 
     waiting: _Waiting
-    laid: list[Laid]
+    laid: list[TokenisedText]
 
     @property
     def sequences(self) -> list[TokenSequence]:
@@ -199,7 +203,7 @@ class _Work:
     def tokens(self) -> int:
         return sum(len(sequence.ids) for sequence in self.sequences)
 
-    def result(self, found: Sequence[Floats | OutOfMemory]) -> Read | Missing:
+    def result(self, found: Sequence[Floats | OutOfMemory]) -> SetSurprisals | Missing:
         for bits in found:
             if isinstance(bits, OutOfMemory):
                 return Missing("out of memory, one sequence at a time")
@@ -241,7 +245,7 @@ def _key(given: ResponseSet, model: CausalLM, layout: Layout, plan: OrderPlan) -
     return content_id(said)
 
 
-def _known(key: str, given: ResponseSet, plan: OrderPlan, cache: Cache | None) -> "_Waiting | Read | Missing":
+def _known(key: str, given: ResponseSet, plan: OrderPlan, cache: Cache | None) -> "_Waiting | SetSurprisals | Missing":
     """The result of a set if there is nothing to read."""
     n = len(given.responses)
     if n == 0:
@@ -263,10 +267,10 @@ def _laid_out(waiting: _Waiting, model: CausalLM, layout: Layout) -> _Work | Mis
     return _Work(waiting, laid)
 
 
-def _result(given: ResponseSet, design: Design, bits: Floats, unconditional: Floats) -> Read | Missing:
+def _result(given: ResponseSet, design: OrderDesign, bits: Floats, unconditional: Floats) -> SetSurprisals | Missing:
     counts = np.array([len(response.encode()) for response in given.responses], np.int64)
     try:
-        return Read(Surprisals(bits, design.orders, unconditional, counts), design)
+        return SetSurprisals(Surprisals(bits, design.orders, unconditional, counts), design)
     except Unscorable as error:
         return Missing(f"the model gave {error}")
 
@@ -293,7 +297,7 @@ def _batches(waiting: Sequence[_Waiting], model: CausalLM, layout: Layout, budge
 def _batch(works: list[_Work], unread: dict[str, Missing], model: CausalLM, budget: int) -> _Batch:
     sequences = [sequence for work in works for sequence in work.sequences]
     # Neighbours in this order share the longest beginnings, so little is lost where a large set has to be cut.
-    keys = [by_beginning(sequence.ids) for sequence in sequences]
+    keys = [prefix_sort_key(sequence.ids) for sequence in sequences]
     ranked = sorted(range(len(sequences)), key=keys.__getitem__)
     return _Batch(works, _runs(ranked, dict(enumerate(sequences)), model, budget), unread)
 
@@ -302,7 +306,7 @@ def _runs(ranked: Sequence[int], by_place: Mapping[int, TokenSequence], model: C
     made = []
     for at in _cut(ranked, {i: len(sequence.ids) for i, sequence in by_place.items()}, budget):
         sequences = [by_place[i] for i in at]
-        read = model.prepare(sequences) if isinstance(model, Prepares) else partial(model.surprisals, sequences)
+        read = model.prepare(sequences) if isinstance(model, SupportsPrepare) else partial(model.surprisals, sequences)
         made.append(_Run(at, sequences, read))
     return made
 
@@ -323,7 +327,7 @@ def _ahead(made: Iterator[T]) -> Generator[T, None, None]:
                 each.cancel()
 
 
-def _read(model: CausalLM, batch: _Batch, budget: int) -> tuple[dict[str, Read | Missing], int]:
+def _read(model: CausalLM, batch: _Batch, budget: int) -> tuple[dict[str, SetSurprisals | Missing], int]:
     """The results of a batch, and the budget that has proved to fit."""
     found: dict[int, Floats | OutOfMemory] = {}
     runs = deque(batch.runs)
@@ -336,7 +340,7 @@ def _read(model: CausalLM, batch: _Batch, budget: int) -> tuple[dict[str, Read |
         found.update(zip(run.at, answers, strict=True))
         if not fits:
             budget = max(1, min(budget, run.tokens // 2))
-    at, made = 0, dict[str, Read | Missing](batch.unread)
+    at, made = 0, dict[str, SetSurprisals | Missing](batch.unread)
     for work in batch.works:
         count = len(work.laid)
         made[work.waiting.key] = work.result([found[i] for i in range(at, at + count)])

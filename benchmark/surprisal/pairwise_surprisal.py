@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from benchmark.metrics.metric import Missing, Unscorable
 from benchmark.metrics.surprisal import CrossMode, cross_mode
 from benchmark.models.causal_lm import CausalLM
-from benchmark.surprisal.engine import OrderPlan, Read, ResponseSet, read_sets
+from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import Layout
 
 Floats = NDArray[np.float64]
@@ -19,7 +19,7 @@ _BOTH_WAYS = OrderPlan("exact")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
+class PairwiseSurprisals:
     """Each of n texts alone and right after each other.
 
     Attributes:
@@ -54,9 +54,9 @@ class Pairs:
         return int(i), int(j)
 
 
-def pair_matrix(
+def pairwise_surprisals(
     model: CausalLM, layout: Layout, prompt: str, responses: Sequence[str], progress: Progress = lambda done: None
-) -> Pairs:
+) -> PairwiseSurprisals:
     """All pairs of texts, each in both orders: text j in the first slot, text i in the second.
 
     What stands alone is in the first slot, with nothing after it.
@@ -85,7 +85,7 @@ def pair_matrix(
         alone[list(place)] = read.surprisals.unconditional
         for first, second, bits in _orders(read):
             given[place[second], place[first]] = bits
-    return Pairs(alone, given)
+    return PairwiseSurprisals(alone, given)
 
 
 def cross_mode_matrix(
@@ -108,14 +108,14 @@ def cross_mode_matrix(
         progress: Called with the number of pairs done.
 
     Raises:
-        Unscorable: Fewer than two sets, a set of fewer than two texts, or as in `pair_matrix`.
+        Unscorable: Fewer than two sets, a set of fewer than two texts, or as in `pairwise_surprisals`.
         ConfigurationError: As in `read_sets`.
     """
     if len(modes) < 2:
         raise Unscorable("fewer than two sets")
     if any(len(mode) < 2 for mode in modes):
         raise Unscorable("a set of fewer than two answers")
-    pairs = pair_matrix(model, layout, prompt, [text for mode in modes for text in mode], progress)
+    pairs = pairwise_surprisals(model, layout, prompt, [text for mode in modes for text in mode], progress)
     ends = np.cumsum([len(mode) for mode in modes])
     blocks = [slice(end - len(mode), end) for mode, end in zip(modes, ends.tolist(), strict=True)]
     repeats = np.eye(len(pairs.alone), dtype=bool)
@@ -123,7 +123,7 @@ def cross_mode_matrix(
     return cross_mode(np.array([pairs.alone[block].mean() for block in blocks]), np.array(given))
 
 
-def _orders(read: Read) -> Iterator[tuple[int, int, float]]:
+def _orders(read: SetSurprisals) -> Iterator[tuple[int, int, float]]:
     """Which of the two stood first, which second, and the bits of the second."""
     found = read.surprisals
     for (first, second), (_, bits) in zip(found.orders.tolist(), found.bits.tolist(), strict=True):

@@ -64,7 +64,7 @@ PAPER_COMPLETION = Layout("completion", "paper", "never")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Laid:
+class TokenisedText:
     """One text as tokens.
 
     Attributes:
@@ -114,7 +114,7 @@ def pieces(layout: Layout, prompt: str, responses: Sequence[str]) -> list[tuple[
     return made
 
 
-def lay_out(model: CausalLM, layout: Layout, prompt: str, texts: Sequence[Sequence[str]]) -> list[Laid]:
+def lay_out(model: CausalLM, layout: Layout, prompt: str, texts: Sequence[Sequence[str]]) -> list[TokenisedText]:
     """Lists of responses under one prompt as token sequences, in the model's vocabulary.
 
     Args:
@@ -137,7 +137,7 @@ def lay_out(model: CausalLM, layout: Layout, prompt: str, texts: Sequence[Sequen
     return [_whole(each, whole, begin) for each, whole in zip(parts, wholes, strict=True)]
 
 
-def _apart(parts: list[tuple[str, int]], encoded: dict[str, Encoding], begin: Integers) -> Laid:
+def _apart(parts: list[tuple[str, int]], encoded: dict[str, Encoding], begin: Integers) -> TokenisedText:
     ids, slots = [begin], [np.full(len(begin), -1)]
     for text, slot in parts:
         found = encoded[text].ids
@@ -146,7 +146,7 @@ def _apart(parts: list[tuple[str, int]], encoded: dict[str, Encoding], begin: In
     return _laid(np.concatenate(ids), np.concatenate(slots))
 
 
-def _whole(parts: list[tuple[str, int]], whole: Encoding, begin: Integers) -> Laid:
+def _whole(parts: list[tuple[str, int]], whole: Encoding, begin: Integers) -> TokenisedText:
     """By overlap of characters; a token that reaches over two responses is the later one's, as nothing else can be."""
     if whole.offsets is None:
         raise ConfigurationError(
@@ -165,6 +165,6 @@ def _whole(parts: list[tuple[str, int]], whole: Encoding, begin: Integers) -> La
     return _laid(np.concatenate([begin, whole.ids]), np.concatenate([np.full(len(begin), -1), slots]))
 
 
-def _laid(ids: Integers, slots: Integers) -> Laid:
+def _laid(ids: Integers, slots: Integers) -> TokenisedText:
     scored = np.flatnonzero(slots >= 0)
-    return Laid(TokenSequence(ids.astype(np.int64), scored), slots[scored].astype(np.int64))
+    return TokenisedText(TokenSequence(ids.astype(np.int64), scored), slots[scored].astype(np.int64))

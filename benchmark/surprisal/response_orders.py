@@ -34,7 +34,7 @@ _FEWEST_DRAWS = 5  # with fewer, their spread is a worse guess of the error than
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Design:
+class OrderDesign:
     """The orders in which one set is read.
 
     Attributes:
@@ -73,7 +73,7 @@ class StandardErrors:
         return math.sqrt(float(np.mean(self.curve**2)))
 
 
-def uniform(n: int, count: int, seed: int = 42) -> Design:
+def uniform(n: int, count: int, seed: int = 42) -> OrderDesign:
     """Random orders: exactly the reference's, for comparison with published numbers.
 
     Python's generator shuffles 0 … n − 1 anew for each order, one after the other. It starts from the same seed for
@@ -102,7 +102,7 @@ def uniform(n: int, count: int, seed: int = 42) -> Design:
     return _design(f"uniform-{count}", rows, range(count))
 
 
-def balanced(n: int, squares: int = 1, seed: int | str = 0) -> Design:
+def balanced(n: int, squares: int = 1, seed: int | str = 0) -> OrderDesign:
     """Cyclic Latin squares: every response stands in every slot equally often. The default.
 
     Slot k of order b holds response (u·k + b) mod n, relabelled. A square is the n orders of one multiplier u, a unit
@@ -139,7 +139,7 @@ def balanced(n: int, squares: int = 1, seed: int | str = 0) -> Design:
     return _design(f"balanced-{squares}", rows, np.arange(squares * n) // (n * len(units)))
 
 
-def exact(n: int) -> Design:
+def exact(n: int) -> OrderDesign:
     """All n! orders, sorted: no error from the choice of orders.
 
     Raises:
@@ -157,7 +157,7 @@ def exact(n: int) -> Design:
     return _design("exact", list(permutations(range(n))), [0] * math.factorial(n))
 
 
-def endpoint(n: int, trees: int = 1, seed: int | str = 0) -> Design:
+def endpoint(n: int, trees: int = 1, seed: int | str = 0) -> OrderDesign:
     """Orders in which each response is last exactly once, with long shared beginnings: for a_n and C alone.
 
     The leave-one-out tree: halve the responses, let the one half stand first for all orders that end in the other, and
@@ -181,7 +181,7 @@ def endpoint(n: int, trees: int = 1, seed: int | str = 0) -> Design:
     return _design(f"endpoint-{trees}", rows, np.arange(trees * n) // n, "end")
 
 
-def nodes(design: Design) -> int:
+def nodes(design: OrderDesign) -> int:
     """The distinct beginnings of a design's orders: responses that a model must read when shared ones are read once.
 
     >>> nodes(uniform(5, 50)), nodes(exact(5)), nodes(balanced(5)), nodes(balanced(5, squares=4))
@@ -191,7 +191,7 @@ def nodes(design: Design) -> int:
     return sum(len(set(map(tuple, orders[:, :k].tolist()))) for k in range(1, orders.shape[1] + 1))
 
 
-def standard_errors(design: Design, values: Floats) -> StandardErrors:
+def standard_errors(design: OrderDesign, values: Floats) -> StandardErrors:
     """The standard errors of a design's plain means over orders, slot by slot.
 
     The first of these that the design allows:
@@ -233,7 +233,7 @@ def standard_errors(design: Design, values: Floats) -> StandardErrors:
     return StandardErrors(errors, estimator)
 
 
-def order_variance(design: Design, values: Floats) -> Floats:
+def order_variance(design: OrderDesign, values: Floats) -> Floats:
     """The variance, slot by slot, between orders that have the same response in the slot; the mean over responses.
 
     A balanced design of P orders that were otherwise independent would have standard error √(this / P).
@@ -261,7 +261,7 @@ def order_variance(design: Design, values: Floats) -> Floats:
     return variance
 
 
-def post_stratified(design: Design, values: Floats) -> tuple[Floats, StandardErrors]:
+def post_stratified(design: OrderDesign, values: Floats) -> tuple[Floats, StandardErrors]:
     """Means in which every response weighs the same in every slot, from orders that are not balanced.
 
     The mean over responses of the mean of the orders in which the response stands in the slot. From 50 random orders at
@@ -283,7 +283,7 @@ def post_stratified(design: Design, values: Floats) -> tuple[Floats, StandardErr
 
 
 def orders_for(
-    target: float, pilot: Design, values: Floats, *, family: Family = "balanced", of: Estimates = "end"
+    target: float, pilot: OrderDesign, values: Floats, *, family: Family = "balanced", of: Estimates = "end"
 ) -> int:
     """How many orders a wanted standard error takes, from a few that were computed.
 
@@ -320,8 +320,8 @@ def orders_for(
     return min(needed, math.factorial(n)) if n <= MAX_EXACT and family == "balanced" else needed
 
 
-def _design(name: str, rows: object, draws: object, estimates: Estimates = "curve") -> Design:
-    made = Design(name, np.array(rows, np.int64), np.array(draws, np.int64), estimates)
+def _design(name: str, rows: object, draws: object, estimates: Estimates = "curve") -> OrderDesign:
+    made = OrderDesign(name, np.array(rows, np.int64), np.array(draws, np.int64), estimates)
     made.orders.flags.writeable = made.draws.flags.writeable = False
     return made
 
@@ -354,7 +354,7 @@ def _is_all(orders: Integers) -> bool:
     return len(times) == math.factorial(n) and bool((times == times[0]).all())
 
 
-def _check(design: Design, values: Floats) -> None:
+def _check(design: OrderDesign, values: Floats) -> None:
     if values.shape != design.orders.shape:
         raise ValueError(f"values of shape {values.shape} for orders of shape {design.orders.shape}")
     if not np.isfinite(values).all():

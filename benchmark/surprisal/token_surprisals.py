@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from benchmark.metrics.metric import Unscorable
 from benchmark.models.causal_lm import CausalLM
-from benchmark.surprisal.prompt_layout import Laid, Layout, lay_out, pieces
+from benchmark.surprisal.prompt_layout import Layout, TokenisedText, lay_out, pieces
 from datasets_build.errors import ConfigurationError
 
 Floats = NDArray[np.float64]
@@ -104,7 +104,7 @@ def pair_tokens(model: CausalLM, layout: Layout, prompt: str, response: str, bef
     return tuple(TokenSaving(a.text, a.bits, g.bits) for a, g in zip(alone, given, strict=True))
 
 
-def _bits(model: CausalLM, laid: Laid) -> Floats:
+def _bits(model: CausalLM, laid: TokenisedText) -> Floats:
     if model.context is not None and len(laid.sequence.ids) > model.context:
         raise Unscorable("longer than the model's context")
     (bits,) = model.surprisals([laid.sequence])
@@ -131,7 +131,7 @@ def _texts_apart(model: CausalLM, response: str) -> list[str] | None:
 
 
 def _texts_whole(
-    model: CausalLM, layout: Layout, prompt: str, responses: Sequence[str], laid: Laid
+    model: CausalLM, layout: Layout, prompt: str, responses: Sequence[str], laid: TokenisedText
 ) -> list[list[str] | None]:
     """The same under the paper's, where the whole text is encoded at once."""
     text = "".join(piece for piece, _ in pieces(layout, prompt, responses))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmark.analysis.explain import Curve
-from benchmark.surprisal.pairwise_surprisal import Pairs
+from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals
 from benchmark.surprisal.token_surprisals import TokenCost
 from datasets_build.errors import need
 from datasets_build.tables import printable
@@ -84,7 +84,7 @@ def curve_figure(rate: Curve, bits: Curve) -> Any:
     return figure
 
 
-def pair_figure(pairs: Pairs, responses: Sequence[str]) -> Any:
+def pair_figure(pairs: PairwiseSurprisals, responses: Sequence[str]) -> Any:
     """A heat map of the bits that response i (row) costs less right after response j (column).
 
     The diagonal is left blank: a repeat saves so much that it would take the colours from all others.

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from benchmark.analysis.ranking import prompt_wins
-from benchmark.equivalence.rated_partition import COLUMN as CLASSES
+from benchmark.equivalence.partition_columns import COLUMN as CLASSES
 from benchmark.scoring.printing import ARROWS
 from benchmark.scoring.resampling import bootstrap_means, cohens_dz, holm, wilcoxon
 from leaderboard.data.board import Board, Column, Entry

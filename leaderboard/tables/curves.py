@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from benchmark.equivalence.rated_partition import COLUMN, REPORTED_COLUMN
+from benchmark.equivalence.partition_columns import COLUMN, REPORTED_COLUMN
 from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.partition import Partition, utility_curve
 from benchmark.scoring.resampling import Floats, bootstrap_means

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmark.equivalence.rated_partition import COLUMN as CLASSES
+from benchmark.equivalence.partition_columns import COLUMN as CLASSES
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
 from datasets_build.errors import InputError

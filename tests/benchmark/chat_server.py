@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmark.equivalence.judgement_cache import JudgementCache
-from benchmark.equivalence.llm_judge import ChatJudge, JudgeSpec
+from benchmark.equivalence.llm_judge import LLMJudge, LLMJudgeSpec
 from tests.benchmark.json_server import JsonServer, Reply, serving
 
 # Sets with what the judge makes of them.
@@ -94,12 +94,12 @@ def chat_server() -> Iterator[ChatServer]:
         yield shown
 
 
-def spec_of(server: ChatServer, **settings: Any) -> JudgeSpec:
+def spec_of(server: ChatServer, **settings: Any) -> LLMJudgeSpec:
     """A spec for a server, with other settings if need be."""
     usual: dict[str, Any] = {"url": server.url, "model": "wise", "timeout": 20.0}
-    return JudgeSpec(**usual | settings)
+    return LLMJudgeSpec(**usual | settings)
 
 
-def judge_of(server: ChatServer, cache: JudgementCache | None = None, **settings: Any) -> ChatJudge:
+def judge_of(server: ChatServer, cache: JudgementCache | None = None, **settings: Any) -> LLMJudge:
     """The judge of such a spec."""
     return spec_of(server, **settings).load(cache)

@@ -9,7 +9,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import DebertaV2Config, DebertaV2ForSequenceClassification, DebertaV2Model, DebertaV2Tokenizer
 
-from benchmark.equivalence.backend import Question
+from benchmark.equivalence.backend import ResponsePair
 from tests.benchmark.encoders import save_cross_encoder
 from tests.benchmark.lms import CORPUS
 
@@ -26,7 +26,7 @@ TEXTS = [
     " \n",
     "a stone under the paper " * 20,  # over any window here
 ]
-QUESTIONS = [Question("Where is it?", a, b) for a, b in product(TEXTS, TEXTS)]
+QUESTIONS = [ResponsePair("Where is it?", a, b) for a, b in product(TEXTS, TEXTS)]
 
 
 def save_deberta(folder: Path, outputs: int = 2, **changes: Any) -> Path:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from benchmark.generation.journal import open_journal
-from benchmark.generation.prompting import Asking
+from benchmark.generation.prompting import PromptingSettings
 from benchmark.generation.run import Item, Plan, sample_plan
-from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, SamplerFault, Settings
+from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, SamplerFault, SamplingSettings
 from benchmark.generation.setup import Model
 from datasets_build.schema import Prompt
 from leaderboard.cli import main
@@ -93,16 +93,16 @@ class FakeSampler:
 
 def plan_of(
     prompts: Sequence[Prompt] = PROMPTS,
-    asking: Asking | None = None,
+    asking: PromptingSettings | None = None,
     *,
     k: int = 3,
     seed: int = 0,
     greedy: bool = False,
 ) -> Plan:
     """A plan of all prompts with other settings than the default ones."""
-    settings = Settings(temperature=0.7, top_k=9, top_p=0.9, max_tokens=20)
+    settings = SamplingSettings(temperature=0.7, top_k=9, top_p=0.9, max_tokens=20)
     items = tuple(Item(prompt.prompt_id, prompt, settings) for prompt in prompts)
-    return Plan(items, asking or Asking(), k, seed, greedy)
+    return Plan(items, asking or PromptingSettings(), k, seed, greedy)
 
 
 def sampled(path: Path, plan: Plan, sampler: FakeSampler) -> dict[str, list[str]]:

@@ -19,7 +19,7 @@ from benchmark.models.embedder import Embedder, HashEmbedder
 from benchmark.models.pair_scorer import HashPairScorer
 from benchmark.scoring.compute import answers_of, score_sets
 from benchmark.scoring.internals_file import INTERNALS_FILE, HowRead, InternalsFile, open_internals, write_internals
-from benchmark.surprisal.engine import OrderPlan, Reader, ResponseSet
+from benchmark.surprisal.engine import OrderPlan, ResponseSet, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout
 from datasets_build.schema import Prompt, Suite
 from submissions.checking.response_kinds import is_answer
@@ -29,7 +29,7 @@ from submissions.storage.submission_folders import Submission, write_submission
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
-HASH_READER = Reader(HashLM(), Layout(), OrderPlan())
+HASH_READER = SurprisalReader(HashLM(), Layout(), OrderPlan())
 HASH_PAIR_SCORERS: dict[Reads, HashPairScorer] = {
     "pairs:bert_score": HashPairScorer(),
     "pairs:sts": HashPairScorer(),

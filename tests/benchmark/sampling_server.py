@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmark.generation.sampler import Message, Outcome, Request, Sampled, Settings
+from benchmark.generation.sampler import Message, Outcome, Request, Sampled, SamplingSettings
 from benchmark.generation.server_sampler import ServerSampler, ServerSamplerSpec
 from tests.benchmark.json_server import JsonServer, Reply, serving
 
@@ -106,7 +106,7 @@ def well(request: Request) -> Sampled:
 
 def requests_of(count: int, **settings: Any) -> list[Request]:
     """So many different requests, p0, p1, …"""
-    return [Request((Message("user", f"p{i}"),), Settings(**settings), (i << 40) + i) for i in range(count)]
+    return [Request((Message("user", f"p{i}"),), SamplingSettings(**settings), (i << 40) + i) for i in range(count)]
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> Reply:

@@ -9,7 +9,7 @@ from benchmark.models.reward import HashReward
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import score_submission
-from benchmark.surprisal.engine import Reader
+from benchmark.surprisal.engine import SurprisalReader
 from submissions.checking.validate import open_submission
 from submissions.demo.build import write_demo_submissions
 from submissions.schema import Row
@@ -34,7 +34,7 @@ STAGES = ("base", "sft", "dpo")
 def instruments() -> ScoringBackends:
     """Those of the profile offline, with fakes for its models and a reward model."""
     profile = replace(find_profile("offline"), reward=HashReward())
-    reader = Reader(HashLM(), profile.layout, profile.orders)
+    reader = SurprisalReader(HashLM(), profile.layout, profile.orders)
     return ScoringBackends(profile, embedder=HashEmbedder(), reader=reader)
 
 

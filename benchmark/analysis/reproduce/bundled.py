@@ -11,7 +11,7 @@ from benchmark.metrics.surprisal import Surprisals
 from benchmark.scoring.compute import answers_of
 from benchmark.scoring.profiles import OFFLINE_LM
 from benchmark.surprisal.cache import SurprisalCache, default_cache_path
-from benchmark.surprisal.engine import OrderPlan, Read, Reader, ResponseSet
+from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout
 
 Floats = NDArray[np.float64]
@@ -19,15 +19,17 @@ Progress = Callable[[str, int, int], None]
 _AT_ONCE = 200  # sets; what was read is kept in the cache, so an interrupted run goes on there
 
 
-def bundled_reader() -> Reader:
+def bundled_reader() -> SurprisalReader:
     """The bundled model, reading prompts that responses go on from, in one balanced square of orders."""
     from benchmark.models.hf_lm import load_causal_lm
 
-    return Reader(load_causal_lm(OFFLINE_LM), Layout("completion"), OrderPlan(), SurprisalCache(default_cache_path()))
+    return SurprisalReader(
+        load_causal_lm(OFFLINE_LM), Layout("completion"), OrderPlan(), SurprisalCache(default_cache_path())
+    )
 
 
 def surprisal_columns(
-    reader: Reader, task: Labelled, functions: Mapping[str, Callable[[Surprisals], float]], progress: Progress
+    reader: SurprisalReader, task: Labelled, functions: Mapping[str, Callable[[Surprisals], float]], progress: Progress
 ) -> dict[str, Floats]:
     """Each function of each set's surprisals, [sets], NaN where it has none. Blank responses are left out.
 
@@ -43,7 +45,9 @@ def surprisal_columns(
         progress(f"reading {task.name}", start, len(given))
         for reading in reader.read(given[start : start + _AT_ONCE]):
             for name, function in functions.items():
-                values[name].append(_value(function, reading.surprisals if isinstance(reading, Read) else None))
+                values[name].append(
+                    _value(function, reading.surprisals if isinstance(reading, SetSurprisals) else None)
+                )
     progress(f"reading {task.name}", len(given), len(given))
     return {name: np.array(column) for name, column in values.items()}
 

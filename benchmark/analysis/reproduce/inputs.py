@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmark.analysis.metaeval.labelled import Labelled, load_labelled
 from benchmark.analysis.reproduce.cells import Published
-from benchmark.surprisal.engine import Reader
+from benchmark.surprisal.engine import SurprisalReader
 from datasets_build.download import Fetcher
 from datasets_build.sources.source import File, Source
 
@@ -61,10 +61,10 @@ class Inputs:
 
     published: dict[str, tuple[Published, ...]]
     mirror: Path | None = None
-    bundled: Callable[[], Reader] | None = None
+    bundled: Callable[[], SurprisalReader] | None = None
     progress: Progress = lambda what, done, total: None
     _labelled: dict[str, Labelled] = field(default_factory=dict, init=False)
-    _reader: Reader | None = field(default=None, init=False)
+    _reader: SurprisalReader | None = field(default=None, init=False)
 
     def file(self, file: File) -> Path:
         """The local copy of one of `RESULTS`.
@@ -81,7 +81,7 @@ class Inputs:
             self._labelled[name] = load_labelled(name, mirror=self.mirror)
         return self._labelled[name]
 
-    def reader(self) -> Reader | None:
+    def reader(self) -> SurprisalReader | None:
         """The reader with the bundled model, loaded once; None where it is not to be used."""
         if self._reader is None and self.bundled is not None:
             self._reader = self.bundled()

@@ -66,19 +66,19 @@ def internals(
     """
     from dataclasses import replace
 
-    from benchmark.generation.internals.read import Reader
-    from benchmark.generation.internals.retokenise import asked_of
+    from benchmark.generation.internals.read import InternalsReader
+    from benchmark.generation.internals.retokenise import tokenise_rows
     from benchmark.generation.journal import open_journal, remove_journal
-    from benchmark.generation.prompting import asking_of, check_prompts
+    from benchmark.generation.prompting import check_prompts, prompting_of
     from benchmark.generation.setup import load_local, spec_named
-    from benchmark.models.hf_states import Cut
+    from benchmark.models.hf_states import SamplingParameters
     from benchmark.scoring.internals_file import INTERNALS_FILE, Drawing, HowRead, internals_of, record, write_internals
     from datasets_build.load import load_suite
     from submissions.checking.validate import open_submission
 
     submission, suite, _ = open_submission(folder, partial(load_suite, mirror=mirror))
     drawn = submission.manifest.generation
-    asking = asking_of(submission.manifest)
+    asking = prompting_of(submission.manifest)
     if chat_template is not None:
         asking = replace(asking, chat_template=chat_template)
     asking = replace(asking, template=template or asking.template)
@@ -91,8 +91,8 @@ def internals(
     loaded = load_local(spec_named(model, dtype, device), asking, drawn.stop, None)
     sampler: Any = loaded.sampler
     known = drawn.temperature is not None
-    cut = Cut(float(drawn.temperature or 0), drawn.top_k, drawn.top_p or 1.0) if known else None
-    reader = Reader(sampler.lm, chosen_layers(sampler.lm, layer, average_layers), cut)
+    cut = SamplingParameters(float(drawn.temperature or 0), drawn.top_k, drawn.top_p or 1.0) if known else None
+    reader = InternalsReader(sampler.lm, chosen_layers(sampler.lm, layer, average_layers), cut)
     how = HowRead(
         submission_id=submission.id,
         k=drawn.k,
@@ -114,7 +114,7 @@ def internals(
         rows = (row for row in submission.rows() if row.prompt_id not in was_read)
         while part := list(islice(rows, _READ_AT_ONCE)):
             prompts = [suite.by_id[row.prompt_id] for row in part]
-            asked = asked_of(sampler, prompts, part, length, stops=bool(drawn.stop))
+            asked = tokenise_rows(sampler, prompts, part, length, stops=bool(drawn.stop))
             found = zip(part, reader.read(asked), strict=True)
             journal.put_internals({row.prompt_id: record(row.prompt_id, own) for row, own in found})
             bar.advance(task, len(part))

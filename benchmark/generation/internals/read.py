@@ -12,7 +12,7 @@ from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.uncertainty import ResponseScores
 from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.hf_lm import HFCausalLM
-from benchmark.models.hf_states import Cut, Response, Seen, see
+from benchmark.models.hf_states import ResponseStatistics, SamplingParameters, TokenisedResponse, read_statistics
 from datasets_build.errors import ConfigurationError
 
 
@@ -57,7 +57,7 @@ def layers_of(lm: HFCausalLM, original: str | int = "middle", average: Sequence[
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TokenisedResponses:
     """One prompt's responses as tokens.
 
     Attributes:
@@ -65,17 +65,17 @@ class Asked:
         greedy: Of one more response, drawn without chance; None where there is none.
     """
 
-    responses: tuple[Response | None, ...]
-    greedy: Response | None = None
+    responses: tuple[TokenisedResponse | None, ...]
+    greedy: TokenisedResponse | None = None
 
     @property
-    def all(self) -> list[Response]:
+    def all(self) -> list[TokenisedResponse]:
         """Those that are there, the greedy one last."""
         return [each for each in (*self.responses, self.greedy) if each is not None]
 
 
 @dataclass(slots=True)
-class Reader:
+class InternalsReader:
     """Reads internals.
 
     Attributes:
@@ -87,13 +87,13 @@ class Reader:
 
     lm: HFCausalLM
     layers: Layers
-    cut: Cut | None
+    cut: SamplingParameters | None
     budget: int = field(default=0)
 
     def __post_init__(self) -> None:
         self.budget = self.budget or self.lm.batch_tokens * 2
 
-    def read(self, prompts: Sequence[Asked]) -> Iterator[Internals]:
+    def read(self, prompts: Sequence[TokenisedResponses]) -> Iterator[Internals]:
         """The internals of each prompt, in order.
 
         Raises:
@@ -111,7 +111,7 @@ class Reader:
                 continue
             start = end
 
-    def _end(self, prompts: Sequence[Asked], start: int) -> int:
+    def _end(self, prompts: Sequence[TokenisedResponses], start: int) -> int:
         """Where the prompts end that are read together with the one at `start`: as many as the budget allows."""
         tokens = 0
         for place in range(start, len(prompts)):
@@ -122,10 +122,10 @@ class Reader:
                 return place
         return len(prompts)
 
-    def _together(self, prompts: Sequence[Asked]) -> list[Internals]:
+    def _together(self, prompts: Sequence[TokenisedResponses]) -> list[Internals]:
         layers = self.layers
         given = [response for asked in prompts for response in asked.all]
-        found = iter(see(self.lm, given, (layers.original,), layers.average, self.cut))
+        found = iter(read_statistics(self.lm, given, (layers.original,), layers.average, self.cut))
         made = []
         for asked in prompts:
             own = [(each, next(found)) if each is not None else None for each in asked.responses]
@@ -138,14 +138,14 @@ class Reader:
         return made
 
 
-def _scores(response: Response, seen: Seen) -> ResponseScores | None:
+def _scores(response: TokenisedResponse, seen: ResponseStatistics) -> ResponseScores | None:
     try:
         return ResponseScores(len(response.ids), seen.log_likelihood, seen.largest, seen.normaliser, seen.entropy)
     except Unscorable:
         return None
 
 
-def _covariances(layers: Layers, seen: Sequence[Seen | None], pooling: Pooling) -> Covariances:
+def _covariances(layers: Layers, seen: Sequence[ResponseStatistics | None], pooling: Pooling) -> Covariances:
     chosen = (layers.original,) if pooling == "last" else layers.average
     lost = np.full((len(chosen), layers.features), np.nan)
     vectors = [lost if each is None else each.last if pooling == "last" else each.mean for each in seen]

@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 
 from benchmark.generation.hf_sampler import HFSampler
-from benchmark.generation.internals.read import Asked
+from benchmark.generation.internals.read import TokenisedResponses
 from benchmark.generation.prompting import messages
 from benchmark.generation.run import greedy_chat
-from benchmark.generation.sampler import Outcome, Request, Sampled, Settings
+from benchmark.generation.sampler import Outcome, Request, Sampled, SamplingSettings
 from benchmark.models.hf_generate import end_ids
-from benchmark.models.hf_states import Response
+from benchmark.models.hf_states import TokenisedResponse
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Prompt
 from submissions.schema import Row
 
 
-def as_tokens(sampler: HFSampler, prompt: Prompt, row: Row, *, stops: bool) -> tuple[Response | None, ...]:
+def as_tokens(sampler: HFSampler, prompt: Prompt, row: Row, *, stops: bool) -> tuple[TokenisedResponse | None, ...]:
     """The responses of a row as the model reads them after what it was asked.
 
     The text is tokenised apart from the prompt, so its tokens may be others than those that were drawn. A response that
@@ -36,9 +36,9 @@ def as_tokens(sampler: HFSampler, prompt: Prompt, row: Row, *, stops: bool) -> t
     lm = sampler.lm
     (end,) = end_ids(lm)[:1] or (None,)
     reasons = row.finish_reasons or (None,) * len(row.responses)
-    made: list[Response | None] = []
+    made: list[TokenisedResponse | None] = []
     for place, (text, reason) in enumerate(zip(row.responses, reasons, strict=True)):
-        asked = Request(messages(sampler.asking, prompt, place, row.responses), Settings(), 0)
+        asked = Request(messages(sampler.asking, prompt, place, row.responses), SamplingSettings(), 0)
         (encoding,) = lm.encode([text])
         content = tuple(encoding.ids.tolist())
         ended = (end,) if reason == "stop" and end is not None and not stops else ()
@@ -49,33 +49,35 @@ def as_tokens(sampler: HFSampler, prompt: Prompt, row: Row, *, stops: bool) -> t
                 f"context of {lm.context}",
                 "use a model with a longer context",
             )
-        made.append(Response(ids, (*content, *ended), len(content)) if content or ended else None)
+        made.append(TokenisedResponse(ids, (*content, *ended), len(content)) if content or ended else None)
     return tuple(made)
 
 
-def greedy_responses(sampler: HFSampler, prompts: Sequence[Prompt], max_tokens: int) -> list[Response | None]:
+def greedy_responses(sampler: HFSampler, prompts: Sequence[Prompt], max_tokens: int) -> list[TokenisedResponse | None]:
     """One response to each prompt, drawn without chance.
 
     Raises:
         SamplerFault: The model cannot go on.
     """
-    requests = [Request(greedy_chat(sampler.asking, each), Settings(0.0, max_tokens=max_tokens), 0) for each in prompts]
+    requests = [
+        Request(greedy_chat(sampler.asking, each), SamplingSettings(0.0, max_tokens=max_tokens), 0) for each in prompts
+    ]
     found: dict[int, Outcome] = {}
     sampler.sample(requests, found.__setitem__)
-    made: list[Response | None] = []
+    made: list[TokenisedResponse | None] = []
     for place, request in enumerate(requests):
         outcome = found[place]
         if isinstance(outcome, Sampled) and outcome.ids:
             before = (*sampler.prompt_ids(request), *outcome.reasoning_ids)
-            made.append(Response(before, outcome.ids, outcome.content))
+            made.append(TokenisedResponse(before, outcome.ids, outcome.content))
         else:
             made.append(None)
     return made
 
 
-def asked_of(
+def tokenise_rows(
     sampler: HFSampler, prompts: Sequence[Prompt], rows: Sequence[Row], max_tokens: int | None, *, stops: bool
-) -> list[Asked]:
+) -> list[TokenisedResponses]:
     """All that is to be read of some rows.
 
     Args:
@@ -85,9 +87,9 @@ def asked_of(
         max_tokens: Of a greedy response; None: there is none.
         stops: As in `as_tokens`.
     """
-    none: list[Response | None] = [None] * len(rows)
+    none: list[TokenisedResponse | None] = [None] * len(rows)
     greedy = none if max_tokens is None else greedy_responses(sampler, prompts, max_tokens)
     return [
-        Asked(as_tokens(sampler, prompt, row, stops=stops), own)
+        TokenisedResponses(as_tokens(sampler, prompt, row, stops=stops), own)
         for prompt, row, own in zip(prompts, rows, greedy, strict=True)
     ]

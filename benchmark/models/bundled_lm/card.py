@@ -16,9 +16,9 @@ from rich.progress import track
 from benchmark.metrics import surprisal
 from benchmark.models.bundled_lm.corpus import HELD_OUT, read_books
 from benchmark.models.bundled_lm.measures import bits_per_byte, repeat_costs
-from benchmark.models.hf_lm import HFCausalLM, find_spec_of, load_causal_lm
+from benchmark.models.hf_lm import HFCausalLM, find_causal_lm_spec, load_causal_lm
 from benchmark.surprisal.cache import SurprisalCache, default_cache_path
-from benchmark.surprisal.engine import Read, ResponseSet, read_sets
+from benchmark.surprisal.engine import ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import Layout
 from datasets_build.files import write_text
 from datasets_build.load import load_split
@@ -35,7 +35,7 @@ def card(
     limit: Annotated[int, typer.Option(help="Sets of a split at most.")] = 100_000,
 ) -> None:
     """Measure the model and write its card, README.md beside its weights."""
-    spec = find_spec_of(str(model))
+    spec = find_causal_lm_spec(str(model))
     lm = load_causal_lm(spec)
     parts = [_about(model, spec.revision), _language(lm, corpus), _scenarios(lm)]
     if mirror is not None:
@@ -117,7 +117,7 @@ def _scenarios(lm: HFCausalLM) -> str:
     for family in _FAMILIES:
         rows = [row for row in table if row["family"] == family]
         sets = [ResponseSet(row["context"], tuple(row["responses"])) for row in rows]
-        there = [each.surprisals for each in _read(lm, sets, Layout()) if isinstance(each, Read)]
+        there = [each.surprisals for each in _read(lm, sets, Layout()) if isinstance(each, SetSurprisals)]
         means = [float(np.mean([fn(each) for each in there])) for _, fn in _COLUMNS]
         lines.append(f"| {family} | {len(there)} | {' | '.join(f'{value:.4f}' for value in means)} |")
     return f"""## The five synthetic scenarios
@@ -139,7 +139,9 @@ def _human_labels(lm: HFCausalLM, mirror: Path, limit: int) -> str:
             sets = [ResponseSet(row["context"], tuple(row["responses"])) for row in rows]
             found = _read(lm, sets, Layout("completion"))
             pairs = [
-                (row["label"], each.surprisals) for row, each in zip(rows, found, strict=True) if isinstance(each, Read)
+                (row["label"], each.surprisals)
+                for row, each in zip(rows, found, strict=True)
+                if isinstance(each, SetSurprisals)
             ]
             cells = [cell for fn in (surprisal.d_can, surprisal.retained_surprise) for cell in _agreement(pairs, fn)]
             lines.append(f"| {config} | {task} | {len(pairs)} | {' | '.join(f'{cell:.3f}' for cell in cells)} |")

@@ -14,7 +14,8 @@ from datasets_build.errors import ConfigurationError
 if TYPE_CHECKING:
     from benchmark.analysis.equivalence_study import BackendClasses, Choice, Parts, System
     from benchmark.analysis.estimate import Resampling
-    from benchmark.equivalence.partitioning import PartitionSpec, Sensitivity
+    from benchmark.equivalence.agreement import Sensitivity
+    from benchmark.equivalence.partitioning import PartitionSpec
 
 
 def classes(
@@ -126,7 +127,7 @@ def _systems(folders: list[Path], k: int | None, mirror: Path | None) -> "list[S
     from functools import partial
 
     from benchmark.analysis.equivalence_study import System
-    from benchmark.equivalence.partitioning import Answers
+    from benchmark.equivalence.partitioning import ResponsesToGroup
     from benchmark.metrics.partition import of_reported
     from benchmark.scoring.scorer import first_k_reported
     from datasets_build.load import load_suite
@@ -149,7 +150,7 @@ def _systems(folders: list[Path], k: int | None, mirror: Path | None) -> "list[S
                 submission.manifest.name,
                 tuple(row.prompt_id for row in rows),
                 tuple(
-                    Answers.of(
+                    ResponsesToGroup.of(
                         suite.by_id[row.prompt_id].prompt,
                         row.responses[:size],
                         None if row.finish_reasons is None else row.finish_reasons[:size],
@@ -174,12 +175,12 @@ def _systems(folders: list[Path], k: int | None, mirror: Path | None) -> "list[S
 
 def _specs(names: list[str], algorithms: list[str], short_answers: bool) -> "dict[str, PartitionSpec]":
     """By the name shown: each backend with each algorithm; a judge has its own."""
-    from benchmark.scoring.equivalence_choice import find_partition
+    from benchmark.equivalence.named_backends import find_partition_spec
 
     made = {}
     for name in names:
         for algorithm in algorithms:
-            spec = find_partition(name, algorithm, short_answers=short_answers)
+            spec = find_partition_spec(name, algorithm, short_answers=short_answers)
             kind = name.partition("=")[0]
             made[f"{kind}, {spec.algorithm}{', short answers' if short_answers else ''}"] = spec
     return made
@@ -194,16 +195,16 @@ def _study(
     advance: Callable[[], None],
 ) -> "tuple[dict[str, tuple[str, dict[str, Parts]]], list[BackendClasses], dict[str, dict[str, Sensitivity]]]":
     from benchmark.analysis.equivalence_study import measure
-    from benchmark.equivalence.partitioning import order_sensitivity
-    from benchmark.equivalence.rated_partition import load_backend, part_with
+    from benchmark.equivalence.agreement import order_sensitivity
+    from benchmark.equivalence.partitioning import partition_sets
 
     parted: dict[str, tuple[str, dict[str, Parts]]] = {}
     found, sensitivities = [], {}
     for name, spec in specs.items():
-        backend = load_backend(spec)
+        backend = spec.load()
         parts: dict[str, Parts] = {}
         for system in systems:
-            labels = part_with(system.answers, backend, spec)
+            labels = partition_sets(system.answers, backend, spec)
             parts[system.name] = [each.reason if isinstance(each, Missing) else each for each in labels]
         parted[name] = (spec.signature, parts)
         found.append(measure(name, spec.signature, systems, parts, _resampling(resamples, seed)))

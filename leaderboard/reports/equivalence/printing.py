@@ -6,7 +6,7 @@ import numpy as np
 from rich.console import Console
 
 from benchmark.analysis.equivalence_study import PATIENCES, BackendClasses, Choice, System, UtilityCurve
-from benchmark.equivalence.partitioning import Sensitivity
+from benchmark.equivalence.agreement import Sensitivity
 from leaderboard.reports.metaeval.printing import cell, markdown_table, print_table
 
 LEGEND = (

@@ -148,10 +148,10 @@ def load_model(name: str | None, device: str, dtype: "Dtype") -> "CausalLM":
         ConfigurationError: It cannot be found or loaded.
         MissingExtra: torch or transformers is not installed.
     """
-    from benchmark.models.hf_lm import find_spec_of, load_causal_lm, with_device
+    from benchmark.models.hf_lm import find_causal_lm_spec, load_causal_lm, with_device
     from benchmark.scoring.profiles import OFFLINE_LM
 
-    spec = with_device(OFFLINE_LM, device, dtype) if name is None else find_spec_of(name, dtype, device)
+    spec = with_device(OFFLINE_LM, device, dtype) if name is None else find_causal_lm_spec(name, dtype, device)
     return load_causal_lm(spec)
 
 

@@ -87,13 +87,13 @@ def gss(
       divbench gss results/0123456789abcdef --against eigenscore_output
     """
     from benchmark.scoring.backends import ScoringBackends
-    from benchmark.scoring.equivalence_choice import with_judges
+    from benchmark.scoring.profile_overrides import with_overrides
     from benchmark.scoring.profiles import find_profile
     from benchmark.surprisal.cache import default_cache_path
     from datasets_build.load import load_suite
 
     _check_outputs(destination, figure)
-    chosen = with_judges(find_profile(profile), equivalence, algorithm)
+    chosen = with_overrides(find_profile(profile), equivalence, algorithm)
     wanted = _wanted(metric, all_metrics, against)
     suite = load_suite(_SUITE)
     given = [_open(folder, suite) for folder in submissions]

@@ -258,12 +258,12 @@ def _package(
 
 def _profile(name: str, lm: str | None, dtype: Dtype, device: str) -> "Profile":
     """The profile, its language model reading these sets as what they are: beginnings that responses go on from."""
-    from benchmark.models.hf_lm import find_spec_of
-    from benchmark.scoring.equivalence_choice import with_judges
+    from benchmark.models.hf_lm import find_causal_lm_spec
+    from benchmark.scoring.profile_overrides import with_overrides
     from benchmark.scoring.profiles import find_profile, with_reading
 
-    chosen = with_judges(with_reading(find_profile(name), format="completion"), device=device)
-    spec = chosen.causal_lm if lm is None else find_spec_of(lm)
+    chosen = with_overrides(with_reading(find_profile(name), format="completion"), device=device)
+    spec = chosen.causal_lm if lm is None else find_causal_lm_spec(lm)
     return chosen if spec is None else replace(chosen, causal_lm=replace(spec, dtype=dtype, device=device))
 
 

@@ -13,8 +13,8 @@ from benchmark.metrics import METRICS, Unscorable, surprisal
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.surprisal import Surprisals
 from benchmark.models.causal_lm import CausalLM, Encoding, HashLM
-from benchmark.surprisal.engine import OrderPlan, Read, ResponseSet, read_sets
-from benchmark.surprisal.pairwise_surprisal import Pairs, pair_matrix
+from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
+from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals, pairwise_surprisals
 from benchmark.surprisal.prompt_layout import PAPER_COMPLETION, PAPER_INSTRUCT, Layout, lay_out
 from benchmark.surprisal.response_orders import balanced, orders_for, standard_errors
 from datasets_build.errors import ConfigurationError
@@ -43,11 +43,11 @@ class Offsetless(Wrapped):
 
 def read(given: ResponseSet, model: CausalLM, layout: Layout, plan: OrderPlan) -> Surprisals:
     (found,) = read_sets([given], model, layout, plan)
-    assert isinstance(found, Read)
+    assert isinstance(found, SetSurprisals)
     return found.surprisals
 
 
-def paired(found: Explanation) -> Pairs:
+def paired(found: Explanation) -> PairwiseSurprisals:
     assert not isinstance(found.pairs, Missing)
     return found.pairs
 
@@ -120,7 +120,7 @@ def test_tokens_of_no_response_are_none() -> None:
 def test_the_pair_matrix_is_that_of_brute_force(model: CausalLM, layout: Layout) -> None:
     responses = (*RESPONSES, RESPONSES[0])
     done: list[int] = []
-    pairs = pair_matrix(model, layout, PROMPT, responses, done.append)
+    pairs = pairwise_surprisals(model, layout, PROMPT, responses, done.append)
     for i, text in enumerate(responses):
         assert pairs.alone[i] == pytest.approx(one_text(model, layout, PROMPT, [text]), abs=1e-3)
         for j, before in enumerate(responses):
@@ -131,10 +131,10 @@ def test_the_pair_matrix_is_that_of_brute_force(model: CausalLM, layout: Layout)
 
 def test_pairs_of_empty_texts_or_of_one_say_so() -> None:
     with pytest.raises(Unscorable, match="an empty answer"):
-        pair_matrix(HashLM(), Layout(), PROMPT, ["a", ""])
+        pairwise_surprisals(HashLM(), Layout(), PROMPT, ["a", ""])
     with pytest.raises(Unscorable, match="longer than the model's context"):
-        pair_matrix(HashLM(context=12), Layout(), PROMPT, RESPONSES)
-    alone = pair_matrix(HashLM(), Layout(), PROMPT, ["a"])
+        pairwise_surprisals(HashLM(context=12), Layout(), PROMPT, RESPONSES)
+    alone = pairwise_surprisals(HashLM(), Layout(), PROMPT, ["a"])
     assert (alone.given.shape, alone.strongest) == ((1, 1), None)
 
 

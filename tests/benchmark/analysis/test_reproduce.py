@@ -33,7 +33,7 @@ from benchmark.analysis.reproduce.printing import as_csv, as_markdown, print_rep
 from benchmark.analysis.reproduce.tables import TABLES, find_tables, reproduce_table
 from benchmark.metrics import surprisal
 from benchmark.models.causal_lm import HashLM
-from benchmark.surprisal.engine import OrderPlan, Reader
+from benchmark.surprisal.engine import OrderPlan, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout
 from datasets_build.errors import ConfigurationError
 from tests.conftest import RUN, divbench, document
@@ -300,7 +300,7 @@ def test_bundled_numbers_are_those_of_the_reader() -> None:
         human_spread=None,
         released={},
     )
-    reader = Reader(HashLM(), Layout("completion"), OrderPlan())
+    reader = SurprisalReader(HashLM(), Layout("completion"), OrderPlan())
     told: list[tuple[str, int, int]] = []
     found = surprisal_columns(
         reader, task, {"C": surprisal.coherence, "a_n": surprisal.a_n}, lambda *each: told.append(each)

@@ -17,7 +17,7 @@ from benchmark.analysis.reproduce.measures import ngram_columns, rho
 from benchmark.analysis.reproduce.tables import TABLES, find_tables, reproduce_table
 from benchmark.models.causal_lm import HashLM
 from benchmark.scoring.resampling import Alternative, wilcoxon
-from benchmark.surprisal.engine import OrderPlan, Reader
+from benchmark.surprisal.engine import OrderPlan, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout
 from tests.benchmark.helpers import golden
 from tests.conftest import divbench, document
@@ -164,7 +164,7 @@ def test_a_wrong_published_value_is_found(inputs: Inputs, name: str, row: str, c
 
 
 def test_bundled_numbers_stand_beside_what_is_needed_and_change_no_verdict(mirror: Path) -> None:
-    read = Inputs(read_published(), mirror, lambda: Reader(HashLM(), Layout("completion"), OrderPlan()))
+    read = Inputs(read_published(), mirror, lambda: SurprisalReader(HashLM(), Layout("completion"), OrderPlan()))
     found = reproduce_table(find_tables(["decan-7"])[0], read)
     assert found.counts == COUNTS["decan-7"]
     bundled = {cell.published.place: cell.bundled for cell in found.cells if cell.bundled is not None}

@@ -8,16 +8,18 @@ import pytest
 
 from benchmark.analysis.equivalence_study import System, choose, half_of, measure
 from benchmark.analysis.estimate import Resampling
-from benchmark.equivalence.llm_judge import JudgeSpec
-from benchmark.equivalence.partitioning import Answers, PartitionSpec, adjusted_rand_index, judged
-from benchmark.equivalence.rated_partition import RatedPartition, judge_heads, partitions_of, record
+from benchmark.equivalence.agreement import adjusted_rand_index
+from benchmark.equivalence.llm_judge import LLMJudgeSpec
+from benchmark.equivalence.named_backends import find_partition_spec
+from benchmark.equivalence.partition_columns import record
+from benchmark.equivalence.partitioning import PartitionSpec, ResponsesToGroup, partition_by_judge, rate_first_responses
 from benchmark.equivalence.rules import HashEquivalence, Rouge1
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Labels, Partition
 from benchmark.models.reward import HashReward, HFRewardSpec, quality
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.equivalence_choice import REWARDS, find_partition, with_judges
+from benchmark.scoring.profile_overrides import REWARDS, with_overrides
 from benchmark.scoring.profiles import find_profile
 from benchmark.surprisal.engine import ResponseSet
 from datasets_build.errors import ConfigurationError
@@ -32,7 +34,7 @@ def random_labels(k: int, rng: np.random.Generator) -> Labels:
 
 def system(name: str, prompts: int = 60, k: int = 6, seed: int = 0) -> System:
     rng = np.random.default_rng(seed)
-    answers = tuple(Answers.of(f"prompt {i}", tuple(f"{i} {j}" for j in range(k))) for i in range(prompts))
+    answers = tuple(ResponsesToGroup.of(f"prompt {i}", tuple(f"{i} {j}" for j in range(k))) for i in range(prompts))
     return System(name, tuple(f"p-{i}" for i in range(prompts)), answers, tuple(random_labels(k, rng) for _ in answers))
 
 
@@ -99,34 +101,34 @@ def test_the_best_is_chosen_on_one_half_and_reported_on_the_other() -> None:
 
 
 def test_backends_by_name() -> None:
-    assert find_partition("rouge-1") == PartitionSpec(Rouge1(), "greedy")
-    assert find_partition("rouge-1", "complete", short_answers=True).signature == (
+    assert find_partition_spec("rouge-1") == PartitionSpec(Rouge1(), "greedy")
+    assert find_partition_spec("rouge-1", "complete", short_answers=True).signature == (
         "complete-v1,short-answers-to-5-words,rouge-1-f1,no-stemmer,over-0.458"
     )
     model = "org/name@" + "0" * 40
     names = ("embedding", f"deberta={model}", f"deberta-full={model}", f"nli={model}", f"nli-lax={model}")
-    assert len({find_partition(name).signature for name in names}) == len(names)
+    assert len({find_partition_spec(name).signature for name in names}) == len(names)
     for wrong in ("nothing", "rouge-1=x", "deberta", "deberta=org/name", "judge=gpt", "judge=@http://x"):
         with pytest.raises(ConfigurationError):
-            find_partition(wrong)
+            find_partition_spec(wrong)
     with pytest.raises(ConfigurationError, match="no algorithm"):
-        find_partition("rouge-1", "fastest")
+        find_partition_spec("rouge-1", "fastest")
 
 
 def test_a_profile_gets_other_judges_and_says_so() -> None:
     plain = find_profile("lexical")
     assert plain.partition is not None
     assert "utility_k" not in {metric.id for metric in plain.metrics()}
-    rated = with_judges(plain, "embedding", "components", reward="skywork-1.7b", device="cuda")
+    rated = with_overrides(plain, "embedding", "components", reward="skywork-1.7b", device="cuda")
     assert {"utility_k", "distinct_k"} <= {metric.id for metric in rated.metrics()}
     assert rated.partition is not None
     assert rated.partition.signature.startswith("components-v1,cosine")
-    published = with_judges(find_profile("paper"), device="cuda")
+    published = with_overrides(find_profile("paper"), device="cuda")
     assert isinstance(published.reward, HFRewardSpec)
     assert (published.reward.device, published.reward.dtype) == ("cuda", "bfloat16")
     assert set(REWARDS) == {"skywork-27b", "skywork-1.7b"}
     with pytest.raises(ConfigurationError, match="no reward model"):
-        with_judges(plain, reward="gpt")
+        with_overrides(plain, reward="gpt")
 
 
 class Judge:
@@ -150,14 +152,14 @@ class Judge:
 def test_a_judge_sees_each_text_once_and_its_silence_is_no_score() -> None:
     judge = Judge()
     sets = [
-        Answers.of("ask", ("axe", "apple", "bee", "Axe.", "")),
-        Answers.of("silence", ("a", "b")),
-        Answers.of("one", ("same", "SAME")),
+        ResponsesToGroup.of("ask", ("axe", "apple", "bee", "Axe.", "")),
+        ResponsesToGroup.of("silence", ("a", "b")),
+        ResponsesToGroup.of("one", ("same", "SAME")),
     ]
-    found = judged(sets, judge)
+    found = partition_by_judge(sets, judge)
     assert found == [(0, 0, 1, 0, None), Missing("the judge's reply is no partition"), (0, 0)]
     assert judge.asked == [("ask", ("axe", "apple", "bee")), ("silence", ("a", "b"))]
-    spec = PartitionSpec(JudgeSpec("http://127.0.0.1:1", "m", reported="m-1"), "judge")
+    spec = PartitionSpec(LLMJudgeSpec("http://127.0.0.1:1", "m", reported="m-1"), "judge")
     assert spec.signature == "judge-v1,m=m-1,judge-v1,4096-tokens"
     profile = replace(find_profile("lexical"), partition=spec)
     chosen = [metric for metric in METRICS if metric.reads == "partition"]
@@ -174,23 +176,22 @@ def test_only_first_answers_are_judged_for_quality() -> None:
             asked.extend(pairs)
             return super().rewards(pairs)
 
-    answers = [Answers.of("p", ("a", "b", "a", "")), Answers.of("q", ("c",))]
-    found = judge_heads(answers, [(0, 1, 0, None), Missing("no reply")], Counting())
+    answers = [ResponsesToGroup.of("p", ("a", "b", "a", "")), ResponsesToGroup.of("q", ("c",))]
+    found = rate_first_responses(answers, [(0, 1, 0, None), Missing("no reply")], Counting())
     assert asked == [("p", "a"), ("p", "b")]
     part = found[0]
-    assert isinstance(part, RatedPartition)
+    assert isinstance(part, Partition)
     thresholds = HashReward().thresholds
     assert part.rewards is not None
     assert thresholds is not None
     expected = [float(quality(reward, thresholds)) for reward in part.rewards]
-    assert part.partition.qualities == (*expected, None, None)
+    assert part.qualities == (*expected, None, None)
     assert found[1] == Missing("no reply")
-    assert partitions_of(found) == [part.partition, Missing("no reply")]
     assert record(found[1]) is None
     kept = record(part)
     assert kept is not None
     assert (kept["labels"], kept["qualities"], kept["curve"][0]) == ([0, 1, 0, None], expected, pytest.approx(1.0))
-    assert record(RatedPartition(Partition((None,)))) == {
+    assert record(Partition((None,))) == {
         "labels": [None],
         "curve": [],
         "rewards": None,

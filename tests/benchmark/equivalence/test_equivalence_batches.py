@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.equivalence.backend import Equivalence, EquivalenceSpec, Floats
+from benchmark.equivalence.backend import EquivalenceBackend, EquivalenceSpec, Floats
 from benchmark.equivalence.classifiers import (
     BothWaysNLI,
     ClassifierEquivalence,
@@ -50,7 +50,7 @@ def spec(request: pytest.FixtureRequest, folders: dict[str, Path]) -> Equivalenc
     return found[request.param]
 
 
-def classifier_of(backend: Equivalence) -> PairClassifier:
+def classifier_of(backend: EquivalenceBackend) -> PairClassifier:
     assert isinstance(backend, ClassifierEquivalence | NLIEquivalence)
     return backend._classifier
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from benchmark.equivalence.backend import EquivalenceSpec, Question
+from benchmark.equivalence.backend import EquivalenceSpec, ResponsePair
 from benchmark.equivalence.classifiers import (
     DEBERTA_V2_XLARGE_MNLI,
     DEBERTA_V3_LARGE_TOKENISER,
@@ -43,7 +43,7 @@ def nli(tmp_path_factory: pytest.TempPathFactory) -> BothWaysNLI:
     return BothWaysNLI(find_model_files(str(folder)), max_tokens=POSITIONS)
 
 
-def one_by_one(folder: Path, questions: Sequence[Question], window: int = WINDOW) -> list[float]:
+def one_by_one(folder: Path, questions: Sequence[ResponsePair], window: int = WINDOW) -> list[float]:
     """By the published definition, with the library's own model and nothing else of the package."""
     tokeniser = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
@@ -85,7 +85,11 @@ def test_nothing_is_read_behind_the_window(similarity: GenerationSimilarity) -> 
     backend = similarity.load()
     long = TEXTS[-1]
     cut, more, other = backend.scores(
-        [Question("", long, "yes"), Question("", f"{long} and a lamp", "yes"), Question("", f"a lamp {long}", "yes")]
+        [
+            ResponsePair("", long, "yes"),
+            ResponsePair("", f"{long} and a lamp", "yes"),
+            ResponsePair("", f"a lamp {long}", "yes"),
+        ]
     )
     assert cut == more != other
     a, b = backend._join(list(range(10, 50)), [7]), backend._join([7], list(range(10, 50)))
@@ -107,7 +111,7 @@ def test_full_text_cuts_the_longer_answer_first(
 
 
 def test_full_text_reads_what_a_window_does_not(similarity: GenerationSimilarity) -> None:
-    pair = [Question("", f"{'a stone ' * 10}{end}", "yes") for end in ("under the paper", "near the window")]
+    pair = [ResponsePair("", f"{'a stone ' * 10}{end}", "yes") for end in ("under the paper", "near the window")]
     one, other = similarity.load().scores(pair)
     assert one == other
     one, other = replace(similarity, window=None, max_tokens=POSITIONS).load().scores(pair)
@@ -115,7 +119,7 @@ def test_full_text_reads_what_a_window_does_not(similarity: GenerationSimilarity
 
 
 def test_the_prompt_is_not_read_by_the_classifier(similarity: GenerationSimilarity) -> None:
-    one, other = similarity.load().scores([Question("Where?", *TEXTS[:2]), Question("Who?", *TEXTS[:2])])
+    one, other = similarity.load().scores([ResponsePair("Where?", *TEXTS[:2]), ResponsePair("Who?", *TEXTS[:2])])
     assert one == other
     assert "no-prompt" in similarity.signature
 
@@ -123,7 +127,7 @@ def test_the_prompt_is_not_read_by_the_classifier(similarity: GenerationSimilari
 def test_the_classifier_is_not_symmetric(similarity: GenerationSimilarity) -> None:
     backend = similarity.load()
     assert not backend.symmetric
-    one, other = backend.scores([Question("", *TEXTS[:2]), Question("", *TEXTS[1::-1])])
+    one, other = backend.scores([ResponsePair("", *TEXTS[:2]), ResponsePair("", *TEXTS[1::-1])])
     assert one != other
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from benchmark.equivalence.backend import Floats, Question
+from benchmark.equivalence.backend import Floats, ResponsePair
 from benchmark.equivalence.classifiers import DEBERTA_V2_XLARGE_MNLI, BothWaysNLI, NLIEquivalence
 from benchmark.models.model_files import ModelFiles, find_model_files
 from datasets_build.errors import ConfigurationError
@@ -37,7 +37,7 @@ def nli(nli_folder: Path) -> BothWaysNLI:
     return BothWaysNLI(find_model_files(str(nli_folder)), max_tokens=POSITIONS)
 
 
-def by_hand(folder: Path, questions: Sequence[Question], limit: int) -> list[list[dict[str, float]]]:
+def by_hand(folder: Path, questions: Sequence[ResponsePair], limit: int) -> list[list[dict[str, float]]]:
     """The labels' probabilities in both directions, by the library's own model and joining, one pair at a time."""
     tokeniser = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
@@ -98,7 +98,7 @@ def test_all_verdicts_both_ways(rule: Any) -> None:
     logits = {"contradiction": (2.0, 0.5, 1.9), "neutral": (1.9, 2.0, 0.5), "entailment": (0.5, 1.9, 2.0)}
     for first, second in product(logits, logits):
         told: Any = Told({("a", "b"): logits[first], ("b", "a"): logits[second]})
-        forth, back = NLIEquivalence(spec, told).scores([Question("", "a", "b"), Question("", "b", "a")])
+        forth, back = NLIEquivalence(spec, told).scores([ResponsePair("", "a", "b"), ResponsePair("", "b", "a")])
         assert forth == back
         assert (forth > 0) == farquhar((first, second), rule)
 
@@ -106,23 +106,25 @@ def test_all_verdicts_both_ways(rule: Any) -> None:
 def test_a_tie_is_not_entailment() -> None:
     spec = BothWaysNLI(ModelFiles("told", "0" * 40), with_prompt=False)
     told: Any = Told({("a", "b"): (0.0, 1.0, 1.0), ("b", "a"): (0.0, 0.0, 1.0)})
-    assert NLIEquivalence(spec, told).scores([Question("", "a", "b")]).tolist() == [0.0]
+    assert NLIEquivalence(spec, told).scores([ResponsePair("", "a", "b")]).tolist() == [0.0]
 
 
 def test_the_prompt_goes_before_both_answers(nli: BothWaysNLI) -> None:
-    one, other = nli.load().scores([Question("Where is it?", *TEXTS[:2]), Question("Who said so?", *TEXTS[:2])])
+    one, other = nli.load().scores([ResponsePair("Where is it?", *TEXTS[:2]), ResponsePair("Who said so?", *TEXTS[:2])])
     assert one != other
     bare = replace(nli, with_prompt=False).load()
-    one, other = bare.scores([Question("Where is it?", *TEXTS[:2]), Question("Who said so?", *TEXTS[:2])])
+    one, other = bare.scores([ResponsePair("Where is it?", *TEXTS[:2]), ResponsePair("Who said so?", *TEXTS[:2])])
     assert one == other
-    joined = Question("", f"Where is it? {TEXTS[0]}", f"Where is it? {TEXTS[1]}")
-    assert bare.scores([joined]) == pytest.approx(nli.load().scores([Question("Where is it?", *TEXTS[:2])]), abs=1e-6)
+    joined = ResponsePair("", f"Where is it? {TEXTS[0]}", f"Where is it? {TEXTS[1]}")
+    assert bare.scores([joined]) == pytest.approx(
+        nli.load().scores([ResponsePair("Where is it?", *TEXTS[:2])]), abs=1e-6
+    )
 
 
 def test_entailment_both_ways_is_symmetric(nli: BothWaysNLI) -> None:
     backend = nli.load()
     assert backend.symmetric
-    turned = [Question(question.prompt, question.b, question.a) for question in QUESTIONS]
+    turned = [ResponsePair(question.prompt, question.b, question.a) for question in QUESTIONS]
     assert np.array_equal(backend.scores(turned), backend.scores(QUESTIONS))
 
 

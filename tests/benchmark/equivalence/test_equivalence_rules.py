@@ -10,7 +10,7 @@ import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
 from benchmark.equivalence import rules
-from benchmark.equivalence.backend import Equivalence, EquivalenceSpec, Floats, Question
+from benchmark.equivalence.backend import EquivalenceBackend, EquivalenceSpec, Floats, ResponsePair
 from benchmark.equivalence.rules import (
     MINILM_COSINE,
     EmbeddingEquivalence,
@@ -34,10 +34,10 @@ TEXTS = [
     "",
     " \n",
 ]
-QUESTIONS = [Question("Say something.", a, b) for a, b in product(TEXTS, TEXTS)]
+QUESTIONS = [ResponsePair("Say something.", a, b) for a, b in product(TEXTS, TEXTS)]
 
 
-def by_library(questions: Sequence[Question]) -> list[float]:
+def by_library(questions: Sequence[ResponsePair]) -> list[float]:
     scorer = RougeScorer(["rouge1"])
     return [scorer.score(question.a, question.b)["rouge1"].fmeasure for question in questions]
 
@@ -46,7 +46,7 @@ def cosine() -> EmbeddingEquivalence:
     return EmbeddingEquivalence(EmbeddingThreshold(ALL_MINILM_L6_V2, 0.2, "a test"), HashEmbedder())
 
 
-BACKENDS: dict[str, Equivalence] = {
+BACKENDS: dict[str, EquivalenceBackend] = {
     "ROUGE-1": Rouge1().load(),
     "embeddings": cosine(),
     "short answers": ShortAnswers(Rouge1()).load(),
@@ -56,13 +56,13 @@ BACKENDS: dict[str, Equivalence] = {
 
 
 @pytest.mark.parametrize("backend", BACKENDS.values(), ids=BACKENDS)
-def test_scores_are_finite_symmetric_and_do_not_depend_on_order_or_company(backend: Equivalence) -> None:
+def test_scores_are_finite_symmetric_and_do_not_depend_on_order_or_company(backend: EquivalenceBackend) -> None:
     found = backend.scores(QUESTIONS)
     assert found.shape == (len(QUESTIONS),)
     assert found.dtype == np.float64
     assert np.isfinite(found).all()
     assert backend.symmetric
-    assert np.array_equal(backend.scores([Question(q.prompt, q.b, q.a) for q in QUESTIONS]), found)
+    assert np.array_equal(backend.scores([ResponsePair(q.prompt, q.b, q.a) for q in QUESTIONS]), found)
     order = np.random.default_rng(0).permutation(len(QUESTIONS))
     assert np.array_equal(backend.scores([QUESTIONS[i] for i in order]), found[order])
     assert np.array_equal(backend.scores([*QUESTIONS, *QUESTIONS[:5]])[-5:], found[:5])
@@ -89,7 +89,9 @@ def test_rouge_1_is_that_of_the_library_on_released_answers(mirror: Path) -> Non
     questions = []
     for path in sorted((mirror / "noveltybench" / "submissions").glob("*.jsonl")):
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        questions += [Question(row["prompt"], a, b) for row in rows for a, b in combinations(row["generations"][:4], 2)]
+        questions += [
+            ResponsePair(row["prompt"], a, b) for row in rows for a, b in combinations(row["generations"][:4], 2)
+        ]
     chosen = [questions[i] for i in np.random.default_rng(0).permutation(len(questions))[:300]]
     found = Rouge1().load().scores(chosen)
     assert found.tolist() == by_library(chosen)
@@ -119,8 +121,8 @@ def test_rouge_1_tokenises_each_text_once(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_score_on_the_threshold_is_not_equivalent() -> None:
-    backend: Equivalence = Rouge1Equivalence(Rouge1(threshold=0.5))
-    [on, over] = backend.scores([Question("", "one two", "one three"), Question("", "one two", "two one")])
+    backend: EquivalenceBackend = Rouge1Equivalence(Rouge1(threshold=0.5))
+    [on, over] = backend.scores([ResponsePair("", "one two", "one three"), ResponsePair("", "one two", "two one")])
     assert (on, over) == (0.5, 1.0)
     assert not on > backend.threshold
     assert over > backend.threshold
@@ -128,7 +130,7 @@ def test_a_score_on_the_threshold_is_not_equivalent() -> None:
 
 def test_rouge_1_knows_latin_letters_and_digits_only_and_no_stems() -> None:
     pairs = [("雨が降っている。", "雨が降っている。"), ("", ""), ("closed bridges", "closing bridge")]
-    assert Rouge1().load().scores([Question("", a, b) for a, b in pairs]).tolist() == [0, 0, 0]
+    assert Rouge1().load().scores([ResponsePair("", a, b) for a, b in pairs]).tolist() == [0, 0, 0]
     assert Rouge1().signature == "rouge-1-f1,no-stemmer,over-0.458"
 
 
@@ -146,7 +148,7 @@ def test_the_embedder_of_the_wheel_tells_paraphrases_from_others() -> None:
     backend = MINILM_COSINE.load()
     assert backend.signature == MINILM_COSINE.signature
     bridge = "They closed the bridge because the river was high."
-    alike, unlike = backend.scores([Question("", TEXTS[0], bridge), Question("", TEXTS[4], bridge)])
+    alike, unlike = backend.scores([ResponsePair("", TEXTS[0], bridge), ResponsePair("", TEXTS[4], bridge)])
     assert alike > 0.7
     assert unlike < 0.3
 
@@ -190,12 +192,12 @@ class Spy(HashEquivalence):
     def __init__(self) -> None:
         super().__init__(seed=1, threshold=-3.0)
         self.symmetric = False
-        self.asked: list[Question] = []
+        self.asked: list[ResponsePair] = []
 
     def load(self) -> "Spy":
         return self
 
-    def scores(self, questions: Sequence[Question]) -> Floats:
+    def scores(self, questions: Sequence[ResponsePair]) -> Floats:
         self.asked += questions
         return super().scores(questions)
 
@@ -205,7 +207,7 @@ def test_a_backend_is_asked_about_the_others_alone() -> None:
     backend = ShortAnswers(spy).load()
     assert (backend.threshold, backend.symmetric) == (-3.0, False)
     assert backend.signature == f"short-answers-to-5-words,{spy.signature}"
-    short, unlike, long = (Question("p", a, b) for a, b in [("a b", "a c"), ("a b c", "a"), (TEXTS[0], TEXTS[4])])
+    short, unlike, long = (ResponsePair("p", a, b) for a, b in [("a b", "a c"), ("a b c", "a"), (TEXTS[0], TEXTS[4])])
     found = backend.scores([long, short, unlike, long])
     assert spy.asked == [long, long]
     assert found.tolist() == [*HashEquivalence(1).scores([long]), -2.0, -4.0, found[0]]
@@ -218,8 +220,8 @@ def test_a_backend_is_asked_about_the_others_alone() -> None:
 def test_the_fake_normalises_and_draws() -> None:
     equal = HashEquivalence()
     pairs = [("A  Giraffe", "a giraffe\n"), ("a", "b")]
-    assert equal.scores([Question("", a, b) for a, b in pairs]).tolist() == [1, 0]
-    questions = [Question(f"prompt {i}", "a", "b") for i in range(2000)]
+    assert equal.scores([ResponsePair("", a, b) for a, b in pairs]).tolist() == [1, 0]
+    questions = [ResponsePair(f"prompt {i}", "a", "b") for i in range(2000)]
     drawn = HashEquivalence(seed=0, threshold=0.3).scores(questions)
     assert np.mean(drawn > 0.3) == pytest.approx(0.7, abs=0.05)
     assert len(set(drawn)) == len(questions)

@@ -95,8 +95,9 @@ def test_a_broken_cache_is_named(server: ChatServer, cache: JudgementCache) -> N
 
 KILLED = """
 import sys; from pathlib import Path
-from benchmark.equivalence.judgement_cache import JudgementCache; from benchmark.equivalence.llm_judge import JudgeSpec
-judge = JudgeSpec(sys.argv[1], "wise", concurrency=1).load(JudgementCache(Path(sys.argv[2])))
+from benchmark.equivalence.judgement_cache import JudgementCache
+from benchmark.equivalence.llm_judge import LLMJudgeSpec
+judge = LLMJudgeSpec(sys.argv[1], "wise", concurrency=1).load(JudgementCache(Path(sys.argv[2])))
 judge.partition([(f"p{i}", ["a", "b"]) for i in range(20)])
 """
 

@@ -9,17 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from benchmark.equivalence.backend import Question
+from benchmark.equivalence.agreement import adjusted_rand_index, classes_of, order_sensitivity, pair_counts
+from benchmark.equivalence.backend import ResponsePair
 from benchmark.equivalence.partitioning import (
     Algorithm,
-    Answers,
-    adjusted_rand_index,
+    ResponsesToGroup,
     canonical,
-    classes_of,
     normalised,
-    order_sensitivity,
-    pair_counts,
-    partition,
+    partition_by_pairs,
 )
 from benchmark.metrics.partition import Labels
 
@@ -35,10 +32,10 @@ class Scored:
 
     def __init__(self, scores: dict[tuple[str, str], float], *, symmetric: bool = True) -> None:
         self.symmetric = symmetric
-        self.asked: list[Question] = []
+        self.asked: list[ResponsePair] = []
         self._scores = {(normalised(a), normalised(b)): score for (a, b), score in scores.items()}
 
-    def scores(self, questions: Sequence[Question]) -> NDArray[np.float64]:
+    def scores(self, questions: Sequence[ResponsePair]) -> NDArray[np.float64]:
         self.asked += questions
         return np.array([self._scores[normalised(each.a), normalised(each.b)] for each in questions])
 
@@ -52,12 +49,12 @@ def random_scores(texts: Sequence[str], seed: int, *, symmetric: bool = True) ->
     return made
 
 
-def answers(*texts: str, prompt: str = "Say a word.", reasons: Sequence[str | None] | None = None) -> Answers:
-    return Answers.of(prompt, texts, reasons)
+def answers(*texts: str, prompt: str = "Say a word.", reasons: Sequence[str | None] | None = None) -> ResponsesToGroup:
+    return ResponsesToGroup.of(prompt, texts, reasons)
 
 
 def one(texts: Sequence[str], backend: Scored, algorithm: Algorithm = "greedy") -> Labels:
-    (found,) = partition([answers(*texts)], backend, algorithm)
+    (found,) = partition_by_pairs([answers(*texts)], backend, algorithm)
     return found
 
 
@@ -169,8 +166,8 @@ def test_many_sets_are_asked_together_and_apart_alike() -> None:
     scores = random_scores(WORDS, 3)
     sets = [answers(*WORDS[:size], prompt=f"p{size}") for size in (1, 4, 10, 0, 7)]
     for algorithm in ALGORITHMS:
-        together = partition(sets, Scored(scores), algorithm)
-        assert together == [partition([each], Scored(scores), algorithm)[0] for each in sets]
+        together = partition_by_pairs(sets, Scored(scores), algorithm)
+        assert together == [partition_by_pairs([each], Scored(scores), algorithm)[0] for each in sets]
         assert together[3] == ()
 
 
@@ -186,7 +183,7 @@ def test_what_was_cut_off_is_never_novel() -> None:
     scores |= {(WORDS[0], WORDS[1]): 1.0, (WORDS[1], WORDS[0]): 1.0}
     reasons = ["length", "stop", "length", None]
     for algorithm in ALGORITHMS:
-        (found,) = partition([answers(*WORDS[:4], reasons=reasons)], Scored(scores), algorithm)
+        (found,) = partition_by_pairs([answers(*WORDS[:4], reasons=reasons)], Scored(scores), algorithm)
         # The first joins what the second says in full; the third opens nothing.
         assert found == (0, 0, None, 1)
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmark.generation.output import TOKENS, TOKENS_FILE
-from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, Settings
+from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, SamplingSettings
 from benchmark.generation.setup import Model
 from datasets_build.load import load_suite
 from submissions.checking.prompts import OWN
@@ -95,14 +95,14 @@ def test_every_answer_stands_at_its_prompt_with_its_reason_and_tokens(command: C
 @pytest.mark.parametrize(
     ("suite", "options", "settings"),
     [
-        ("demo", (), Settings(1.0, None, 1.0, 256)),
-        ("gssbench", (), Settings(1.0, 10, 1.0, 256)),
-        ("gssbench", ("--top-k", 0, "--max-tokens", 7), Settings(1.0, None, 1.0, 7)),
-        ("gssbench", ("--top-k", 4, "--temperature", 0.5, "--top-p", 0.5), Settings(0.5, 4, 0.5, 256)),
+        ("demo", (), SamplingSettings(1.0, None, 1.0, 256)),
+        ("gssbench", (), SamplingSettings(1.0, 10, 1.0, 256)),
+        ("gssbench", ("--top-k", 0, "--max-tokens", 7), SamplingSettings(1.0, None, 1.0, 7)),
+        ("gssbench", ("--top-k", 4, "--temperature", 0.5, "--top-p", 0.5), SamplingSettings(0.5, 4, 0.5, 256)),
     ],
 )
 def test_answers_are_drawn_as_the_suites_authors_drew_unless_told_otherwise(
-    suite: str, options: tuple[object, ...], settings: Settings, command: Command, out: Path
+    suite: str, options: tuple[object, ...], settings: SamplingSettings, command: Command, out: Path
 ) -> None:
     sampler = FakeSampler(faults_after=1)
     command.asks(sampler)

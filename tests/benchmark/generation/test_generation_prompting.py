@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.generation.prompting import Asking, asking_of, check_prompts, messages, prompt_ids
+from benchmark.generation.prompting import PromptingSettings, check_prompts, messages, prompt_ids, prompting_of
 from benchmark.generation.run import greedy_chat
 from benchmark.generation.sampler import Message
 from benchmark.generation.setup import Model, manifest_of
@@ -30,21 +30,23 @@ def chat(*turns: tuple[Any, str]) -> tuple[Message, ...]:
 
 def test_resampling_asks_the_prompt_each_time() -> None:
     for place in range(3):
-        assert messages(Asking("resample"), PROMPT, place, ["a", "b"]) == chat(("user", "Say thing 0."))
+        assert messages(PromptingSettings("resample"), PROMPT, place, ["a", "b"]) == chat(("user", "Say thing 0."))
 
 
 def test_the_answer_at_each_place_answers_the_paraphrase_at_that_place() -> None:
-    asked = [messages(Asking("paraphrase"), PROMPT, place) for place in range(3)]
+    asked = [messages(PromptingSettings("paraphrase"), PROMPT, place) for place in range(3)]
     assert asked == [chat(("user", f"Thing 0, in wording {place}.")) for place in range(3)]
 
 
 def test_the_mode_system_prompt_asks_under_noveltybenchs_words() -> None:
     for place in range(3):
-        assert messages(Asking("system-prompt"), PROMPT, place) == chat(("system", SYSTEM), ("user", "Say thing 0."))
+        assert messages(PromptingSettings("system-prompt"), PROMPT, place) == chat(
+            ("system", SYSTEM), ("user", "Say thing 0.")
+        )
 
 
 def test_in_context_is_one_chat_that_grows_with_each_answer() -> None:
-    asked = [messages(Asking("in-context"), PROMPT, place, ["a", "", "c"]) for place in range(4)]
+    asked = [messages(PromptingSettings("in-context"), PROMPT, place, ["a", "", "c"]) for place in range(4)]
     grown = [
         ("user", "Say thing 0."), ("assistant", "a"), ("user", ANOTHER), ("assistant", ""), ("user", ANOTHER),
         ("assistant", "c"), ("user", ANOTHER),
@@ -54,7 +56,7 @@ def test_in_context_is_one_chat_that_grows_with_each_answer() -> None:
 
 @pytest.mark.parametrize("mode", ["resample", "paraphrase", "system-prompt", "in-context"])
 def test_a_system_prompt_of_ones_own_stands_first_in_every_mode(mode: Mode) -> None:
-    first, *others = messages(Asking(mode, "Be brief."), PROMPT, 1, ["a"])
+    first, *others = messages(PromptingSettings(mode, "Be brief."), PROMPT, 1, ["a"])
     assert first == Message("system", "Be brief.")
     assert "system" not in {each.role for each in others}
 
@@ -64,7 +66,7 @@ def test_the_greedy_answer_is_to_the_prompt_itself(mode: Mode) -> None:
     turns = [("user", "Say thing 0.")]
     if mode == "system-prompt":
         turns.insert(0, ("system", SYSTEM))
-    assert greedy_chat(Asking(mode), PROMPT) == chat(*turns)
+    assert greedy_chat(PromptingSettings(mode), PROMPT) == chat(*turns)
 
 
 @pytest.mark.parametrize(
@@ -79,11 +81,11 @@ def test_the_greedy_answer_is_to_the_prompt_itself(mode: Mode) -> None:
 )
 def test_what_needs_a_chat_or_a_place_is_refused_without(options: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigurationError, match=says):
-        Asking(**options)
+        PromptingSettings(**options)
 
 
 def test_paraphrases_must_be_there() -> None:
-    asking = Asking("paraphrase")
+    asking = PromptingSettings("paraphrase")
     check_prompts(asking, PROMPTS, 3)
     with pytest.raises(ConfigurationError, match="5 prompts have fewer than 4 paraphrases, p0 has 3"):
         check_prompts(asking, PROMPTS, 4)
@@ -91,26 +93,26 @@ def test_paraphrases_must_be_there() -> None:
     with pytest.raises(ConfigurationError, match="24 prompts have fewer than 1 paraphrases"):
         check_prompts(asking, demo, 1)
     for mode in ("resample", "system-prompt", "in-context"):
-        check_prompts(Asking(mode), demo, 10)
+        check_prompts(PromptingSettings(mode), demo, 10)
 
 
 @pytest.mark.mirror
 def test_noveltybench_has_ten_paraphrases_of_each_prompt(mirror: Path) -> None:
-    check_prompts(Asking("paraphrase"), load_suite("noveltybench-curated", mirror).prompts, 10)
+    check_prompts(PromptingSettings("paraphrase"), load_suite("noveltybench-curated", mirror).prompts, 10)
 
 
 ASKINGS = [
-    *(Asking(mode) for mode in ("resample", "paraphrase", "system-prompt", "in-context")),
-    *(Asking(mode, "Be brief.") for mode in ("resample", "paraphrase", "system-prompt", "in-context")),
-    Asking("resample", chat_template=False, template="Q: {prompt}\nA:"),
-    Asking("paraphrase", chat_template=False),
+    *(PromptingSettings(mode) for mode in ("resample", "paraphrase", "system-prompt", "in-context")),
+    *(PromptingSettings(mode, "Be brief.") for mode in ("resample", "paraphrase", "system-prompt", "in-context")),
+    PromptingSettings("resample", chat_template=False, template="Q: {prompt}\nA:"),
+    PromptingSettings("paraphrase", chat_template=False),
 ]
 
 
 @pytest.mark.parametrize("asking", ASKINGS, ids=repr)
-def test_a_manifest_tells_how_to_ask_the_same_again(asking: Asking) -> None:
+def test_a_manifest_tells_how_to_ask_the_same_again(asking: PromptingSettings) -> None:
     model = Model(FakeSampler(), "fake", None, None, None, "fake")
-    again = asking_of(manifest_of(model, plan_of(asking=asking), "demo", (), NONE))
+    again = prompting_of(manifest_of(model, plan_of(asking=asking), "demo", (), NONE))
     for place in range(3):
         assert messages(again, PROMPT, place, "ab") == messages(asking, PROMPT, place, "ab")
     assert greedy_chat(again, PROMPT) == greedy_chat(asking, PROMPT)
@@ -121,7 +123,7 @@ def test_a_manifest_tells_how_to_ask_the_same_again(asking: Asking) -> None:
 @pytest.mark.parametrize("style", ["merging", "merging-bos", "gpt2", "ours"])
 def test_without_chat_template_the_model_reads_the_template_and_the_prompt_as_plain_text(style: Style) -> None:
     own = HFTokeniser(tokeniser(style))
-    asking = Asking(chat_template=False, template="Q: {prompt}\nA:")
+    asking = PromptingSettings(chat_template=False, template="Q: {prompt}\nA:")
     ids = prompt_ids(own, asking, messages(asking, Prompt("p", "any", "Say </s> and {prompt}."), 0))
     assert (own.bos is not None) == (style in {"merging-bos", "ours"}) == (ids[0] == own.own.bos_token_id)
     assert own.eos not in ids  # what stands in a prompt ends nothing
@@ -136,9 +138,9 @@ def test_a_chat_goes_through_the_models_own_template_with_what_it_knows_of_think
     )
     own = HFTokeniser(made)
 
-    def read(asking: Asking) -> str:
+    def read(asking: PromptingSettings) -> str:
         return own.decode(prompt_ids(own, asking, messages(asking, PROMPT, 0)))
 
-    assert read(Asking("system-prompt")) == f"<system>{SYSTEM}<user>Say thing 0.<assistant>"
-    assert read(Asking(thinking=True)) == "<user>Say thing 0.<assistant>think"
-    assert read(Asking(thinking=False)) == "<user>Say thing 0.<assistant>no thinking"
+    assert read(PromptingSettings("system-prompt")) == f"<system>{SYSTEM}<user>Say thing 0.<assistant>"
+    assert read(PromptingSettings(thinking=True)) == "<user>Say thing 0.<assistant>think"
+    assert read(PromptingSettings(thinking=False)) == "<user>Say thing 0.<assistant>no thinking"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from benchmark.generation.journal import Answers, open_journal
-from benchmark.generation.prompting import ANOTHER, Asking
+from benchmark.generation.journal import PromptSamples, open_journal
+from benchmark.generation.prompting import ANOTHER, PromptingSettings
 from benchmark.generation.run import failures, greedy_request, request_of, sample_plan
 from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, SamplerFault
 from datasets_build.errors import ConfigurationError
@@ -47,7 +47,7 @@ def failing(*texts: str) -> Callable[[Request], Outcome]:
 
 @each_mode
 def test_each_answer_is_asked_for_once_with_its_settings_and_a_seed_of_its_own(mode: Mode, journal_path: Path) -> None:
-    plan, sampler = plan_of(asking=Asking(mode), greedy=True), FakeSampler()
+    plan, sampler = plan_of(asking=PromptingSettings(mode), greedy=True), FakeSampler()
     found = sampled(journal_path, plan, sampler)
     assert {item: len(texts) for item, texts in found.items()} == {prompt.prompt_id: 3 for prompt in PROMPTS}
     drawn = [request for request in sampler.asked if request.settings.temperature == 0.7]
@@ -62,7 +62,7 @@ def test_each_answer_is_asked_for_once_with_its_settings_and_a_seed_of_its_own(m
 
 
 def test_the_greedy_answer_is_kept_apart(journal_path: Path) -> None:
-    plan = plan_of(asking=Asking("in-context"), greedy=True)
+    plan = plan_of(asking=PromptingSettings("in-context"), greedy=True)
     sampled(journal_path, plan, FakeSampler())
     with open_journal(journal_path) as journal:
         kept = journal.answers("p2")
@@ -72,17 +72,19 @@ def test_the_greedy_answer_is_kept_apart(journal_path: Path) -> None:
 
 def test_answers_do_not_depend_on_the_order_the_batches_or_the_other_prompts(tmp_path: Path) -> None:
     for mode in MODES:
-        calm = sampled(tmp_path / mode, plan_of(asking=Asking(mode)), FakeSampler())
-        backwards = plan_of(PROMPTS[::-1], Asking(mode))
+        calm = sampled(tmp_path / mode, plan_of(asking=PromptingSettings(mode)), FakeSampler())
+        backwards = plan_of(PROMPTS[::-1], PromptingSettings(mode))
         assert sampled(tmp_path / f"{mode}-2", backwards, FakeSampler(at_once=1, shuffled=True)) == calm
-        alone = sampled(tmp_path / f"{mode}-3", plan_of(PROMPTS[3:4], Asking(mode)), FakeSampler(at_once=100))
+        alone = sampled(
+            tmp_path / f"{mode}-3", plan_of(PROMPTS[3:4], PromptingSettings(mode)), FakeSampler(at_once=100)
+        )
         assert alone == {"p3": calm["p3"]}
-        other = sampled(tmp_path / f"{mode}-4", plan_of(asking=Asking(mode), seed=1), FakeSampler())
+        other = sampled(tmp_path / f"{mode}-4", plan_of(asking=PromptingSettings(mode), seed=1), FakeSampler())
         assert not set(other["p3"]) & set(calm["p3"])
 
 
 def test_in_context_each_round_shows_all_answers_before_it(journal_path: Path) -> None:
-    plan, sampler = plan_of(PROMPTS[:2], Asking("in-context")), FakeSampler(shuffled=True)
+    plan, sampler = plan_of(PROMPTS[:2], PromptingSettings("in-context")), FakeSampler(shuffled=True)
     found = sampled(journal_path, plan, sampler)
     assert [len(call) for call in sampler.calls] == [2, 2, 2]
     for place, call in enumerate(sampler.calls):
@@ -98,7 +100,7 @@ def test_in_context_a_failed_round_stops_that_chat_alone(journal_path: Path) -> 
         second_of_p1 = request.messages[0].content == "Say thing 1." and len(request.messages) == 3
         return Failed("refused") if second_of_p1 else well(request)
 
-    plan, sampler = plan_of(asking=Asking("in-context")), FakeSampler(answer, at_once=8)
+    plan, sampler = plan_of(asking=PromptingSettings("in-context")), FakeSampler(answer, at_once=8)
     assert set(sampled(journal_path, plan, sampler)) == {"p0", "p2", "p3", "p4"}
     assert [len(call) for call in sampler.calls] == [5, 5, 4]
     assert rows_in(journal_path, "errors") == {"p1": "refused"}
@@ -111,7 +113,7 @@ def test_in_context_a_failed_round_stops_that_chat_alone(journal_path: Path) -> 
 @each_mode
 @pytest.mark.parametrize("answers", [1, 4, 7, 14])
 def test_after_a_fault_only_what_is_not_finished_is_asked_again(mode: Mode, answers: int, tmp_path: Path) -> None:
-    plan = plan_of(asking=Asking(mode))
+    plan = plan_of(asking=PromptingSettings(mode))
     calm = sampled(tmp_path / "calm", plan, FakeSampler())
     path = tmp_path / "journal"
     broken = FakeSampler(at_once=2, faults_after=answers, shuffled=True)
@@ -131,7 +133,7 @@ def test_after_a_fault_only_what_is_not_finished_is_asked_again(mode: Mode, answ
 
 @pytest.mark.parametrize("mode", ["resample", "paraphrase"])
 def test_what_failed_is_kept_as_an_error_and_tried_again_alone(mode: Mode, journal_path: Path) -> None:
-    plan = plan_of(asking=Asking(mode))
+    plan = plan_of(asking=PromptingSettings(mode))
     wordings = [[p.prompt] * 3 if mode == "resample" else list(p.paraphrases) for p in PROMPTS]
     bad = wordings[1][2], wordings[4][1]
     assert set(sampled(journal_path, plan, FakeSampler(failing(*bad)))) == {"p0", "p2", "p3"}
@@ -157,12 +159,12 @@ def test_the_commonest_reason_is_told_first(journal_path: Path) -> None:
 def test_an_empty_answer_is_an_answer(mode: Mode, journal_path: Path) -> None:
     empty = Sampled("", "stop", tokens=1, reasoning_tokens=0, ids=(2,))
     sampler = FakeSampler(lambda request: empty)
-    assert sampled(journal_path, plan_of(asking=Asking(mode)), sampler)["p0"] == ["", "", ""]
+    assert sampled(journal_path, plan_of(asking=PromptingSettings(mode)), sampler)["p0"] == ["", "", ""]
     assert len(sampler.asked) == 15
     with open_journal(journal_path) as journal:
-        assert journal.answers("p4") == Answers((empty, empty, empty))
+        assert journal.answers("p4") == PromptSamples((empty, empty, empty))
     idle = FakeSampler()
-    sampled(journal_path, plan_of(asking=Asking(mode)), idle)
+    sampled(journal_path, plan_of(asking=PromptingSettings(mode)), idle)
     assert idle.asked == []
 
 
@@ -184,13 +186,13 @@ def test_each_paraphrase_is_looked_at_before(place: int, journal_path: Path) -> 
     prompt = type(PROMPTS[0])("p0", "any", "Short.", tuple(wordings))
     sampler = FakeSampler(longest=100)
     with pytest.raises(ConfigurationError, match="1 of 1 prompts can never be answered"):
-        sampled(journal_path, plan_of([prompt], Asking("paraphrase")), sampler)
+        sampled(journal_path, plan_of([prompt], PromptingSettings("paraphrase")), sampler)
     assert sampler.calls == []
 
 
 def test_the_plain_prompt_is_looked_at_too_where_it_is_answered_without_chance(journal_path: Path) -> None:
     prompt = type(PROMPTS[0])("p0", "any", "Long. " * 50, PROMPTS[0].paraphrases)
-    sampler, asking = FakeSampler(longest=100), Asking("paraphrase")
+    sampler, asking = FakeSampler(longest=100), PromptingSettings("paraphrase")
     assert len(sampled(journal_path, plan_of([prompt], asking), sampler)) == 1
     with pytest.raises(ConfigurationError, match="can never be answered"):
         sampled(journal_path.with_name("other"), plan_of([prompt], asking, greedy=True), sampler)
@@ -199,7 +201,7 @@ def test_the_plain_prompt_is_looked_at_too_where_it_is_answered_without_chance(j
 def test_a_chat_that_grows_too_long_fails_alone(journal_path: Path) -> None:
     # Two answers of 19 letters with what asks for a third fit, unless the prompt is long.
     prompts = [PROMPTS[0], type(PROMPTS[1])("p1", "any", PROMPTS[1].prompt * 4)]
-    found = sampled(journal_path, plan_of(prompts, Asking("in-context")), FakeSampler(longest=150))
+    found = sampled(journal_path, plan_of(prompts, PromptingSettings("in-context")), FakeSampler(longest=150))
     assert set(found) == {"p0"}
     assert rows_in(journal_path, "errors") == {"p1": "too long"}
 
@@ -231,7 +233,7 @@ PLAN: dict[str, Any] = {"k": 3, "seed": 0, "stop": []}
 def test_answers_of_another_run_are_not_gone_on_with(journal_path: Path) -> None:
     with open_journal(journal_path) as journal:
         journal.begin(PLAN)
-        journal.put("p0", Answers((Sampled("a", None),)))
+        journal.put("p0", PromptSamples((Sampled("a", None),)))
     with open_journal(journal_path) as journal:
         journal.begin(PLAN)
         other = {"k": 4, "seed": 0, "mode": "new"}

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark.analysis.metaeval.set_files import SETS, read_set_file
-from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, Settings
+from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, SamplingSettings
 from benchmark.generation.sweep import Sweep, parse_sweep, sweep_items
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Prompt
@@ -34,7 +34,7 @@ def contexts(count: int) -> list[Prompt]:
 
 def layout(count: int, points: Sequence[float], sets: int, seed: int = 0) -> Labels:
     """The label and the context of each set."""
-    items = sweep_items(contexts(count), Sweep("temperature", tuple(points)), Settings(), sets, seed)
+    items = sweep_items(contexts(count), Sweep("temperature", tuple(points)), SamplingSettings(), sets, seed)
     return [(item.settings.temperature, item.prompt.prompt_id) for item in items]
 
 
@@ -112,7 +112,7 @@ def test_which_context_goes_with_which_setting_is_drawn_so_that_none_says_the_la
 
 
 def test_the_other_settings_stay() -> None:
-    settings = Settings(0.3, 9, 0.8, 20)
+    settings = SamplingSettings(0.3, 9, 0.8, 20)
     for text in ("temperature=0:1:3", "top_p=0.1:1:3", "top_k=1:5:3"):
         swept = parse_sweep(text)
         for item, value in zip(sweep_items(contexts(2), swept, settings, 3, 0), swept.values, strict=True):

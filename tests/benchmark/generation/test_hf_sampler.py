@@ -10,7 +10,7 @@ import torch
 from scipy import stats
 
 from benchmark.generation.hf_sampler import NOT_FINITE, HFSampler
-from benchmark.generation.prompting import Asking
+from benchmark.generation.prompting import PromptingSettings
 from benchmark.generation.sampler import (
     Failed,
     Message,
@@ -18,7 +18,7 @@ from benchmark.generation.sampler import (
     Request,
     Sampled,
     SamplerFault,
-    Settings,
+    SamplingSettings,
     draw_seed,
 )
 from benchmark.models.hf_generate import end_ids
@@ -27,7 +27,7 @@ from datasets_build.errors import ConfigurationError
 from tests.benchmark.lms import lm_of, model_of, one_thread, random_model, tokeniser
 
 __all__ = ["one_thread"]
-PLAIN = Asking(chat_template=False)
+PLAIN = PromptingSettings(chat_template=False)
 PROMPTS = ("The river", "Nobody had seen the lamp since Tuesday. Where is it, and why", "One")
 CHAT = (
     "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}\n{% endfor %}"
@@ -37,7 +37,7 @@ CHAT = (
 
 def request(prompt: str, number: int = 0, **settings: Any) -> Request:
     usual = {"max_tokens": 12} | settings
-    return Request((Message("user", prompt),), Settings(**usual), draw_seed(0, prompt, number))
+    return Request((Message("user", prompt),), SamplingSettings(**usual), draw_seed(0, prompt, number))
 
 
 def sampled(sampler: HFSampler, requests: Sequence[Request]) -> list[Outcome]:
@@ -186,7 +186,7 @@ def test_reasoning_before_an_answer_is_counted_and_cut_off() -> None:
     own = tokeniser("gpt2")
     own.chat_template = CHAT
     lm = HFCausalLM(model_of("gpt2"), own, "thinks")
-    sampler = HFSampler(lm, Asking())
+    sampler = HFSampler(lm, PromptingSettings())
     ask = request("The river")
 
     def answer(text: str, of: HFSampler = sampler) -> Sampled:
@@ -200,7 +200,7 @@ def test_reasoning_before_an_answer_is_counted_and_cut_off() -> None:
     assert answer("It is <think>not</think> so.").reasoning_tokens == 0
     cut = answer("<think>Let me see")
     assert (cut.text, cut.content, cut.finish_reason) == ("", 0, "length")
-    begun = HFSampler(lm, Asking(thinking=True))  # its template begins the reasoning itself
+    begun = HFSampler(lm, PromptingSettings(thinking=True))  # its template begins the reasoning itself
     assert answer("Let me see.</think>Yes.", begun).text == "Yes."
     assert answer("Let me see.</think>Yes.").text == "Let me see.</think>Yes."
 
@@ -208,27 +208,27 @@ def test_reasoning_before_an_answer_is_counted_and_cut_off() -> None:
 def test_a_chat_goes_through_the_models_template() -> None:
     own = tokeniser("gpt2")
     own.chat_template = CHAT
-    sampler = HFSampler(HFCausalLM(model_of("gpt2"), own, "chats"), Asking())
+    sampler = HFSampler(HFCausalLM(model_of("gpt2"), own, "chats"), PromptingSettings())
     chat = (
         Message("system", "Be short."),
         Message("user", "Where?"),
         Message("assistant", "Here."),
         Message("user", "?"),
     )
-    ids = sampler.prompt_ids(Request(chat, Settings(), 0))
+    ids = sampler.prompt_ids(Request(chat, SamplingSettings(), 0))
     assert own.decode(list(ids)) == "<system>Be short.\n<user>Where?\n<assistant>Here.\n<user>?\n<assistant>"
 
 
 def test_a_model_without_a_chat_template_says_what_to_do() -> None:
     with pytest.raises(ConfigurationError, match=r"no chat template .*--no-chat-template"):
-        HFSampler(lm_of("merging"), Asking()).check([request("The river")])
+        HFSampler(lm_of("merging"), PromptingSettings()).check([request("The river")])
 
 
 def test_a_template_that_refuses_a_chat_is_told() -> None:
     own = tokeniser("gpt2")
     own.chat_template = "{{ raise_exception('System role not supported') }}"
     with pytest.raises(ConfigurationError, match="System role not supported"):
-        HFSampler(HFCausalLM(model_of("gpt2"), own, "strict"), Asking()).check([request("The river")])
+        HFSampler(HFCausalLM(model_of("gpt2"), own, "strict"), PromptingSettings()).check([request("The river")])
 
 
 def test_a_prompt_longer_than_the_context_is_told_before_and_fails_alone() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from benchmark.generation.hf_sampler import HFSampler
-from benchmark.generation.internals.retokenise import as_tokens, asked_of, greedy_responses
-from benchmark.generation.prompting import ANOTHER, Asking
+from benchmark.generation.internals.retokenise import as_tokens, greedy_responses, tokenise_rows
+from benchmark.generation.prompting import ANOTHER, PromptingSettings
 from benchmark.models.hf_lm import HFCausalLM
-from benchmark.models.hf_states import see
+from benchmark.models.hf_states import read_statistics
 from benchmark.scoring.internals_file import INTERNALS_FILE, open_internals
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Prompt
@@ -56,7 +56,7 @@ def ids_of(lm: HFCausalLM, text: str) -> tuple[int, ...]:
 
 
 def test_a_response_follows_what_was_asked_and_its_end_where_it_ended(lm: HFCausalLM) -> None:
-    first, blank, cut = as_tokens(HFSampler(lm, Asking()), PROMPT, ROW, stops=False)
+    first, blank, cut = as_tokens(HFSampler(lm, PromptingSettings()), PROMPT, ROW, stops=False)
     asked = ids_of(lm, "<user>Where is the lamp?\n<assistant>")
     assert first is not None
     assert (first.prompt, first.ids, first.content) == (asked, (*ids_of(lm, "By the river."), 2), len(first.ids) - 1)
@@ -64,37 +64,37 @@ def test_a_response_follows_what_was_asked_and_its_end_where_it_ended(lm: HFCaus
     assert (blank.ids, blank.content) == ((2,), 0)
     assert cut is not None
     assert (cut.ids, cut.content) == (ids_of(lm, "On Tuesday it was high"), len(cut.ids))
-    stopped = as_tokens(HFSampler(lm, Asking()), PROMPT, ROW, stops=True)
+    stopped = as_tokens(HFSampler(lm, PromptingSettings()), PROMPT, ROW, stops=True)
     assert [None if each is None else each.ids for each in stopped] == [ids_of(lm, "By the river."), None, cut.ids]
-    unknown = as_tokens(HFSampler(lm, Asking()), PROMPT, replace(ROW, finish_reasons=None), stops=False)
+    unknown = as_tokens(HFSampler(lm, PromptingSettings()), PROMPT, replace(ROW, finish_reasons=None), stops=False)
     assert unknown[0] == stopped[0]
 
 
 def test_each_mode_is_read_as_it_was_asked(lm: HFCausalLM) -> None:
-    def begin(asking: Asking, place: int) -> str:
+    def begin(asking: PromptingSettings, place: int) -> str:
         found = as_tokens(HFSampler(lm, asking), PROMPT, TWO, stops=False)[place]
         assert found is not None
         return str(lm.tokeniser.own.decode(list(found.prompt)))
 
-    assert begin(Asking("paraphrase"), 1) == "<user>The lamp?\n<assistant>"
-    assert begin(Asking(system_prompt="Be brief."), 0).startswith("<system>Be brief.\n<user>Where is")
-    assert "producer of unique answers" in begin(Asking("system-prompt"), 0)
+    assert begin(PromptingSettings("paraphrase"), 1) == "<user>The lamp?\n<assistant>"
+    assert begin(PromptingSettings(system_prompt="Be brief."), 0).startswith("<system>Be brief.\n<user>Where is")
+    assert "producer of unique answers" in begin(PromptingSettings("system-prompt"), 0)
     grown = f"<user>Where is the lamp?\n<assistant>By the river.\n<user>{ANOTHER}\n<assistant>"
-    assert begin(Asking("in-context"), 1) == grown
-    plain = Asking(chat_template=False, template="Q: {prompt} A:")
+    assert begin(PromptingSettings("in-context"), 1) == grown
+    plain = PromptingSettings(chat_template=False, template="Q: {prompt} A:")
     assert begin(plain, 0) == "Q: Where is the lamp? A:"
 
 
 def test_the_greedy_response_answers_the_plain_prompt(lm: HFCausalLM) -> None:
-    sampler = HFSampler(lm, Asking("paraphrase"))
+    sampler = HFSampler(lm, PromptingSettings("paraphrase"))
     (found,) = greedy_responses(sampler, [PROMPT], 6)
     assert found is not None
     assert lm.tokeniser.own.decode(list(found.prompt)) == "<user>Where is the lamp?\n<assistant>"
-    (seen,) = see(lm, [found])
+    (seen,) = read_statistics(lm, [found])
     assert seen.log_likelihood < 0
-    (asked,) = asked_of(sampler, [PROMPT], [TWO], 6, stops=False)
+    (asked,) = tokenise_rows(sampler, [PROMPT], [TWO], 6, stops=False)
     assert asked.greedy == found
-    (without,) = asked_of(HFSampler(lm, Asking()), [PROMPT], [ROW], None, stops=False)
+    (without,) = tokenise_rows(HFSampler(lm, PromptingSettings()), [PROMPT], [ROW], None, stops=False)
     assert without.greedy is None
 
 
@@ -103,7 +103,9 @@ def test_a_response_beyond_the_context_is_named() -> None:
     own.chat_template = CHAT
     short = HFCausalLM(random_model("llama", len(own), max_position_embeddings=40), own, "short")
     with pytest.raises(ConfigurationError, match=r"prompt p, response 1: \d+ tokens do not fit the context of 40"):
-        as_tokens(HFSampler(short, Asking()), PROMPT, replace(TWO, responses=("By the river. " * 9,)), stops=False)
+        as_tokens(
+            HFSampler(short, PromptingSettings()), PROMPT, replace(TWO, responses=("By the river. " * 9,)), stops=False
+        )
 
 
 def generated(folder: Path, out: Path, *options: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.generation.sampler import Failed, Message, Outcome, Request, Sampled, SamplerFault, Settings
+from benchmark.generation.sampler import Failed, Message, Outcome, Request, Sampled, SamplerFault, SamplingSettings
 from benchmark.generation.server_sampler import ServerSamplerSpec
 from benchmark.models import http_client
 from benchmark.models.http_client import KEY_VARIABLE
@@ -75,8 +75,8 @@ def test_each_request_has_its_answer(server: SamplingServer, concurrency: int) -
 
 def test_what_is_asked(server: SamplingServer) -> None:
     chat = (Message("system", "Be brief."), Message("user", "Hi."), Message("assistant", "Yes?"), Message("user", "🎨"))
-    plain = Request(chat, Settings(), 2**62 + 5)
-    narrow = Request(chat[-1:], Settings(0.0, 40, 0.9, 12), 7)
+    plain = Request(chat, SamplingSettings(), 2**62 + 5)
+    narrow = Request(chat[-1:], SamplingSettings(0.0, 40, 0.9, 12), 7)
     assert sampled(sampler_of(server, concurrency=1), [plain, narrow]) == [well(plain), well(narrow)]
     first, second = server.seen
     messages = [{"role": each.role, "content": each.content} for each in chat]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.generation.sampler import Failed, Message, Outcome, Request, Sampled, SamplerFault, Settings
+from benchmark.generation.sampler import Failed, Message, Outcome, Request, Sampled, SamplerFault, SamplingSettings
 from benchmark.models import http_client
 from benchmark.models.http_client import KEY_VARIABLE, Endpoint
 from tests.benchmark.json_server import Reply
@@ -129,7 +129,7 @@ def test_failures_in_a_row_are_counted_from_call_to_call(server: SamplingServer)
 
 @pytest.mark.parametrize("reply", [UNWELL, Reply(400, body=b"no")])
 def test_a_prompt_that_the_server_stumbles_over_does_not_end_the_work(server: SamplingServer, reply: Reply) -> None:
-    bad = [Request((Message("user", "bad"),), Settings(), seed) for seed in range(10)]
+    bad = [Request((Message("user", "bad"),), SamplingSettings(), seed) for seed in range(10)]
     server.plans = {"bad": [reply] * 30}
     found = sampled(sampler_of(server, concurrency=4), [*bad, *requests_of(3)])
     assert all(isinstance(each, Failed) for each in found[:10])
@@ -264,7 +264,7 @@ def test_what_was_asked_for_is_never_given_up(server: SamplingServer, name: str,
 
 def test_a_refusal_that_quotes_the_prompt_is_of_that_prompt_alone(server: SamplingServer) -> None:
     texts = ["What temperature has the sun?", "Where to plant a seed?", "What is the temperature of a seed?"]
-    requests = [Request((Message("user", text),), Settings(), 3) for text in texts]
+    requests = [Request((Message("user", text),), SamplingSettings(), 3) for text in texts]
     server.plans = {text: [Reply(400, body=f"cannot read {text}".encode())] * 2 for text in texts[:2]}
     sampler = sampler_of(server, concurrency=1)
     first, second, third = sampled(sampler, requests)

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.generation.internals.read import Asked, Layers, Reader, layers_of
+from benchmark.generation.internals.read import InternalsReader, Layers, TokenisedResponses, layers_of
 from benchmark.metrics.eigenscore import covariances_of
 from benchmark.metrics.uncertainty import read_logits
 from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.hf_lm import HFCausalLM
-from benchmark.models.hf_states import Cut, Response, Seen, see
-from benchmark.models.token_sampling import keep
+from benchmark.models.hf_states import ResponseStatistics, SamplingParameters, TokenisedResponse, read_statistics
+from benchmark.models.token_sampling import truncate
 from datasets_build.errors import ConfigurationError
 from tests.benchmark.lms import lm_of, one_thread, random_model, tokeniser
 
 __all__ = ["one_thread"]
-CUT = Cut(0.8, 7, 0.9)
+CUT = SamplingParameters(0.8, 7, 0.9)
 # Grouped heads, learnt positions, a head that does more than a product, and layers that are no attention.
 MODELS: dict[str, dict[str, Any]] = {
     "llama": {},
@@ -29,18 +29,20 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 
-def prompts(vocabulary: int, k: int = 3) -> list[list[Response]]:
+def prompts(vocabulary: int, k: int = 3) -> list[list[TokenisedResponse]]:
     """Three prompts of different length, each with responses of different length; one of one token, one of none."""
     rng = np.random.default_rng(0)
     made = []
     for length in (3, 11, 6):
         prompt = tuple(rng.integers(3, vocabulary, length).tolist())
         own = [tuple(rng.integers(3, vocabulary, n).tolist()) for n in (7, 1, 4)[:k]]
-        made.append([Response(prompt, (*ids, 2), len(ids)) for ids in own] + [Response(prompt, (2,), 0)])
+        made.append(
+            [TokenisedResponse(prompt, (*ids, 2), len(ids)) for ids in own] + [TokenisedResponse(prompt, (2,), 0)]
+        )
     return made
 
 
-def stepwise(model: Any, response: Response) -> tuple[torch.Tensor, torch.Tensor]:
+def stepwise(model: Any, response: TokenisedResponse) -> tuple[torch.Tensor, torch.Tensor]:
     """Token after token with a cache, as `generate` does: logits [tokens, vocabulary], states [layers, content, d]."""
     logits, states, cache = [], [], None
     given = list(response.prompt)
@@ -69,10 +71,10 @@ def test_one_pass_gives_what_stepwise_generation_had(kind: str) -> None:
     assert lm.shares == (kind not in {"mamba", "gemma2"})
     last, mean = (1, 2), (0, 2)
     given = [response for own in prompts(len(tokeniser("gpt2"))) for response in own]
-    for response, seen in zip(given, see(lm, given, last, mean, CUT), strict=True):
+    for response, seen in zip(given, read_statistics(lm, given, last, mean, CUT), strict=True):
         logits, states = stepwise(model, response)
         rows = len(logits)
-        kept = keep(
+        kept = truncate(
             logits.float(),
             torch.full((rows,), CUT.temperature),
             torch.full((rows,), CUT.top_k or 0),
@@ -94,8 +96,8 @@ def test_one_pass_gives_what_stepwise_generation_had(kind: str) -> None:
         assert np.abs(seen.mean - states[list(mean)].double().mean(1).numpy()).max() < 1e-4
 
 
-def close(found: Sequence[Seen], expected: Sequence[Seen]) -> bool:
-    def numbers(seen: Seen) -> np.ndarray[Any, Any]:
+def close(found: Sequence[ResponseStatistics], expected: Sequence[ResponseStatistics]) -> bool:
+    def numbers(seen: ResponseStatistics) -> np.ndarray[Any, Any]:
         sums = [seen.log_likelihood, seen.largest or 0.0, seen.normaliser, seen.entropy]
         return np.concatenate([sums, seen.last.ravel(), seen.mean.ravel()])
 
@@ -108,46 +110,46 @@ def close(found: Sequence[Seen], expected: Sequence[Seen]) -> bool:
 def test_padding_sharing_and_what_is_read_beside_it_change_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lm = HFCausalLM(random_model(kind, len(tokeniser("gpt2")), **MODELS[kind]), tokeniser("gpt2"), kind)
     given = [response for own in prompts(len(tokeniser("gpt2"))) for response in own]
-    together = see(lm, given, (1,), (1, 2), CUT)
-    alone = [seen for response in given for seen in see(lm, [response], (1,), (1, 2), CUT)]
+    together = read_statistics(lm, given, (1,), (1, 2), CUT)
+    alone = [seen for response in given for seen in read_statistics(lm, [response], (1,), (1, 2), CUT)]
     assert close(together, alone)
     monkeypatch.setattr(lm, "shares", False)
-    assert close(see(lm, given, (1,), (1, 2), CUT), together)
-    assert close(see(lm, given[::-1], (1,), (1, 2), CUT)[::-1], together)
+    assert close(read_statistics(lm, given, (1,), (1, 2), CUT), together)
+    assert close(read_statistics(lm, given[::-1], (1,), (1, 2), CUT)[::-1], together)
 
 
 def test_a_head_that_is_not_understood_is_asked_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     lm = lm_of("gpt2")
     given = [response for own in prompts(len(tokeniser("gpt2"))) for response in own]
-    expected = see(lm, given, (1,), (2,), CUT)
+    expected = read_statistics(lm, given, (1,), (2,), CUT)
     monkeypatch.setattr(lm, "shares", False)
     monkeypatch.setattr(lm, "understands_head", False)
-    assert close(see(lm, given, (1,), (2,), CUT), expected)
+    assert close(read_statistics(lm, given, (1,), (2,), CUT), expected)
 
 
 def test_large_vocabularies_are_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     lm = lm_of("gpt2")
     given = [response for own in prompts(len(tokeniser("gpt2"))) for response in own]
-    expected = see(lm, given, (1,), (2,), CUT)
+    expected = read_statistics(lm, given, (1,), (2,), CUT)
     monkeypatch.setattr("benchmark.models.hf_states._TILE_BYTES", {"cpu": 8 * len(tokeniser("gpt2")) * 2, "cuda": 1})
-    assert close(see(lm, given, (1,), (2,), CUT), expected)
+    assert close(read_statistics(lm, given, (1,), (2,), CUT), expected)
 
 
 # The reader
 
 
-def reader(lm: HFCausalLM | None = None, **options: Any) -> Reader:
+def reader(lm: HFCausalLM | None = None, **options: Any) -> InternalsReader:
     used = lm or lm_of("gpt2")
-    return Reader(used, Layers(2, 32, 1, (1, 2)), CUT, **options)
+    return InternalsReader(used, Layers(2, 32, 1, (1, 2)), CUT, **options)
 
 
-def asked() -> list[Asked]:
-    return [Asked(tuple(own), own[0]) for own in prompts(len(tokeniser("gpt2")))]
+def asked() -> list[TokenisedResponses]:
+    return [TokenisedResponses(tuple(own), own[0]) for own in prompts(len(tokeniser("gpt2")))]
 
 
 def test_internals_are_the_sums_and_covariances_of_what_the_model_says() -> None:
     for own, found in zip(asked(), reader().read(asked()), strict=True):
-        seen = see(lm_of("gpt2"), own.all, (1,), (1, 2), CUT)
+        seen = read_statistics(lm_of("gpt2"), own.all, (1,), (1, 2), CUT)
         for response, each, scores in zip(own.responses, seen[:-1], found.responses, strict=True):
             assert response is not None
             assert scores is not None
@@ -171,13 +173,13 @@ def test_a_response_that_is_not_there_or_not_finite_is_unknown() -> None:
     with torch.no_grad():
         made.get_input_embeddings().weight[poison] = torch.nan
     (own, *_) = prompts(len(tokeniser("gpt2")))
-    bad = Response(own[0].prompt, (5, poison, 6, 2), 3)
-    (found,) = reader(lm).read([Asked((own[0], bad, None), bad)])
+    bad = TokenisedResponse(own[0].prompt, (5, poison, 6, 2), 3)
+    (found,) = reader(lm).read([TokenisedResponses((own[0], bad, None), bad)])
     assert [each is None for each in found.responses] == [False, True, True]
     assert found.greedy is None
     assert found.last is not None
     assert found.last.complete.tolist() == [True, False, False]
-    (alone,) = reader(lm).read([Asked((own[0],), None)])
+    (alone,) = reader(lm).read([TokenisedResponses((own[0],), None)])
     assert alone.responses[0] == found.responses[0]
 
 

@@ -16,9 +16,9 @@ from benchmark.metrics.surprisal import coherent_retained, d_can, retained_surpr
 from benchmark.models.bundled_lm.corpus import read_books
 from benchmark.models.bundled_lm.documents import documents, sentences
 from benchmark.models.bundled_lm.train import train
-from benchmark.models.hf_lm import HFCausalLM, find_spec_of, load_causal_lm
+from benchmark.models.hf_lm import HFCausalLM, find_causal_lm_spec, load_causal_lm
 from benchmark.scoring.profiles import OFFLINE_LM
-from benchmark.surprisal.engine import Read, ResponseSet, read_sets
+from benchmark.surprisal.engine import ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import Layout, lay_out
 from datasets_build.errors import InputError
 from datasets_build.load import load_split
@@ -55,7 +55,7 @@ def test_it_is_small_reads_far_and_is_what_was_pinned(lm: HFCausalLM) -> None:
     assert lm.context >= 2048
     assert lm.shares
     assert lm.bos == 1
-    assert find_spec_of(str(FOLDER)).revision == OFFLINE_LM.revision
+    assert find_causal_lm_spec(str(FOLDER)).revision == OFFLINE_LM.revision
     assert OFFLINE_LM.revision in (FOLDER / "README.md").read_text(encoding="utf-8")
 
 
@@ -82,10 +82,10 @@ def test_a_repeated_response_costs_little(lm: HFCausalLM) -> None:
 
 def test_noise_and_one_mode_rank_below_many_modes(lm: HFCausalLM) -> None:
     rows = load_split("scenarios", "scenarios").to_list()
-    found: dict[str, list[Read]] = {}
+    found: dict[str, list[SetSurprisals]] = {}
     for family in ("noise", "incoherent", "multi_mode", "one_mode"):
         sets = [ResponseSet(r["context"], tuple(r["responses"])) for r in rows if r["family"] == family][:1]
-        found[family] = [each for each in read_sets(sets, lm) if isinstance(each, Read)]
+        found[family] = [each for each in read_sets(sets, lm) if isinstance(each, SetSurprisals)]
         assert len(found[family]) == 1
     for metric in (d_can, coherent_retained):
         mean = {name: float(np.mean([metric(each.surprisals) for each in reads])) for name, reads in found.items()}
@@ -137,7 +137,7 @@ def test_documents_are_those_of_their_seed_and_hold_repeats(books: Path) -> None
 def test_a_few_steps_of_training_make_a_model_that_loads(books: Path, tmp_path: Path) -> None:
     out = tmp_path / "model"
     train(books, out, steps=10, stop_at=3, seed=1, threads=1)
-    made = load_causal_lm(find_spec_of(str(out)))
+    made = load_causal_lm(find_causal_lm_spec(str(out)))
     assert made.shares
     rows = training(out)
     assert [row["step"] for row in rows] == ["3"]

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from benchmark.generation.prompting import Asking
+from benchmark.generation.prompting import PromptingSettings
 from benchmark.generation.run import Item, Plan
-from benchmark.generation.sampler import Settings
+from benchmark.generation.sampler import SamplingSettings
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.perf import generation
 from datasets_build.schema import Prompt
@@ -22,8 +22,8 @@ def tiny(*_: Any, **__: Any) -> HFCausalLM:
 
 def plan() -> Plan:
     prompts = [Prompt(f"p{i}", "any", text) for i, text in enumerate(("The river", "One response is not like another"))]
-    items = tuple(Item(each.prompt_id, each, Settings(top_k=10, max_tokens=6)) for each in prompts)
-    return Plan(items, Asking(chat_template=False), 3, seed=0, greedy=True)
+    items = tuple(Item(each.prompt_id, each, SamplingSettings(top_k=10, max_tokens=6)) for each in prompts)
+    return Plan(items, PromptingSettings(chat_template=False), 3, seed=0, greedy=True)
 
 
 def test_both_ways_find_the_same_of_the_same_answers() -> None:

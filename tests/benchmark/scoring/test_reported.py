@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from benchmark.equivalence.rated_partition import REPORTED_COLUMN, reported_record
+from benchmark.equivalence.partition_columns import REPORTED_COLUMN, reported_record
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.partition import Partition, distinct_k, of_reported, utility_k

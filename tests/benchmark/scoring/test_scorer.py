@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from benchmark.equivalence.partitioning import Answers, PartitionSpec, partition
-from benchmark.equivalence.rated_partition import judge_heads, partitions_of
+from benchmark.equivalence.partitioning import PartitionSpec, ResponsesToGroup, partition_by_pairs, rate_first_responses
 from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.metric import Missing
@@ -179,12 +178,12 @@ def test_values_are_those_of_the_metrics_and_aggregates_those_of_the_values(tmp_
     scored = score(submit(tmp_path / "in", LARGE, rows, reported_of(rows)), LARGE, tmp_path)
     prompts = [LARGE.by_id[row.prompt_id].prompt for row in rows]
     sets = [ResponseSet(prompt, answers_of(row.responses)) for prompt, row in zip(prompts, rows, strict=True)]
-    answers = [Answers.of(prompt, row.responses) for prompt, row in zip(prompts, rows, strict=True)]
-    parted = judge_heads(answers, partition(answers, Rouge1().load()), HashReward())
+    answers = [ResponsesToGroup.of(prompt, row.responses) for prompt, row in zip(prompts, rows, strict=True)]
+    parted = rate_first_responses(answers, partition_by_pairs(answers, Rouge1().load()), HashReward())
     expected = score_sets(
         [row.responses for row in rows],
         METRICS,
-        partitions=partitions_of(parted),
+        partitions=parted,
         embedder=HashEmbedder(),
         pair_scorers=HASH_PAIR_SCORERS,
         readings=HASH_READER.read(sets),

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from benchmark.models.causal_lm import Floats
-from benchmark.surprisal.engine import OrderPlan, Read, ResponseSet, read_sets
+from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import PAPER_COMPLETION, PAPER_INSTRUCT, Layout
 from tests.benchmark.lms import STYLES, Style, lm_of, model_of, one_thread, plain_tokeniser
 
@@ -108,10 +108,10 @@ def brute_force(bits: BITS, style: Style, layout: Layout, given: ResponseSet) ->
     return np.array(rows), np.array([bits(style, layout, given.prompt, [one])[0] for one in given.responses])
 
 
-def read(style: Style, layout: Layout, sets: Sequence[ResponseSet]) -> list[Read]:
+def read(style: Style, layout: Layout, sets: Sequence[ResponseSet]) -> list[SetSurprisals]:
     found = read_sets(sets, lm_of(style), layout, OrderPlan("uniform", ORDERS[layout.boundaries]))
-    assert all(isinstance(each, Read) for each in found)
-    return [each for each in found if isinstance(each, Read)]
+    assert all(isinstance(each, SetSurprisals) for each in found)
+    return [each for each in found if isinstance(each, SetSurprisals)]
 
 
 def largest_difference(bits: BITS, style: Style, layout: Layout, sets: Sequence[ResponseSet]) -> float:

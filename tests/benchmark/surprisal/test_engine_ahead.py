@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from benchmark.metrics.metric import Missing
-from benchmark.models.causal_lm import Encoding, Floats, HashLM, Prepares, TokenSequence
+from benchmark.models.causal_lm import Encoding, Floats, HashLM, SupportsPrepare, TokenSequence
 from benchmark.surprisal.cache import SurprisalCache
-from benchmark.surprisal.engine import OrderPlan, Read, ResponseSet, read_sets
+from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from datasets_build.errors import ConfigurationError
 from tests.benchmark.lms import Wrapped, lm_of, one_thread
 
@@ -59,8 +59,8 @@ def threads_that_prepare() -> list[str]:
     return [each.name for each in threading.enumerate() if each.name.startswith("prepare")]
 
 
-def numbers(found: Sequence[Read | Missing]) -> list[Any]:
-    return [each.surprisals.bits.tolist() if isinstance(each, Read) else each for each in found]
+def numbers(found: Sequence[SetSurprisals | Missing]) -> list[Any]:
+    return [each.surprisals.bits.tolist() if isinstance(each, SetSurprisals) else each for each in found]
 
 
 def let_the_thread_work(lm: Waiting) -> None:
@@ -89,9 +89,9 @@ def test_batches_are_the_same_whichever_is_faster_and_only_few_are_ahead() -> No
 
 def test_a_model_that_prepares_gives_what_it_gives_at_once() -> None:
     lm = lm_of("gpt2")
-    assert isinstance(lm, Prepares)
+    assert isinstance(lm, SupportsPrepare)
     wrapped = Wrapped(lm)
-    assert not isinstance(wrapped, Prepares)
+    assert not isinstance(wrapped, SupportsPrepare)
     assert numbers(read_sets(SETS, lm)) == numbers(read_sets(SETS, wrapped))
     assert lm.prepare([])() == []
 

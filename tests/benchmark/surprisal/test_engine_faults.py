@@ -18,9 +18,9 @@ import torch
 
 from benchmark.metrics.metric import Missing
 from benchmark.models.causal_lm import Encoding, HashLM, OutOfMemory, TokenSequence
-from benchmark.models.hf_lm import CausalLMSpec, HFCausalLM, find_spec_of, load_causal_lm
+from benchmark.models.hf_lm import CausalLMSpec, HFCausalLM, find_causal_lm_spec, load_causal_lm
 from benchmark.surprisal.cache import SurprisalCache
-from benchmark.surprisal.engine import OrderPlan, Read, ResponseSet, read_sets
+from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Layout
 from datasets_build.errors import ConfigurationError
 from tests.benchmark.lms import Wrapped, lm_of, model_of, one_thread, random_model, tokeniser
@@ -38,25 +38,27 @@ def lm() -> HFCausalLM:
 
 
 @pytest.fixture(scope="module")
-def found(lm: HFCausalLM) -> list[Read | Missing]:
+def found(lm: HFCausalLM) -> list[SetSurprisals | Missing]:
     """What is to be found, where nothing goes wrong."""
     return read_sets(SETS, lm)
 
 
-def assert_same(some: Sequence[Read | Missing], others: Sequence[Read | Missing]) -> None:
+def assert_same(some: Sequence[SetSurprisals | Missing], others: Sequence[SetSurprisals | Missing]) -> None:
     for one, other in zip(some, others, strict=True):
-        assert isinstance(one, Read)
-        assert isinstance(other, Read)
+        assert isinstance(one, SetSurprisals)
+        assert isinstance(other, SetSurprisals)
         assert one.surprisals.bits == pytest.approx(other.surprisals.bits, abs=1e-3)
         assert one.surprisals.unconditional == pytest.approx(other.surprisals.unconditional, abs=1e-3)
 
 
-def assert_all_but_the_long(got: Sequence[Read | Missing], reason: str, wanted: Sequence[Read | Missing]) -> None:
+def assert_all_but_the_long(
+    got: Sequence[SetSurprisals | Missing], reason: str, wanted: Sequence[SetSurprisals | Missing]
+) -> None:
     assert got[3] == Missing(reason)
     assert_same([*got[:3], *got[4:]], [*wanted[:3], *wanted[4:]])
 
 
-def test_a_set_longer_than_the_context_is_missing_alone(lm: HFCausalLM, found: list[Read | Missing]) -> None:
+def test_a_set_longer_than_the_context_is_missing_alone(lm: HFCausalLM, found: list[SetSurprisals | Missing]) -> None:
     seen = Wrapped(lm)
     read_sets(SETS, seen)
     longest = max(len(ids) for call in seen.asked for ids in call)
@@ -73,7 +75,7 @@ def test_no_responses_are_no_answer(lm: HFCausalLM) -> None:
 
 @pytest.mark.parametrize("limit", [2000, 900, 500])
 def test_a_batch_that_does_not_fit_is_halved_until_it_does(
-    lm: HFCausalLM, found: list[Read | Missing], limit: int
+    lm: HFCausalLM, found: list[SetSurprisals | Missing], limit: int
 ) -> None:
     small = Wrapped(lm, batch_tokens=100_000, limit=limit)
     assert_same(read_sets(SETS, small), found)
@@ -86,7 +88,9 @@ def test_the_budget_falls_no_further_than_it_must(lm: HFCausalLM) -> None:
     assert len(small.asked[-1]) > 1
 
 
-def test_a_sequence_that_does_not_fit_alone_costs_its_set_alone(lm: HFCausalLM, found: list[Read | Missing]) -> None:
+def test_a_sequence_that_does_not_fit_alone_costs_its_set_alone(
+    lm: HFCausalLM, found: list[SetSurprisals | Missing]
+) -> None:
     small = Wrapped(lm, limit=150)
     assert_all_but_the_long(read_sets(SETS, small), "out of memory, one sequence at a time", found)
 
@@ -114,7 +118,7 @@ def test_what_libraries_raise_for_a_lack_of_memory(error: Exception, monkeypatch
         lm.surprisals([sequence])
 
 
-def test_numbers_that_are_none_cost_their_set_alone(lm: HFCausalLM, found: list[Read | Missing]) -> None:
+def test_numbers_that_are_none_cost_their_set_alone(lm: HFCausalLM, found: list[SetSurprisals | Missing]) -> None:
     poisoned = Wrapped(lm, poison=lm.encode(["№"])[0].ids.tolist())
     assert_all_but_the_long(read_sets(SETS, poisoned), "the model gave conditional bits that are not finite", found)
 
@@ -138,8 +142,8 @@ def save(folder: Path) -> Path:
     return folder
 
 
-def test_a_folder_gives_the_numbers_of_what_was_saved(tmp_path: Path, found: list[Read | Missing]) -> None:
-    spec = find_spec_of(str(save(tmp_path / "mine")))
+def test_a_folder_gives_the_numbers_of_what_was_saved(tmp_path: Path, found: list[SetSurprisals | Missing]) -> None:
+    spec = find_causal_lm_spec(str(save(tmp_path / "mine")))
     loaded = load_causal_lm(spec)
     assert loaded.signature == spec.signature
     assert re.fullmatch(r"mine@[0-9a-f]{12},float32,cpu,sdpa", spec.signature)
@@ -151,13 +155,13 @@ def test_weights_that_are_no_safetensors_are_refused(tmp_path: Path) -> None:
     (folder / "model.safetensors").unlink()
     torch.save(model_of("gpt2").state_dict(), folder / "pytorch_model.bin")
     with pytest.raises(ConfigurationError, match=r"no \*\.safetensors"):
-        find_spec_of(str(folder))
+        find_causal_lm_spec(str(folder))
     with pytest.raises(ConfigurationError, match=r"no \*\.safetensors"):
         load_causal_lm(CausalLMSpec("mine", "0" * 64, folder))
 
 
 def test_weights_that_changed_after_pinning_are_refused(tmp_path: Path) -> None:
-    spec = find_spec_of(str(save(tmp_path)))
+    spec = find_causal_lm_spec(str(save(tmp_path)))
     random_model("gpt2", len(tokeniser("gpt2")), num_hidden_layers=1).save_pretrained(tmp_path)
     with pytest.raises(ConfigurationError, match="other weights than those pinned"):
         load_causal_lm(spec)
@@ -166,13 +170,13 @@ def test_weights_that_changed_after_pinning_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["org/name", "org/name@main", "org/name@v1.0", f"org/name@{'a' * 39}"])
 def test_a_model_on_the_hub_must_be_pinned(name: str) -> None:
     with pytest.raises(ConfigurationError, match="not pinned"):
-        find_spec_of(name)
+        find_causal_lm_spec(name)
 
 
 @pytest.mark.parametrize("name", ["name", "a/b/c", "org/na me@main"])
 def test_what_is_neither_folder_nor_model_is_refused(name: str) -> None:
     with pytest.raises(ConfigurationError, match="is no folder and no model"):
-        find_spec_of(name)
+        find_causal_lm_spec(name)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +194,7 @@ def test_code_that_comes_with_weights_is_not_run(tmp_path: Path, file: str, chan
     # A tokeniser is read from its data, whatever code there is besides.
     refused = pytest.raises(ConfigurationError, match="remote code") if file == "config.json" else nullcontext()
     with refused:
-        load_causal_lm(find_spec_of(str(folder)))
+        load_causal_lm(find_causal_lm_spec(str(folder)))
     assert not ran.exists()
 
 
@@ -204,17 +208,17 @@ class NoOffsets(Wrapped):
         return [Encoding(each.ids, None) for each in super().encode(texts, **options)]
 
 
-def test_published_boundaries_need_offsets(lm: HFCausalLM, found: list[Read | Missing]) -> None:
+def test_published_boundaries_need_offsets(lm: HFCausalLM, found: list[SetSurprisals | Missing]) -> None:
     with pytest.raises(ConfigurationError, match="where its tokens lie"):
         read_sets(SETS, NoOffsets(lm), PAPER_INSTRUCT)
     assert_same(read_sets(SETS, NoOffsets(lm)), found)
 
 
-def numbers(found: Sequence[Read | Missing]) -> list[bytes]:
+def numbers(found: Sequence[SetSurprisals | Missing]) -> list[bytes]:
     return [
         each.surprisals.bits.tobytes() + each.surprisals.unconditional.tobytes()
         for each in found
-        if isinstance(each, Read)
+        if isinstance(each, SetSurprisals)
     ]
 
 
@@ -245,7 +249,7 @@ def test_what_was_read_is_not_read_again(lm: HFCausalLM, cache: SurprisalCache) 
     ],
 )
 def test_what_was_read_otherwise_is_read_again(
-    cache: SurprisalCache, read: Callable[..., list[Read | Missing]]
+    cache: SurprisalCache, read: Callable[..., list[SetSurprisals | Missing]]
 ) -> None:
     found = read_sets(SHORT, HashLM(), cache=cache)
     seen = Wrapped(HashLM())
@@ -259,7 +263,7 @@ def test_what_was_read_otherwise_is_read_again(
 
 
 def test_what_could_not_be_read_is_tried_again(
-    lm: HFCausalLM, cache: SurprisalCache, found: list[Read | Missing]
+    lm: HFCausalLM, cache: SurprisalCache, found: list[SetSurprisals | Missing]
 ) -> None:
     assert isinstance(read_sets(SETS, Wrapped(lm, limit=150), cache=cache)[3], Missing)
     again = Wrapped(lm)
@@ -267,7 +271,9 @@ def test_what_could_not_be_read_is_tried_again(
     assert len(again.asked) == 1
 
 
-def test_a_kill_keeps_what_was_done(lm: HFCausalLM, cache: SurprisalCache, found: list[Read | Missing]) -> None:
+def test_a_kill_keeps_what_was_done(
+    lm: HFCausalLM, cache: SurprisalCache, found: list[SetSurprisals | Missing]
+) -> None:
     def kill(done: int) -> None:
         if done >= 4:
             raise KeyboardInterrupt

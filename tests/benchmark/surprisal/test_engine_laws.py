@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from benchmark.metrics.metric import Missing
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.trie import build_trie
-from benchmark.surprisal.engine import OrderPlan, Read, ResponseSet, read_sets
+from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import PAPER_COMPLETION, Layout
 from tests.benchmark.lms import Style, Wrapped, lm_of, model_of, one_thread
 
@@ -44,12 +44,12 @@ def the_lm_that_reads_all_sequences_whole(style: Style) -> HFCausalLM:
     return lm
 
 
-def differ(a: Sequence[Read | Missing], b: Sequence[Read | Missing]) -> float:
+def differ(a: Sequence[SetSurprisals | Missing], b: Sequence[SetSurprisals | Missing]) -> float:
     """By how much a response does at most; bits."""
     worst = 0.0
     for one, other in zip(a, b, strict=True):
-        assert isinstance(one, Read)
-        assert isinstance(other, Read)
+        assert isinstance(one, SetSurprisals)
+        assert isinstance(other, SetSurprisals)
         s, t = one.surprisals, other.surprisals
         worst = max(worst, np.abs(s.bits - t.bits).max(), np.abs(s.unconditional - t.unconditional).max())
     return worst
@@ -86,8 +86,8 @@ def test_the_order_in_which_responses_are_given_changes_nothing(
     order = data.draw(st.permutations(range(len(one.responses))))
     other = ResponseSet(one.prompt, tuple(one.responses[i] for i in order))
     found, again = read_sets([one, other], the_lm("merging"), Layout(), plan)
-    assert isinstance(found, Read)
-    assert isinstance(again, Read)
+    assert isinstance(found, SetSurprisals)
+    assert isinstance(again, SetSurprisals)
     assert np.abs(found.surprisals.bits - again.surprisals.bits).max() < TOLERANCE
     assert np.abs(found.surprisals.unconditional[list(order)] - again.surprisals.unconditional).max() < TOLERANCE
 

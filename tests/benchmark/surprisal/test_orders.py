@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmark.surprisal.response_orders import (
-    Design,
+    OrderDesign,
     balanced,
     endpoint,
     exact,
@@ -40,7 +40,7 @@ LAST_COUNTS = [
 ]
 
 
-def counts_by_slot(design: Design) -> NDArray[np.int64]:
+def counts_by_slot(design: OrderDesign) -> NDArray[np.int64]:
     """How often each response stands in each slot, [responses, slots]."""
     n = design.orders.shape[1]
     return np.array([(design.orders == response).sum(axis=0) for response in range(n)])
@@ -127,7 +127,7 @@ def test_squares_are_relabelled_when_their_units_are_used_up() -> None:
 
 def test_all_orders_of_a_response_are_drawn_alike() -> None:
     firsts = np.array([balanced(5, seed=seed).orders[0] for seed in range(2000)])
-    counts = counts_by_slot(Design("", firsts, np.arange(2000)))
+    counts = counts_by_slot(OrderDesign("", firsts, np.arange(2000)))
     assert np.abs(counts - 400).max() < 5 * math.sqrt(400 * 0.8)
 
 
@@ -135,7 +135,7 @@ def test_all_orders_of_a_response_are_drawn_alike() -> None:
     "make",
     [lambda: uniform(9, 20), lambda: balanced(9, 3, seed="s"), lambda: endpoint(9, 2, seed="s"), lambda: exact(4)],
 )
-def test_the_same_call_gives_the_same_orders(make: Callable[[], Design]) -> None:
+def test_the_same_call_gives_the_same_orders(make: Callable[[], OrderDesign]) -> None:
     one, other = make(), make()
     assert (one.orders == other.orders).all()
     assert one.orders.dtype == np.int64
@@ -178,9 +178,9 @@ def test_in_a_tree_each_response_is_last_once(n: int, trees: int) -> None:
         (endpoint(10), 44),
         (balanced(10), 100),
     ],
-    ids=lambda value: value.name if isinstance(value, Design) else "",
+    ids=lambda value: value.name if isinstance(value, OrderDesign) else "",
 )
-def test_nodes_are_the_published_ones(design: Design, published: int) -> None:
+def test_nodes_are_the_published_ones(design: OrderDesign, published: int) -> None:
     assert nodes(design) == published
 
 
@@ -203,13 +203,13 @@ def test_one_response_has_one_order() -> None:
     "call",
     [lambda: uniform(0, 5), lambda: uniform(5, 0), lambda: balanced(5, 0), lambda: endpoint(0), lambda: exact(0)],
 )
-def test_nothing_to_order_is_refused(call: Callable[[], Design]) -> None:
+def test_nothing_to_order_is_refused(call: Callable[[], OrderDesign]) -> None:
     with pytest.raises(ConfigurationError, match="is 0"):
         call()
 
 
 @pytest.mark.parametrize("function", [standard_errors, order_variance, post_stratified])
-def test_values_that_do_not_fit_are_refused(function: Callable[[Design, Floats], Any]) -> None:
+def test_values_that_do_not_fit_are_refused(function: Callable[[OrderDesign, Floats], Any]) -> None:
     with pytest.raises(ValueError, match="shape"):
         function(balanced(4), np.ones((3, 4)))
     with pytest.raises(ValueError, match="not finite"):
@@ -253,7 +253,7 @@ def test_errors_are_those_of_independent_noise(squares: int, kind: str) -> None:
     ],
 )
 def test_errors_are_as_large_as_they_are_or_larger(
-    make: Callable[[int], Design], kind: str, low: float, high: float
+    make: Callable[[int], OrderDesign], kind: str, low: float, high: float
 ) -> None:
     ratios = []
     for kind_of_set in range(6):
@@ -331,7 +331,7 @@ def test_the_number_of_orders_reaches_the_error_it_was_asked_for() -> None:
     rng = np.random.default_rng(3)
     own, target = 5 * rng.normal(size=n), 0.1
 
-    def values(design: Design) -> Floats:
+    def values(design: OrderDesign) -> Floats:
         return own[design.orders] + rng.normal(size=design.orders.shape)
 
     pilot = balanced(n, 20)
@@ -366,7 +366,7 @@ def test_a_tree_cannot_be_the_pilot_of_a_curve_nor_one_order_of_anything() -> No
         orders_for(1, uniform(5, 1), np.ones((1, 5)))
 
 
-def scenario(mirror: Path, name: str) -> list[tuple[Design, Floats]]:
+def scenario(mirror: Path, name: str) -> list[tuple[OrderDesign, Floats]]:
     """The five sets of a scenario: GPT-2's bits/byte in 100 orders of ten responses."""
     path = mirror / "scenarios" / "scenario_metrics_v3_gpt2_100perm.json"
     sets = []

@@ -11,7 +11,7 @@ from benchmark.analysis.explain import Curve, Explanation, explain
 from benchmark.metrics.metric import Missing
 from benchmark.models.causal_lm import HashLM
 from benchmark.surprisal.engine import OrderPlan, ResponseSet
-from benchmark.surprisal.pairwise_surprisal import Pairs
+from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals
 from benchmark.surprisal.token_surprisals import TokenCost
 from leaderboard.data.plain_text import shortened
 from leaderboard.figures.plots import HOVER, LABEL, curve_figure, inert, pair_figure, token_figure
@@ -30,7 +30,7 @@ def found() -> Explanation:
     return explain(HashLM(), ResponseSet("Say one.", RESPONSES))
 
 
-def paired(found: Explanation) -> Pairs:
+def paired(found: Explanation) -> PairwiseSurprisals:
     assert not isinstance(found.pairs, Missing)
     return found.pairs
 

@@ -17,7 +17,7 @@ from benchmark.analysis.explain import explain as explain_set
 from benchmark.metrics import surprisal
 from benchmark.metrics.metric import Missing
 from benchmark.models.causal_lm import CausalLM, HashLM
-from benchmark.surprisal.engine import OrderPlan, Read, ResponseSet, read_sets
+from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import Layout
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.load import load_suite, load_table
@@ -68,7 +68,7 @@ def write(tmp_path: Path) -> Write:
 
 def expected(prompt: str, responses: tuple[str, ...], layout: Layout, plan: OrderPlan | None = None) -> float:
     (read,) = read_sets([ResponseSet(prompt, responses)], HashLM(), layout, plan)
-    assert isinstance(read, Read)
+    assert isinstance(read, SetSurprisals)
     return surprisal.d_can(read.surprisals)
 
 

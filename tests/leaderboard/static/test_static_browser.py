@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from benchmark.equivalence.rated_partition import COLUMN as CLASSES
+from benchmark.equivalence.partition_columns import COLUMN as CLASSES
 from leaderboard.data.board import load_boards
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.sources import FolderSource

@@ -14,7 +14,7 @@ from benchmark.metrics.surprisal import curve_rate
 from benchmark.models.causal_lm import HashLM
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_files import PER_PROMPT_FILE
-from benchmark.surprisal.engine import Read, Reader, ResponseSet
+from benchmark.surprisal.engine import ResponseSet, SetSurprisals, SurprisalReader
 from datasets_build.errors import InputError
 from leaderboard.data.board import Board, Entry, frame, load_boards
 from leaderboard.data.scores import prompt_row
@@ -85,8 +85,8 @@ def test_surprisals_belong_to_the_answers_around_what_is_no_answer(board: Board)
     view = seen(board, "odd")
     answers = tuple(text for text in ODD if text.strip() and text != "[Blocked]")
     profile = find_profile("offline")
-    (read,) = Reader(HashLM(), profile.layout, profile.orders).read([ResponseSet(view.asked.text, answers)])
-    assert isinstance(read, Read)
+    (read,) = SurprisalReader(HashLM(), profile.layout, profile.orders).read([ResponseSet(view.asked.text, answers)])
+    assert isinstance(read, SetSurprisals)
     found = iter(read.surprisals.unconditional.tolist())
     for answer in view.answers:
         if answer.number in {2, 3}:

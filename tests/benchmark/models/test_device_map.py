@@ -9,7 +9,7 @@ import torch
 
 from benchmark.models import hf_lm
 from benchmark.models.causal_lm import TokenSequence
-from benchmark.models.device_map import ON_ALL
+from benchmark.models.device_map import ALL_GPUS
 from benchmark.models.hf_lm import CausalLMSpec, load_causal_lm
 from benchmark.models.lm_head import Head, token_bits
 from benchmark.models.trie import build_trie
@@ -49,7 +49,7 @@ def test_a_model_in_parts_reads_as_a_whole_one(spec: CausalLMSpec, monkeypatch: 
     device_map = {part: "disk" if part in half else "cpu" for part in parts}
     with pytest.raises(ConfigurationError, match="does not fit the devices: parts of it were left on disk"):
         load_causal_lm(spec, device_map=device_map)
-    monkeypatch.setattr(hf_lm, "check_placed", lambda *given: None)
+    monkeypatch.setattr(hf_lm, "check_not_offloaded", lambda *given: None)
     laid = load_causal_lm(spec, device_map=device_map)
     assert set(laid.model.hf_device_map.values()) == {"cpu", "disk"}
     assert laid.shares
@@ -67,7 +67,7 @@ def test_a_map_of_one_device_is_no_other_model(spec: CausalLMSpec) -> None:
 
 
 def test_all_gpus_are_signed_as_one_and_need_one(spec: CausalLMSpec, monkeypatch: pytest.MonkeyPatch) -> None:
-    everywhere, one = replace(spec, device=ON_ALL), replace(spec, device="cuda:1")
+    everywhere, one = replace(spec, device=ALL_GPUS), replace(spec, device="cuda:1")
     assert everywhere.signature == one.signature
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ConfigurationError, match="lays a model over GPUs, and there is none"):

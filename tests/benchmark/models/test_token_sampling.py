@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 from scipy import stats
 from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from benchmark.models.token_sampling import Kept, draw, draw_tokens, keep, log_largest
+from benchmark.models.token_sampling import (
+    TruncatedDistribution,
+    log_largest_probability,
+    sample_tokens,
+    sample_truncated,
+    truncate,
+)
 
 SETTINGS = [(1.0, None, 1.0), (0.7, None, 1.0), (1.0, 5, 1.0), (1.3, None, 0.6), (0.5, 7, 0.9), (2.0, 40, 0.3)]
 each_setting = pytest.mark.parametrize("setting", SETTINGS, ids=str)
@@ -19,9 +25,9 @@ def logits_of(rows: int, vocabulary: int = 40, seed: int = 0) -> torch.Tensor:
     return torch.from_numpy(np.random.default_rng(seed).normal(0, 2, (rows, vocabulary)).astype(np.float32))
 
 
-def kept_of(logits: torch.Tensor, settings: list[tuple[float, int | None, float]]) -> Kept:
+def kept_of(logits: torch.Tensor, settings: list[tuple[float, int | None, float]]) -> TruncatedDistribution:
     temperature, top_k, top_p = zip(*settings, strict=True)
-    return keep(
+    return truncate(
         logits,
         torch.tensor(temperature, dtype=torch.float32),
         torch.tensor([k or logits.shape[1] for k in top_k]),
@@ -29,7 +35,7 @@ def kept_of(logits: torch.Tensor, settings: list[tuple[float, int | None, float]
     )
 
 
-def probabilities(kept: Kept, vocabulary: int) -> NDArray[np.float64]:
+def probabilities(kept: TruncatedDistribution, vocabulary: int) -> NDArray[np.float64]:
     """[rows, vocabulary]."""
     shares = kept.weights / kept.weights.sum(-1, keepdim=True)
     if kept.tokens is None:
@@ -59,7 +65,9 @@ def test_what_is_kept_is_what_transformers_keeps(setting: tuple[float, int | Non
     expected = warped(logits, *setting)
     assert ((found > 0) == (expected > 0)).all()
     assert np.abs(found - expected).max() < 1e-6
-    assert log_largest(kept_of(logits, [setting] * 50)).numpy() == pytest.approx(np.log(expected.max(1)), abs=1e-6)
+    assert log_largest_probability(kept_of(logits, [setting] * 50)).numpy() == pytest.approx(
+        np.log(expected.max(1)), abs=1e-6
+    )
 
 
 def test_each_row_has_its_own_setting() -> None:
@@ -75,12 +83,14 @@ def test_draws_have_the_frequencies_of_their_probabilities(setting: tuple[float,
     number = 20_000
     kept = kept_of(logits_of(1), [setting])
     uniform = torch.from_numpy((np.arange(number) + 0.5) / number)
-    rows = Kept(kept.weights.expand(number, -1), None if kept.tokens is None else kept.tokens.expand(number, -1))
-    counts = np.bincount(draw(rows, uniform).numpy(), minlength=40)
+    rows = TruncatedDistribution(
+        kept.weights.expand(number, -1), None if kept.tokens is None else kept.tokens.expand(number, -1)
+    )
+    counts = np.bincount(sample_truncated(rows, uniform).numpy(), minlength=40)
     expected = probabilities(kept, 40)[0]
     assert np.abs(counts / number - expected).max() <= 2 / number  # the numbers lie evenly, so no chance is left
     drawn = np.random.default_rng(1).random(number)
-    seen = np.bincount(draw(rows, torch.from_numpy(drawn)).numpy(), minlength=40)
+    seen = np.bincount(sample_truncated(rows, torch.from_numpy(drawn)).numpy(), minlength=40)
     there = expected > 0
     assert seen[~there].sum() == 0
     assert stats.chisquare(seen[there], expected[there] / expected.sum() * number).pvalue > 1e-4
@@ -93,7 +103,7 @@ def test_a_row_is_drawn_alike_beside_any_other() -> None:
 
     def drawn(rows: slice) -> list[int]:
         temperature, top_k, top_p = zip(*settings[rows], strict=True)
-        tokens: list[int] = draw_tokens(
+        tokens: list[int] = sample_tokens(
             logits[rows],
             torch.tensor(temperature, dtype=torch.float32),
             torch.tensor([k or 10**9 for k in top_k]),
@@ -110,13 +120,13 @@ def test_a_row_is_drawn_alike_beside_any_other() -> None:
 def test_temperature_zero_takes_the_greatest() -> None:
     logits = logits_of(30)
     kept = kept_of(logits, [(0.0, None, 1.0), (0.0, 5, 0.3)] * 15)
-    assert (draw(kept, torch.rand(30, dtype=torch.float64)) == logits.argmax(-1)).all()
-    assert (log_largest(kept) == 0).all()
+    assert (sample_truncated(kept, torch.rand(30, dtype=torch.float64)) == logits.argmax(-1)).all()
+    assert (log_largest_probability(kept) == 0).all()
 
 
 @pytest.mark.parametrize("uniform", [0.0, 1 - 2.0**-53])
 def test_the_ends_of_the_unit_interval_draw_no_token_that_was_cut_off(uniform: float) -> None:
     logits = torch.tensor([[-torch.inf, 0.0, 0.0, -torch.inf], [-torch.inf, 0.1, 0.7, -torch.inf]])
     for setting in ((1.0, None, 1.0), (1.0, 3, 1.0), (1.0, None, 0.999)):
-        token = draw(kept_of(logits, [setting] * 2), torch.full((2,), uniform, dtype=torch.float64))
+        token = sample_truncated(kept_of(logits, [setting] * 2), torch.full((2,), uniform, dtype=torch.float64))
         assert torch.isfinite(logits.gather(1, token[:, None])).all()

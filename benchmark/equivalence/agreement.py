@@ -1,0 +1,112 @@
+"""How well two partitions agree, and how much greedy classes depend on the order of the responses."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.equivalence.backend import EquivalenceBackend, Floats, MemoisedBackend
+from benchmark.equivalence.partitioning import ResponsesToGroup, partition_by_pairs
+from benchmark.metrics.partition import Labels
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """The effect of the responses' order on greedy classes, over random orders of each set.
+
+    Attributes:
+        orders: Number of random orders.
+        mean: [sets], mean number of classes.
+        sd: [sets], its standard deviation (ddof 1).
+        lowest: [sets], fewest classes.
+        highest: [sets], most classes.
+        rand_index: [sets], mean adjusted Rand index between a random order's classes and the given order's.
+    """
+
+    orders: int
+    mean: Floats
+    sd: Floats
+    lowest: NDArray[np.int64]
+    highest: NDArray[np.int64]
+    rand_index: Floats
+
+
+def order_sensitivity(
+    sets: Sequence[ResponsesToGroup], backend: EquivalenceBackend, *, orders: int = 20, seed: int = 0
+) -> Sensitivity:
+    """Group each response set greedily in random orders.
+
+    Args:
+        sets: The response sets.
+        backend: Decides pairs; each pair is asked for once, whatever the number of orders.
+        orders: Number of random orders, at least 2.
+        seed: Random seed of the orders.
+    """
+    memoised = MemoisedBackend(backend)
+    rng = np.random.default_rng(seed)
+    given = partition_by_pairs(sets, memoised)
+    counts, indices = np.zeros((orders, len(sets)), np.int64), np.zeros((orders, len(sets)))
+    for turn in range(orders):
+        permutations = [rng.permutation(len(each.texts)).tolist() for each in sets]
+        reordered = [_reordered(each, own) for each, own in zip(sets, permutations, strict=True)]
+        found = partition_by_pairs(reordered, memoised)
+        for number, (labels, permutation) in enumerate(zip(found, permutations, strict=True)):
+            back: list[int | None] = [None] * len(labels)
+            for label, position in zip(labels, permutation, strict=True):
+                back[position] = label
+            counts[turn, number] = classes_of(labels)
+            indices[turn, number] = adjusted_rand_index(back, given[number])
+    return Sensitivity(
+        orders,
+        counts.mean(axis=0),
+        counts.std(axis=0, ddof=1),
+        counts.min(axis=0),
+        counts.max(axis=0),
+        indices.mean(axis=0),
+    )
+
+
+def _reordered(responses: ResponsesToGroup, permutation: Sequence[int]) -> ResponsesToGroup:
+    return ResponsesToGroup(
+        responses.prompt,
+        tuple(responses.texts[i] for i in permutation),
+        tuple(responses.counted[i] for i in permutation),
+        tuple(responses.whole[i] for i in permutation),
+    )
+
+
+def classes_of(labels: Labels) -> int:
+    """Count the classes."""
+    return len({label for label in labels if label is not None})
+
+
+def adjusted_rand_index(a: Sequence[int | None], b: Sequence[int | None]) -> float:
+    """Agreement of two partitions beyond chance (Hubert & Arabie 1985); what is in no class is a class of its own.
+
+    >>> adjusted_rand_index((0, 0, 1), (5, 5, 2))
+    1.0
+    """
+    both, only_a, only_b = pair_counts(a, b)
+    pairs = len(a) * (len(a) - 1) // 2
+    apart = pairs - both - only_a - only_b
+    if only_a == only_b == 0:
+        return 1.0
+    # scikit-learn's form of the index; its own function takes a millisecond, and there are thousands.
+    spread = (both + only_a) * (only_a + apart) + (both + only_b) * (only_b + apart)
+    return 2.0 * (both * apart - only_a * only_b) / spread
+
+
+def pair_counts(a: Sequence[int | None], b: Sequence[int | None]) -> tuple[int, int, int]:
+    """Count the pairs of responses that share a class in both partitions, in `a` alone, and in `b` alone.
+
+    Pair F1 of many sets is 2·both / (2·both + only_a + only_b) over their sums.
+    """
+
+    def together(*labels: Sequence[int | None]) -> int:
+        counts = Counter(key for key in zip(*labels, strict=True) if None not in key)
+        return sum(count * (count - 1) // 2 for count in counts.values())
+
+    both = together(a, b)
+    return both, together(a) - both, together(b) - both

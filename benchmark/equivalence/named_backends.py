@@ -1,0 +1,54 @@
+"""Equivalence backends by the names that commands take."""
+
+from benchmark.equivalence.backend import EquivalenceSpec
+from benchmark.equivalence.classifiers import BothWaysNLI, find_generation_similarity
+from benchmark.equivalence.judgement_cache import JudgementCache, default_judgements_path
+from benchmark.equivalence.llm_judge import LLMJudgeSpec
+from benchmark.equivalence.partitioning import ALGORITHMS, PartitionSpec
+from benchmark.equivalence.rules import MINILM_COSINE, Rouge1, ShortAnswers
+from benchmark.models.model_files import find_model_files
+from datasets_build.errors import ConfigurationError
+
+NAMES = (
+    "rouge-1, embedding, deberta=MODEL, deberta-full=MODEL, nli=MODEL, nli-lax=MODEL (MODEL: ORG/NAME@COMMIT or a "
+    "folder), or judge=NAME@URL (of a server that speaks OpenAI's chat completions)"
+)
+
+
+def find_partition_spec(name: str, algorithm: str = "greedy", *, short_answers: bool = False) -> PartitionSpec:
+    """Find out how to group responses from the name of a backend.
+
+    Args:
+        name: One of `NAMES`.
+        algorithm: One of `ALGORITHMS`; a judge needs none.
+        short_answers: Whether shared words decide responses of up to five words, as in NoveltyBench's code since v1.0.
+
+    Raises:
+        ConfigurationError: There is no such backend or algorithm, or its model's name is malformed.
+        ServerFault: A judge's server cannot be asked for the name of its model.
+    """
+    chosen = next((each for each in ALGORITHMS if each == algorithm), None)
+    if chosen is None:
+        raise ConfigurationError(f"there is no algorithm {algorithm!r}", f"one of {', '.join(ALGORITHMS)}")
+    kind, _, model = name.partition("=")
+    if kind == "judge":
+        judge, _, url = model.partition("@")
+        if not judge or not url or short_answers:
+            raise ConfigurationError(f"{name!r} names no judge", "write judge=NAME@URL, without --short-answers")
+        # What the server calls its model is part of the signature; it is asked once, then the cache knows.
+        return PartitionSpec(LLMJudgeSpec(url, judge).identified(JudgementCache(default_judgements_path())), "judge")
+    backend = _backend(kind, model)
+    if backend is None:
+        raise ConfigurationError(f"there is no backend {name!r}", f"one of {NAMES}")
+    return PartitionSpec(ShortAnswers(backend) if short_answers else backend, chosen)
+
+
+def _backend(kind: str, model: str) -> EquivalenceSpec | None:
+    if not model:
+        plain: dict[str, EquivalenceSpec] = {"rouge-1": Rouge1(), "embedding": MINILM_COSINE}
+        return plain.get(kind)
+    if kind in ("deberta", "deberta-full"):
+        return find_generation_similarity(model, 128 if kind == "deberta" else None)
+    if kind in ("nli", "nli-lax"):
+        return BothWaysNLI(find_model_files(model), "strict" if kind == "nli" else "lax")
+    return None

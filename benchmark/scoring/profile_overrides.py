@@ -1,0 +1,44 @@
+"""A profile with another equivalence backend or reward model, by the names that commands take."""
+
+from dataclasses import replace
+
+from benchmark.equivalence.named_backends import find_partition_spec
+from benchmark.models.reward import SKYWORK_REWARD_GEMMA_27B, SKYWORK_REWARD_QWEN3_1_7B, HFRewardSpec
+from benchmark.scoring.profiles import Profile
+from datasets_build.errors import ConfigurationError
+
+REWARDS = {"skywork-27b": SKYWORK_REWARD_GEMMA_27B, "skywork-1.7b": SKYWORK_REWARD_QWEN3_1_7B}
+"""Reward models by the names that commands take; thresholds of quality belong to a model."""
+
+
+def with_overrides(
+    profile: Profile,
+    equivalence: str | None = None,
+    algorithm: str = "greedy",
+    *,
+    short_answers: bool = False,
+    reward: str | None = None,
+    device: str = "cpu",
+) -> Profile:
+    """Replace a profile's equivalence backend and reward model where others are named.
+
+    Args:
+        profile: The profile.
+        equivalence: Name of an equivalence backend, as of `find_partition_spec`; None: the profile's own.
+        algorithm: Name of a clustering algorithm, likewise.
+        short_answers: Whether shared words decide short responses, likewise.
+        reward: One of `REWARDS`; None: the profile's own.
+        device: Device of the reward model, also of the profile's own, as torch names it.
+
+    Raises:
+        ConfigurationError: There is no such backend, algorithm or reward model.
+    """
+    if equivalence is not None:
+        profile = replace(profile, partition=find_partition_spec(equivalence, algorithm, short_answers=short_answers))
+    if reward is not None:
+        if reward not in REWARDS:
+            raise ConfigurationError(f"there is no reward model {reward!r}", f"one of {', '.join(REWARDS)}")
+        profile = replace(profile, reward=REWARDS[reward])
+    if isinstance(profile.reward, HFRewardSpec):
+        profile = replace(profile, reward=replace(profile.reward, device=device))
+    return profile
