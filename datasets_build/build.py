@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from datasets_build.download import Fetcher
 from datasets_build.errors import InputError
-from datasets_build.files import content_id, readable_json, sha256_of, whole_folder
+from datasets_build.files import atomic_folder, content_id, readable_json, sha256_of
 from datasets_build.schema import conform
 from datasets_build.sources import Config, Source, Split
 
@@ -101,7 +101,7 @@ def build(
     folder = out / "data" / config.name
     folder.parent.mkdir(parents=True, exist_ok=True)
     splits: dict[str, BuiltSplit] = {}
-    with whole_folder(folder, replace=True) as made:
+    with atomic_folder(folder, replace=True) as made:
         for split in config.splits:
             path = made / f"{split.name}.parquet"
             with pq.ParquetWriter(path, config.schema, compression="zstd") as writer:

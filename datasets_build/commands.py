@@ -277,13 +277,13 @@ def solution_pairs(
     """
     import pyarrow.parquet as pq
 
-    from datasets_build.files import whole_file
+    from datasets_build.files import atomic_file
     from datasets_build.gssbench import PAIRS
     from datasets_build.gssbench.solution_paths import read_questions, solution_path_pairs
     from datasets_build.schema import conform
 
     made = conform(solution_path_pairs(read_questions(file)), PAIRS, str(file))
-    with whole_file(destination) as temporary:
+    with atomic_file(destination) as temporary:
         pq.write_table(made, temporary, compression="zstd")
     if json:
         print_json({"file": str(destination), "pairs": len(made)})

@@ -10,7 +10,7 @@ from pathlib import Path
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential, wait_random
 
 from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.files import sha256_of, whole_file
+from datasets_build.files import atomic_file, sha256_of
 from datasets_build.sources.source import File, Source
 
 MIRROR_VARIABLE = "DIVBENCH_MIRROR"
@@ -145,7 +145,7 @@ class Fetcher:
                     reraise=True,
                 )
                 for attempt in retrying:
-                    with attempt, whole_file(kept) as temporary:
+                    with attempt, atomic_file(kept) as temporary:
                         self._receive(url, file, temporary)
             except (_Passing, ConfigurationError, InputError) as error:
                 reasons.append(f"{url}: {error}")

@@ -33,7 +33,7 @@ def readable_json(value: Any) -> str:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path) -> Iterator[Path]:
     """Give a temporary name beside `path`; it takes the name `path` when the block ends well, and vanishes when not."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
@@ -50,7 +50,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
+def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Give a temporary folder beside `path`; it takes the name `path` when the block ends well, and vanishes when not.
 
     Args:
@@ -84,5 +84,5 @@ def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file, whole or not at all."""
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")

@@ -4,7 +4,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 
 ATTEMPTS = 6
 LONGEST_WAIT = 60.0  # seconds before the next attempt, even where the Hub names a later time
-PASSING = frozenset({408, 409, 425, 429})  # statuses under 500 after which the same request may go well
+TRANSIENT = frozenset({408, 409, 425, 429})  # statuses under 500 after which the same request may go well
 
 
 def retrying(*also: type[Exception]) -> Retrying:
@@ -15,18 +15,18 @@ def retrying(*also: type[Exception]) -> Retrying:
     """
 
     def again(error: BaseException) -> bool:
-        return isinstance(error, also) or may_pass(error)
+        return isinstance(error, also) or is_transient(error)
 
     return Retrying(stop=stop_after_attempt(ATTEMPTS), wait=_wait, retry=retry_if_exception(again), reraise=True)
 
 
-def may_pass(error: BaseException) -> bool:
+def is_transient(error: BaseException) -> bool:
     """Whether the same call may go well later: the client itself tries only some of its requests again."""
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
     error = cause_of(error)
     if isinstance(error, HfHubHTTPError):
-        return error.response.status_code in PASSING or error.response.status_code >= 500
+        return error.response.status_code in TRANSIENT or error.response.status_code >= 500
     broken = isinstance(error, ConnectionError | TimeoutError | connection_error())
     return broken and not isinstance(error, OfflineModeIsEnabled)
 

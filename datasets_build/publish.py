@@ -10,7 +10,7 @@ from datasets_build.build import MANIFEST, Manifest, read_manifest, verify
 from datasets_build.card import card, licences
 from datasets_build.croissant import croissant
 from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.files import readable_json, sha256_of, whole_folder
+from datasets_build.files import atomic_folder, readable_json, sha256_of
 from datasets_build.hub_retries import ATTEMPTS, connection_error, first_line, retrying
 from datasets_build.sources import Config, Source, find_config
 
@@ -212,7 +212,7 @@ def pull(repo: str, out: Path, revision: str | None = None, *, token: str | None
         raise ConfigurationError(f"{repo} holds no datasets of this package", "look at its name and revision")
     for each in found:
         manifest = read_manifest(each)
-        with whole_folder(out / "data" / each.name, replace=True) as made:
+        with atomic_folder(out / "data" / each.name, replace=True) as made:
             for name in (MANIFEST, *(split.file for split in manifest.splits.values())):
                 if "/" in name or name.startswith(".") or not (each / name).is_file():
                     raise InputError(f"{repo}: the manifest of {each.name} names {name!r}, which is not there")

@@ -32,7 +32,7 @@ from benchmark.exports.rewards import Rewards
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_schema import package_version
 from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.files import whole_file
+from datasets_build.files import atomic_file
 from datasets_build.schema import Suite
 from datasets_build.tables import escape_csv
 from submissions.schema import Generation, Mode
@@ -246,7 +246,7 @@ def export_pairs(
         raise InputError(f"no prompt gives a pair, and nothing is written: {reasons}")
     if files.table is not None:
         write_table(files.table, candidates, measure.name)
-    with whole_file(files.pairs) as temporary, _text(temporary) as file:
+    with atomic_file(files.pairs) as temporary, _text(temporary) as file:
         _write_lines(file, (formatted(row, pair_format, generation) for row in pairs.rows))
     rewarded = [each.rewards for each in candidates if any(reward is not None for reward in each.rewards)]
     unrewarded = sum(rewards.count(None) for rewards in rewarded)
@@ -260,7 +260,7 @@ def write_table(path: Path, candidates: Iterable[Candidates], metric: str) -> No
     every text as it is.
     """
     rows = (row for each in candidates for row in response_rows(each, metric))
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         if path.suffix == ".parquet":
             with pq.ParquetWriter(temporary, TABLE, compression="zstd") as writer:
                 while group := list(islice(rows, _ROWS_A_GROUP)):

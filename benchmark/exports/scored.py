@@ -22,7 +22,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.scoring.result_schema import Aggregate, Result
 from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.files import whole_file
+from datasets_build.files import atomic_file
 from submissions.untrusted.findings import Findings
 from submissions.untrusted.untrusted_files import parquet_file, parquet_rows
 
@@ -213,7 +213,7 @@ def whole_pair(first: Path, second: Path) -> Iterator[tuple[Path, Path]]:
     lacking = [folder for folder in (first.parent, *first.parent.parents) if not folder.exists()]
     first.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with whole_file(second) as other, whole_file(first) as one:
+        with atomic_file(second) as other, atomic_file(first) as one:
             yield one, other
     except BaseException:
         for folder in lacking:

@@ -10,7 +10,7 @@ from benchmark.generation.internals.read import InternalsReader
 from benchmark.generation.journal import Journal
 from benchmark.generation.run import Item, Plan
 from benchmark.scoring.internals_file import INTERNALS_FILE, Drawing, HowRead, internals_of, write_internals
-from datasets_build.files import whole_folder
+from datasets_build.files import atomic_folder
 from datasets_build.schema import Suite
 from submissions.checking.validate import validate
 from submissions.schema import Manifest, Row
@@ -42,7 +42,7 @@ def write_output(
     Raises:
         Refused: The answers do not pass the checks of a submission. The journal keeps them.
     """
-    with whole_folder(folder) as made:
+    with atomic_folder(folder) as made:
         write_submission(made, manifest, rows_of(plan.items, journal))
         report = validate(made, lambda name: suite)
         if report.submission is None:

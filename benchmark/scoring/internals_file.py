@@ -22,7 +22,7 @@ from benchmark.metrics.internals import Internals
 from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.uncertainty import ResponseScores
 from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.files import sha256_of, whole_file
+from datasets_build.files import atomic_file, sha256_of
 from submissions.schema import MAX_K
 from submissions.storage.submission_folders import Submission
 from submissions.untrusted.findings import Findings, Refused
@@ -104,7 +104,7 @@ def write_internals(path: Path, how: HowRead, rows: Iterable[tuple[str, Internal
         rows: By prompt id, each once, best in the suite's order.
     """
     schema = SCHEMA.with_metadata({_KEY: how.model_dump_json().encode()})
-    with whole_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+    with atomic_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
         group: list[dict[str, Any]] = []
         for prompt_id, internals in rows:
             group.append(record(prompt_id, internals))

@@ -30,7 +30,7 @@ from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_re
 from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result, ResultKey, sign
 from benchmark.scoring.shards import RunShards, Shard, score_shard
 from datasets_build.errors import ConfigurationError
-from datasets_build.files import content_id, readable_json, sha256_of, whole_file, whole_folder
+from datasets_build.files import atomic_file, atomic_folder, content_id, readable_json, sha256_of
 from datasets_build.schema import Suite
 from submissions.checking.response_kinds import ResponseCounts
 from submissions.schema import Reported, Row
@@ -167,11 +167,11 @@ def _score(
             progress(done)
 
     for shard, scored in run(to_do(), work.metrics):
-        with whole_file(work.file(shard)) as temporary:
+        with atomic_file(work.file(shard)) as temporary:
             pq.write_table(scored, temporary, compression="zstd")
         done += len(shard.rows)
         progress(done)
-    with whole_folder(folder) as made:
+    with atomic_folder(folder) as made:
         _merge(files, made / PER_PROMPT_FILE)
         result = _result(folder.name, submission, work, counts, made)
         (made / RESULT_FILE).write_text(readable_json(result.model_dump(mode="json")), encoding="utf-8", newline="\n")

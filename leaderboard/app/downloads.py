@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from datasets_build.files import content_id, whole_file, write_text
+from datasets_build.files import atomic_file, content_id, write_text
 from leaderboard.tables.export import as_csv
 
 KEPT_SECONDS = 600.0  # far longer than the server takes to copy a file to where visitors fetch it from
@@ -46,7 +46,7 @@ class Downloads:
             if not folder.is_dir():
                 folder.mkdir()
                 write_text(paths[0], text)
-                with whole_file(paths[1]) as temporary:
+                with atomic_file(paths[1]) as temporary:
                     pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), temporary, compression="zstd")
             os.utime(folder, (self._clock(),) * 2)
         return paths

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from benchmark.analysis.metaeval.labelled import Labelled
 from datasets_build.errors import DivBenchError, InputError
-from datasets_build.files import whole_file, write_text
+from datasets_build.files import atomic_file, write_text
 from datasets_build.schema import conform
 from leaderboard.data.metric_study import MetricStudy
 from leaderboard.data.plain_text import shortened
@@ -120,7 +120,7 @@ def disagreement_texts(study: MetricStudy, tasks: Sequence[Labelled]) -> list[di
 def write_texts(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     """Write the texts of disagreements, whole or not at all."""
     table = conform(rows, TEXTS, path.name)
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         pq.write_table(table, temporary, compression="zstd")
 
 

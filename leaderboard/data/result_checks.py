@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_files import MAX_RESULT_BYTES, PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.scoring.result_schema import Result
-from datasets_build.files import whole_folder
+from datasets_build.files import atomic_folder
 from submissions.storage.commits import OwnDiskFault, disk_faults
 from submissions.storage.filestore import FileStore
 from submissions.untrusted.parquet_layout import PageHeaders, read_layout
@@ -95,7 +95,7 @@ def fetch_result(
         OwnDiskFault: The folder cannot be written.
     """
     try:
-        with disk_faults(folder, OwnDiskFault), whole_folder(folder, replace=True) as made:
+        with disk_faults(folder, OwnDiskFault), atomic_folder(folder, replace=True) as made:
             (made / RESULT_FILE).write_bytes(text)
             store.fetch(commit, f"results/{result_id}/{PER_PROMPT_FILE}", made / PER_PROMPT_FILE, MAX_FILE_BYTES)
             found = checked_result(made, submissions, inside=True)

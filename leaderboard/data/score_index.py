@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from benchmark.scoring.resampling import Floats
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from datasets_build.errors import InputError
-from datasets_build.files import canonical_json, content_id, whole_folder
+from datasets_build.files import atomic_folder, canonical_json, content_id
 from leaderboard.data.board import Board, Entry
 
 LAYOUT = 1  # of the index; another one is made again
@@ -77,7 +77,7 @@ def open_index(board: Board, cache: Path | None) -> ScoreIndex:
         return found
     former = next(filter(None, map(_opened, _folders(place))), None)
     try:
-        with whole_folder(path, replace=True) as folder:
+        with atomic_folder(path, replace=True) as folder:
             made = _made(board, results, metrics, former, folder / SCORES_FILE)
             (folder / ABOUT_FILE).write_bytes(_about(made))
     except OSError:

@@ -16,7 +16,7 @@ from benchmark.scoring.result_schema import Result
 from datasets_build.console import progress
 from datasets_build.download import home
 from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.files import canonical_json, content_id, whole_file
+from datasets_build.files import atomic_file, canonical_json, content_id
 from leaderboard.data.board import Board, make_boards
 from leaderboard.data.result_checks import checked_result, fetch_result
 from submissions.storage.commits import disk_faults
@@ -276,7 +276,7 @@ class StoreSource:
             "damaged": [[each.path, each.reason] for each in listing.damaged],
             "unreadable": {folder.name: missing.reason for folder, missing in unreadable.items()},
         }
-        with suppress(OSError), whole_file(self.cache / STATE_FILE) as path:  # serving matters more than caching
+        with suppress(OSError), atomic_file(self.cache / STATE_FILE) as path:  # serving matters more than caching
             path.write_bytes(canonical_json(known))
 
     def _kept(self) -> Snapshot | None:

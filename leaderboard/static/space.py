@@ -19,7 +19,7 @@ from huggingface_hub.utils import validate_repo_id
 from packaging.requirements import Requirement
 
 from datasets_build.errors import ConfigurationError
-from datasets_build.files import whole_folder, write_text
+from datasets_build.files import atomic_folder, write_text
 from datasets_build.load import SUITES
 from datasets_build.sources import find_config
 from leaderboard.data.board import Board
@@ -103,7 +103,7 @@ def write_space(folder: Path, store: str, title: str = "DivBench", models: Seque
         raise ConfigurationError(f"{folder} is already there", "name another folder, or remove it")
     suites = tuple(sorted({suite.config for suite in SUITES if find_config(suite.config)[0].name != "demo"}))
     words = {"store": store, "title": title, "carried": CARRIED, "version": version("divbench"), "suites": suites}
-    with whole_folder(folder) as made:
+    with atomic_folder(folder) as made:
         write_text(made / "app.py", APP.format(**words))
         write_text(made / "requirements.txt", "".join(f"{line}\n" for line in requirements()))
         write_text(made / "README.md", f"---\n{_metadata(title, dataset, models)}---\n{ABOUT.format(**words)}")

@@ -11,7 +11,7 @@ from shutil import copyfile
 from typing import Any
 
 from datasets_build.errors import ConfigurationError, InputError, need
-from datasets_build.files import whole_folder, write_text
+from datasets_build.files import atomic_folder, write_text
 from leaderboard.data.board import Board
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.plain_text import shortened
@@ -104,7 +104,7 @@ def write_static(
     absent = None if wanted else f"The responses are {length / 1e6:,.1f} MB and were not exported. {_ASK}"
     keys = keys_of(snapshot.boards)
     trouble = [*(shortened(line, _LETTERS) for line in snapshot.warnings), *faults]
-    with whole_folder(folder, replace=True) as made:
+    with atomic_folder(folder, replace=True) as made:
         for name in ("assets", "data", "figures", "texts"):
             (made / name).mkdir()
         _assets(made / "assets", plotly)

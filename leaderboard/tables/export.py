@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from datasets_build.files import canonical_json, readable_json, whole_file, write_text
+from datasets_build.files import atomic_file, canonical_json, readable_json, write_text
 from datasets_build.tables import escape_csv
 from leaderboard.data.board import Board, frame, ranking_column
 
@@ -26,7 +26,7 @@ def export(board: Board, folder: Path) -> list[Path]:
     about = about_json(board)
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     metadata = {b"divbench.columns": canonical_json(about["columns"])}
-    with whole_file(paths[1]) as temporary:
+    with atomic_file(paths[1]) as temporary:
         pq.write_table(arrow.replace_schema_metadata(metadata), temporary, compression="zstd")
     write_text(paths[2], readable_json(about))
     return paths

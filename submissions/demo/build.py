@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 
 from datasets_build.errors import ConfigurationError
-from datasets_build.files import whole_folder
+from datasets_build.files import atomic_folder
 from datasets_build.schema import Suite
 from submissions.checking.validate import validate
 from submissions.demo.baselines import BASELINES, Baseline, derive
@@ -63,7 +63,7 @@ def write_baseline(baseline: Baseline, given: Submission, suite: Suite, out: Pat
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigurationError(f"{out} is already there", "name another folder by --out, or remove it")
     manifest, rows = derive(baseline, given, seed)
-    with whole_folder(out) as folder:
+    with atomic_folder(out) as folder:
         write_submission(folder, manifest, rows)
         report = validate(folder, lambda name: suite)
         if report.submission is None:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from datasets_build.errors import ConfigurationError
-from datasets_build.files import sha256_of, whole_folder
+from datasets_build.files import atomic_folder, sha256_of
 from datasets_build.load import load_suite
 from datasets_build.schema import Suite
 from submissions.checking.prompts import OWN, own_suite
@@ -210,7 +210,7 @@ def import_submission(
     last = len(asked.prompts)
     made.rows.sort(key=lambda row: asked.position.get(row.prompt_id, last))
     ordered = sorted(made.reported.items(), key=lambda item: asked.position.get(item[0], last))
-    with whole_folder(out) as folder:
+    with atomic_folder(out) as folder:
         write_submission(folder, manifest, made.rows, [(key, values) for key, (_, values) in ordered])
         report = validate(folder, lambda name: asked, numbers=[row.number for row in made.rows])
         numbers = [number for _, (number, _) in ordered]

@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.files import canonical_json, sha256_of, whole_file
+from datasets_build.files import atomic_file, canonical_json, sha256_of
 from submissions.storage.commits import (
     PIECE_BYTES,
     Commit,
@@ -205,7 +205,7 @@ class FolderStore:
     def fetch(self, commit: str, path: str, target: Path, limit: int) -> None:
         """As `FileStore.fetch`."""
         entry = self._entry(commit, path, limit)
-        with disk_faults(target, OwnDiskFault), whole_file(target) as temporary, temporary.open("wb") as file:
+        with disk_faults(target, OwnDiskFault), atomic_file(target) as temporary, temporary.open("wb") as file:
             for piece in self._pieces(entry):
                 file.write(piece)
 
@@ -307,7 +307,7 @@ class FolderStore:
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
             _settle(path.parent.parent)
-        with whole_file(path) as temporary, temporary.open("wb") as file:
+        with atomic_file(path) as temporary, temporary.open("wb") as file:
             file.writelines(pieces)
         _settle(path.parent)
 
@@ -351,7 +351,7 @@ def _pieces_of(path: Path, sha256: str) -> Iterator[bytes]:
 
 
 def _settle(folder: Path) -> None:
-    """Bring the names in a folder to the disk, as `whole_file` does with the contents."""
+    """Bring the names in a folder to the disk, as `atomic_file` does with the contents."""
     if os.name == "posix":  # elsewhere a folder cannot be opened
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from datasets_build.hub_retries import cause_of, connection_error, first_line, may_pass
+from datasets_build.hub_retries import cause_of, connection_error, first_line, is_transient
 from submissions.storage.commits import NoWriteAccess, StoreFault
 
 SILENCE = 60.0  # seconds for which a connection may stand still
@@ -54,7 +54,7 @@ def _fault_of(error: BaseException, address: str) -> StoreFault | None:
         hint = f"use a token with the right to {right}: hf auth login"
     elif isinstance(error, HfHubHTTPError):
         what = "is refused by the Hub"
-        hint = "try again in some minutes" if may_pass(error) else "look at the repository's page"
+        hint = "try again in some minutes" if is_transient(error) else "look at the repository's page"
     elif isinstance(error, Damaged):
         what, hint = "gives damaged files", "look at the repository's page"
     elif isinstance(error, OSError | ValueError | connection_error()):  # ValueError: an answer that is no JSON

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datasets_build.files import whole_file
+from datasets_build.files import atomic_file
 from submissions.storage.commits import PIECE_BYTES, OwnDiskFault, disk_faults
 from submissions.storage.hub_calls import SILENCE, Damaged
 
@@ -72,7 +72,7 @@ def download(address: str, token: str | None, file: HubFile, target: Path) -> No
     headers = {**build_hf_headers(token=token), "Accept-Encoding": "identity"}
     with get_session().stream("GET", address, headers=headers, timeout=SILENCE) as answer:
         hf_raise_for_status(answer)
-        with disk_faults(target, OwnDiskFault), whole_file(target) as temporary:
+        with disk_faults(target, OwnDiskFault), atomic_file(target) as temporary:
             hasher, size = file.hasher(), 0
             with temporary.open("wb") as made:
                 for piece in answer.iter_bytes(PIECE_BYTES):

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from datasets_build.download import home
 from datasets_build.errors import ConfigurationError, InputError
-from datasets_build.files import whole_file
-from datasets_build.hub_retries import may_pass, retrying
+from datasets_build.files import atomic_file
+from datasets_build.hub_retries import is_transient, retrying
 from submissions.storage.commits import (
     Commit,
     Conflict,
@@ -138,7 +138,7 @@ class HubStore:
     def fetch(self, commit: str, path: str, target: Path, limit: int) -> None:
         """As `FileStore.fetch`."""
         content = self._content(commit, path, limit)
-        with disk_faults(target, OwnDiskFault), whole_file(target) as temporary:
+        with disk_faults(target, OwnDiskFault), atomic_file(target) as temporary:
             shutil.copyfile(content, temporary)
 
     def commit(self, parent: str, add: Mapping[str, bytes | Path], remove: Iterable[str], message: str) -> str:
@@ -254,7 +254,7 @@ class HubStore:
             try:
                 return retrying()(attempt)
             except Exception as error:
-                if may_pass(error) and (made := look()):
+                if is_transient(error) and (made := look()):
                     return made
                 raise
 

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datasets_build.files import (
+    atomic_file,
+    atomic_folder,
     canonical_json,
     content_id,
     readable_json,
     sha256_of,
-    whole_file,
-    whole_folder,
     write_text,
 )
 
@@ -77,7 +77,7 @@ def test_the_id_of_a_value_is_the_same_in_every_process() -> None:
 
 def test_a_whole_file_takes_its_name_at_the_end_and_can_be_read_by_all(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         assert temporary.parent == tmp_path
         temporary.write_text("new")
         assert not path.exists()
@@ -91,7 +91,7 @@ def test_an_exception_in_the_block_leaves_the_old_file_and_nothing_else(tmp_path
     path.write_text("old")
 
     def write_half() -> None:
-        with whole_file(path) as temporary:
+        with atomic_file(path) as temporary:
             temporary.write_text("half of the n")
             raise Stopped
 
@@ -108,7 +108,7 @@ def test_text_is_written_as_utf8_with_plain_newlines(tmp_path: Path) -> None:
 
 def test_a_whole_folder_takes_its_name_at_the_end_and_makes_its_parents(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b"
-    with whole_folder(path) as temporary:
+    with atomic_folder(path) as temporary:
         (temporary / "file").write_text("new")
         assert not path.exists()
     assert (path / "file").read_text() == "new"
@@ -118,7 +118,7 @@ def test_a_whole_folder_takes_its_name_at_the_end_and_makes_its_parents(tmp_path
 
 def test_an_exception_in_the_block_leaves_no_folder(tmp_path: Path) -> None:
     def write_half() -> None:
-        with whole_folder(tmp_path / "folder") as temporary:
+        with atomic_folder(tmp_path / "folder") as temporary:
             (temporary / "file").write_text("half")
             raise Stopped
 
@@ -129,7 +129,7 @@ def test_an_exception_in_the_block_leaves_no_folder(tmp_path: Path) -> None:
 
 def test_a_whole_folder_may_take_the_place_of_an_empty_one(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    with whole_folder(tmp_path / "folder") as temporary:
+    with atomic_folder(tmp_path / "folder") as temporary:
         (temporary / "file").write_text("new")
     assert (tmp_path / "folder" / "file").read_text() == "new"
 
@@ -138,7 +138,7 @@ def test_a_folder_with_content_is_never_replaced(tmp_path: Path) -> None:
     path = tmp_path / "folder"
     path.mkdir()
     (path / "file").write_text("old")
-    with pytest.raises(FileExistsError, match="exists and is not empty"), whole_folder(path) as temporary:
+    with pytest.raises(FileExistsError, match="exists and is not empty"), atomic_folder(path) as temporary:
         (temporary / "file").write_text("new")
     assert (path / "file").read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from benchmark.analysis.metaeval.labelled import Labelled
 from datasets_build.errors import ConfigurationError
-from datasets_build.files import whole_file
+from datasets_build.files import atomic_file
 from datasets_build.schema import conform
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, Refused
@@ -37,7 +37,7 @@ def write_sets(path: Path, rows: Iterable[Mapping[str, Any]], about: Mapping[byt
         about: How they were made, for the file's metadata.
     """
     table = conform(rows, SETS, path.name).replace_schema_metadata(dict(about))
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         pq.write_table(table, temporary, compression="zstd")
 
 
