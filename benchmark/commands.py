@@ -1,4 +1,4 @@
-"""`divbench score` and `divbench metrics`."""
+"""`divbench score` and `divbench metrics list`."""
 
 from contextlib import nullcontext
 from functools import partial
@@ -18,20 +18,32 @@ if TYPE_CHECKING:
 
 @with_option_groups
 def score(
-    folder: Annotated[Path, typer.Argument(help="The submission folder.")],
+    folder: Annotated[Path, typer.Argument(help="Submission folder.")],
     *,
     scoring: ScoringOptions,
     profile: ProfileName = "offline",
-    results: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
+    results: Annotated[Path, typer.Option("--out", help="Folder of results.", rich_help_panel="Output")] = Path(
+        "results"
+    ),
     internals: Annotated[
         Path | None,
-        typer.Option(help="What the model said of its answers; else internals.parquet in the folder, if it is there."),
+        typer.Option(
+            help=(
+                "File of token likelihoods and hidden-state statistics; default: internals.parquet in the "
+                "submission folder, if present."
+            ),
+            rich_help_panel="Data",
+        ),
     ] = None,
-    metric: Annotated[list[str] | None, typer.Option(help="Compute only this; may be repeated.")] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="Metric to compute; may be repeated; default: all of the profile's.", rich_help_panel="Data"),
+    ] = None,
     cache: Annotated[
         Path | None,
         typer.Option(
-            help="The file that keeps what the language model found; else one in the user's cache, with --cluster none."
+            help="Cache file of the language model's readings; default: one in the user's cache, none with --cluster.",
+            rich_help_panel="Output",
         ),
     ] = None,
     mirror: Annotated[
@@ -51,7 +63,7 @@ def score(
     other than the language model run on a GPU where there is one.
 
     Systems with different numbers of responses are compared with --k set to the smallest. Perplexity, energy, entropies
-    and EigenScores of hidden states need what divbench internals reads, or divbench generate --internals.
+    and EigenScores of hidden states need what divbench metrics internals reads, or divbench generate --internals.
 
     With --cluster the same shards go to many GPUs and machines, and the result is the same; see docs/scaling.md.
     """
@@ -103,7 +115,7 @@ def score(
         print_json(state | {"result": scored.result.model_dump(mode="json")})
         return
     if report.findings.count("warning"):
-        err().print(f"{report.findings.count('warning')} warnings: divbench submission validate {folder}", markup=False)
+        err().print(f"{report.findings.count('warning')} warnings: divbench validate {folder}", markup=False)
     from benchmark.scoring.printing import print_result
 
     print_result(scored.result, out())

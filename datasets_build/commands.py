@@ -10,24 +10,20 @@ from datasets_build.console import JsonOption, err, out, print_json, progress, t
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="The datasets: what there is, building, checking, publishing, fetching.",
+    help="List, build, check, publish and fetch datasets.",
 )
 
-Names = Annotated[
-    list[str] | None,
-    typer.Argument(help="Datasets, such as mcdiv; else all."),
-]
+Names = Annotated[list[str] | None, typer.Argument(help="Datasets, such as mcdiv; default: all.")]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", help="The folder of built datasets; else one in the user's cache. (env: DIVBENCH_HOME)"),
+    typer.Option("--out", help="Folder of built datasets; default: one in the user's cache. (env: DIVBENCH_HOME)"),
 ]
 Mirror = Annotated[
-    Path | None,
-    typer.Option(help="A folder with the released files, for work without a network. (env: DIVBENCH_MIRROR)"),
+    Path | None, typer.Option(help="Folder with the released files, for work without a network. (env: DIVBENCH_MIRROR)")
 ]
 Token = Annotated[
     str | None,
-    typer.Option(envvar="HF_TOKEN", show_envvar=True, help="Of the Hub; else who is logged in."),
+    typer.Option(envvar="HF_TOKEN", show_envvar=True, help="Access token of the Hub; default: the logged-in user's."),
 ]
 
 
@@ -132,7 +128,7 @@ def build(
 
 @app.command()
 def info(
-    name: Annotated[str, typer.Argument(help="Of the dataset, such as mcdiv.")],
+    name: Annotated[str, typer.Argument(help="Name of a dataset, such as mcdiv.")],
     json: JsonOption = False,
 ) -> None:
     """Say what a dataset is: splits, fields, sources with their hashes, licence, citation, known flaws."""
@@ -202,8 +198,8 @@ def verify_(names: Names = None, destination: Out = None, json: JsonOption = Fal
 def card_(
     names: Names = None,
     destination: Out = None,
-    repo: Annotated[str, typer.Option(help="That the card is for.")] = "ORG/divbench",
-    tag: Annotated[str, typer.Option(help="Of the version.")] = "v1.0.0",
+    repo: Annotated[str, typer.Option(help="Hub dataset repository that the card is for.")] = "ORG/divbench",
+    tag: Annotated[str, typer.Option(help="Version tag.")] = "v1.0.0",
     json: JsonOption = False,
 ) -> None:
     """Print the dataset card (README.md) of what is built."""
@@ -221,10 +217,12 @@ def card_(
 
 @app.command()
 def publish(
-    repo: Annotated[str, typer.Argument(help="The Hub dataset repository, such as org/divbench.")],
+    repo: Annotated[str, typer.Argument(help="Hub dataset repository, such as org/divbench.")],
     names: Names = None,
-    tag: Annotated[str, typer.Option(help="Of this version; never moved.")] = "v1.0.0",
-    private: Annotated[bool, typer.Option("--private", help="Of a repository that is made.")] = False,
+    tag: Annotated[str, typer.Option(help="Version tag; never moved.")] = "v1.0.0",
+    private: Annotated[
+        bool, typer.Option("--private", help="Private visibility of a repository that is created.")
+    ] = False,
     destination: Out = None,
     token: Token = None,
     json: JsonOption = False,
@@ -246,9 +244,7 @@ def publish(
 
 @app.command()
 def pull(
-    repo: Annotated[
-        str, typer.Argument(help="The Hub dataset repository, such as org/divbench or org/divbench@v1.0.0.")
-    ],
+    repo: Annotated[str, typer.Argument(help="Hub dataset repository, such as org/divbench or org/divbench@v1.0.0.")],
     destination: Out = None,
     token: Token = None,
     json: JsonOption = False,
@@ -267,8 +263,10 @@ def pull(
 
 @app.command("solution-pairs")
 def solution_pairs(
-    file: Annotated[Path, typer.Argument(help='JSON Lines: {"question": ..., "methods": [..., ...], "id": ...}.')],
-    destination: Annotated[Path, typer.Option("--out", help="The Parquet file to write.")],
+    file: Annotated[
+        Path, typer.Argument(help='Questions as JSON Lines: {"question": ..., "methods": [..., ...], "id": ...}.')
+    ],
+    destination: Annotated[Path, typer.Option("--out", help="Output file: .parquet.")],
     json: JsonOption = False,
 ) -> None:
     """Make prompt pairs of your questions: solved by one given method, or by any of several.

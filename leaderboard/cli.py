@@ -1,76 +1,160 @@
 """The front door: the console command `divbench`.
 
-It stands in the last folder because it may import all four. Sub-commands are imported when they are named, and
-their modules import no heavy library until they run.
+It stands in the last folder because it may import all four. A command's module is imported when the command is named,
+and imports no heavy library until it runs.
 """
 
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
 
 from datasets_build.console import err, print_json
-from datasets_build.errors import DivBenchError
+from datasets_build.errors import ConfigurationError, DivBenchError
 
 ABOUT = """How diverse are the outputs of a language model, and how good is the metric that says so?
 
-Import generations, check them, score them, look at the board:
+Try it on what the package carries:
 
-  divbench submission import FILE --from jsonl --suite demo --name my-model --submitter me --out subs/my-model
+  divbench demo
+
+Import responses, check them, score them, look at the board:
+
+  divbench import FILE --from jsonl --suite demo --name my-model --submitter me --out subs/my-model
 
   divbench score subs/my-model --out results
 
   divbench board serve --results results
-
-Try it without any data: divbench demo
 """
 
-# name: (module, attribute). In the order of the flow.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "data": ("datasets_build.commands", "app"),
-    "submission": ("submissions.commands", "app"),
-    "submit": ("submissions.work_queue.commands", "submit"),
-    "status": ("submissions.work_queue.commands", "status"),
-    "submissions": ("submissions.work_queue.commands", "app"),
-    "generate": ("benchmark.generation.commands", "generate"),
-    "internals": ("benchmark.generation.internals.commands", "internals"),
-    "score": ("benchmark.commands", "score"),
-    "metrics": ("benchmark.commands", "metrics"),
-    "worker": ("benchmark.service.commands", "worker"),
-    "rescore": ("benchmark.service.commands", "rescore"),
-    "explain": ("leaderboard.reports.explain.commands", "explain"),
-    "classes": ("leaderboard.reports.equivalence.commands", "classes"),
-    "metaeval": ("leaderboard.reports.metaeval.commands", "metaeval"),
-    "heldout": ("leaderboard.reports.metaeval.commands", "heldout"),
-    "gss": ("leaderboard.reports.gss.commands", "gss"),
-    "reproduce": ("benchmark.analysis.reproduce.commands", "reproduce"),
-    "perf": ("benchmark.perf.commands", "perf"),
-    "contrast": ("benchmark.analysis.contrast.commands", "contrast"),
-    "export": ("benchmark.exports.commands", "app"),
-    "board": ("leaderboard.commands", "app"),
-    "demo": ("leaderboard.commands", "demo"),
+
+class Command(NamedTuple):
+    """A command: its words after `divbench`, where its function is, and its panel in the help."""
+
+    words: str
+    module: str
+    attribute: str
+    panel: str = ""
+
+
+COMMANDS = (
+    Command("demo", "leaderboard.commands", "demo", "Start"),
+    Command("data", "datasets_build.commands", "app", "Start"),
+    Command("import", "submissions.commands", "import_", "Start"),
+    Command("validate", "submissions.commands", "validate", "Start"),
+    Command("generate", "benchmark.generation.commands", "generate", "Score"),
+    Command("score", "benchmark.commands", "score", "Score"),
+    Command("board", "leaderboard.commands", "app", "Score"),
+    Command("export", "benchmark.exports.commands", "app", "Score"),
+    Command("metrics list", "benchmark.commands", "metrics", "Study"),
+    Command("metrics explain", "leaderboard.reports.explain.commands", "explain"),
+    Command("metrics equivalence", "leaderboard.reports.equivalence.commands", "classes"),
+    Command("metrics internals", "benchmark.generation.internals.commands", "internals"),
+    Command("metrics baseline", "submissions.commands", "baseline"),
+    Command("metrics gss", "leaderboard.reports.gss.commands", "gss"),
+    Command("metrics heldout", "leaderboard.reports.metaeval.heldout_commands", "heldout"),
+    Command("metrics reproduce", "benchmark.analysis.reproduce.commands", "reproduce"),
+    Command("metrics study", "leaderboard.reports.metric_study_command", "metrics_study"),
+    Command("metaeval", "leaderboard.reports.metaeval.commands", "metaeval", "Study"),
+    Command("contrast", "benchmark.analysis.contrast.commands", "contrast", "Study"),
+    Command("submit", "submissions.work_queue.commands", "submit", "Service"),
+    Command("submissions list", "submissions.work_queue.commands", "list_", "Service"),
+    Command("submissions status", "submissions.work_queue.commands", "status"),
+    Command("submissions retry", "submissions.work_queue.commands", "retry"),
+    Command("submissions withdraw", "submissions.work_queue.commands", "withdraw"),
+    Command("submissions rescore", "benchmark.service.commands", "rescore"),
+    Command("worker", "benchmark.service.commands", "worker", "Service"),
+)
+GROUPS = {
+    "metrics": "List, explain and study metrics.",
+    "submissions": "Follow the submissions of a service: list, retry, withdraw or rescore them.",
+}
+# Words that people type by instinct, and the command that does it.
+INSTINCTS = {
+    "check": "validate",
+    "classes": "metrics equivalence",
+    "compare": "contrast",
+    "evaluate": "score",
+    "leaderboard": "board serve",
+    "list": "data list",
+    "perf": "python -m benchmark.perf",
+    "sample": "generate",
+    "serve": "board serve",
+    "board metrics": "metrics study",
+    "submission baseline": "metrics baseline",
+    "submission import": "import",
+    "submission validate": "validate",
+    "submissions show": "submissions status",
 }
 
 
-def build(names: list[str]) -> typer.Typer:
-    """The command with these sub-commands."""
+def build(named: Sequence[str] = ()) -> typer.Typer:
+    """The command line, or as much of it as these words need.
+
+    Args:
+        named: The first words after `divbench`.
+    """
     app = typer.Typer(
         name="divbench", help=ABOUT, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="markdown"
     )
     app.callback()(_root)
-    for name in names:
-        module, attribute = COMMANDS[name]
-        found = getattr(import_module(module), attribute)
-        if isinstance(found, typer.Typer):
-            app.add_typer(found, name=name)
+    groups: dict[str, typer.Typer] = {}
+    for command in _needed(named):
+        found = getattr(import_module(command.module), command.attribute)
+        first, _, second = command.words.partition(" ")
+        if second:
+            if first not in groups:
+                groups[first] = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", help=GROUPS[first])
+                app.add_typer(groups[first], name=first, rich_help_panel=command.panel)
+            groups[first].command(second)(found)
+        elif isinstance(found, typer.Typer):
+            app.add_typer(found, name=first, rich_help_panel=command.panel)
         else:
-            command: Callable[..., None] = found
-            app.command(name)(command)
+            app.command(first, rich_help_panel=command.panel)(found)
     return app
+
+
+def _needed(named: Sequence[str]) -> Iterable[Command]:
+    first = [command for command in COMMANDS if [command.words.partition(" ")[0]] == list(named[:1])]
+    exact = [command for command in first if command.words.split() == list(named[:2])]
+    return exact or first or COMMANDS
+
+
+def suggestion(named: Sequence[str]) -> str | None:
+    """The command that somebody meant who typed words that are none; None where nothing is near.
+
+    >>> suggestion(["gss"]), suggestion(["scor", "x"]), suggestion(["score", "x"])
+    ('divbench metrics gss', 'divbench score', None)
+    """
+    there = {command.words: command.words for command in COMMANDS}
+    last = {words.split()[-1]: words for words in there}
+    firsts = {words.split()[0] for words in there}
+    pair = " ".join(named[:2])
+    if pair in INSTINCTS:
+        meant = INSTINCTS[pair]
+    elif not named or named[0] in firsts:
+        return None
+    else:
+        known = {first: first for first in firsts} | last | INSTINCTS
+        near = get_close_matches(named[0], known, n=1)
+        if not near:
+            return None
+        meant = known[near[0]]
+    return meant if meant.startswith("python") else f"divbench {meant}"
+
+
+def _hide_flag_types(command: Any) -> None:
+    """Show no type for options that take no value; Typer would show `<bool>`."""
+    for option in (*command.params, command.get_help_option(typer.Context(command))):
+        if getattr(option, "is_bool_flag", False):
+            option.metavar = ""
+    for each in getattr(command, "commands", {}).values():
+        _hide_flag_types(each)
 
 
 def _version(wanted: bool) -> None:
@@ -80,7 +164,9 @@ def _version(wanted: bool) -> None:
 
 
 def _root(
-    wanted: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+    wanted: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
     pass
 
@@ -94,19 +180,22 @@ def main() -> NoReturn:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     arguments = sys.argv[1:]
-    named = next((word for word in arguments if not word.startswith("-")), None)
-    app = build([named] if named in COMMANDS else list(COMMANDS))
+    named = [word for word in arguments if not word.startswith("-")][:2]
     try:
-        app(prog_name="divbench")
+        if meant := suggestion(named):
+            raise ConfigurationError(f"No such command '{named[0]}'", f"did you mean {meant}?")
+        command = typer.main.get_command(build(named))
+        _hide_flag_types(command)
+        command(prog_name="divbench")
     except DivBenchError as error:
         _fail(error, as_json="--json" in arguments)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         message = f"{where}{error.strerror or error}"
-        _fail(DivBenchError(message, "nothing half-written is left; mend it and run again"), "--json" in arguments)
+        _fail(DivBenchError(message, "nothing half-written is left; fix it and run again"), "--json" in arguments)
     except SystemExit as end:
         if end.code == 130:  # what typer makes of Ctrl-C
-            err().print("interrupted; the same command goes on where it stopped")
+            err().print("interrupted; run the same command again to continue where it stopped")
         raise
     sys.exit(0)
 

@@ -14,18 +14,21 @@ if TYPE_CHECKING:
     from leaderboard.data.live_results import LiveResults
 
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode="markdown", help="Look at results: in a browser, in the terminal, as files."
+    no_args_is_help=True, rich_markup_mode="markdown", help="Show results: in a browser, in the terminal, as files."
 )
-Results = Annotated[Path, typer.Option(help="The folder of results that `divbench score --out` writes.")]
+Results = Annotated[Path, typer.Option(help="Folder of results, as `divbench score --out` writes it.")]
 
 Store = Annotated[
     str | None,
-    typer.Option(help="Instead, the store of a submission service: a folder, or hub:ORG/NAME.", show_default=False),
+    typer.Option(
+        help="Store of a submission service in place of --results: a folder, or hf://datasets/ORG/NAME.",
+        show_default=False,
+    ),
 ]
 Study = Annotated[
     Path | None,
     typer.Option(
-        help="A study of metrics by divbench board metrics; else the one that ships here.", show_default=False
+        help="Folder of a metric study by divbench metrics study; default: the one that ships here.", show_default=False
     ),
 ]
 app.command("metrics")(metrics_study)
@@ -37,8 +40,8 @@ def serve(
     results: Results = Path("results"),
     store: Store = None,
     study: Study = None,
-    host: Annotated[str, typer.Option(help="0.0.0.0 to let other machines look.")] = "127.0.0.1",
-    port: Annotated[int | None, typer.Option(help="Else the first free one from 7860.")] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
+    port: Annotated[int | None, typer.Option(help="Port to listen on; default: the first free one from 7860.")] = None,
     refresh: Annotated[float, typer.Option(min=1, help="Seconds after which a visit reads the results again.")] = 60.0,
 ) -> None:
     """Open the board in a browser: models, comparisons, every answer, the board of metrics, and a page to submit.
@@ -49,7 +52,7 @@ def serve(
 
     Of a submission service, with its queue:
 
-      divbench board serve --store hub:ORG/NAME
+      divbench board serve --store hf://datasets/ORG/NAME
 
     Stop it with Ctrl-C.
     """
@@ -67,11 +70,12 @@ def export(
     results: Results = Path("results"),
     store: Store = None,
     study: Study = None,
-    destination: Annotated[Path, typer.Option("--out", help="The folder to write to.")] = Path("board"),
-    html: Annotated[bool, typer.Option("--html", help="Pages that open without a server, with the tables.")] = False,
+    destination: Annotated[Path, typer.Option("--out", help="Output folder.")] = Path("board"),
+    html: Annotated[
+        bool, typer.Option("--html", help="Pages that open without a server, in addition to the tables.")
+    ] = False,
     texts: Annotated[
-        bool | None,
-        typer.Option(help="With --html, whether to write all responses; else if they are at most 50 MB."),
+        bool | None, typer.Option(help="Responses in the pages of --html; default: included if they are at most 50 MB.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -127,8 +131,8 @@ def show(results: Results = Path("results"), store: Store = None, json: JsonOpti
 
 
 def demo(
-    folder: Annotated[Path, typer.Option("--out", help="The folder to work in.")] = Path("demo-run"),
-    profile: Annotated[str, typer.Option(help="lexical or offline.")] = "offline",
+    folder: Annotated[Path, typer.Option("--out", help="Working folder.")] = Path("demo-run"),
+    profile: Annotated[str, typer.Option(help="Profile of models: lexical or offline.")] = "offline",
     json: JsonOption = False,
 ) -> None:
     """Run the whole path on what the package carries: import, validate, score, board. No network, no model hub.

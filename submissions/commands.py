@@ -1,4 +1,4 @@
-"""`divbench submission`: import, validate, and make the known-bad baselines."""
+"""`divbench import`: import, validate, and make the known-bad baselines."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -9,10 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from datasets_build.console import JsonOption, err, out, print_json, progress
-
-app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode="markdown", help="Make and check submissions: a manifest and generations."
-)
 
 
 class FromFormat(StrEnum):
@@ -51,49 +47,100 @@ class SamplingMode(StrEnum):
 
 Mirror = Annotated[
     Path | None,
-    typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
+    typer.Option(help="Folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
 ]
 
 
-@app.command("import")
 def import_(
-    file: Annotated[Path, typer.Argument(help="The file with the generations.")],
-    from_: Annotated[FromFormat, typer.Option("--from", help="The file's format.")],
-    destination: Annotated[Path, typer.Option("--out", help="The submission folder to make.")],
-    name: Annotated[str, typer.Option(help="The system's name on the board.")],
-    submitter: Annotated[str, typer.Option(help="Who hands in.")],
-    type_: Annotated[TypeOfSystem, typer.Option("--type", help="What answered.")] = TypeOfSystem.model,
+    file: Annotated[Path, typer.Argument(help="File with the responses.")],
+    from_: Annotated[FromFormat, typer.Option("--from", help="Format of the file.", rich_help_panel="File")],
+    destination: Annotated[Path, typer.Option("--out", help="Submission folder to create.")],
+    name: Annotated[str, typer.Option(help="System's name on the board.")],
+    submitter: Annotated[str, typer.Option(help="Submitter's name.")],
+    type_: Annotated[
+        TypeOfSystem, typer.Option("--type", help="System type.", rich_help_panel="System")
+    ] = TypeOfSystem.model,
     suite: Annotated[
-        str, typer.Option(help="The suite that was answered; own: prompts of your own, whose texts stand in the file.")
+        str,
+        typer.Option(
+            help="Suite of the prompts; own: prompts of your own, whose texts stand in the file.",
+            rich_help_panel="File",
+        ),
     ] = "noveltybench-curated",
-    date: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="When made; else today.")] = None,
-    model_id: Annotated[str | None, typer.Option(help="Hub id or provider's name; else from the file.")] = None,
-    revision: Annotated[str | None, typer.Option(help="Commit of the weights, or version of the API.")] = None,
-    parameters: Annotated[int | None, typer.Option(help="Number of parameters.")] = None,
-    open_weights: Annotated[bool | None, typer.Option("--open-weights/--closed-weights")] = None,
-    licence: Annotated[str | None, typer.Option(help="Of the weights or texts.")] = None,
-    mode: Annotated[SamplingMode | None, typer.Option(help="How responses were drawn.")] = None,
-    temperature: Annotated[float | None, typer.Option(help="Else from the file.")] = None,
-    top_k: Annotated[int | None, typer.Option(help="Else from the file.")] = None,
-    top_p: Annotated[float | None, typer.Option(help="Else from the file.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Else from the file.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Else from the file.")] = None,
-    k: Annotated[int | None, typer.Option(help="Responses for each prompt; else counted.")] = None,
-    contact: Annotated[str | None, typer.Option(help="Where to reach the submitter.")] = None,
-    link: Annotated[list[str] | None, typer.Option(help="A page about the system; may be repeated.")] = None,
-    notes: Annotated[str | None, typer.Option(help="Anything else a reader should know.")] = None,
+    date: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="Submission date; default: today.", rich_help_panel="Submission"),
+    ] = None,
+    model_id: Annotated[
+        str | None, typer.Option(help="Hub id or provider's name; default: as in the file.", rich_help_panel="System")
+    ] = None,
+    revision: Annotated[
+        str | None, typer.Option(help="Commit of the weights, or version of the API.", rich_help_panel="System")
+    ] = None,
+    parameters: Annotated[int | None, typer.Option(help="Number of parameters.", rich_help_panel="System")] = None,
+    open_weights: Annotated[
+        bool | None,
+        typer.Option("--open-weights/--closed-weights", help="Availability of the weights.", rich_help_panel="System"),
+    ] = None,
+    licence: Annotated[
+        str | None, typer.Option(help="Licence of the weights or texts.", rich_help_panel="System")
+    ] = None,
+    mode: Annotated[SamplingMode | None, typer.Option(help="Sampling mode.", rich_help_panel="Sampling")] = None,
+    temperature: Annotated[
+        float | None, typer.Option(help="Sampling temperature; default: as in the file.", rich_help_panel="Sampling")
+    ] = None,
+    top_k: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of most probable tokens sampled from (top-k); default: as in the file.",
+            rich_help_panel="Sampling",
+        ),
+    ] = None,
+    top_p: Annotated[
+        float | None,
+        typer.Option(help="Nucleus sampling threshold (top-p); default: as in the file.", rich_help_panel="Sampling"),
+    ] = None,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(
+            help="Maximum number of new tokens per response; default: as in the file.", rich_help_panel="Sampling"
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Random seed of the sampling; default: as in the file.", rich_help_panel="Sampling"),
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option(help="Number of responses per prompt; default: counted.", rich_help_panel="Sampling")
+    ] = None,
+    contact: Annotated[
+        str | None, typer.Option(help="Contact address of the submitter.", rich_help_panel="Submission")
+    ] = None,
+    link: Annotated[
+        list[str] | None,
+        typer.Option(help="URL of a page about the system; may be repeated.", rich_help_panel="Submission"),
+    ] = None,
+    notes: Annotated[str | None, typer.Option(help="Notes for readers.", rich_help_panel="Submission")] = None,
     reported_by: Annotated[
         str | None,
-        typer.Option(help="What made the partition and scores in the file, such as 'deberta-1.0, 2025-03-27'."),
+        typer.Option(
+            help="Origin of the partition and scores in the file, such as 'deberta-1.0, 2025-03-27'.",
+            rich_help_panel="File",
+        ),
     ] = None,
     id_field: Annotated[
         str | None,
-        typer.Option(help="Of lm-eval: the field of doc with the prompt's id, or doc_id: the place in the suite."),
+        typer.Option(
+            help="Field of doc with the prompt's id in an lm-eval file, or doc_id: the position in the suite.",
+            rich_help_panel="File",
+        ),
     ] = None,
-    answers: Annotated[AnswersIn, typer.Option(help="Of lm-eval: the field with the answers.")] = AnswersIn.resps,
+    answers: Annotated[
+        AnswersIn, typer.Option(help="Field with the responses in an lm-eval file.", rich_help_panel="File")
+    ] = AnswersIn.resps,
     filter_: Annotated[
         str | None,
-        typer.Option("--filter", help="Of lm-eval: read the rows of this filter alone."),
+        typer.Option("--filter", help="Filter whose rows are read from an lm-eval file.", rich_help_panel="File"),
     ] = None,
     mirror: Mirror = None,
     json: JsonOption = False,
@@ -111,11 +158,11 @@ def import_(
     A document's prompt is the one that "prompt_id" of its doc names, or whose text it is or has in it; --id-field says
     another way. The answers are "resps", each repeat one, whatever filters made of them.
 
-    Example: divbench submission import scores.jsonl --from noveltybench --name gpt-4o --submitter me --out subs/gpt-4o
+    Example: divbench import scores.jsonl --from noveltybench --name gpt-4o --submitter me --out subs/gpt-4o
 
     Answers to prompts of your own, with "prompt" in each row:
 
-      divbench submission import mine.jsonl --from jsonl --suite own --name my-model --submitter me --out subs/mine
+      divbench import mine.jsonl --from jsonl --suite own --name my-model --submitter me --out subs/mine
     """
     from datasets_build.load import load_suite
     from datasets_build.tables import plain
@@ -166,10 +213,9 @@ def import_(
     out().print(f"Written to {destination}. Next: divbench score {destination}", markup=False)
 
 
-@app.command()
 def validate(
-    folder: Annotated[Path, typer.Argument(help="The submission folder.")],
-    strict: Annotated[bool, typer.Option("--strict", help="Warnings refuse, too.")] = False,
+    folder: Annotated[Path, typer.Argument(help="Submission folder.")],
+    strict: Annotated[bool, typer.Option("--strict", help="Strict mode: treats warnings as errors.")] = False,
     mirror: Mirror = None,
     json: JsonOption = False,
 ) -> None:
@@ -196,12 +242,11 @@ def validate(
         raise typer.Exit(1)
 
 
-@app.command()
 def baseline(
-    given: Annotated[Path, typer.Argument(help="The submission whose texts are used.")],
-    kind: Annotated[str, typer.Option(help="repeated, random-characters or shuffled-words.")],
-    destination: Annotated[Path, typer.Option("--out", help="The submission folder to make.")],
-    seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 0,
+    given: Annotated[Path, typer.Argument(help="Submission folder whose texts are used.")],
+    kind: Annotated[str, typer.Option(help="Baseline: repeated, random-characters or shuffled-words.")],
+    destination: Annotated[Path, typer.Option("--out", help="Submission folder to create.")],
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     mirror: Mirror = None,
     json: JsonOption = False,
 ) -> None:

@@ -146,4 +146,4 @@ def demo_file(tmp_path: Path) -> Path:
 def import_demo(path: Path, *more: object) -> subprocess.CompletedProcess[str]:
     """The import of such a file into the folder `out` beside it, as a command."""
     options = ("--from", "jsonl", "--suite", "demo", "--name", "mine", "--submitter", "me", "--date", "2026-01-02")
-    return divbench("submission", "import", path, *options, "--out", path.parent / "out", *more)
+    return divbench("import", path, *options, "--out", path.parent / "out", *more)

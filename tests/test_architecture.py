@@ -44,7 +44,7 @@ def test_imports_go_one_way() -> None:
     ("module", "wrong"),
     [
         ("datasets_build/errors.py", "import submissions.schema"),
-        ("submissions/untrusted/findings.py", "from benchmark import schema"),
+        ("submissions/untrusted/findings.py", "from benchmark.scoring import result_schema"),
         ("benchmark/scoring/result_schema.py", "def later() -> None:\n    import leaderboard.cli"),
     ],
 )
@@ -56,7 +56,7 @@ def test_an_import_the_other_way_would_be_found(tmp_path: Path, module: str, wro
         file.write(f"\n{wrong}\n")
     ended = lint_imports(tmp_path)
     assert ended.returncode == 1
-    assert "1 broken" in ended.stdout
+    assert "Folders are the data flow: imports go one way BROKEN" in ended.stdout
 
 
 def test_there_are_modules_to_look_at() -> None:
@@ -127,7 +127,7 @@ def test_every_source_is_in_the_list_of_datasets() -> None:
         assert all(any(source is known for known in DATASETS) for source in found), f"{path.name} is not in DATASETS"
 
 
-@pytest.mark.parametrize(("module", "attribute"), COMMANDS.values(), ids=COMMANDS)
-def test_every_command_is_where_the_front_door_looks_for_it(module: str, attribute: str) -> None:
-    assert callable(getattr(import_module(module), attribute))
-    assert module.endswith(".commands")
+def test_every_command_is_where_the_front_door_looks_for_it() -> None:
+    for command in COMMANDS:
+        assert callable(getattr(import_module(command.module), command.attribute)), command
+        assert "command" in command.module.rpartition(".")[2], command

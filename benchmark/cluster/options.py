@@ -20,31 +20,30 @@ class ClusterOptions:
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Score on a cluster of Ray: HOST:PORT, auto (this machine's), or local (started for this run).",
+            help=(
+                "Address of a Ray cluster to score on: HOST:PORT, auto (this machine's), or local (started for "
+                "this run)."
+            ),
+            rich_help_panel="Cluster",
         ),
     ] = None
     actors: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Of --cluster, each with the models; else as many as its GPUs are enough for, or one a core where "
-            "there are none.",
-        ),
+        int | None, typer.Option(min=1, help="Number of actors; default: as many as fit.", rich_help_panel="Cluster")
     ] = None
     gpus_per_actor: Annotated[
         int | None,
         typer.Option(
             min=0,
-            help="Of --cluster; else one where there are GPUs. For a language model larger than one: with --device "
-            "auto.",
+            help="Number of GPUs per actor; default: 1 where there are GPUs. More than 1 needs --device auto.",
+            rich_help_panel="Cluster",
         ),
     ] = None
     elastic: Annotated[
         bool,
         typer.Option(
             "--elastic",
-            help="Of --cluster: one actor first, up to --actors as there is work that pays for their loading, and none "
-            "after ten minutes without. For machines that are paid for by the hour and come and go.",
+            help="Autoscaling from one actor up to --actors, for machines that are paid for by the hour.",
+            rich_help_panel="Cluster",
         ),
     ] = False
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    help="Write what other programs read: preference pairs, and results in others' formats.",
+    help="Export results to other formats, and preference pairs for training.",
 )
 
 # As in diversities.py and preference.py, which import numpy: this file is read for `--help`, too.
@@ -26,59 +26,86 @@ DiversityName = Literal["looe", "nll", "embedding"]
 By = Literal["range", "percentile"]
 Relationship = Literal["first_party", "third_party", "collaborative", "other"]  # as in every_eval_ever.py
 
-ResultFolder = Annotated[Path, typer.Argument(help="The result folder: result.json and per_prompt.parquet.")]
+ResultFolder = Annotated[Path, typer.Argument(help="Result folder (result.json and per_prompt.parquet).")]
 Metrics = Annotated[
     list[str] | None,
-    typer.Option("--metric", help="Export this metric; may be repeated. Else all that have a value."),
+    typer.Option("--metric", help="Metric to export; may be repeated; default: all that have a value."),
 ]
 
 
 @app.command()
 def dpo(
-    folder: Annotated[Path, typer.Argument(help="The submission folder.")],
+    folder: Annotated[Path, typer.Argument(help="Submission folder.")],
     rewards: Annotated[
         Path,
         typer.Option(
-            help=".jsonl, .csv or .parquet: prompt_id, index (from 0), reward; or prompt_id, rewards (a list)."
+            help=(
+                "Rewards file (.jsonl, .csv or .parquet): prompt_id, index (from 0), reward; or prompt_id, "
+                "rewards (a list)."
+            ),
+            rich_help_panel="Data",
         ),
     ],
     diversity: Annotated[
         DiversityName,
-        typer.Option(help="looe (leave-one-out EigenScore), nll (−ln p a token), embedding (from the mean embedding)."),
+        typer.Option(
+            help=(
+                "Diversity measure: looe (leave-one-out EigenScore), nll (−ln p per token), embedding (distance "
+                "from the mean embedding)."
+            ),
+            rich_help_panel="Pairs",
+        ),
     ],
-    destination: Annotated[Path, typer.Option("--out", help="The file of pairs to write: .jsonl.")],
+    destination: Annotated[Path, typer.Option("--out", help="Output file of pairs: .jsonl.", rich_help_panel="Output")],
     rho: Annotated[
         float | None,
-        typer.Option(help="How far the pools reach, 0 … 1; else GSSBench's: looe 0.6, nll 0.3, embedding 0.6."),
+        typer.Option(
+            help="Size of the pools, 0 to 1; default: GSSBench's (looe 0.6, nll 0.3, embedding 0.6).",
+            rich_help_panel="Pairs",
+        ),
     ] = None,
     rule: Annotated[
-        By, typer.Option(help="What rho is a share of: the range of a prompt's rewards, or the number of responses.")
+        By,
+        typer.Option(
+            help="Meaning of rho: a share of the range of a prompt's rewards, or of the number of responses.",
+            rich_help_panel="Pairs",
+        ),
     ] = "range",
     conversational: Annotated[
         bool | None,
         typer.Option(
             "--conversational/--standard",
-            help="Lists of messages, or texts; else as the manifest says that the model was asked.",
+            help=(
+                "Format of the pairs, lists of messages or plain texts; default: the format that the manifest "
+                "says the model was prompted in."
+            ),
+            rich_help_panel="Output",
         ),
     ] = None,
     responses: Annotated[
         Path | None,
         typer.Option(
-            "--table", help="Write the reward and diversity of every response, too: .csv, .parquet or .jsonl."
+            "--table",
+            help="Output file of the reward and diversity of every response: .csv, .parquet or .jsonl.",
+            rich_help_panel="Output",
         ),
     ] = None,
     internals: Annotated[
         Path | None,
-        typer.Option(help="Of looe and nll: the submission's internals; else internals.parquet in its folder."),
+        typer.Option(
+            help="Internals file, for looe and nll; default: internals.parquet in the submission folder.",
+            rich_help_panel="Data",
+        ),
     ] = None,
     profile: Annotated[
         str | None,
-        typer.Option(help="Of embedding: the profile whose embedder is used; else offline."),
+        typer.Option(help="Profile whose embedder is used, for embedding; default: offline.", rich_help_panel="Pairs"),
     ] = None,
     embedder: Annotated[
         str | None,
         typer.Option(
-            help="Of embedding: a sentence-transformers model, ORG/NAME@COMMIT or a folder; else the profile's."
+            help="Sentence-transformers model for embedding, ORG/NAME@COMMIT or a folder; default: the profile's.",
+            rich_help_panel="Pairs",
         ),
     ] = None,
     mirror: Annotated[
@@ -133,7 +160,7 @@ def dpo(
         )
     exported = export_pairs(submission, suite, candidates, measure, chosen_rule, pair_format, files)
     if report.findings.count("warning"):
-        err().print(f"{report.findings.count('warning')} warnings: divbench submission validate {folder}", markup=False)
+        err().print(f"{report.findings.count('warning')} warnings: divbench validate {folder}", markup=False)
     if generation.mode == "system-prompt" and generation.system_prompt is None:
         err().print("warning: the manifest does not say which system prompt was used: the pairs lack it")
     if lacking := exported.prompts - len(rewarded):
@@ -148,11 +175,11 @@ def dpo(
 
 @app.command("every-eval-ever")
 def every_eval_ever(
-    results: Annotated[list[Path], typer.Argument(help="Result folders: result.json and per_prompt.parquet.")],
-    destination: Annotated[Path, typer.Option("--out", help="The folder of the datastore: files go below its data/.")],
+    results: Annotated[list[Path], typer.Argument(help="Result folders (result.json and per_prompt.parquet).")],
+    destination: Annotated[Path, typer.Option("--out", help="Datastore folder; files go below its data/.")],
     metrics: Metrics = None,
     relationship: Annotated[
-        Relationship, typer.Option(help="Of who evaluates to the model; other where it is not stated.")
+        Relationship, typer.Option(help="Relation of the evaluator to the model; other where it is not stated.")
     ] = "other",
     json: JsonOption = False,
 ) -> None:
@@ -178,18 +205,17 @@ def every_eval_ever(
 @app.command("eval-results")
 def eval_results(
     result: ResultFolder,
-    destination: Annotated[Path, typer.Option("--out", help="The file to write: .eval_results/NAME.yaml.")],
+    destination: Annotated[Path, typer.Option("--out", help="Output file: .eval_results/NAME.yaml.")],
     dataset: Annotated[
-        str, typer.Option(help="The Hub dataset whose board the values are for: ORG/NAME, or ORG/NAME@REVISION.")
+        str, typer.Option(help="Hub dataset whose board the values are for: ORG/NAME, or ORG/NAME@REVISION.")
     ],
     metrics: Metrics = None,
     task_id: Annotated[
         str | None,
-        typer.Option(help="Of the one metric, as in the dataset's eval.yaml; else SUITE_METRIC for each."),
+        typer.Option(help="Task id of the one metric, as in the dataset's eval.yaml; default: SUITE_METRIC for each."),
     ] = None,
     source_url: Annotated[
-        str | None,
-        typer.Option(help="A page with the result, to which the model's page links."),
+        str | None, typer.Option(help="URL of a page with the result, for the model's page to link to.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -216,14 +242,14 @@ def eval_results(
 @app.command()
 def harness(
     result: ResultFolder,
-    destination: Annotated[Path, typer.Option("--out", help="The folder to write to: files go into RESULT_ID/.")],
+    destination: Annotated[Path, typer.Option("--out", help="Output folder; files go into RESULT_ID/.")],
     metrics: Metrics = None,
     json: JsonOption = False,
 ) -> None:
     """Write a result as lm-evaluation-harness does: results_DATE.json and samples_SUITE_DATE.jsonl.
 
     Responses are the repeats of a prompt. What the harness has no field for, such as intervals and signatures, is in
-    the task's metadata. `divbench submission import --from lm-eval` reads the samples back.
+    the task's metadata. `divbench import --from lm-eval` reads the samples back.
 
       divbench export harness results/0123456789abcdef --out harness
     """
@@ -289,6 +315,6 @@ def _measure(
     if not path.is_file():
         raise ConfigurationError(
             f"--diversity {diversity} reads the model's internals, and there is no file {path}",
-            f"make it: divbench internals {submission.folder} --model MODEL; or measure by --diversity embedding",
+            f"divbench metrics internals {submission.folder} --model MODEL makes it; or use --diversity embedding",
         )
     return measure_internals(diversity, open_internals(path, submission.id))

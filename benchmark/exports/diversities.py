@@ -127,7 +127,7 @@ def measure_internals(name: Literal["looe", "nll"], file: InternalsFile) -> Meas
             if len(own.responses) != len(row.responses):
                 raise InputError(
                     f"{file.path} has {len(own.responses)} responses to {row.prompt_id!r}, not {len(row.responses)}",
-                    "read the internals again: divbench internals",
+                    "read the internals again: divbench metrics internals",
                 )
             try:
                 made.append(score(row.responses, own))

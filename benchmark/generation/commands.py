@@ -1,10 +1,21 @@
 """`divbench generate`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from benchmark.generation.options import (
+    AverageLayers,
+    ChatTemplate,
+    Dtype,
+    Layer,
+    Mode,
+    ModelName,
+    Template,
+    Thinking,
+    with_lines,
+)
 from datasets_build.console import JsonOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError, InputError
 
@@ -18,113 +29,154 @@ if TYPE_CHECKING:
     from benchmark.generation.sweep import Sweep
     from datasets_build.schema import Suite
 
-Dtype = Literal["float32", "bfloat16", "float16"]
-Mode = Literal["resample", "paraphrase", "system-prompt", "in-context"]
-
-
-def with_lines(text: str | None) -> str | None:
-    r"""Text of a command line, where \n is the end of a line."""
-    return None if text is None else text.replace("\\n", "\n")
-
-
-ModelName = Annotated[
-    str,
-    typer.Argument(
-        help="ORG/NAME@COMMIT on the Hub, a folder, offline (the model that ships here), or NAME@URL of a server.",
-    ),
-]
-Template = Annotated[
-    str | None,
-    typer.Option(
-        callback=with_lines,
-        help='Without chat template: what the model reads, with {prompt} in it, such as "Q: {prompt}\\nA:".',
-    ),
-]
-ChatTemplate = Annotated[
-    bool, typer.Option("--chat-template/--no-chat-template", help="Ask through the model's own chat template.")
-]
-Thinking = Annotated[
-    bool | None,
-    typer.Option("--thinking/--no-thinking", help="For chat templates that know it; else as the template has it."),
-]
-Layer = Annotated[str, typer.Option(help="Of E_original: middle (INSIDE's code), last (GSSBench's prose) or a number.")]
-AverageLayers = Annotated[
-    str | None,
-    typer.Option(help="Of E_average: numbers such as 20,21,22; else those of INSIDE's code."),
-]
-
 
 def generate(
     model: ModelName,
     destination: Annotated[
-        Path, typer.Option("--out", help="The submission folder to make; with --sweep a .parquet file.")
+        Path,
+        typer.Option(
+            "--out", help="Submission folder to write; with --sweep, a .parquet file.", rich_help_panel="Output"
+        ),
     ],
     suite: Annotated[
         str | None,
-        typer.Option(help="demo, noveltybench-curated, noveltybench-wildchat or gssbench (its unique prompts)."),
+        typer.Option(
+            help=(
+                "Suite of prompts: demo, noveltybench-curated, noveltybench-wildchat or gssbench (its unique prompts)."
+            ),
+            rich_help_panel="Prompts",
+        ),
     ] = None,
     prompts: Annotated[
         Path | None,
-        typer.Option(help="Your own prompts (or contexts) instead: .jsonl, .csv, .parquet, or .txt with one a line."),
+        typer.Option(
+            help=(
+                "File of your own prompts (or contexts) in place of a suite: .jsonl, .csv, .parquet, or .txt "
+                "with one per line."
+            ),
+            rich_help_panel="Prompts",
+        ),
     ] = None,
-    prompt_column: Annotated[str, typer.Option(help="Of --prompts.")] = "prompt",
+    prompt_column: Annotated[
+        str, typer.Option(help="Column of --prompts with the texts.", rich_help_panel="Prompts")
+    ] = "prompt",
     id_column: Annotated[
         str | None,
-        typer.Option(help="Of --prompts; else prompt_id or id if there, else p0001, …"),
+        typer.Option(
+            help="Column of --prompts with the ids; default: prompt_id or id if present, otherwise p0001, p0002, …",
+            rich_help_panel="Prompts",
+        ),
     ] = None,
     mode: Annotated[
-        Mode,
-        typer.Option(help="How k answers are asked for: NoveltyBench's four ways."),
+        Mode, typer.Option(help="Sampling mode, one of NoveltyBench's four.", rich_help_panel="Sampling")
     ] = "resample",
-    k: Annotated[int, typer.Option(min=1, max=1000, help="Answers for each prompt.")] = 10,
-    temperature: Annotated[float, typer.Option(min=0, help="0: the most probable token.")] = 1.0,
+    k: Annotated[
+        int, typer.Option(min=1, max=1000, help="Number of responses per prompt.", rich_help_panel="Sampling")
+    ] = 10,
+    temperature: Annotated[
+        float, typer.Option(min=0, help="Sampling temperature; 0 is greedy.", rich_help_panel="Sampling")
+    ] = 1.0,
     top_k: Annotated[
         int | None,
-        typer.Option(min=0, help="Keep that many tokens; 0: all. Else as the suite's authors: gssbench 10."),
+        typer.Option(
+            min=0,
+            help="Number of most probable tokens to sample from; 0: all. Default: the suite authors' (gssbench 10).",
+            rich_help_panel="Sampling",
+        ),
     ] = None,
-    top_p: Annotated[float, typer.Option(max=1, help="Keep the fewest tokens of this probability together.")] = 1.0,
+    top_p: Annotated[
+        float, typer.Option(max=1, help="Nucleus sampling threshold (top-p).", rich_help_panel="Sampling")
+    ] = 1.0,
     max_tokens: Annotated[
         int | None,
-        typer.Option(min=1, help="Of an answer. Else as the suite's authors: noveltybench 512, others 256."),
+        typer.Option(
+            min=1,
+            help=(
+                "Maximum number of new tokens per response; default: the suite authors' (noveltybench 512, others 256)."
+            ),
+            rich_help_panel="Sampling",
+        ),
     ] = None,
     seed: Annotated[
-        int, typer.Option(help="Of all draws. An answer depends on it and its prompt, not on batches.")
+        int,
+        typer.Option(
+            help="Random seed of the run. A response depends on it and its prompt, not on batches.",
+            rich_help_panel="Sampling",
+        ),
     ] = 0,
     chat_template: ChatTemplate = True,
     template: Template = None,
-    system_prompt: Annotated[str | None, typer.Option(help="Before every chat; else none.")] = None,
+    system_prompt: Annotated[
+        str | None, typer.Option(help="System prompt before every chat; default: none.", rich_help_panel="Prompts")
+    ] = None,
     thinking: Thinking = None,
     stop: Annotated[
         list[str] | None,
-        typer.Option(help="A text that ends an answer, for models that know no end; \\n is a line's. May be repeated."),
+        typer.Option(
+            help="Stop string, for models without an end token; \\n is a line break. May be repeated.",
+            rich_help_panel="Sampling",
+        ),
     ] = None,
     internals: Annotated[
-        bool, typer.Option("--internals", help="Also keep what the model says of its answers, for uncertainty metrics.")
+        bool,
+        typer.Option(
+            "--internals",
+            help="Token likelihoods and hidden-state statistics, kept for the uncertainty metrics.",
+            rich_help_panel="Internals",
+        ),
     ] = False,
     layer: Layer = "middle",
     average_layers: AverageLayers = None,
     sweep: Annotated[
         str | None,
-        typer.Option(help="Make a decoding test: temperature=0.2:1.2:100, top_p=0.1:1:50 or top_k=1:64:20."),
+        typer.Option(
+            help="Decoding parameter to sweep: temperature=0.2:1.2:100, top_p=0.1:1:50 or top_k=1:64:20.",
+            rich_help_panel="Sampling",
+        ),
     ] = None,
     sets: Annotated[
         int | None,
-        typer.Option(min=2, help="Of --sweep, how many; else as many as settings or contexts, whichever are more."),
+        typer.Option(
+            min=2,
+            help=(
+                "Number of response sets of a sweep; default: the number of settings or contexts, whichever is larger."
+            ),
+            rich_help_panel="Sampling",
+        ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Of the submission; else the model's.")] = None,
-    submitter: Annotated[str, typer.Option(help="Who hands in.")] = "not stated",
-    notes: Annotated[str | None, typer.Option(help="For the manifest.")] = None,
-    dtype: Annotated[Dtype, typer.Option(help="Of a model of transformers.")] = "float32",
-    device: Annotated[str, typer.Option(help="Likewise, as torch names it: cpu, cuda, cuda:1.")] = "cpu",
+    name: Annotated[
+        str | None, typer.Option(help="Name of the system; default: the model's.", rich_help_panel="Output")
+    ] = None,
+    submitter: Annotated[str, typer.Option(help="Submitter's name.", rich_help_panel="Output")] = "not stated",
+    notes: Annotated[
+        str | None, typer.Option(help="Submission date for the manifest; default: today.", rich_help_panel="Output")
+    ] = None,
+    dtype: Annotated[
+        Dtype, typer.Option(help="Precision of a transformers model.", rich_help_panel="Hardware")
+    ] = "float32",
+    device: Annotated[
+        str, typer.Option(help="Device of a transformers model: cpu, cuda, cuda:1.", rich_help_panel="Hardware")
+    ] = "cpu",
     batch_tokens: Annotated[
         int | None,
         typer.Option(
-            min=64, help="Tokens, padding included, that are worked on at once; lowered by itself if need be."
+            min=64,
+            help="Tokens per batch, padding included; lowered automatically when memory runs out.",
+            rich_help_panel="Hardware",
         ),
     ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=256, help="Requests that a server has at once.")] = 8,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds that a server may take.")] = 120.0,
-    restart: Annotated[bool, typer.Option("--restart", help="Throw away what an interrupted run had sampled.")] = False,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=256, help="Number of concurrent requests to a server.", rich_help_panel="Hardware")
+    ] = 8,
+    timeout: Annotated[
+        float, typer.Option(min=1, help="Timeout of a server's response, in seconds.", rich_help_panel="Hardware")
+    ] = 120.0,
+    restart: Annotated[
+        bool,
+        typer.Option(
+            "--restart", help="Fresh start: discards what an interrupted run has sampled.", rich_help_panel="Output"
+        ),
+    ] = False,
     mirror: Annotated[
         Path | None,
         typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
@@ -231,7 +283,7 @@ def _check_options(
             raise ConfigurationError("a server is asked by chat", hint)
         if internals:
             name = model.partition("@")[0]
-            hint = f"give its weights: divbench internals SUBMISSION --model ORG/NAME@COMMIT ({name})"
+            hint = f"give its weights: divbench metrics internals SUBMISSION --model ORG/NAME@COMMIT ({name})"
             raise ConfigurationError("a server's model cannot be looked into", hint)
     if template is not None and chat_template:
         raise ConfigurationError("--template is for models asked without chat template", "add --no-chat-template")

@@ -1,1 +1,1 @@
-"""Measurements of speed and memory: `divbench perf` runs them all, `python -m benchmark.perf.lexical` one of them."""
+"""Benchmarks of speed and memory: `python -m benchmark.perf` runs all, `python -m benchmark.perf.lexical` one."""

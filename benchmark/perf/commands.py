@@ -1,4 +1,4 @@
-"""`divbench perf`."""
+"""`python -m benchmark.perf`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,22 +14,17 @@ if TYPE_CHECKING:
 
 
 def perf(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(help="Benchmarks, as --list names them; else all."),
-    ] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Benchmarks, as --list names them; default: all.")] = None,
     destination: Annotated[
-        Path | None,
-        typer.Option("--out", help="A folder for the report and for what each benchmark said."),
+        Path | None, typer.Option("--out", help="Output folder for the report and each benchmark's document.")
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full/--quick", help="Whole sizes, which take hours in all; or small ones, for minutes.")
+        bool, typer.Option("--full/--quick", help="Sizes: full takes hours in all, quick takes minutes.")
     ] = False,
-    again: Annotated[bool, typer.Option("--again", help="Measure also what --out has already.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="Show the benchmarks, and run none.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Repeated measurement of what --out already has.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List of the benchmarks; runs none.")] = False,
     mirror: Annotated[
-        Path | None,
-        typer.Option(help="A folder with released files, for real data. (env: DIVBENCH_MIRROR)"),
+        Path | None, typer.Option(help="Folder with released files, for real data. (env: DIVBENCH_MIRROR)")
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -40,11 +35,11 @@ def perf(
     needs is left out with its reason, one that fails stops nothing (exit status 1 at the end), and a run that was
     broken off goes on with the others. The report is OUT/report.json and OUT/report.md.
 
-      divbench perf --list
+      python -m benchmark.perf --list
 
-      divbench perf --quick --out perf
+      python -m benchmark.perf --quick --out perf
 
-      divbench perf lexical surprisal --full --out perf
+      python -m benchmark.perf lexical surprisal --full --out perf
     """
     from benchmark.perf import suite
     from benchmark.perf.running import PAGE, run_suite

@@ -1,4 +1,4 @@
-"""The report of `divbench perf` as Markdown. Pure: the same report, the same text."""
+"""The report of `python -m benchmark.perf` as Markdown. Pure: the same report, the same text."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,7 +6,7 @@ from benchmark.perf.schema import Entry, Findings, Report
 
 INTRODUCTION = """# Performance
 
-Written by `divbench perf`, which runs each benchmark in a process of its own, one after the other. A **ratio** compares
+Written by `python -m benchmark.perf`, each benchmark in a process of its own. A **ratio** compares
 two things that were measured side by side in one run, so it says something of other machines, too. An absolute number,
 *here*, is of this machine in the state that it was in: a load above its number of cores means that other programs took
 their part. A **share** is of what the machine itself can do at most, measured in the same way (`limits`)."""

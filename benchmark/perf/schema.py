@@ -1,4 +1,4 @@
-"""What `divbench perf` keeps of each benchmark, and the report that is made of what is kept."""
+"""What `python -m benchmark.perf` keeps of each benchmark, and the report that is made of what is kept."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal

@@ -1,4 +1,4 @@
-"""The benchmarks that `divbench perf` runs: each a module with a `--json` of its own, run in a process of its own."""
+"""The benchmarks that `python -m benchmark.perf` runs: each a module with its own `--json`, in its own process."""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -62,7 +62,7 @@ class Benchmark:
     """One of them.
 
     Attributes:
-        name: Of the report and of `divbench perf NAME`.
+        name: Of the report and of `python -m benchmark.perf NAME`.
         about: What it measures, in one sentence.
         module: Run as `python -m MODULE`.
         quick: Its arguments for a small run.

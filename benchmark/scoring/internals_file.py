@@ -32,7 +32,7 @@ INTERNALS_FILE = "internals.parquet"
 ROWS_A_GROUP = 64
 _KEY = b"divbench.internals"
 _SUMS = ("log_likelihood", "largest", "normaliser", "entropy")
-_MEND = "read the internals again: divbench internals"
+_MEND = "read the internals again: divbench metrics internals"
 Floats = NDArray[np.float64]
 
 SCHEMA = pa.schema(

@@ -25,7 +25,13 @@ Partition = Literal["greedy", "components", "complete"]
 
 ProfileName = Annotated[
     str,
-    typer.Option(help="lexical (texts alone), offline (the models that come with the package) or paper (the papers')."),
+    typer.Option(
+        help=(
+            "Profile of models: lexical (texts alone), offline (the models that come with the package) or paper "
+            "(the papers')."
+        ),
+        rich_help_panel="Models",
+    ),
 ]
 
 
@@ -33,70 +39,127 @@ ProfileName = Annotated[
 class ScoringOptions:
     """What was chosen; a field is an option of the same name, with what it means."""
 
-    k: Annotated[int | None, typer.Option(min=1, help="Use the first k responses of each prompt; else all.")] = None
-    resamples: Annotated[int, typer.Option(min=100, help="Of the bootstrap over prompts.")] = 10_000
-    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0
+    k: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Number of responses per prompt, the first ones; default: all.", rich_help_panel="Data"
+        ),
+    ] = None
+    resamples: Annotated[
+        int, typer.Option(min=100, help="Number of bootstrap resamples over prompts.", rich_help_panel="Data")
+    ] = 10_000
+    seed: Annotated[int, typer.Option(help="Random seed of the bootstrap.", rich_help_panel="Data")] = 0
     lm: Annotated[
         str | None,
-        typer.Option(help="The language model of D_Can: ORG/NAME@COMMIT on the Hub, or a folder; else the profile's."),
+        typer.Option(
+            help="Language model of D_Can: ORG/NAME@COMMIT on the Hub, or a folder; default: the profile's.",
+            rich_help_panel="Models",
+        ),
     ] = None
     dtype: Annotated[
-        Dtype, typer.Option(help="Of the language model; all after its last layer is float32 or better.")
+        Dtype,
+        typer.Option(
+            help="Precision of the language model; log-probabilities are float32 or better.", rich_help_panel="Models"
+        ),
     ] = "float32"
     device: Annotated[
         str,
-        typer.Option(help="Of the language model, as torch names it: cpu, cuda, cuda:1; auto: laid over all GPUs."),
+        typer.Option(
+            help="Device of the language model: cpu, cuda, cuda:1, or auto (spread over all GPUs).",
+            rich_help_panel="Models",
+        ),
     ] = "cpu"
-    attention: Annotated[Attention, typer.Option(help="Of the language model; eager for the few without sdpa.")] = (
-        "sdpa"
-    )
+    attention: Annotated[
+        Attention,
+        typer.Option(
+            help="Attention implementation of the language model; eager for the few that lack sdpa.",
+            rich_help_panel="Models",
+        ),
+    ] = "sdpa"
     format: Annotated[
         Format | None,
-        typer.Option(help="Of the text that it reads; else the profile's (instruct)."),
+        typer.Option(help="Prompt format of D_Can; default: the profile's (instruct).", rich_help_panel="D_Can"),
     ] = None
     boundaries: Annotated[
         Boundaries | None,
-        typer.Option(help="exact, or paper: to repeat published numbers; else the profile's."),
+        typer.Option(
+            help="Token boundaries: exact, or paper to replicate published numbers; default: the profile's.",
+            rich_help_panel="D_Can",
+        ),
     ] = None
     orders: Annotated[
         OrderKind | None,
         typer.Option(
-            help="In which it reads the responses (endpoint: for a_n and C alone, much cheaper); else the profile's: "
-            "balanced, of paper 50 uniform ones."
+            help=(
+                "Response orderings for D_Can (endpoint: a_n and C alone, much cheaper); default: the profile's "
+                "(balanced; paper: 50 uniform)."
+            ),
+            rich_help_panel="D_Can",
         ),
     ] = None
     order_count: Annotated[
         int | None,
-        typer.Option(min=1, help="Squares, trees (n orders each), or uniform orders; else the profile's, or 1."),
+        typer.Option(
+            min=1,
+            help=(
+                "Number of Latin squares (balanced), of trees of n orders (endpoint), or of uniform orders; "
+                "default: the profile's, or 1."
+            ),
+            rich_help_panel="D_Can",
+        ),
     ] = None
     embedder: Annotated[
         str | None,
-        typer.Option(help="A sentence-transformers model, ORG/NAME@COMMIT or a folder; else the profile's."),
+        typer.Option(
+            help="Sentence-transformers model: ORG/NAME@COMMIT or a folder; default: the profile's.",
+            rich_help_panel="Models",
+        ),
     ] = None
     bert_score: Annotated[
         str | None,
-        typer.Option(help="The roberta-large of BERTScore, likewise."),
+        typer.Option(
+            help="Model of BERTScore (roberta-large): ORG/NAME@COMMIT or a folder; default: the profile's.",
+            rich_help_panel="Models",
+        ),
     ] = None
     sts: Annotated[
         str | None,
-        typer.Option(help="The cross-encoder of STS diversity, likewise."),
+        typer.Option(
+            help="Cross-encoder of STS diversity: ORG/NAME@COMMIT or a folder; default: the profile's.",
+            rich_help_panel="Models",
+        ),
     ] = None
     equivalence: Annotated[
         str | None,
         typer.Option(
-            help="Which answers say the same: rouge-1, embedding, deberta=MODEL, deberta-full=MODEL, nli=MODEL, "
-            "nli-lax=MODEL, judge=NAME@URL (MODEL: ORG/NAME@COMMIT or a folder); else the profile's."
+            help=(
+                "Equivalence backend: rouge-1, embedding, deberta=MODEL, deberta-full=MODEL, nli=MODEL, "
+                "nli-lax=MODEL, judge=NAME@URL (MODEL: ORG/NAME@COMMIT or a folder); default: the profile's."
+            ),
+            rich_help_panel="Equivalence",
         ),
     ] = None
     algorithm: Annotated[
-        Partition, typer.Option(help="Of --equivalence: greedy (as published), or free of the answers' order.")
+        Partition,
+        typer.Option(
+            help="Clustering algorithm: greedy (as published), or order-independent (components, complete).",
+            rich_help_panel="Equivalence",
+        ),
     ] = "greedy"
     short_answers: Annotated[
-        bool, typer.Option("--short-answers", help="Of --equivalence: answers of up to five words by shared words.")
+        bool,
+        typer.Option(
+            "--short-answers",
+            help="Word-overlap rule for responses of up to five words.",
+            rich_help_panel="Equivalence",
+        ),
     ] = False
     reward: Annotated[
         str | None,
-        typer.Option(help="A reward model, for utility: skywork-27b or skywork-1.7b; else the profile's."),
+        typer.Option(
+            help="Reward model for utility: skywork-27b or skywork-1.7b; default: the profile's.",
+            rich_help_panel="Models",
+        ),
     ] = None
 
     def profile(self, name: str) -> "Profile":
@@ -148,7 +211,7 @@ def metrics_named(names: "list[str] | None", profile: "Profile", *, internals: b
     for name in names or []:
         if all(each.id != name for each in there):
             if any(each.id == name for each in profile.metrics(internals=True)):
-                hint = "read them: divbench internals SUBMISSION --model ID"
+                hint = "read them: divbench metrics internals SUBMISSION --model ID"
                 raise ConfigurationError(f"{name} needs the internals of the model that answered", hint)
             raise ConfigurationError(
                 f"the profile {profile.name} has no metric {name!r}", f"one of {', '.join(each.id for each in there)}"

@@ -1,1 +1,1 @@
-"""The service's side of the queue: `divbench worker` scores what was handed in, `divbench rescore` scores it again."""
+"""Pending submissions in; published results out: `divbench worker` and `divbench submissions rescore`."""

@@ -1,4 +1,4 @@
-"""`divbench worker` and `divbench rescore`: score what was handed in to a service."""
+"""`divbench worker` and `divbench submissions rescore`: score what was handed in to a service."""
 
 import os
 import signal
@@ -21,21 +21,31 @@ if TYPE_CHECKING:
     from benchmark.service.lease import Stop
     from benchmark.service.worker import Worker
 
-Store = Annotated[str, typer.Option(help="The service's store: a folder, or hf://datasets/ORG/NAME.")]
+Store = Annotated[
+    str, typer.Option(help="Store of the service: a folder, or hf://datasets/ORG/NAME.", rich_help_panel="Service")
+]
 ResultsStore = Annotated[
     str | None,
-    typer.Option(help="Where results are published; else in the same store, in one commit with the state."),
+    typer.Option(
+        help="Store of the published results; default: the same store, in one commit with the state.",
+        rich_help_panel="Service",
+    ),
 ]
-MetricNames = Annotated[list[str] | None, typer.Option(help="Compute only this; may be repeated.")]
+MetricNames = Annotated[
+    list[str] | None,
+    typer.Option(help="Metric to compute; may be repeated; default: all of the profile's.", rich_help_panel="Data"),
+]
 Name = Annotated[
-    str | None,
-    typer.Option(help="Of the worker, in records that anybody may read; else one made at random."),
+    str | None, typer.Option(help="Worker's name in public records; default: a random one.", rich_help_panel="Service")
 ]
 Results = Annotated[
     Path | None,
     typer.Option(
-        help="A folder of results on this machine, where interrupted work is gone on with; workers may share it. Else "
-        "one where the package keeps what it can make again."
+        help=(
+            "Folder of results on this machine, where interrupted work continues; workers may share it. "
+            "Default: one in the user's cache."
+        ),
+        rich_help_panel="Service",
     ),
 ]
 Mirror = Annotated[
@@ -45,12 +55,16 @@ Mirror = Annotated[
 Faults = Annotated[
     int,
     typer.Option(
-        min=1, help="End with status 2 after so many failures in a row of this machine: memory, disk, models."
+        min=1,
+        help="Number of consecutive host failures (memory, disk, models) after which the worker exits with status 2.",
+        rich_help_panel="Service",
     ),
 ]
 Cache = Annotated[
     Path | None,
-    typer.Option(help="The file that keeps what the language model found; else one in the user's cache."),
+    typer.Option(
+        help="Cache file of the language model's readings; default: one in the user's cache.", rich_help_panel="Models"
+    ),
 ]
 
 
@@ -61,11 +75,13 @@ def worker(
     profile: ProfileName,
     scoring: ScoringOptions,
     results_store: ResultsStore = None,
-    once: Annotated[bool, typer.Option("--once", help="End when nothing waits: for cron and CI.")] = False,
-    lease: Annotated[
-        int, typer.Option(min=3, help="Seconds after which another takes over from a worker that is not heard of.")
-    ] = 3600,
-    poll: Annotated[float, typer.Option(min=0.1, help="Seconds between looks at a queue in which nothing waits.")] = 30,
+    once: Annotated[
+        bool, typer.Option("--once", help="Exit when the queue is empty, for cron and CI.", rich_help_panel="Service")
+    ] = False,
+    lease: Annotated[int, typer.Option(min=3, help="Claim lease in seconds.", rich_help_panel="Service")] = 3600,
+    poll: Annotated[
+        float, typer.Option(min=0.1, help="Seconds between polls of an empty queue.", rich_help_panel="Service")
+    ] = 30,
     stop_after: Faults = 3,
     name: Name = None,
     results: Results = None,
@@ -124,7 +140,7 @@ def rescore(
     New results are published beside the old ones. Interrupted, the same command goes on where it stopped. Events as of
     divbench worker, and --cluster, too. Exit 1 where a submission could not be scored.
 
-    Example: divbench rescore --store hf://datasets/ORG/submissions --profile offline
+    Example: divbench submissions rescore --store hf://datasets/ORG/submissions --profile offline
     """
     from dataclasses import replace
 

@@ -42,7 +42,7 @@ _Record = TypeVar("_Record", bound=BaseModel)
 _Found = TypeVar("_Found")
 _LETTERS = 300  # of what is wrong, which may quote a stranger's text
 _FLAT = 400  # letters of a value that stands on one line
-_AGAIN = "make it again: divbench board metrics"
+_AGAIN = "make it again: divbench metrics study"
 
 
 def read_study(path: Path) -> MetricStudy:
@@ -56,7 +56,7 @@ def read_study(path: Path) -> MetricStudy:
 
 def read_pairs(path: Path) -> PairStudy:
     """GSSBench's accuracies, with the errors of `read_study`."""
-    return _read(path, PairStudy, "make it again: divbench board metrics --gss")
+    return _read(path, PairStudy, "make it again: divbench metrics study --gss")
 
 
 @dataclass(frozen=True, slots=True)

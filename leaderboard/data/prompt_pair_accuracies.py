@@ -1,6 +1,6 @@
-"""GSSBench's accuracies by model, metric and split as a closed record: what `divbench gss` found, kept and shown.
+"""GSSBench's accuracies by model, metric and split as a closed record, from `divbench metrics gss`.
 
-The cells are those of the heat map of `divbench gss`: strict accuracy by split and its means, and of the mean of splits
+The cells are those of the heat map: strict accuracy by split and its means, and of the mean of splits
 what ties at one half would give, how many are ties, and how many have no score.
 """
 
@@ -97,7 +97,7 @@ class PairStudy(_Part):
 
 
 def pair_study(report: Report) -> PairStudy:
-    """The record of a report of `divbench gss`, numbers to four decimals."""
+    """The record of a report of `divbench metrics gss`, numbers to four decimals."""
     published = {id(block) for block in report.published}
     made = []
     for block in report.blocks:
@@ -132,7 +132,7 @@ def pair_study(report: Report) -> PairStudy:
 
 
 def blocks_of(study: PairStudy) -> tuple[Block, ...]:
-    """The blocks as the tables and the heat map of `divbench gss` take them; the best mean of each is marked."""
+    """The blocks as the tables and the heat map take them; the best mean of each is marked."""
     made = []
     for block in study.blocks:
         means = [row.cells[MEAN].value for row in block.rows if MEAN in row.cells]

@@ -55,7 +55,11 @@ def _other_layout(folder: Path) -> str | None:
         version = known.get("schema_version") if isinstance(known, dict) else None
         if type(version) is int and version != SCHEMA_VERSION:
             newer = version > SCHEMA_VERSION
-            hint = "update divbench to show it" if newer else "score the submission again: divbench rescore, or score"
+            hint = (
+                "update divbench to show it"
+                if newer
+                else "score the submission again: divbench submissions rescore, or score"
+            )
             return f"{RESULT_FILE} has layout {version}, and this version reads layout {SCHEMA_VERSION}: {hint}"
     return None
 

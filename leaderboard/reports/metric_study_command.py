@@ -1,4 +1,4 @@
-"""`divbench board metrics`."""
+"""`divbench metrics study`."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -22,38 +22,75 @@ Dtype = Literal["float32", "bfloat16", "float16"]
 
 
 def metrics_study(
-    destination: Annotated[Path, typer.Option("--out", help="The folder to write to.")] = Path("metric-study"),
-    profile: Annotated[str, typer.Option(help="Whose metrics to study: lexical, offline or paper.")] = "offline",
+    destination: Annotated[Path, typer.Option("--out", help="Output folder.", rich_help_panel="Output")] = Path(
+        "metric-study"
+    ),
+    profile: Annotated[
+        str, typer.Option(help="Profile of metrics to study: lexical, offline or paper.", rich_help_panel="Metrics")
+    ] = "offline",
     task: Annotated[
         list[str] | None,
-        typer.Option(help="Only this, such as contest or mcdiv/story_gen; may be repeated."),
+        typer.Option(
+            help="Task, such as contest or mcdiv/story_gen; may be repeated; default: all.", rich_help_panel="Metrics"
+        ),
     ] = None,
-    metric: Annotated[list[str] | None, typer.Option(help="Of the profile, only this; may be repeated.")] = None,
-    released: Annotated[bool, typer.Option(help="Study the metric columns released with the texts, too.")] = True,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="Metric of the profile; may be repeated; default: all.", rich_help_panel="Metrics"),
+    ] = None,
+    released: Annotated[
+        bool, typer.Option(help="Metric columns released with the texts, studied as well.", rich_help_panel="Metrics")
+    ] = True,
     gss: Annotated[
         list[Path] | None,
-        typer.Option(help="A result folder of the suite gssbench, for accuracies on prompt pairs; may be repeated."),
+        typer.Option(
+            help="Result folder of the suite gssbench, for accuracies on prompt pairs; may be repeated.",
+            rich_help_panel="Metrics",
+        ),
     ] = None,
     lm: Annotated[
         str | None,
-        typer.Option(help="The language model of D_Can, as in divbench score: ORG/NAME@COMMIT or a folder."),
+        typer.Option(
+            help="Language model of D_Can, as in divbench score: ORG/NAME@COMMIT or a folder.", rich_help_panel="Models"
+        ),
     ] = None,
-    dtype: Annotated[Dtype, typer.Option(help="Of the language model.")] = "float32",
-    device: Annotated[str, typer.Option(help="Of the language model, as torch names it.")] = "cpu",
+    dtype: Annotated[
+        Dtype, typer.Option(help="Precision of the language model.", rich_help_panel="Models")
+    ] = "float32",
+    device: Annotated[
+        str, typer.Option(help="Device of the language model: cpu, cuda, cuda:1.", rich_help_panel="Models")
+    ] = "cpu",
     most_read: Annotated[
         int,
-        typer.Option(min=1, help="Sets of more responses are not read by the language model, which takes hours."),
+        typer.Option(
+            min=1,
+            help="Maximum number of responses per set for the language model; larger sets would take hours.",
+            rich_help_panel="Models",
+        ),
     ] = 10,
-    worst: Annotated[int, typer.Option(min=0, max=20, help="Sets to name as a metric's worst disagreements.")] = 5,
-    resamples: Annotated[int, typer.Option(min=100, help="Of contexts, for intervals.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Of the resamples.")] = 0,
+    worst: Annotated[
+        int,
+        typer.Option(
+            min=0, max=20, help="Number of sets to list as a metric's worst disagreements.", rich_help_panel="Output"
+        ),
+    ] = 5,
+    resamples: Annotated[
+        int, typer.Option(min=100, help="Number of bootstrap resamples over contexts.", rich_help_panel="Statistics")
+    ] = 1000,
+    seed: Annotated[int, typer.Option(help="Random seed of the resamples.", rich_help_panel="Statistics")] = 0,
     cache: Annotated[
         Path | None,
-        typer.Option(help="The file that keeps what the language model found; else one in the user's cache."),
+        typer.Option(
+            help="Cache file of the language model's readings; default: one in the user's cache.",
+            rich_help_panel="Models",
+        ),
     ] = None,
     mirror: Annotated[
         Path | None,
-        typer.Option(help="A folder with the released files, where they are not built. (env: DIVBENCH_MIRROR)"),
+        typer.Option(
+            help="Folder with the released files, where they are not built. (env: DIVBENCH_MIRROR)",
+            rich_help_panel="Metrics",
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -66,11 +103,11 @@ def metrics_study(
     With the models of the package, decTest's sets of ten not read by the language model: a quarter of an hour, once
     its surprisals of the others are kept.
 
-      divbench board metrics --most-read 5 --out study
+      divbench metrics study --most-read 5 --out study
 
     On one dataset, with lexical metrics, in half a minute:
 
-      divbench board metrics --profile lexical --task contest --out study
+      divbench metrics study --profile lexical --task contest --out study
     """
     from leaderboard.data.metric_study_files import (
         PAIRS_FILE,

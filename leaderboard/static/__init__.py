@@ -1,5 +1,1 @@
-"""The board as static files that open without a server: the same tables and figures, and no network."""
-
-from leaderboard.static.write import TEXTS_LIMIT, Written, write_static
-
-__all__ = ["TEXTS_LIMIT", "Written", "write_static"]
+"""A board in; the same pages as files that open without a server, or a Space for the Hub, out."""

@@ -80,8 +80,7 @@ def write_space(folder: Path, store: str, title: str = "DivBench", models: Seque
 
     Args:
         folder: To make; it must not exist, or be empty.
-        store: Whose board: `hub:ORG/NAME` or `hf://datasets/ORG/NAME`, or the full path of a folder, for a Space with
-            permanent storage. It is not looked into.
+        store: Of the board: `hf://datasets/ORG/NAME`, or the full path of a folder, for a Space with permanent storage. It is not looked into.
         title: Of the Space.
         models: Ids of models on the Hub, whose pages will name the Space.
 
@@ -122,7 +121,9 @@ def checked_store(text: str) -> str | None:
         return found[1]
     if found is None and text.isprintable() and Path(text).is_absolute():
         return None
-    raise ConfigurationError(f"{text[:100]!r} names no store", "give hub:ORG/NAME, or the full path of a folder")
+    raise ConfigurationError(
+        f"{text[:100]!r} names no store", "give hf://datasets/ORG/NAME, or the full path of a folder"
+    )
 
 
 def is_repo(text: str) -> bool:

@@ -9,13 +9,17 @@ from datasets_build.console import JsonOption, out, print_json
 
 
 def space(
-    folder: Annotated[Path, typer.Argument(help="The folder to make.", metavar="DIR")],
+    folder: Annotated[Path, typer.Argument(help="Folder to create.", metavar="DIR")],
     store: Annotated[
-        str, typer.Option(help="Whose board: hub:ORG/NAME, or the full path of a folder in the Space's own storage.")
+        str,
+        typer.Option(
+            help="Store of the board: hf://datasets/ORG/NAME, or the full path of a folder in the Space's own storage."
+        ),
     ],
-    title: Annotated[str, typer.Option(help="Of the Space.")] = "DivBench",
+    title: Annotated[str, typer.Option(help="Title of the Space.")] = "DivBench",
     models: Annotated[
-        bool, typer.Option("--models", help="Look into the store: the pages of its open models will name the Space.")
+        bool,
+        typer.Option("--models", help="Links from models: the pages of the store's open models will name the Space."),
     ] = False,
     json: JsonOption = False,
 ) -> None:
@@ -23,7 +27,7 @@ def space(
 
     It holds this package, and names the versions of its libraries that are installed here. Nothing is uploaded.
 
-    Example: divbench board space my-space --store hub:ORG/submissions, then
+    Example: divbench board space my-space --store hf://datasets/ORG/submissions, then
     hf upload ORG/board my-space --repo-type space
     """
     from leaderboard.data.sources import StoreSource

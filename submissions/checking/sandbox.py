@@ -43,7 +43,7 @@ def validate_in_child(
         seconds: How long it may take.
 
     Returns:
-        What `divbench submission validate --json` prints: `accepted`, `id`, `counts` (null where the process did not
+        What `divbench validate --json` prints: `accepted`, `id`, `counts` (null where the process did not
         end well), `errors`, `warnings`, `by_check` and `problems`. Going over a limit, or an end of the process, is a
         problem of the check *limits*.
 

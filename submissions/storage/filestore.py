@@ -119,7 +119,7 @@ def open_store(text: str) -> FileStore:
     """The store that a text names; nothing is made before the first commit.
 
     Args:
-        text: A folder, there or to be made in one that is there; or `hf://datasets/ORG/NAME`, in short `hub:ORG/NAME`,
+        text: A folder, there or to be made in one that is there; or `hf://datasets/ORG/NAME`, in short `hf://datasets/ORG/NAME`,
             with a folder of that repository behind it if you like.
 
     Raises:
@@ -136,7 +136,9 @@ def open_store(text: str) -> FileStore:
         if not folder.is_dir() and folder.exists():
             raise ConfigurationError(f"{folder} is a file", "a store is a folder")
         if not folder.is_dir() and (".." in folder.parts or not folder.absolute().parent.is_dir()):
-            raise ConfigurationError(f"there is no folder {folder}", "make it; a Hub repository is hub:ORG/NAME")
+            raise ConfigurationError(
+                f"there is no folder {folder}", "make it; a Hub repository is hf://datasets/ORG/NAME"
+            )
     except OSError as error:
         raise ConfigurationError(f"{text[:100]!r} cannot be a store: {error.strerror}", "give a folder") from error
     return FolderStore(folder)

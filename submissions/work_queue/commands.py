@@ -1,4 +1,4 @@
-"""`divbench submit`, `divbench status` and `divbench submissions`: hand in, follow, list, try again, take back."""
+"""`divbench submit` and `divbench submissions`: submit, follow, list, retry, withdraw."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,25 +11,18 @@ from datasets_build.console import JsonOption, err, out, print_json
 if TYPE_CHECKING:
     from submissions.work_queue.schema import Identity
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    help="See what was handed in to a service, have it tried again, take it back.",
-)
-Store = Annotated[str, typer.Option(help="A folder, or hf://datasets/ORG/NAME.")]
-Reason = Annotated[str | None, typer.Option(help="Why, in one line; anybody may read it.")]
-Id = Annotated[str, typer.Argument(help="The submission's id: 16 hex digits.", metavar="ID")]
+Store = Annotated[str, typer.Option(help="Store of the service: a folder, or hf://datasets/ORG/NAME.")]
+Reason = Annotated[str | None, typer.Option(help="Reason in one line; public.")]
+Id = Annotated[str, typer.Argument(help="Submission id: 16 hex digits.", metavar="ID")]
 
 
 def submit(
-    folder: Annotated[Path, typer.Argument(help="The submission folder.", metavar="DIR")],
-    to: Annotated[str, typer.Option("--to", help="The service's store: a folder, or hf://datasets/ORG/NAME.")],
-    submitter: Annotated[
-        str | None,
-        typer.Option(help="Who hands in; else the submitter in the manifest."),
-    ] = None,
+    folder: Annotated[Path, typer.Argument(help="Submission folder.", metavar="DIR")],
+    to: Annotated[str, typer.Option("--to", help="Store of the service: a folder, or hf://datasets/ORG/NAME.")],
+    submitter: Annotated[str | None, typer.Option(help="Submitter's name; default: the one in the manifest.")] = None,
     as_pull_request: Annotated[
-        bool, typer.Option("--as-pull-request", help="Propose it, where you may not write to the Hub repository.")
+        bool,
+        typer.Option("--as-pull-request", help="Pull request in place of a direct commit (no write access needed)."),
     ] = False,
     mirror: Annotated[
         Path | None,
@@ -78,32 +71,6 @@ def submit(
         print_receipt(receipt, place, folder, to, out(), err())
 
 
-def status(
-    submission_id: Id,
-    store: Store,
-    json: JsonOption = False,
-) -> None:
-    """Say how far a submission is: its state, its place in the queue, and all that happened to it.
-
-    Example: divbench status 0123456789abcdef --store hf://datasets/ORG/submissions
-    """
-    from submissions.storage.filestore import open_store
-    from submissions.work_queue.files import found_in
-    from submissions.work_queue.operations import listing
-    from submissions.work_queue.printing import place_json, print_history, print_status, state_json
-
-    found = listing(opened := open_store(store))
-    state = found_in(found, submission_id, opened.address)
-    now = datetime.now(UTC)
-    place = found.place(submission_id, now)
-    if json:
-        print_json(state_json(state, now) | place_json(place))
-    else:
-        print_status(state, place, now, out())
-        print_history(state, out())
-
-
-@app.command("list")
 def list_(
     store: Store,
     json: JsonOption = False,
@@ -126,38 +93,37 @@ def list_(
         raise typer.Exit(1)
 
 
-@app.command()
-def show(
-    submission_id: Id,
-    store: Store,
-    json: JsonOption = False,
-) -> None:
-    """Show all that is known of a submission: its history, its files, where its results lie, who handed in the same."""
+def status(submission_id: Id, store: Store, json: JsonOption = False) -> None:
+    """Show a submission's status and history: its place in the queue, its files, where its results are.
+
+    Example: divbench submissions status 0123456789abcdef --store hf://datasets/ORG/submissions
+    """
     from submissions.storage.filestore import open_store
     from submissions.work_queue.files import found_in, result_paths
     from submissions.work_queue.operations import listing
-    from submissions.work_queue.printing import print_files, print_history, print_state, state_json
+    from submissions.work_queue.printing import place_json, print_files, print_history, print_status, state_json
 
     opened = open_store(store)
     found = listing(opened)
     state = found_in(found, submission_id, opened.address)
     now = datetime.now(UTC)
+    place = found.place(submission_id, now)
     files = opened.paths(found.commit, f"submissions/{submission_id}")
     same = [s for s in found.states if s.rows_digest == state.rows_digest and s.submission_id != submission_id]
     if json:
         twins = [each.submission_id for each in same]
-        print_json(state_json(state, now) | {"files": files, "results": result_paths(state), "same_rows": twins})
+        document = state_json(state, now) | place_json(place)
+        print_json(document | {"files": files, "results": result_paths(state), "same_rows": twins})
     else:
-        print_state(state, out())
+        print_status(state, place, now, out())
         print_history(state, out())
         print_files(files, result_paths(state), same, opened.address, out())
 
 
-@app.command()
 def retry(
     submission_id: Id,
     store: Store,
-    by: Annotated[str, typer.Option(help="Who runs the service; stands in the history.")],
+    by: Annotated[str, typer.Option(help="Operator's name, for the history.")],
     reason: Reason = None,
     json: JsonOption = False,
 ) -> None:
@@ -177,17 +143,13 @@ def retry(
         out().print(f"{submission_id} is pending again")
 
 
-@app.command()
 def withdraw(
     submission_id: Id,
     store: Store,
-    submitter: Annotated[str, typer.Option(help="Who takes it back: the name that handed it in, or the operator's.")],
-    operator: Annotated[bool, typer.Option("--operator", help="You run the service: take back anybody's.")] = False,
+    submitter: Annotated[str, typer.Option(help="Submitter's name, or the operator's.")],
+    operator: Annotated[bool, typer.Option("--operator", help="Operator mode: withdraws any submission.")] = False,
     reason: Reason = None,
-    results_store: Annotated[
-        str | None,
-        typer.Option(help="Where results are published, if not in the same store."),
-    ] = None,
+    results_store: Annotated[str | None, typer.Option(help="Store of the published results, if not the same.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Take a submission back: it stays on record as withdrawn; its texts and results leave the store.

@@ -121,7 +121,7 @@ def add_results(
         state = read_state(store, commit, checked_id(submission_id))
         if state.current.state != "scored":
             message = f"{submission_id} is {state.current.state}: results are added to what is scored"
-            raise IllegalTransition(message, "look at its history: divbench status")
+            raise IllegalTransition(message, "look at its history: divbench submissions status")
         if set(results) <= set(state.results):
             return Step(state)
         joined = (*state.results, *sorted({*results} - {*state.results}))

@@ -86,12 +86,14 @@ def print_receipt(
         console.print(f"  {_place(place)}")
     if receipt.address is not None:
         console.print(f"It waits for somebody to take it: {receipt.address}", markup=False, soft_wrap=True)
-    console.print(f"Follow it: divbench status {state.submission_id} --store {to}", markup=False, soft_wrap=True)
+    console.print(
+        f"Follow it: divbench submissions status {state.submission_id} --store {to}", markup=False, soft_wrap=True
+    )
     for twin in receipt.same_rows:
         line = Text.assemble("the same generations are there as ", plain(twin.name), f", {twin.submission_id}")
         aside.print(line, style="yellow")
     if receipt.warnings:
-        line = Text(f"{receipt.warnings} warnings: divbench submission validate {folder} lists them")
+        line = Text(f"{receipt.warnings} warnings: divbench validate {folder} lists them")
         aside.print(line, style="yellow")
 
 

@@ -211,7 +211,7 @@ class State(_Part):
         for before, after in pairwise((self.current, *records)):
             if (before.state, after.state) not in TRANSITIONS:
                 message = f"{self.submission_id} is {before.state}: it cannot become {after.state}"
-                raise IllegalTransition(message, "look at its history: divbench status")
+                raise IllegalTransition(message, "look at its history: divbench submissions status")
         known: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
         if len(self.history) + len(records) <= MAX_RECORDS:
             made = State(**known | {"history": (*self.history, *records)})

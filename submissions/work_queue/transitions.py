@@ -67,7 +67,7 @@ def retried(state: State, by: Identity, now: datetime, reason: str | None) -> St
     """
     if state.current.state not in ("failed", "refused"):
         message = f"{state.submission_id} is {state.current.state}: what failed or was refused is tried again"
-        raise IllegalTransition(message, "look at its history: divbench status")
+        raise IllegalTransition(message, "look at its history: divbench submissions status")
     line = one_line(f"to be tried again: {reason or 'no reason given'}")
     versions = own_versions()
     return state.and_then(

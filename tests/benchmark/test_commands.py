@@ -1,4 +1,4 @@
-"""`divbench score` and `divbench metrics`, as a shell starts them."""
+"""`divbench score` and `divbench metrics list`, as a shell starts them."""
 
 import json
 from pathlib import Path
@@ -67,7 +67,7 @@ def test_wrong_options_end_with_status_2_and_write_nothing(
 
 
 def test_metrics_are_listed() -> None:
-    done = divbench("metrics", "--json")
+    done = divbench("metrics", "list", "--json")
     assert [row["id"] for row in json.loads(done.stdout)] == [metric.id for metric in METRICS]
-    shown = divbench("metrics").stdout
+    shown = divbench("metrics", "list").stdout
     assert all(metric.id in shown for metric in METRICS)

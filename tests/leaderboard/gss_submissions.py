@@ -83,7 +83,7 @@ def add_internals(submission: Submission, states: bool = True) -> dict[str, floa
 
 
 def unusable(kind: str, parent: Path, plain: Path, result: Path) -> Path:
-    """A folder that `divbench gss` must refuse.
+    """A folder that `divbench metrics gss` must refuse.
 
     Args:
         kind: *empty*; *demo*, a manifest for the suite demo; *demo_result*, a result of that; *old*, a result of

@@ -39,14 +39,19 @@ def heavy_imports(code: str, *arguments: str) -> tuple[set[str], str]:
 def test_help_names_every_command_and_imports_nothing_heavy() -> None:
     heavy, printed = heavy_imports(RUN, "--help")
     assert heavy == set()
-    assert all(f" {name} " in printed for name in COMMANDS)
+    names = {command.words.split()[0] for command in COMMANDS}
+    assert len(names) <= 14
+    assert all(f" {name} " in printed for name in names)
+    assert all(f" {panel} " in printed for panel in ("Start", "Score", "Study", "Service"))
+    assert "<bool>" not in printed
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_each_command_explains_itself_and_imports_nothing_heavy(name: str) -> None:
-    heavy, printed = heavy_imports(RUN, name, "--help")
+@pytest.mark.parametrize("words", [command.words for command in COMMANDS])
+def test_each_command_explains_itself_and_imports_nothing_heavy(words: str) -> None:
+    heavy, printed = heavy_imports(RUN, *words.split(), "--help")
     assert heavy == set()
-    assert f"Usage: divbench {name}" in printed
+    assert f"Usage: divbench {words}" in printed
+    assert "<bool>" not in printed
 
 
 @pytest.mark.parametrize("package", ["datasets_build", "submissions", "benchmark", "leaderboard"])
@@ -59,7 +64,7 @@ def test_a_heavy_import_would_be_seen() -> None:
 
 
 def test_importing_a_submission_needs_no_model_library(demo_file: Path) -> None:
-    arguments = ["submission", "import", str(demo_file), "--from", "jsonl", "--suite", "demo", "--name", "n"]
+    arguments = ["import", str(demo_file), "--from", "jsonl", "--suite", "demo", "--name", "n"]
     heavy, _ = heavy_imports(RUN, *arguments, "--submitter", "me", "--out", str(demo_file.parent / "out"))
     assert (demo_file.parent / "out" / "manifest.json").is_file()
     assert "pyarrow" in heavy
@@ -83,13 +88,16 @@ def test_the_installed_command_is_the_same() -> None:
     ("arguments", "message"),
     [
         (["no-such-command"], "No such command 'no-such-command'"),
-        (["submission", "no-such-command"], "No such command 'no-such-command'"),
-        (["submission", "validate"], "Missing argument"),
-        (["submission", "validate", "x", "--no-such-option"], "No such option"),
-        (["submission", "import", "x", "--from", "csv"], "Invalid value for '--from'"),
+        (["metrics", "no-such-command"], "No such command 'no-such-command'"),
+        (["submission", "import"], "did you mean divbench import?"),
+        (["reproduce"], "did you mean divbench metrics reproduce?"),
+        (["scor", "x"], "did you mean divbench score?"),
+        (["validate"], "Missing argument"),
+        (["validate", "x", "--no-such-option"], "No such option"),
+        (["import", "x", "--from", "csv"], "Invalid value for '--from'"),
         (["data", "list", "more"], "unexpected extra argument"),
         ([], "Usage: divbench"),
-        (["submission"], "Usage: divbench submission"),
+        (["submissions"], "Usage: divbench submissions"),
     ],
     ids=lambda value: " ".join(value) or "nothing" if isinstance(value, list) else "",
 )
@@ -115,7 +123,7 @@ def test_success_as_json_is_one_document(demo_file: Path) -> None:
     assert (made["errors"], made["warnings"], made["problems"], made["fields_not_used"]) == (0, 0, [], [])
     assert made["folder"] == str(demo_file.parent / "out")
 
-    checked = divbench("submission", "validate", demo_file.parent / "out", "--json")
+    checked = divbench("validate", demo_file.parent / "out", "--json")
     assert checked.returncode == 0
     found = document(checked)
     assert (found["accepted"], found["id"]) == (True, made["id"])
@@ -144,8 +152,8 @@ def test_a_refused_import_exits_1_and_lists_every_problem(demo_file: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),
     [
-        (["submission", "validate", "nowhere"], "ConfigurationError", "there is no folder nowhere"),
-        (["submission", "baseline", "x", "--kind", "worst", "--out", "y"], "ConfigurationError", "no baseline 'worst'"),
+        (["validate", "nowhere"], "ConfigurationError", "there is no folder nowhere"),
+        (["metrics", "baseline", "x", "--kind", "worst", "--out", "y"], "ConfigurationError", "no baseline 'worst'"),
         (["score", "nowhere"], "ConfigurationError", "there is no folder nowhere"),
         (["board", "export", "--results", "nowhere"], "ConfigurationError", "nowhere"),
     ],
@@ -164,7 +172,7 @@ def test_a_wrong_configuration_exits_2(arguments: list[str], kind: str, message:
 
 def test_a_suite_without_a_mirror_exits_2_and_says_what_to_do(tmp_path: Path) -> None:
     folder = change_manifest(write_toy(tmp_path / "toy"), suite="noveltybench-curated")
-    ended = divbench("submission", "validate", folder)
+    ended = divbench("validate", folder)
     assert ended.returncode == 2
     assert ended.stdout == ""
     assert "DIVBENCH_MIRROR" in ended.stderr
@@ -210,7 +218,7 @@ def test_an_interrupted_command_says_that_it_can_go_on() -> None:
         "v.validate = lambda *a, **k: (os.kill(os.getpid(), signal.SIGINT), time.sleep(60))\n"
         "cli.main()"
     )
-    ended = divbench("submission", "validate", ".", code=code)
+    ended = divbench("validate", ".", code=code)
     assert ended.returncode == 128 + signal.SIGINT
     assert "interrupted" in ended.stderr
     assert "Traceback" not in ended.stderr
@@ -219,7 +227,7 @@ def test_an_interrupted_command_says_that_it_can_go_on() -> None:
 def test_a_file_that_the_system_refuses_exits_2_with_its_name(tmp_path: Path, demo_file: Path) -> None:
     (tmp_path / "taken").write_text("a file")
     ended = divbench(
-        "submission", "import", demo_file, "--from", "jsonl", "--suite", "demo", "--name", "n", "--submitter", "me",
+        "import", demo_file, "--from", "jsonl", "--suite", "demo", "--name", "n", "--submitter", "me",
         "--out", tmp_path / "taken" / "out", "--json",
     )  # fmt: skip
     assert ended.returncode == 2
@@ -228,7 +236,7 @@ def test_a_file_that_the_system_refuses_exits_2_with_its_name(tmp_path: Path, de
 
 
 def test_a_terminal_without_our_letters_gets_others() -> None:
-    ended = divbench("metrics", PYTHONIOENCODING="ascii")
+    ended = divbench("metrics", "list", PYTHONIOENCODING="ascii")
     assert ended.returncode == 0, ended.stderr
     assert "distinct_k" in ended.stdout
     assert ended.stdout.isascii()

@@ -1,4 +1,4 @@
-"""`divbench submission` from the outside."""
+"""`divbench import` from the outside."""
 
 import json
 from pathlib import Path
@@ -52,9 +52,9 @@ def test_strict_refuses_for_warnings(demo_file: Path) -> None:
     demo_file.write_text(lines)
     assert import_demo(demo_file).returncode == 0
     folder = demo_file.parent / "out"
-    ended = divbench("submission", "validate", folder, "--json")
+    ended = divbench("validate", folder, "--json")
     assert (ended.returncode, document(ended)["accepted"], document(ended)["warnings"]) == (0, True, 1)
-    ended = divbench("submission", "validate", folder, "--strict", "--json")
+    ended = divbench("validate", folder, "--strict", "--json")
     assert (ended.returncode, document(ended)["accepted"], document(ended)["warnings"]) == (1, False, 1)
 
 
@@ -62,10 +62,10 @@ def test_a_baseline_is_made_from_a_submission(demo_file: Path) -> None:
     import_demo(demo_file)
     out = demo_file.parent / "repeated"
     ended = divbench(
-        "submission", "baseline", demo_file.parent / "out", "--kind", "repeated", "--out", out, "--json"
+        "metrics", "baseline", demo_file.parent / "out", "--kind", "repeated", "--out", out, "--json"
     )  # fmt: skip
     assert ended.returncode == 0
-    found = document(divbench("submission", "validate", out, "--json"))
+    found = document(divbench("validate", out, "--json"))
     assert (found["id"], found["counts"]["repeated"]) == (document(ended)["id"], 24)
 
 
@@ -88,12 +88,12 @@ def test_json_can_be_written_whatever_the_encoding_of_stdout(demo_file: Path) ->
 def test_a_refused_folder_exits_1(tmp_path: Path, demo_file: Path) -> None:
     import_demo(demo_file)
     folder = change_manifest(tmp_path / "out", more=1, generation={"k": 3})
-    ended = divbench("submission", "validate", folder, "--json")
+    ended = divbench("validate", folder, "--json")
     assert ended.returncode == 1
     made = document(ended)
     assert (made["accepted"], made["id"], made["errors"]) == (False, None, 1)
     assert made["problems"][0]["field"] == "more"
-    ended = divbench("submission", "validate", folder)
+    ended = divbench("validate", folder)
     assert ended.returncode == 1
     assert "unknown field" in ended.stdout
     assert "refused" in ended.stderr

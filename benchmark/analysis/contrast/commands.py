@@ -30,64 +30,97 @@ def contrast(
     systems: Annotated[
         list[str],
         typer.Argument(
-            help="Submission folders, or stages such as olmo_stages/base; two or more, in order. With --labels one: a "
-            "submission folder, or a result folder of divbench score."
+            help=(
+                "Submission folders to compare, or stages such as olmo_stages/base: two or more, in order. With "
+                "--labels: one submission folder, or one result folder of divbench score."
+            )
         ),
     ],
     profile: Annotated[
         str,
         typer.Option(
-            help="lexical (texts alone), offline (the models that come with the package) or paper (the papers')."
+            help=(
+                "Profile of models: lexical (texts alone), offline (the models that come with the package) or "
+                "paper (the papers')."
+            ),
+            rich_help_panel="Models",
         ),
     ] = "lexical",
     length: Annotated[
-        Length, typer.Option(help="raw; matched: all responses of a prompt cut to its shortest one's bytes; or both.")
+        Length,
+        typer.Option(
+            help=(
+                "Texts to compare: raw; matched (all responses of a prompt cut to the bytes of the shortest); or both."
+            ),
+            rich_help_panel="Data",
+        ),
     ] = "both",
     alternative: Annotated[
-        Expected, typer.Option(help="Of the test; greater: the earlier system is more diverse.")
+        Expected,
+        typer.Option(
+            help="Alternative hypothesis; greater: the earlier system is more diverse.", rich_help_panel="Statistics"
+        ),
     ] = "greater",
-    pairs: Annotated[Pairing, typer.Option(help="Which systems are compared.")] = "consecutive",
-    prompt_set: Annotated[PromptSet, typer.Option(help="Of olmo_stages.")] = "alpacaeval",
+    pairs: Annotated[
+        Pairing, typer.Option(help="Pairs of systems to compare.", rich_help_panel="Statistics")
+    ] = "consecutive",
+    prompt_set: Annotated[PromptSet, typer.Option(help="Suite of olmo_stages.", rich_help_panel="Data")] = "alpacaeval",
     k: Annotated[
         int | None,
-        typer.Option(help="Use the first k responses of each prompt; else as many as every system has."),
+        typer.Option(
+            help="Number of responses per prompt, the first ones; default: as many as every system has.",
+            rich_help_panel="Data",
+        ),
     ] = None,
     labels: Annotated[
         Path | None,
         typer.Option(
-            help="Contrast groups of one system's prompts: a .csv, .jsonl or .parquet file with the columns prompt_id "
-            "and label (0 and 1, true and false, or words)."
+            help=(
+                "File of prompt labels (.csv, .jsonl or .parquet) with the columns prompt_id and label (0 and "
+                "1, true and false, or words): contrasts two groups of one system's prompts."
+            ),
+            rich_help_panel="Labels",
         ),
     ] = None,
-    label_column: Annotated[str, typer.Option(help="Of --labels: the column that parts the prompts.")] = "label",
+    label_column: Annotated[str, typer.Option(help="Label column.", rich_help_panel="Labels")] = "label",
     positive: Annotated[
-        list[str] | None,
-        typer.Option(help="Of --labels: a word that makes group 1; may be repeated."),
+        list[str] | None, typer.Option(help="Label of group 1; may be repeated.", rich_help_panel="Labels")
     ] = None,
     negative: Annotated[
         list[str] | None,
-        typer.Option(help="Of --labels: a word that makes group 0; may be repeated; else all others."),
+        typer.Option(help="Label of group 0; may be repeated; default: all other labels.", rich_help_panel="Labels"),
     ] = None,
     against: Annotated[
         list[str] | None,
-        typer.Option(help="Of --labels: a column of numbers to correlate scores with; may be repeated."),
+        typer.Option(help="Numeric column to correlate the scores with; may be repeated.", rich_help_panel="Labels"),
     ] = None,
     results: Annotated[
-        Path, typer.Option(help="Of --labels: the folder of results, where a submission is scored.")
+        Path, typer.Option(help="Folder of results, for a submission that is scored here.", rich_help_panel="Labels")
     ] = Path("results"),
-    resamples: Annotated[int, typer.Option(min=100, help="Of the bootstrap over prompts.")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap, and of the folds of --labels.")] = 0,
+    resamples: Annotated[
+        int, typer.Option(min=100, help="Number of bootstrap resamples over prompts.", rich_help_panel="Statistics")
+    ] = 10_000,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Random seed of the bootstrap and of the folds of --labels.", rich_help_panel="Statistics"
+        ),
+    ] = 0,
     destination: Annotated[
-        Path | None,
-        typer.Option("--out", help="Write a file, too: .md, .csv or .json."),
+        Path | None, typer.Option("--out", help="Output file: .md, .csv or .json.", rich_help_panel="Output")
     ] = None,
     cache: Annotated[
         Path | None,
-        typer.Option(help="The file that keeps what the language model found; else one in the user's cache."),
+        typer.Option(
+            help="Cache file of the language model's readings; default: one in the user's cache.",
+            rich_help_panel="Models",
+        ),
     ] = None,
     mirror: Annotated[
         Path | None,
-        typer.Option(help="A folder with released files, for datasets and suites. (env: DIVBENCH_MIRROR)"),
+        typer.Option(
+            help="Folder with released files, for datasets and suites. (env: DIVBENCH_MIRROR)", rich_help_panel="Data"
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:

@@ -261,7 +261,7 @@ def choose(
 def no_internals(folder: str | None) -> tuple[str, str]:
     """That a submission has no internals, and the mend; None: of a result whose submission is not known."""
     then = ", then give the submission" if folder is None else ""
-    return "there are no internals", f"divbench internals {folder or 'SUBMISSION'} --model …{then}"
+    return "there are no internals", f"divbench metrics internals {folder or 'SUBMISSION'} --model …{then}"
 
 
 def names_of(results: Sequence[Result]) -> list[str]:

@@ -1,4 +1,4 @@
-"""`divbench reproduce`."""
+"""`divbench metrics reproduce`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,23 +18,20 @@ def reproduce(
     tables: Annotated[
         list[str] | None,
         typer.Argument(
-            help="tevet-2, -4, -8, -9, -10, decan-2, -3, -4, -5, -7, gssbench-2, -a10, noveltybench-1; else all."
+            help=(
+                "Tables: tevet-2, -4, -8, -9, -10, decan-2, -3, -4, -5, -7, gssbench-2, -a10, noveltybench-1; "
+                "default: all."
+            )
         ),
     ] = None,
     bundled: Annotated[
         bool,
-        typer.Option(
-            "--bundled", help="Show beside what needs a larger model what the bundled one gives; slow on a CPU."
-        ),
+        typer.Option("--bundled", help="Values of the bundled model beside what needs a larger one; slow on a CPU."),
     ] = False,
     destination: Annotated[
-        Path | None,
-        typer.Option("--out", help="Write one line for each number to a file: .md, .json or .csv."),
+        Path | None, typer.Option("--out", help="Output file with one row per number: .md, .json or .csv.")
     ] = None,
-    mirror: Annotated[
-        Path | None,
-        typer.Option(help="A folder with the released files. (env: DIVBENCH_MIRROR)"),
-    ] = None,
+    mirror: Annotated[Path | None, typer.Option(help="Folder with the released files. (env: DIVBENCH_MIRROR)")] = None,
     json: JsonOption = False,
 ) -> None:
     """Recompute the tables of the papers from what was released, and set ours beside every printed number.
@@ -42,9 +39,9 @@ def reproduce(
     Each number is the same to the printed digits; or differs, for a reason that is known or not; or needs a model that
     does not come with the package; or cannot be had, because what it takes was not released.
 
-      divbench reproduce tevet-2 decan-2
+      divbench metrics reproduce tevet-2 decan-2
 
-      divbench reproduce --out tables.md
+      divbench metrics reproduce --out tables.md
 
     --bundled has the bundled language model read the sets of decan-2, decan-3 and decan-7: minutes for decan-7, hours
     for all. What was read is kept.

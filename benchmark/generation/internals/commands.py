@@ -1,4 +1,4 @@
-"""`divbench internals`."""
+"""`divbench metrics internals`."""
 
 from functools import partial
 from itertools import islice
@@ -7,14 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmark.generation.commands import (
-    AverageLayers,
-    Dtype,
-    Layer,
-    Template,
-    Thinking,
-    chosen_layers,
-)
+from benchmark.generation.commands import chosen_layers
+from benchmark.generation.options import AverageLayers, Dtype, Layer, Template, Thinking
 from datasets_build.console import JsonOption, out, print_json, progress
 from datasets_build.errors import ConfigurationError
 
@@ -22,32 +16,42 @@ _READ_AT_ONCE = 64
 
 
 def internals(
-    folder: Annotated[Path, typer.Argument(help="The submission folder.")],
-    model: Annotated[str, typer.Option(help="What answered: ORG/NAME@COMMIT on the Hub, a folder, or offline.")],
+    folder: Annotated[Path, typer.Argument(help="Submission folder.")],
+    model: Annotated[
+        str, typer.Option(help="Model that gave the responses: ORG/NAME@COMMIT on the Hub, a folder, or offline.")
+    ],
     destination: Annotated[
         Path | None,
-        typer.Option("--out", help="The file to write; else internals.parquet in the folder, where score finds it."),
+        typer.Option(
+            "--out", help="Output file; default: internals.parquet in the submission folder, where score finds it."
+        ),
     ] = None,
     greedy: Annotated[
-        bool, typer.Option(help="Also draw one answer a prompt without chance, for perplexity and energy as published.")
+        bool,
+        typer.Option(help="Greedy response per prompt, sampled in addition, for perplexity and energy as published."),
     ] = True,
     max_tokens: Annotated[
         int | None,
-        typer.Option(min=1, help="Of that answer; else as the manifest says, or 256."),
+        typer.Option(min=1, help="Maximum number of tokens of the greedy response; default: the manifest's, or 256."),
     ] = None,
     chat_template: Annotated[
         bool | None,
-        typer.Option("--chat-template/--no-chat-template", help="How it was asked; else as the manifest says."),
+        typer.Option(
+            "--chat-template/--no-chat-template",
+            help="Use of the model's chat template; default: as the manifest says.",
+        ),
     ] = None,
     template: Template = None,
     thinking: Thinking = None,
     layer: Layer = "middle",
     average_layers: AverageLayers = None,
     dtype: Annotated[
-        Dtype, typer.Option(help="Of the model; all after its last layer is float32 or better.")
+        Dtype, typer.Option(help="Precision of the model; log-probabilities are float32 or better.")
     ] = "float32",
-    device: Annotated[str, typer.Option(help="As torch names it: cpu, cuda, cuda:1.")] = "cpu",
-    restart: Annotated[bool, typer.Option("--restart", help="Throw away what an interrupted run had read.")] = False,
+    device: Annotated[str, typer.Option(help="Device: cpu, cuda, cuda:1.")] = "cpu",
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Fresh start: discards what an interrupted run has read.")
+    ] = False,
     mirror: Annotated[
         Path | None,
         typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
@@ -60,7 +64,7 @@ def internals(
     covariances are kept: perplexity, energy, entropies, EigenScores and LOOE follow from them. divbench generate does
     the same at once with --internals, and then from the very tokens that were drawn. Interrupted, it goes on.
 
-      divbench internals subs/qwen --model Qwen/Qwen3-0.6B@COMMIT --device cuda
+      divbench metrics internals subs/qwen --model Qwen/Qwen3-0.6B@COMMIT --device cuda
 
       divbench score subs/qwen
     """

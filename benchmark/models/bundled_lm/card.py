@@ -29,10 +29,10 @@ _TASKS = ("prompt_gen", "resp_gen", "story_gen")
 
 
 def card(
-    corpus: Annotated[Path, typer.Argument(help="The folder of books that it was trained on.")],
-    model: Annotated[Path, typer.Option(help="The model's folder.")] = _HERE / "model",
-    mirror: Annotated[Path | None, typer.Option(help="A folder with the released data of conTest and McDiv.")] = None,
-    limit: Annotated[int, typer.Option(help="Sets of a split at most.")] = 100_000,
+    corpus: Annotated[Path, typer.Argument(help="Folder of books that the model was trained on.")],
+    model: Annotated[Path, typer.Option(help="Folder of the model.")] = _HERE / "model",
+    mirror: Annotated[Path | None, typer.Option(help="Folder with the released data of conTest and McDiv.")] = None,
+    limit: Annotated[int, typer.Option(help="Maximum number of sets per split.")] = 100_000,
 ) -> None:
     """Measure the model and write its card, README.md beside its weights."""
     spec = find_causal_lm_spec(str(model))

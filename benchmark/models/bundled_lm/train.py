@@ -36,19 +36,18 @@ _EVERY = 100  # steps between measures
 
 
 def train(
-    corpus: Annotated[Path, typer.Argument(help="A folder of *.txt.gz: public-domain books in English.")],
-    out: Annotated[Path, typer.Option(help="Where the model goes.")] = Path(__file__).parent / "model",
-    steps: Annotated[int, typer.Option(min=10, help="Each reads 4,096 tokens.")] = 2000,
+    corpus: Annotated[Path, typer.Argument(help="Folder of *.txt.gz: public-domain books in English.")],
+    out: Annotated[Path, typer.Option(help="Output folder of the model.")] = Path(__file__).parent / "model",
+    steps: Annotated[int, typer.Option(min=10, help="Number of steps of 4,096 tokens each.")] = 2000,
     stop_at: Annotated[
-        int | None,
-        typer.Option(help="Stop after this step. The model that ships was stopped at 1,000 of 2,000."),
+        int | None, typer.Option(help="Last step. The model that ships was stopped at 1,000 of 2,000.")
     ] = None,
     start: Annotated[
         Path | None,
-        typer.Option(help="Go on from this model, with long rows. The model that ships got 200 such steps."),
+        typer.Option(help="Model to continue from, with long rows. The model that ships got 200 such steps."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of weights and draws.")] = 20261121,
-    threads: Annotated[int, typer.Option(min=1, help="Of torch.")] = 2,
+    seed: Annotated[int, typer.Option(help="Random seed of weights and samples.")] = 20261121,
+    threads: Annotated[int, typer.Option(min=1, help="Number of threads of torch.")] = 2,
 ) -> None:
     """Train the bundled model and write it, its tokeniser and its loss curve to OUT."""
     import torch

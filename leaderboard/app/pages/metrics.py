@@ -28,7 +28,7 @@ from leaderboard.tables.metrics import (
 from leaderboard.tables.table_view import Sheet, plain_sheet
 
 NO_TEXTS = (
-    "The texts of these sets are not at hand here: their licence is not known. divbench board metrics reads them."
+    "The texts of these sets are not at hand here: their licence is not known. divbench metrics study reads them."
 )
 CHOICES = ("measure", "over", "metric", "case")
 

@@ -32,14 +32,14 @@ from submissions.schema import Mode, SystemType
 
 LEAD = """Check the answers of a system: all that is wrong is listed at once, with its row and how to mend it. What is
 accepted can be handed in, to be scored with every metric; **its texts become as public as the store that takes it**.
-From a terminal the same is `divbench submission import`, `divbench submission validate` and `divbench submit`."""
+From a terminal the same is `divbench import`, `divbench validate` and `divbench submit`."""
 WAYS = {
     "folder": "the files of a submission folder",
     "file": "a file of generations",
     "paste": "lines to paste",
 }
 ABOUT_FOLDERS = """`manifest.json`, `generations.parquet` and, where there is one, `reported.parquet`; up to 64 MB each.
-`divbench generate` and `divbench submission import` write them."""
+`divbench generate` and `divbench import` write them."""
 ABOUT_LINES = """A JSON object a line with `prompt_id` and `responses` (a list), or one a response with `prompt_id` and
 `response`. Beside them may stand `prompt`, `sample_idx`, `finish_reason`, `model`, `temperature`, `top_k`, `top_p`,
 `max_tokens`, `seed`."""

@@ -58,7 +58,7 @@ class Checked:
     Attributes:
         token: By which the desk knows what it keeps; None where it was refused.
         manifest: Of what was accepted.
-        report: The document that `divbench submission validate --json` prints.
+        report: The document that `divbench validate --json` prints.
     """
 
     token: str | None

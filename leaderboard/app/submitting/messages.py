@@ -62,7 +62,7 @@ def receipt_text(receipt: Receipt, listing: Listing | None, address: str, now: d
     if place is not None and place.position is not None:
         lines.append(f"It is number {place.position} of {place.waiting} that wait; {place.claimed} being scored.")
     lines += [f"The same answers are there as {twin.name}, {twin.submission_id}." for twin in receipt.same_rows[:10]]
-    lines.append(f"Follow it here, or: divbench status {state.submission_id} --store {address}")
+    lines.append(f"Follow it here, or: divbench submissions status {state.submission_id} --store {address}")
     return "\n".join(one_line(line, 2000) for line in lines)
 
 

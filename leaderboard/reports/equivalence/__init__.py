@@ -1,1 +1,1 @@
-"""`divbench classes`: which answers say the same, by several backends, as tables and a figure."""
+"""`divbench metrics equivalence`: which answers say the same, by several backends, as tables and a figure."""

@@ -1,4 +1,4 @@
-"""`divbench classes`."""
+"""`divbench metrics equivalence`."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from benchmark.metrics.metric import Missing
 from datasets_build.console import JsonOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError
 
@@ -23,27 +22,39 @@ def classes(
     equivalence: Annotated[
         list[str] | None,
         typer.Option(
-            help="rouge-1, embedding, deberta=MODEL, deberta-full=MODEL, nli=MODEL, nli-lax=MODEL, judge=NAME@URL; may "
-            "be repeated; else rouge-1 and embedding. MODEL: ORG/NAME@COMMIT or a folder."
+            help=(
+                "Equivalence backend: rouge-1, embedding, deberta=MODEL, deberta-full=MODEL, nli=MODEL, "
+                "nli-lax=MODEL, judge=NAME@URL (MODEL: ORG/NAME@COMMIT or a folder); may be repeated; default: "
+                "rouge-1 and embedding."
+            )
         ),
     ] = None,
     algorithm: Annotated[
         list[str] | None,
-        typer.Option(help="greedy (as published; depends on the order), components, complete; may be repeated."),
+        typer.Option(
+            help=(
+                "Clustering algorithm: greedy (as published; depends on the order), components, complete; may "
+                "be repeated."
+            )
+        ),
     ] = None,
     short_answers: Annotated[
-        bool, typer.Option("--short-answers", help="Decide answers of up to five words by shared words.")
+        bool, typer.Option("--short-answers", help="Word-overlap rule for responses of up to five words.")
     ] = False,
-    k: Annotated[int | None, typer.Option(help="The first k responses of each prompt; else all.")] = None,
-    orders: Annotated[int, typer.Option(min=0, help="Random orders, to see what the order does; 0: none.")] = 0,
+    k: Annotated[int | None, typer.Option(help="Number of responses per prompt, the first ones; default: all.")] = None,
+    orders: Annotated[
+        int, typer.Option(min=0, help="Number of random orders, to measure the effect of the order; 0: none.")
+    ] = 0,
     choose: Annotated[
         bool,
-        typer.Option("--choose", help="Choose the backend closest to the published classes on half of the prompts."),
+        typer.Option(
+            "--choose", help="Choice of the backend closest to the published classes, made on half of the prompts."
+        ),
     ] = False,
-    resamples: Annotated[int, typer.Option(min=100, help="Of prompts, for intervals.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Of halves, orders and resamples.")] = 0,
-    destination: Annotated[Path | None, typer.Option("--out", help="Write a file: .json or .md.")] = None,
-    figure: Annotated[Path | None, typer.Option(help="Write the curves of distinct answers as HTML.")] = None,
+    resamples: Annotated[int, typer.Option(min=100, help="Number of bootstrap resamples over prompts.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Random seed of halves, orders and resamples.")] = 0,
+    destination: Annotated[Path | None, typer.Option("--out", help="Output file: .json or .md.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Output file of the distinct-classes curves: .html.")] = None,
     mirror: Annotated[
         Path | None,
         typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
@@ -55,7 +66,7 @@ def classes(
     For each backend and system: how many classes (distinct_k) with an interval over prompts, and how many are expected
     of fewer answers. Where a submission came with classes: how far they agree, as adjusted Rand index and F1 of pairs.
 
-      divbench classes subs/gpt-4o subs/humans --k 8 --equivalence rouge-1 --equivalence embedding --orders 20
+      divbench metrics equivalence subs/gpt-4o subs/humans --equivalence rouge-1 --equivalence embedding
     """
     from benchmark.analysis.equivalence_study import PATIENCES, utility_curves
     from benchmark.analysis.equivalence_study import choose as choose_backend
@@ -197,6 +208,7 @@ def _study(
     from benchmark.analysis.equivalence_study import measure
     from benchmark.equivalence.agreement import order_sensitivity
     from benchmark.equivalence.partitioning import partition_sets
+    from benchmark.metrics.metric import Missing
 
     parted: dict[str, tuple[str, dict[str, Parts]]] = {}
     found, sensitivities = [], {}

@@ -1,1 +1,1 @@
-"""`divbench explain`: one response set under a language model, for people who invent or doubt metrics of diversity."""
+"""One response set and a language model in; everything behind its D_Can out (`divbench metrics explain`)."""

@@ -1,4 +1,4 @@
-"""`divbench explain`."""
+"""`divbench metrics explain`."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -53,42 +53,67 @@ class NumberType(StrEnum):
 def explain(
     source: Annotated[
         Path | None,
-        typer.Argument(help="A JSON file, - for stdin, or the folder of a submission; none with --dataset."),
+        typer.Argument(help="Response set: a JSON file, - for stdin, or a submission folder; none with --dataset."),
     ] = None,
-    dataset: Annotated[str | None, typer.Option(help="Take a set of this dataset, such as contest.")] = None,
-    split: Annotated[str | None, typer.Option(help="Of the dataset, such as prompt_gen.")] = None,
-    set_id: Annotated[str | None, typer.Option("--set", help="The set's set_id.")] = None,
-    prompt: Annotated[str | None, typer.Option(help="Of a submission: the prompt_id.")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Dataset to take the set from, such as contest.", rich_help_panel="Data")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Split of the dataset, such as prompt_gen.", rich_help_panel="Data")
+    ] = None,
+    set_id: Annotated[str | None, typer.Option("--set", help="Id of the set (set_id).", rich_help_panel="Data")] = None,
+    prompt: Annotated[
+        str | None, typer.Option(help="Id of a submission's prompt (prompt_id).", rich_help_panel="Data")
+    ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="A folder with a causal language model, or ORG/NAME@COMMIT; else the one of this package."),
+        typer.Option(
+            help="Causal language model: a folder, or ORG/NAME@COMMIT; default: the bundled one.",
+            rich_help_panel="Model",
+        ),
     ] = None,
-    device: Annotated[str, typer.Option(help="For the model, such as cuda.")] = "cpu",
-    dtype: Annotated[NumberType, typer.Option(help="For the model.")] = NumberType.float32,
+    device: Annotated[str, typer.Option(help="Device of the model, such as cuda.", rich_help_panel="Model")] = "cpu",
+    dtype: Annotated[
+        NumberType, typer.Option(help="Precision of the model.", rich_help_panel="Model")
+    ] = NumberType.float32,
     format: Annotated[
         Format | None,
-        typer.Option(help="Of the text; else completion for contest, mcdiv and dectest, instruct for all others."),
+        typer.Option(
+            help="Prompt format; default: completion for contest, mcdiv and dectest, instruct for all others.",
+            rich_help_panel="D_Can",
+        ),
     ] = None,
-    boundaries: Annotated[Boundaries, typer.Option(help="Of tokens; paper repeats published numbers.")] = (
-        Boundaries.exact
-    ),
-    orders: Annotated[Orders, typer.Option(help="Of the responses; endpoint gives a_n alone.")] = Orders.balanced,
+    boundaries: Annotated[
+        Boundaries, typer.Option(help="Token boundaries; paper replicates published numbers.", rich_help_panel="D_Can")
+    ] = (Boundaries.exact),
+    orders: Annotated[
+        Orders, typer.Option(help="Response orderings; endpoint gives a_n alone.", rich_help_panel="D_Can")
+    ] = Orders.balanced,
     count: Annotated[
         int | None,
-        typer.Option(min=1, help="Squares (balanced), trees (endpoint) or orders (uniform); else 1, or 50 orders."),
+        typer.Option(
+            min=1,
+            help="Number of Latin squares (balanced), trees (endpoint) or orders (uniform); default: 1, or 50 orders.",
+            rich_help_panel="D_Can",
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the orders.")] = 42,
+    seed: Annotated[int, typer.Option(help="Random seed of the orders.", rich_help_panel="D_Can")] = 42,
     precision: Annotated[
         float | None,
-        typer.Option(min=1e-6, help="Say how many balanced orders give a_n this standard error, in bits/byte."),
+        typer.Option(
+            min=1e-6,
+            help="Standard error of a_n to reach, in bits/byte; prints how many balanced orders it takes.",
+            rich_help_panel="D_Can",
+        ),
     ] = None,
     destination: Annotated[
-        Path | None,
-        typer.Option("--out", help="Write one HTML file with figures, to open in a browser."),
+        Path | None, typer.Option("--out", help="Output file with figures, to open in a browser: .html.")
     ] = None,
     mirror: Annotated[
         Path | None,
-        typer.Option(help="A folder with released files, for datasets and suites. (env: DIVBENCH_MIRROR)"),
+        typer.Option(
+            help="Folder with released files, for datasets and suites. (env: DIVBENCH_MIRROR)", rich_help_panel="Data"
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -100,15 +125,15 @@ def explain(
 
     A set of a dataset, with figures:
 
-      divbench explain --dataset scenarios --split scenarios --set noise-bread --out noise.html
+      divbench metrics explain --dataset scenarios --split scenarios --set noise-bread --out noise.html
 
     The answers of a submission to one prompt:
 
-      divbench explain subs/my-model --prompt curated-0
+      divbench metrics explain subs/my-model --prompt curated-0
 
     Your own, as {"prompt": "...", "responses": ["...", "..."]}; and how many orders pin a_n down to 0.01 bits/byte:
 
-      divbench explain set.json --precision 0.01
+      divbench metrics explain set.json --precision 0.01
     """
     from benchmark.surprisal.engine import OrderPlan
     from benchmark.surprisal.prompt_layout import Layout

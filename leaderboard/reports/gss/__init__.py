@@ -1,1 +1,1 @@
-"""`divbench gss`: which metric finds the prompt with the larger generation space, for each model, on GSSBench."""
+"""Results on GSSBench in; how often each metric orders prompt pairs correctly out (`divbench metrics gss`)."""

@@ -1,4 +1,4 @@
-"""`divbench gss`."""
+"""`divbench metrics gss`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,45 +30,82 @@ _SUITE = "gssbench"
 
 def gss(
     submissions: Annotated[
-        list[Path],
-        typer.Argument(help="Submission folders to the suite gssbench, or result folders that divbench score made."),
+        list[Path], typer.Argument(help="Submission folders of the suite gssbench, or their result folders.")
     ],
     profile: Annotated[
-        str, typer.Option(help="Of submissions: lexical, offline or paper, as in divbench score.")
+        str,
+        typer.Option(
+            help="Profile of models for submissions: lexical, offline or paper, as in divbench score.",
+            rich_help_panel="Models",
+        ),
     ] = "offline",
-    metric: Annotated[list[str] | None, typer.Option(help="Evaluate only this; may be repeated.")] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option(help="Metric to evaluate; may be repeated.", rich_help_panel="Data")
+    ] = None,
     all_metrics: Annotated[
-        bool, typer.Option("--all-metrics", help="All of the profile's, the slow ones (D_Can's), too.")
+        bool,
+        typer.Option(
+            "--all-metrics",
+            help="Metrics of the whole profile, including the slow ones (D_Can and its family).",
+            rich_help_panel="Data",
+        ),
     ] = False,
     equivalence: Annotated[
         str | None,
-        typer.Option(help="Which answers say the same, as in divbench score; else the profile's."),
+        typer.Option(
+            help="Equivalence backend, as in divbench score; default: the profile's.", rich_help_panel="Models"
+        ),
     ] = None,
     algorithm: Annotated[
-        Algorithm, typer.Option(help="Of --equivalence: greedy (as published), or free of the answers' order.")
+        Algorithm,
+        typer.Option(
+            help="Clustering algorithm: greedy (as published), or order-independent (components, complete).",
+            rich_help_panel="Models",
+        ),
     ] = "greedy",
     k: Annotated[
         int | None,
-        typer.Option(help="Of submissions: the first k responses of each prompt; else all."),
+        typer.Option(
+            help="Number of responses per prompt of a submission, the first ones; default: all.", rich_help_panel="Data"
+        ),
     ] = None,
     missing: Annotated[
-        MissingPairs, typer.Option(help="What a pair with a missing score is: wrong, or left out.")
+        MissingPairs,
+        typer.Option(
+            help="Treatment of a pair with a missing score: wrong, or left out.", rich_help_panel="Statistics"
+        ),
     ] = "wrong",
     against: Annotated[
         str | None,
-        typer.Option(help="Compare the others with this metric or reference, on the same resamples of sets."),
+        typer.Option(
+            help="Metric or reference to compare the others with, on the same resamples of sets.",
+            rich_help_panel="Statistics",
+        ),
     ] = None,
     published: Annotated[
-        bool, typer.Option("--published", help="Show the accuracies that the paper printed, too.")
+        bool,
+        typer.Option(
+            "--published", help="Accuracies that the paper printed, shown beside ours.", rich_help_panel="Output"
+        ),
     ] = False,
-    results: Annotated[Path, typer.Option(help="The folder of results, for submissions.")] = Path("results"),
-    resamples: Annotated[int, typer.Option(min=100, help="Of sets of pairs, for intervals.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Of the resamples and of the random reference.")] = 0,
+    results: Annotated[Path, typer.Option(help="Folder of results, for submissions.", rich_help_panel="Output")] = Path(
+        "results"
+    ),
+    resamples: Annotated[
+        int,
+        typer.Option(min=100, help="Number of bootstrap resamples over sets of pairs.", rich_help_panel="Statistics"),
+    ] = 1000,
+    seed: Annotated[
+        int,
+        typer.Option(help="Random seed of the resamples and of the random reference.", rich_help_panel="Statistics"),
+    ] = 0,
     destination: Annotated[
         Path | None,
-        typer.Option("--out", help="Write all numbers to a file: .md, .csv or .json."),
+        typer.Option("--out", help="Output file of all numbers: .md, .csv or .json.", rich_help_panel="Output"),
     ] = None,
-    figure: Annotated[Path | None, typer.Option(help="Write the heat map as an HTML file.")] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Output file of the heat map: .html.", rich_help_panel="Output")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Test metrics on GSSBench (arXiv:2510.12699): do they tell how much room a prompt leaves for good answers?
@@ -78,13 +115,13 @@ def gss(
     constant and an oracle get.
 
     Submissions are scored first, into --results; what was scored before is recognised. Perplexity, energy, entropies
-    and EigenScores of hidden states need the submission's internals.parquet, which divbench internals makes.
+    and EigenScores of hidden states need the submission's internals.parquet, which divbench metrics internals makes.
 
-      divbench gss subs/model-a subs/model-b --figure map.html --out table.md
+      divbench metrics gss subs/model-a subs/model-b --figure map.html --out table.md
 
     With other models than the profile's (--embedder, --lm), score first and give the result:
 
-      divbench gss results/0123456789abcdef --against eigenscore_output
+      divbench metrics gss results/0123456789abcdef --against eigenscore_output
     """
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.profile_overrides import with_overrides

@@ -1,4 +1,4 @@
-"""The heat map of `divbench gss --figure`: metrics by splits, a panel a model, coloured by the distance from chance."""
+"""The heat map of `divbench metrics gss --figure`: metrics by splits, a panel a model, coloured from chance."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -20,12 +20,21 @@ if TYPE_CHECKING:
 Dtype = Literal["float32", "bfloat16", "float16"]
 _PAIRS = "gssbench"
 # Options that both commands have.
-Metrics = Annotated[list[str] | None, typer.Option(help="Of the profile, only this; may be repeated.")]
-TimeLimit = Annotated[float, typer.Option(min=0.01, help="Seconds that --external may take for one set.")]
-Resamples = Annotated[int, typer.Option(min=100, help="Of contexts, for intervals.")]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(help="Metric of the profile; may be repeated; default: all.", rich_help_panel="Metrics"),
+]
+TimeLimit = Annotated[
+    float, typer.Option(min=0.01, help="Seconds that --external may take per set.", rich_help_panel="Metrics")
+]
+Resamples = Annotated[
+    int, typer.Option(min=100, help="Number of bootstrap resamples over contexts.", rich_help_panel="Statistics")
+]
 Mirror = Annotated[
     Path | None,
-    typer.Option(help="A folder with the released files, where they are not built. (env: DIVBENCH_MIRROR)"),
+    typer.Option(
+        help="Folder with the released files, where they are not built. (env: DIVBENCH_MIRROR)", rich_help_panel="Data"
+    ),
 ]
 
 
@@ -33,52 +42,79 @@ def metaeval(
     tasks: Annotated[
         list[str] | None,
         typer.Argument(
-            help="contest, mcdiv, mcdiv_nuggets, dectest; a split, as contest/story_gen; FILE.parquet of labelled "
-            "sets, as divbench generate --sweep makes them; or gssbench."
+            help=(
+                "Tasks: contest, mcdiv, mcdiv_nuggets, dectest; a split, as contest/story_gen; FILE.parquet of "
+                "labelled sets, as divbench generate --sweep writes; or gssbench."
+            )
         ),
     ] = None,
     profile: Annotated[
-        str, typer.Option(help="Metrics to test: lexical (seconds), offline (minutes), paper (models of the papers).")
+        str,
+        typer.Option(
+            help="Profile of metrics to test: lexical (seconds), offline (minutes), paper (the papers' models).",
+            rich_help_panel="Metrics",
+        ),
     ] = "lexical",
     metric: Metrics = None,
     external: Annotated[
         list[str] | None,
         typer.Option(
-            help="MODULE:FUNCTION of your own: called with the list of responses, and context= if it takes it."
+            help=(
+                "Function of your own, MODULE:FUNCTION, called with the list of responses, and with context= if "
+                "it takes it."
+            ),
+            rich_help_panel="Metrics",
         ),
     ] = None,
     scores: Annotated[
         list[Path] | None,
-        typer.Option(help="CSV or Parquet with set_id (gssbench: prompt_id) and a column of numbers for each metric."),
+        typer.Option(
+            help="Scores file (.csv or .parquet) with set_id (gssbench: prompt_id) and a numeric column per metric.",
+            rich_help_panel="Metrics",
+        ),
     ] = None,
     results: Annotated[
         Path | None,
-        typer.Option(help="gssbench: a folder that divbench score made of a submission to the suite gssbench."),
+        typer.Option(help="Result folder of a gssbench submission, for the task gssbench.", rich_help_panel="Metrics"),
     ] = None,
     lower_is_more_diverse: Annotated[
-        bool, typer.Option("--lower-is-more-diverse", help="Of --external and --scores: negate their numbers.")
+        bool,
+        typer.Option(
+            "--lower-is-more-diverse",
+            help="Negation of the numbers of --external and --scores.",
+            rich_help_panel="Metrics",
+        ),
     ] = False,
-    released: Annotated[bool, typer.Option(help="Test the metric columns released with the texts, too.")] = True,
+    released: Annotated[
+        bool, typer.Option(help="Metric columns released with the texts, tested as well.", rich_help_panel="Metrics")
+    ] = True,
     against: Annotated[
         str | None,
-        typer.Option(help="Compare all others with this metric, on the same sets and resamples."),
+        typer.Option(
+            help="Metric to compare all others with, on the same sets and resamples.", rich_help_panel="Statistics"
+        ),
     ] = None,
     time_limit: TimeLimit = 60.0,
     lm: Annotated[
         str | None,
-        typer.Option(help="The language model of D_Can, as in divbench score: ORG/NAME@COMMIT or a folder."),
+        typer.Option(
+            help="Language model of D_Can, as in divbench score: ORG/NAME@COMMIT or a folder.", rich_help_panel="Models"
+        ),
     ] = None,
-    dtype: Annotated[Dtype, typer.Option(help="Of --lm.")] = "float32",
-    device: Annotated[str, typer.Option(help="Of the language model and a reward model, as torch names it.")] = "cpu",
+    dtype: Annotated[
+        Dtype, typer.Option(help="Precision of the language model.", rich_help_panel="Models")
+    ] = "float32",
+    device: Annotated[
+        str, typer.Option(help="Device of the language and reward models: cpu, cuda, cuda:1.", rich_help_panel="Models")
+    ] = "cpu",
     resamples: Resamples = 1000,
-    seed: Annotated[int, typer.Option(help="Of the resamples.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of the resamples.", rich_help_panel="Statistics")] = 0,
     destination: Annotated[
         Path | None,
-        typer.Option("--out", help="Write all numbers to a file: .json, .csv or .md."),
+        typer.Option("--out", help="Output file of all numbers: .json, .csv or .md.", rich_help_panel="Output"),
     ] = None,
     figure: Annotated[
-        Path | None,
-        typer.Option(help="Write an HTML file: how each metric's scores lie at each label."),
+        Path | None, typer.Option(help="Output file of the scores at each label: .html.", rich_help_panel="Output")
     ] = None,
     mirror: Mirror = None,
     json: JsonOption = False,
@@ -106,7 +142,7 @@ def metaeval(
     """
     from benchmark.analysis.estimate import Resampling
 
-    _check_outputs(destination, figure)
+    check_outputs(destination, figure)
     named = list(tasks or [])
     how = Resampling(resamples=resamples, seed=seed)
     if _PAIRS in named:
@@ -116,15 +152,15 @@ def metaeval(
         return
     if results is not None:
         raise ConfigurationError("--results is for gssbench", "give --scores with set_ids")
-    labelled = _load(named, mirror)
+    labelled = load_tasks(named, mirror)
     with progress() as bar:
         work = bar.add_task("", total=None)
 
         def tell(what: str, done: int, total: int) -> None:
             bar.update(work, description=what, completed=done, total=total)
 
-        columns = _package(labelled, _profile(profile, lm, dtype, device), metric, tell)
-        columns += _given(labelled, external or [], scores or [], lower_is_more_diverse, time_limit, tell)
+        columns = package_metrics(labelled, profile_of(profile, lm, dtype, device), metric, tell)
+        columns += given_scores(labelled, external or [], scores or [], lower_is_more_diverse, time_limit, tell)
         if released:
             from benchmark.analysis.metaeval.scores import released_scores
 
@@ -135,79 +171,7 @@ def metaeval(
         _draw(labelled, columns, figure)
 
 
-def heldout(
-    profile: Annotated[str, typer.Option(help="Metrics to combine: lexical, offline or paper.")] = "offline",
-    metric: Metrics = None,
-    external: Annotated[
-        list[str] | None,
-        typer.Option(help="MODULE:FUNCTION of your own, combined with the others."),
-    ] = None,
-    scores: Annotated[
-        list[Path] | None,
-        typer.Option(help="CSV or Parquet with set_id and a column of numbers for each metric; combined, too."),
-    ] = None,
-    combine_released: Annotated[
-        list[str] | None,
-        typer.Option(help="A released column to combine, such as sent_bert; the others are shown beside."),
-    ] = None,
-    largest: Annotated[int, typer.Option(min=1, max=4, help="Metrics in a combination at most.")] = 3,
-    by: Annotated[
-        Literal["halves", "kinds"],
-        typer.Option(help="halves: choose on half of the contexts; kinds: on two of story, response and prompt."),
-    ] = "halves",
-    against: Annotated[str, typer.Option(help="Compare all with this.")] = "released:sent_bert",
-    time_limit: TimeLimit = 60.0,
-    resamples: Resamples = 1000,
-    seed: Annotated[int, typer.Option(help="Of the halves and the resamples.")] = 0,
-    destination: Annotated[
-        Path | None,
-        typer.Option("--out", help="Write all numbers to a file: .json or .md."),
-    ] = None,
-    mirror: Mirror = None,
-    json: JsonOption = False,
-) -> None:
-    """Choose the best combination of metrics on some contexts and report it on the others, win or lose.
-
-    Over the nine tasks with two labels. A combination is a sum of z-scores; every one of up to --largest metrics is
-    tried, and the number tried is told. What was not chosen from these sets, the released columns, stands beside.
-    """
-    from benchmark.analysis.estimate import Resampling
-    from benchmark.analysis.metaeval.heldout import halves, held_out, kinds
-    from benchmark.analysis.metaeval.scores import released_scores
-    from datasets_build.files import readable_json, write_text
-    from leaderboard.reports.metaeval.printing import heldout_markdown, print_held_out
-
-    _check_outputs(destination, None, endings=(".json", ".md"))
-    labelled = _load([], mirror)
-    with progress() as bar:
-        work = bar.add_task("", total=None)
-
-        def tell(what: str, done: int, total: int) -> None:
-            bar.update(work, description=what, completed=done, total=total)
-
-        features = _package(labelled, _profile(profile, None, "float32", "cpu"), metric, tell)
-        features += _given(labelled, external or [], scores or [], False, time_limit, tell)
-        released = released_scores(labelled)
-        features += [each for each in released if each.name.removeprefix("released:") in (combine_released or [])]
-        references = [each for each in released if each not in features]
-        folds = halves(labelled, seed) if by == "halves" else kinds(labelled)
-        found = []
-        for done, fold in enumerate(folds):
-            tell(f"{fold.name}: trying combinations", done, len(folds))
-            how = Resampling(resamples=resamples, seed=seed)
-            found.append(held_out(fold, features, references, largest=largest, against=against, resampling=how))
-    if destination is not None:
-        document = {"held_out": [each.as_json() for each in found]}
-        write_text(destination, heldout_markdown(found) if destination.suffix == ".md" else readable_json(document))
-        err().print(f"written: {destination}", markup=False, soft_wrap=True)
-    if json:
-        print_json({"held_out": [each.as_json() for each in found]})
-        return
-    for each in found:
-        print_held_out(each, out())
-
-
-def _check_outputs(
+def check_outputs(
     destination: Path | None, figure: Path | None, endings: tuple[str, ...] = (".json", ".csv", ".md")
 ) -> None:
     """Before the work, not after."""
@@ -223,7 +187,7 @@ def _check_outputs(
             raise ConfigurationError(f"{path} cannot be written", "name a file in a folder that is there")
 
 
-def _load(named: list[str], mirror: Path | None) -> "list[Labelled]":
+def load_tasks(named: list[str], mirror: Path | None) -> "list[Labelled]":
     """The tasks of those names, and of files; without any the nine with two labels."""
     from benchmark.analysis.metaeval.labelled import BINARY_TASKS, load_labelled, task_names
     from benchmark.analysis.metaeval.set_files import SUFFIX, check_apart, read_set_file
@@ -237,7 +201,7 @@ def _load(named: list[str], mirror: Path | None) -> "list[Labelled]":
     return made
 
 
-def _package(
+def package_metrics(
     labelled: "list[Labelled]", chosen: "Profile", wanted: list[str] | None, tell: "Progress"
 ) -> "list[Scores]":
     """The scores of the profile's metrics that have a direction, or of those that were named."""
@@ -256,7 +220,7 @@ def _package(
     return metric_scores(labelled, metrics, ScoringBackends(chosen, default_cache_path()), tell)
 
 
-def _profile(name: str, lm: str | None, dtype: Dtype, device: str) -> "Profile":
+def profile_of(name: str, lm: str | None, dtype: Dtype, device: str) -> "Profile":
     """The profile, its language model reading these sets as what they are: beginnings that responses go on from."""
     from benchmark.models.hf_lm import find_causal_lm_spec
     from benchmark.scoring.profile_overrides import with_overrides
@@ -267,7 +231,7 @@ def _profile(name: str, lm: str | None, dtype: Dtype, device: str) -> "Profile":
     return chosen if spec is None else replace(chosen, causal_lm=replace(spec, dtype=dtype, device=device))
 
 
-def _given(
+def given_scores(
     labelled: "list[Labelled]",
     external: list[str],
     files: list[Path],

@@ -1,4 +1,4 @@
-"""What `divbench reproduce` says of a number, and that it hides no difference."""
+"""What `divbench metrics reproduce` says of a number, and that it hides no difference."""
 
 import csv
 import io
@@ -192,39 +192,39 @@ cells.read_published = lambda: whole
 
 
 def test_a_difference_without_a_known_reason_ends_the_command_with_1() -> None:
-    ended = divbench("reproduce", "gssbench-2", "--json", code=WRONG + RUN)
+    ended = divbench("metrics", "reproduce", "gssbench-2", "--json", code=WRONG + RUN)
     assert ended.returncode == 1
     (found,) = document(ended)["tables"]
     assert found["counts"] == {"same": 39, "differs": 0, "unexplained": 1, "needs": 0, "cannot": 0}
     assert found["cells"][0]["verdict"] == "differs without a known reason"
-    shown = divbench("reproduce", "gssbench-2", code=WRONG + RUN)
+    shown = divbench("metrics", "reproduce", "gssbench-2", code=WRONG + RUN)
     assert shown.returncode == 1
     assert "0.6003 ≠ 0.601 !" in shown.stdout
     assert "1 differing without a known reason" in shown.stdout
 
 
 def test_without_a_mirror_what_needs_none_runs_and_the_rest_is_told() -> None:
-    ended = divbench("reproduce", "decan-5", "gssbench-2", "--json")
+    ended = divbench("metrics", "reproduce", "decan-5", "gssbench-2", "--json")
     assert ended.returncode == 2
     told = document(ended)
     assert [each["id"] for each in told["tables"]] == ["gssbench-2"]
     assert list(told["not_run"]) == ["decan-5"]
     assert "scenario_metrics_v3_gpt2_100perm.json" in ended.stderr
-    alone = divbench("reproduce", "decan-5", "--json")
+    alone = divbench("metrics", "reproduce", "decan-5", "--json")
     assert alone.returncode == 2
     assert document(alone)["error"]["kind"] == "ConfigurationError"
 
 
 def test_wrong_calls() -> None:
-    assert "there is no table 'tevet-3'" in divbench("reproduce", "tevet-3").stderr
-    ended = divbench("reproduce", "gssbench-2", "--out", "x.txt")
+    assert "there is no table 'tevet-3'" in divbench("metrics", "reproduce", "tevet-3").stderr
+    ended = divbench("metrics", "reproduce", "gssbench-2", "--out", "x.txt")
     assert (ended.returncode, "neither .md, .json nor .csv" in ended.stderr) == (2, True)
     with pytest.raises(ConfigurationError, match="cannot be written"):
         commands._check_output(Path("no-such-folder/x.md"))
 
 
 def test_help_names_every_table() -> None:
-    ended = divbench("reproduce", "--help")
+    ended = divbench("metrics", "reproduce", "--help")
     papers = {name.partition("-")[0] for name in PUBLISHED}
     told = " ".join(ended.stdout.replace("│", " ").split())
     named = told.split("tables... <list[str]>")[1].split("; else all")[0].replace(",", " ").split()
@@ -237,7 +237,7 @@ def test_help_names_every_table() -> None:
 
 def test_files(tmp_path: Path) -> None:
     for ending in ("md", "csv", "json"):
-        ended = divbench("reproduce", "gssbench-2", "--out", tmp_path / f"out.{ending}")
+        ended = divbench("metrics", "reproduce", "gssbench-2", "--out", tmp_path / f"out.{ending}")
         assert ended.returncode == 0, ended.stderr
     markdown = (tmp_path / "out.md").read_text(encoding="utf-8")
     assert "- gssbench-2: 40 same" in markdown

@@ -174,7 +174,7 @@ def test_bundled_numbers_stand_beside_what_is_needed_and_change_no_verdict(mirro
 
 
 def test_all_tables_by_the_command(mirror: Path) -> None:
-    ended = divbench("reproduce", "--mirror", mirror, "--json")
+    ended = divbench("metrics", "reproduce", "--mirror", mirror, "--json")
     assert ended.returncode == 0, ended.stderr
     told = document(ended)
     assert told["not_run"] == {}

@@ -194,7 +194,7 @@ def test_what_is_no_answer_is_in_no_pool(submission: Submission, tmp_path: Path)
     assert 0 not in (row["meta"]["chosen_index"], row["meta"]["rejected_index"])
     for part in (" no pair: no rewards", " no pair: fewer than three answers", "Means over pairs", f"written: {out}"):
         assert part in ended.stdout
-    assert "warnings: divbench submission validate" in ended.stderr
+    assert "warnings: divbench validate" in ended.stderr
 
 
 def test_distances_of_embeddings_need_no_internals(submission: Submission, tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_internals_that_do_not_fit(submission: Submission, tmp_path: Path) -> No
 
     ended = divbench("export", "dpo", submission.folder, *wanted, "--internals", tmp_path / "none.parquet")
     assert ended.returncode == 2
-    assert f"make it: divbench internals {submission.folder} --model MODEL" in ended.stderr
+    assert f"make it: divbench metrics internals {submission.folder} --model MODEL" in ended.stderr
     assert not out.exists()
 
     write_own_internals(other, submission, original_layer=None, average_layers=())

@@ -123,7 +123,7 @@ def test_the_same_input_gives_the_same_bytes_in_the_suites_order(tmp_path: Path)
     ]
     given = write_rows(tmp_path / "in.jsonl", rows)
     named = ["--suite", "demo", "--name", "n", "--submitter", "me", "--out", tmp_path / "sub"]
-    assert divbench("submission", "import", given, "--from", "jsonl", *named).returncode == 0
+    assert divbench("import", given, "--from", "jsonl", *named).returncode == 0
     rewards = [{"prompt_id": row["prompt_id"], "rewards": [1, 2.5, 3]} for row in rows]
     one, two = write_rows(tmp_path / "1.jsonl", rewards), write_rows(tmp_path / "2.jsonl", rewards[::-1])
     write_own_internals(tmp_path / "sub" / INTERNALS_FILE, open_submission(tmp_path / "sub")[0], k=3)

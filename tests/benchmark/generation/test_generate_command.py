@@ -62,7 +62,7 @@ def test_the_output_is_a_submission_that_says_all_about_itself(command: Command,
         "type": "inference-time method", "model_id": "fake/model", "revision": "f" * 40, "parameters": 7,
         "open_weights": True, "licence": None,
     }  # fmt: skip
-    checked = json.loads(command("submission", "validate", out, "--json").out)
+    checked = json.loads(command("validate", out, "--json").out)
     assert (checked["accepted"], checked["errors"], checked["counts"]["responses"]) == (True, 0, 72)
 
 
@@ -306,7 +306,7 @@ def test_wrong_options_are_told_before_anything_is_sampled(
     [
         (["--no-chat-template"], "a server is asked by chat"),
         (["--stop", "x"], "a server is asked by chat"),
-        (["--internals"], "divbench internals SUBMISSION --model ORG/NAME@COMMIT (wise)"),
+        (["--internals"], "divbench metrics internals SUBMISSION --model ORG/NAME@COMMIT (wise)"),
     ],
 )
 def test_what_a_server_cannot_do_is_told(options: list[str], says: str, command: Command, out: Path) -> None:

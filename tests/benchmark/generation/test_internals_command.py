@@ -1,4 +1,4 @@
-"""`divbench internals`: a submission's texts read again by a real (tiny) chat model, from its files."""
+"""`divbench metrics internals`: a submission's texts read again by a real (tiny) chat model, from its files."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -125,10 +125,10 @@ def test_from_generation_to_scores(folder: Path, tmp_path: Path) -> None:
     assert (sampled.how.tokens, sampled.how.k, sampled.how.prompt) == ("sampled", 4, "chat template")
     assert sampled.how.drawing is not None
     assert sampled.how.drawing.top_k == 20
-    ended = divbench("internals", out, "--model", folder, "--json")
+    ended = divbench("metrics", "internals", out, "--model", folder, "--json")
     assert ended.returncode == 2
     assert "exists" in document(ended)["error"]["message"]
-    ended = divbench("internals", out, "--model", folder, "--out", tmp_path / "again.parquet", "--json")
+    ended = divbench("metrics", "internals", out, "--model", folder, "--out", tmp_path / "again.parquet", "--json")
     assert ended.returncode == 0, ended.stderr
     assert document(ended)["prompts"] == 3
     again = open_internals(tmp_path / "again.parquet", made["submission_id"])
@@ -154,7 +154,7 @@ def test_from_generation_to_scores(folder: Path, tmp_path: Path) -> None:
     (out / INTERNALS_FILE).unlink()
     ended = divbench("score", out, "--profile", "lexical", "--metric", "e_average", "--json")
     assert ended.returncode == 2
-    assert "divbench internals" in document(ended)["error"]["hint"]
+    assert "divbench metrics internals" in document(ended)["error"]["hint"]
 
 
 def test_another_way_of_asking_is_another_number(folder: Path, tmp_path: Path) -> None:
@@ -162,7 +162,9 @@ def test_another_way_of_asking_is_another_number(folder: Path, tmp_path: Path) -
     numbers: list[list[float]] = []
     for options in ((), ("--no-chat-template", "--template", "{prompt} Well,", "--no-greedy", "--layer", "last")):
         target = tmp_path / f"{len(numbers)}.parquet"
-        ended = divbench("internals", tmp_path / "subs", "--model", folder, "--out", target, *options, "--json")
+        ended = divbench(
+            "metrics", "internals", tmp_path / "subs", "--model", folder, "--out", target, *options, "--json"
+        )
         assert ended.returncode == 0, ended.stderr
         file = open_internals(target, made["submission_id"])
         numbers.append([own.known[0].log_likelihood for _, own in file.rows()])

@@ -1,4 +1,4 @@
-"""`divbench perf`, with benchmarks that are really run in processes of their own, well and badly."""
+"""`python -m benchmark.perf`, with benchmarks that are really run in processes of their own, well and badly."""
 
 import json
 import os

@@ -91,7 +91,7 @@ def test_a_worker_gives_the_result_that_score_gives_with_the_same_options(tmp_pa
         assert store.read(store.head(), f"results/{made}/{path.name}", 10**7) == path.read_bytes()
     [score] = by_hand["result"]["scores"]
     assert "|orders:endpoint-1-seed:42|" in score["signature"]
-    ended = divbench("rescore", *service, **home)
+    ended = divbench("submissions", "rescore", *service, **home)
     assert json.loads(ended.stdout.splitlines()[-1])["there"] == 1
-    ended = divbench("rescore", *service, "--order-count", 2, **home)
+    ended = divbench("submissions", "rescore", *service, "--order-count", 2, **home)
     assert json.loads(ended.stdout.splitlines()[-1])["scored"] == 1

@@ -19,7 +19,7 @@ from datasets_build.schema import Suite
 from tests.benchmark.helpers import suite_of
 
 OF_PARTITIONS = ("partition", "partition+rewards", "partition+internals")
-OF_INTERNALS = ("internals", "partition+internals")
+OF_INTERNALS = ("metrics", "internals", "partition+internals")
 READ = HowRead(
     submission_id="0" * 16,
     k=10,

@@ -73,14 +73,14 @@ def test_from_a_proposal_to_the_board_and_back(tmp_path: Path, people: Any) -> N
     status, events, words = alice.works("--name", "w")
     assert status == 0, words
     assert told(events) == ["adopted", "claimed", "scored", "ended"]
-    found = anybody.says("status", submission.id, "--store", STORE)
+    found = anybody.says("submissions", "status", submission.id, "--store", STORE)
     assert [(record["state"], record["by"]) for record in found["history"]] == [
         ("pending", "w"),
         ("claimed", "w"),
         ("scored", "w"),
     ]
     assert found["submitter"] == {"name": "tester", "verified": False}
-    shown = divbench("status", submission.id, "--store", STORE, **anybody.environment).stdout
+    shown = divbench("submissions", "status", submission.id, "--store", STORE, **anybody.environment).stdout
     assert "it came as a proposal" in shown
 
     command = ["hf", "download", REPO, "--repo-type", "dataset", "--include", "results/*", "--local-dir"]
@@ -99,7 +99,7 @@ def test_from_a_proposal_to_the_board_and_back(tmp_path: Path, people: Any) -> N
     anybody.says("export", "harness", results / scored["result_id"], "--out", tmp_path / "harness")
     [samples] = (tmp_path / "harness").rglob("samples_*.jsonl")
     known = ("--suite", "demo", "--name", "bobs-system", "--submitter", "tester", "--date", "2026-01-01")
-    anybody.says("submission", "import", samples, "--from", "lm-eval", *known, "--out", tmp_path / "back")
+    anybody.says("import", samples, "--from", "lm-eval", *known, "--out", tmp_path / "back")
     back, texts_back = texts_of(tmp_path / "back")
     assert texts_back == texts
     again = anybody.says("score", back.folder, "--out", tmp_path / "by-hand", *SCORING)["result"]
@@ -114,4 +114,6 @@ def test_a_worker_that_may_not_write_ends_and_says_what_to_do(tmp_path: Path, pe
     assert "may not be changed" in events[-1]["reason"]
     assert "hf auth login" in events[-1]["hint"]
     assert "Traceback" not in words
-    assert [record["state"] for record in alice.says("status", name, "--store", STORE)["history"]] == ["pending"]
+    assert [record["state"] for record in alice.says("submissions", "status", name, "--store", STORE)["history"]] == [
+        "pending"
+    ]

@@ -200,7 +200,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert [json.loads(line)["event"] for line in ended.stdout.splitlines()] == ["claimed", "scored", "ended"]
     assert f"claimed {name}, [bold]system, attempt 1" in ended.stderr
     other = ("--store", store, "--profile", "lexical", "--metric", "ead")
-    ended = divbench("rescore", *other, **mine)
+    ended = divbench("submissions", "rescore", *other, **mine)
     assert [json.loads(line)["event"] for line in ended.stdout.splitlines()] == ["scored", "ended"]
     assert len(state_of(FolderStore(store), name).results) == 2
     assert divbench("worker", *options[:6], "--name", "two\nlines").returncode == 2

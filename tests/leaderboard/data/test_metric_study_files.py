@@ -108,7 +108,7 @@ def test_a_damaged_study_is_refused_with_its_field(name: str, file: Path) -> Non
         read_study(file)
     assert message in str(caught.value)
     assert str(file) in str(caught.value)
-    assert "divbench board metrics" in caught.value.hint
+    assert "divbench metrics study" in caught.value.hint
 
 
 BYTES: dict[str, tuple[Callable[[bytes], bytes], str]] = {

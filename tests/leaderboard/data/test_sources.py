@@ -170,7 +170,7 @@ def bad_files(kind: str, one: Scored, other: Scored, folder: Path) -> tuple[dict
     metric = one.result.scores[0].metric
     made: dict[str, tuple[dict[str, bytes], str]] = {
         "newer": ({RESULT_FILE: with_json(one, schema_version=2)}, "layout 2, .* update divbench"),
-        "older": ({RESULT_FILE: with_json(one, schema_version=0)}, "layout 0, .* divbench rescore"),
+        "older": ({RESULT_FILE: with_json(one, schema_version=0)}, "layout 0, .* divbench submissions rescore"),
         "no layout": ({RESULT_FILE: with_json(one, schema_version="1")}, "schema_version: Input should be 1"),
         "no JSON": ({RESULT_FILE: b"{"}, "Expecting property name"),
         "large": ({RESULT_FILE: with_json(one, notes="x" * 2**22)}, "at most 4,194,304 are taken"),

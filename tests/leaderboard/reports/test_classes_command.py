@@ -1,4 +1,4 @@
-"""`divbench classes` on real submissions, and what the board shows of classes."""
+"""`divbench metrics equivalence` on real submissions, and what the board shows of classes."""
 
 import json
 from pathlib import Path
@@ -15,6 +15,8 @@ from submissions.checking.validate import open_submission
 from submissions.demo.build import write_demo_submissions
 from tests.conftest import divbench, document
 
+CLASSES = ("metrics", "equivalence")
+
 
 @pytest.fixture(scope="module")
 def submissions(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
@@ -22,7 +24,7 @@ def submissions(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> list[
     made = []
     for name in ("humans", "gpt-4o", "gemini-1.5-pro"):
         ended = divbench(
-            "submission", "import", mirror / "noveltybench" / "submissions" / f"{name}.jsonl", "--from", "noveltybench",
+            "import", mirror / "noveltybench" / "submissions" / f"{name}.jsonl", "--from", "noveltybench",
             "--suite", "noveltybench-curated", "--name", name, "--submitter", "me", "--out", folder / name,
             DIVBENCH_MIRROR=str(mirror),
         )  # fmt: skip
@@ -35,7 +37,7 @@ def submissions(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> list[
 def test_backends_beside_the_published_classes(mirror: Path, submissions: list[Path], tmp_path: Path) -> None:
     found = document(
         divbench(
-            "classes", *submissions, "--k", 8, "--equivalence", "rouge-1", "--algorithm", "greedy", "--algorithm",
+            *CLASSES, *submissions, "--k", 8, "--equivalence", "rouge-1", "--algorithm", "greedy", "--algorithm",
             "complete", "--orders", 3, "--choose", "--resamples", 100, "--figure", tmp_path / "c.html", "--out",
             tmp_path / "c.md", "--json", DIVBENCH_MIRROR=str(mirror),
         )
@@ -69,7 +71,7 @@ def test_the_scorer_and_the_command_count_alike(mirror: Path, submissions: list[
     (only,) = scored["result"]["scores"]
     found = document(
         divbench(
-            "classes", submissions[1], "--equivalence", "rouge-1", "--algorithm", "complete", "--resamples", 100,
+            *CLASSES, submissions[1], "--equivalence", "rouge-1", "--algorithm", "complete", "--resamples", 100,
             "--json", DIVBENCH_MIRROR=str(mirror),
         )
     )  # fmt: skip
@@ -89,13 +91,13 @@ def test_the_scorer_and_the_command_count_alike(mirror: Path, submissions: list[
 )
 def test_what_cannot_be_done_is_told(tmp_path: Path, arguments: list[str], message: str) -> None:
     folder, *_ = write_demo_submissions(tmp_path / "subs")
-    ended = divbench("classes", folder, *arguments)
+    ended = divbench("metrics", "equivalence", folder, *arguments)
     assert (ended.returncode, message in ended.stderr) == (2, True), ended.stderr
 
 
 def test_submissions_of_one_name_are_not_mixed_up(tmp_path: Path) -> None:
     folder, *_ = write_demo_submissions(tmp_path / "subs")
-    ended = divbench("classes", folder, folder)
+    ended = divbench("metrics", "equivalence", folder, folder)
     assert (ended.returncode, "have the same name" in ended.stderr) == (2, True), ended.stderr
 
 

@@ -1,4 +1,4 @@
-"""`divbench explain`: where sets come from, what is printed and written, and that strangers' texts stay texts."""
+"""`divbench metrics explain`; untrusted texts stay texts."""
 
 import io
 import json
@@ -335,7 +335,7 @@ def test_a_page_without_pairs_has_two_figures(write: Write) -> None:
 def test_a_real_model_is_loaded_from_a_folder(write: Write, tmp_path: Path) -> None:
     model_of("ours").save_pretrained(tmp_path / "lm")
     tokeniser("ours").save_pretrained(tmp_path / "lm")
-    ended = divbench("explain", write(), "--model", tmp_path / "lm", "--json")
+    ended = divbench("metrics", "explain", write(), "--model", tmp_path / "lm", "--json")
     assert ended.returncode == 0, ended.stderr
     made = document(ended)
     assert made["model"].startswith("lm@")
@@ -343,7 +343,7 @@ def test_a_real_model_is_loaded_from_a_folder(write: Write, tmp_path: Path) -> N
         assert "".join(token["text"] for token in row["tokens"]) == row["text"]
     first = made["responses"][0]
     assert sum(token["bits"] for token in first["tokens"]) == pytest.approx(first["bits_alone"], abs=1e-3)
-    ended = divbench("explain", write(), "--model", "no-such-model")
+    ended = divbench("metrics", "explain", write(), "--model", "no-such-model")
     assert (ended.returncode, "is no folder and no model" in ended.stderr) == (2, True)
 
 

@@ -1,4 +1,4 @@
-"""`divbench gss` as its users run it: submissions to the whole suite with known accuracies, files, the heat map."""
+"""`divbench metrics gss` on the whole suite with known accuracies: files and the heat map."""
 
 import csv
 import json
@@ -72,7 +72,7 @@ def found(root: Path, whole: tuple[Path, dict[str, float]], plain: Path) -> Foun
     """Both, compared with E_average; the Markdown, CSV and heat map lie in `root`."""
     files = ("--out", root / "out.csv", "--figure", root / "map.html", "--against", "e_average", "--published")
     results = ("--profile", "lexical", "--results", root / "results", "--resamples", FEW)
-    ended = divbench("gss", whole[0], plain, *files, *results, "--json")
+    ended = divbench("metrics", "gss", whole[0], plain, *files, *results, "--json")
     assert ended.returncode == 0, ended.stderr
     made: Found = document(ended)
     return made
@@ -143,7 +143,7 @@ def test_what_is_missing_is_told_with_its_mend(found: Found, whole: tuple[Path, 
     assert first["lacking"] == [output | {"hint": "choose another by --profile"}]
     [internals, _] = second["lacking"]
     assert internals["metrics"][:2] == ["perplexity", "energy"]
-    assert internals["hint"] == f"divbench internals {plain} --model …"
+    assert internals["hint"] == f"divbench metrics internals {plain} --model …"
     assert list(second["evaluations"]) == ["rouge_l_similarity", "semantic_entropy_discrete"]
     assert (list(second["comparisons"]), len(first["comparisons"])) == ([], 9)
 

@@ -1,4 +1,4 @@
-"""What `divbench gss` says of results: names, what is lacking, notes, the paper's table, tables that fit a terminal."""
+"""The report of `divbench metrics gss`: names, notes, the paper's table, tables that fit a terminal."""
 
 import io
 import json
@@ -76,12 +76,15 @@ def test_what_a_result_lacks_is_told_with_its_mend(result: Result) -> None:
     chosen, lacking = choose(result, scorers, wanted)
     assert [each.name for each in chosen] == ["rouge_l_similarity", "self_bleu"]
     assert [str(each) for each in lacking] == [
-        "energy: there are no internals (divbench internals SUBMISSION --model …, then give the submission)",
+        "energy: there are no internals (divbench metrics internals SUBMISSION --model …, then give the submission)",
         "distinct_k_reported: no prompt has a value: not reported",
         "vendi_score: not in the result (give the submission instead)",
     ]
     _, scored_here = choose(result, scorers, ("energy", "vendi_score"), "subs/a")
-    assert [each.hint for each in scored_here] == ["divbench internals subs/a --model …", "choose another by --profile"]
+    assert [each.hint for each in scored_here] == [
+        "divbench metrics internals subs/a --model …",
+        "choose another by --profile",
+    ]
     every, none = choose(result, scorers, None)
     assert {each.name for each in every} == {score.metric for score in result.scores if score.direction and score.n}
     reasons = {name: each.reason for each in none for name in each.metrics}

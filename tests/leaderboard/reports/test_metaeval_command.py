@@ -1,4 +1,4 @@
-"""`divbench metaeval` and `divbench heldout` as their users run them: the released data, files and functions."""
+"""`divbench metaeval` and `divbench metrics heldout`: the released data, files and functions."""
 
 import csv
 import json
@@ -150,7 +150,7 @@ def test_what_cannot_be_tested_is_told(mirror: Path, arguments: list[str], statu
 
 
 def test_held_out_writes_no_csv() -> None:
-    ended = divbench("heldout", "--out", "x.csv")
+    ended = divbench("metrics", "heldout", "--out", "x.csv")
     assert (ended.returncode, "neither .json nor .md" in ended.stderr) == (2, True), ended.stderr
 
 

@@ -1,4 +1,4 @@
-"""`divbench board metrics` as its users run it, on the released sets; and the study that ships here."""
+"""`divbench metrics study` as its users run it, on the released sets; and the study that ships here."""
 
 import json
 from pathlib import Path

@@ -17,8 +17,8 @@ from leaderboard.data.board import load_boards, ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import FolderSource
-from leaderboard.static import Written, write_static
 from leaderboard.static.render import POLICY, coded, data_script, marked
+from leaderboard.static.write import Written, write_static
 from leaderboard.tables.compare import compare
 from leaderboard.tables.models import PRESETS, Filter, columns_of, columns_sheet, models_table
 from leaderboard.tables.systems import first_systems

@@ -9,7 +9,7 @@ from leaderboard.data.board import load_boards
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.metric_study_build import systems_agreement
 from leaderboard.data.sources import FolderSource
-from leaderboard.static import write_static
+from leaderboard.static.write import write_static
 from leaderboard.tables.metric_cards import ABOUT
 from leaderboard.tables.metrics import agreement_sheet, pair_accuracies
 from tests.leaderboard.shipped import shipped_pairs

@@ -10,7 +10,7 @@ from leaderboard.data.board import load_boards
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import FolderSource
-from leaderboard.static import write_static
+from leaderboard.static.write import write_static
 from leaderboard.tables.stages import contrasts, contrasts_table, find_series, values_of
 from tests.leaderboard.static.test_static import Page
 

@@ -205,7 +205,7 @@ LOUD = ("a-column-named-by-escapes", "a-field-named-by-escapes", "reported-an-id
 def test_no_terminal_gets_a_letter_that_drives_it(folder: Path, found: dict[str, Outcome], name: str) -> None:
     # A terminal is claimed, so that all that rich may write to one is written: colours and the moves of a progress bar.
     for options in ([], ["--json"]):
-        ended = divbench("submission", "validate", folder / name, *options, NO_COLOR="", FORCE_COLOR="1")
+        ended = divbench("validate", folder / name, *options, NO_COLOR="", FORCE_COLOR="1")
         written = re.sub(r"\x1b\[([0-9;]*m|\?25[lh]|2K|1A)|\r", "", ended.stdout + ended.stderr)
         assert ended.returncode == 1
         assert {letter for letter in written if not letter.isprintable()} <= {"\n"}

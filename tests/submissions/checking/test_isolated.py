@@ -40,10 +40,10 @@ def at_start(folder: Path, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_says_what_the_command_says(good: Path) -> None:
-    assert validate_in_child(good) == document(divbench("submission", "validate", good, "--json"))
+    assert validate_in_child(good) == document(divbench("validate", good, "--json"))
     (good / GENERATIONS_FILE).write_bytes(generations())
     made = validate_in_child(good)
-    assert made == document(divbench("submission", "validate", good, "--json"))
+    assert made == document(divbench("validate", good, "--json"))
     assert not made["accepted"]
     assert set(made["by_check"]) == {"prompt_ids", "k"}
 

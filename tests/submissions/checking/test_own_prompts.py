@@ -255,10 +255,10 @@ def test_own_prompts_go_the_whole_way(tmp_path: Path) -> None:
     rows = [{"id": n, "prompt": t, "responses": [f"{n} a", f"{n} b c", "d"]} for n, t in TEXTS.items()]
     path, out = jsonl(tmp_path / "in.jsonl", rows), tmp_path / "subs" / "mine"
     options = ("--from", "jsonl", "--name", "mine", "--submitter", "me", "--suite", "own", "--out", out)
-    ended = divbench("submission", "import", path, *options)
+    ended = divbench("import", path, *options)
     assert ended.returncode == 0, ended.stderr
     assert "suite own, k = 3" in ended.stdout
-    assert document(divbench("submission", "validate", out, "--json"))["accepted"]
+    assert document(divbench("validate", out, "--json"))["accepted"]
     results = tmp_path / "results"
     scored = document(divbench("score", out, "--profile", "lexical", "--out", results, "--json"))["result"]
     suite = open_submission(out, no_suite)[1]
@@ -266,14 +266,14 @@ def test_own_prompts_go_the_whole_way(tmp_path: Path) -> None:
     assert all(f"data:own@{suite.revision}|" in score["signature"] for score in scored["scores"])
     [board] = document(divbench("board", "show", "--results", results, "--json"))
     assert (board["suite"], board["suite_revision"]) == ("own", suite.revision)
-    explained = divbench("explain", out, "--prompt", "zebra", "--json")
+    explained = divbench("metrics", "explain", out, "--prompt", "zebra", "--json")
     assert explained.returncode == 0, explained.stderr
 
 
 def test_the_importer_says_which_row_lacks_its_prompt(tmp_path: Path) -> None:
     path = jsonl(tmp_path / "in.jsonl", with_row(2, prompt=...))
     options = ("--from", "jsonl", "--name", "mine", "--submitter", "me", "--suite", "own", "--out", tmp_path / "out")
-    ended = divbench("submission", "import", path, *options, "--json")
+    ended = divbench("import", path, *options, "--json")
     assert ended.returncode == 1
     [problem] = document(ended)["problems"]
     assert (problem["file"], problem["row"], problem["field"]) == ("in.jsonl", 2, "prompt")

@@ -182,14 +182,14 @@ def test_the_command(tmp_path: Path) -> None:
     ]
     path = jsonl(tmp_path / "samples_demo_2026-01-01.jsonl", rows)
     options = ("--from", "lm-eval", "--suite", "demo", "--name", "mine", "--submitter", "me", "--date", "2026-01-02")
-    one = divbench("submission", "import", path, *options, "--out", tmp_path / "one", "--id-field", "id", "--json")
+    one = divbench("import", path, *options, "--out", tmp_path / "one", "--id-field", "id", "--json")
     assert one.returncode == 0, one.stderr
     two = divbench(
-        "submission", "import", path, *options, "--out", tmp_path / "two", "--id-field", "id", "--filter", "y", "--json"
+        "import", path, *options, "--out", tmp_path / "two", "--id-field", "id", "--filter", "y", "--json"
     )  # fmt: skip
     assert two.returncode == 0, two.stderr
     assert document(one)["id"] == document(two)["id"]
-    wrong = divbench("submission", "import", path, *options, "--out", tmp_path / "three", "--answers", "filtered_resps")
+    wrong = divbench("import", path, *options, "--out", tmp_path / "three", "--answers", "filtered_resps")
     assert wrong.returncode == 1
     assert "--id-field" in wrong.stderr
     assert not (tmp_path / "three").exists()

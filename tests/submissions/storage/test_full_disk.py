@@ -41,7 +41,7 @@ def test_an_import_that_cannot_be_written_leaves_nothing(tmp_path: Path, limit: 
         out.mkdir()
     before = sorted(tmp_path.rglob("*"))
     options = ("--from", "jsonl", "--suite", "demo", "--name", "n", "--submitter", "me", "--out", out, "--json")
-    ended = divbench(limit, "submission", "import", path, *options)
+    ended = divbench(limit, "import", path, *options)
     assert ended.returncode == 2
     assert "File too large" in json.loads(ended.stdout)["error"]["message"]
     assert "Traceback" not in ended.stderr
@@ -52,9 +52,9 @@ def test_a_baseline_that_cannot_be_written_leaves_the_given_submission(tmp_path:
     path = jsonl(tmp_path / "in.jsonl", demo_rows())
     given = tmp_path / "given"
     options = ("--from", "jsonl", "--suite", "demo", "--name", "n", "--submitter", "me", "--out", given)
-    assert divbench(10**9, "submission", "import", path, *options).returncode == 0
+    assert divbench(10**9, "import", path, *options).returncode == 0
     before = {file: file.read_bytes() for file in given.iterdir()}
-    ended = divbench(2000, "submission", "baseline", given, "--kind", "random-characters", "--out", tmp_path / "out")
+    ended = divbench(2000, "metrics", "baseline", given, "--kind", "random-characters", "--out", tmp_path / "out")
     assert ended.returncode == 2
     assert "File too large" in ended.stderr
     assert sorted(tmp_path.iterdir()) == [given, path]
@@ -64,4 +64,4 @@ def test_a_baseline_that_cannot_be_written_leaves_the_given_submission(tmp_path:
 def test_the_limit_is_what_stops_it(tmp_path: Path) -> None:
     path = jsonl(tmp_path / "in.jsonl", demo_rows())
     options = ("--from", "jsonl", "--suite", "demo", "--name", "n", "--submitter", "me", "--out", tmp_path / "out")
-    assert divbench(10**6, "submission", "import", path, *options).returncode == 0
+    assert divbench(10**6, "import", path, *options).returncode == 0

@@ -51,7 +51,7 @@ def test_from_handing_in_to_results(tmp_path: Path, store: Path, demos: list[Pat
     first, place, follow = ended.stdout.splitlines()
     name = first.removeprefix("Handed in: varied as ")
     assert place == "  number 1 of 1 that wait, 0 being scored"
-    assert follow == f"Follow it: divbench status {name} --store {store}"
+    assert follow == f"Follow it: divbench submissions status {name} --store {store}"
 
     ended = divbench("submit", demos[0], "--to", store, "--submitter", "somebody else")
     assert ended.returncode == 0
@@ -59,28 +59,28 @@ def test_from_handing_in_to_results(tmp_path: Path, store: Path, demos: list[Pat
     assert "UTC: pending. Nothing was changed." in ended.stdout
     handed_in(store, demos[1])
 
-    found = document(divbench("status", name, "--store", store, "--json"))
+    found = document(divbench("submissions", "status", name, "--store", store, "--json"))
     assert (found["state"], found["waits"], found["submitter"]) == (
         "pending",
         True,
         {"name": "DivBench", "verified": False},
     )
     assert found["place"] == {"position": 1, "waiting": 2, "claimed": 0, "worker_seen": None}
-    shown = divbench("status", name, "--store", store).stdout
+    shown = divbench("submissions", "status", name, "--store", store).stdout
     assert "pending: number 1 of 2 that wait, 0 being scored" in shown
     assert "no worker was ever seen" in shown
 
     opened, made, now = claimed(store)
-    shown = divbench("status", name, "--store", store).stdout
+    shown = divbench("submissions", "status", name, "--store", store).stdout
     assert "[bold]worker" in shown
     assert "a worker was last seen " in shown
     finish(opened, made, result(tmp_path, "a" * 16), now)
 
-    found = document(divbench("submissions", "show", name, "--store", store, "--json"))
+    found = document(divbench("submissions", "status", name, "--store", store, "--json"))
     assert [record["state"] for record in found["history"]] == ["pending", "claimed", "scored"]
     assert found["results"] == [f"results/{'a' * 16}/result.json", f"results/{'a' * 16}/per_prompt.parquet"]
     assert found["files"] == [f"submissions/{name}/generations.parquet", f"submissions/{name}/manifest.json"]
-    shown = divbench("submissions", "show", name, "--store", store).stdout
+    shown = divbench("submissions", "status", name, "--store", store).stdout
     assert f"  results/{'a' * 16}/result.json\n" in shown
     assert "varied" in shown
     assert f"In {store}:" in shown
@@ -119,10 +119,9 @@ def test_a_refused_folder_is_not_sent(tmp_path: Path, store: Path, demos: list[P
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["status", UNKNOWN, "--store", "STORE"], f"has no submission {UNKNOWN}"),
-        (["status", "\x1b[31m", "--store", "STORE"], r"'\\x1b[31m' is no id of a submission"),
-        (["status", UNKNOWN, "--store", "ftp://x"], "names no store"),
-        (["submissions", "show", UNKNOWN, "--store", "STORE"], f"has no submission {UNKNOWN}"),
+        (["submissions", "status", UNKNOWN, "--store", "STORE"], f"has no submission {UNKNOWN}"),
+        (["submissions", "status", "\x1b[31m", "--store", "STORE"], r"'\\x1b[31m' is no id of a submission"),
+        (["submissions", "status", UNKNOWN, "--store", "ftp://x"], "names no store"),
         (["submissions", "withdraw", UNKNOWN, "--store", "STORE", "--submitter", "me"], f"has no submission {UNKNOWN}"),
         (["submissions", "withdraw", UNKNOWN, "--store", "STORE"], "Missing option '--submitter'"),
         (["submit", "DEMO", "--to", "STORE", "--as-pull-request"], "takes no pull requests"),
@@ -146,13 +145,13 @@ def test_what_refused_it_and_how_it_failed_is_shown(store: Path, demos: list[Pat
     fail(opened, made, "Traceback:\n  in [red]f\nValueError: no", now)
     opened, made, now = claimed(store)
     refuse(opened, made, [ERROR], now)
-    ended = divbench("status", name, "--store", store)
+    ended = divbench("submissions", "status", name, "--store", store)
     assert ended.returncode == 0
     assert "The end of the log of attempt 1:\n  Traceback:\n    in [red]f\n  ValueError: no\n" in ended.stdout
     assert "attempt 1 failed: ValueError: no" in ended.stdout
     assert "1 problem, the first: wrong" in ended.stdout
     assert "hand in k" in ended.stdout
-    found = document(divbench("status", name, "--store", store, "--json"))
+    found = document(divbench("submissions", "status", name, "--store", store, "--json"))
     assert found["history"][-1]["problems"][0]["row"] == 3
     assert found["history"][2]["log"][-1] == "ValueError: no"
 
@@ -165,7 +164,7 @@ def test_names_of_strangers_are_no_markup(tmp_path: Path, store: Path, demos: li
     assert ended.returncode == 0
     assert evil in ended.stdout
     name = document(divbench("submissions", "list", "--store", store, "--json"))["submissions"][0]["submission_id"]
-    for words in (["status", name], ["submissions", "list"], ["submissions", "show", name]):
+    for words in (["submissions", "list"], ["submissions", "status", name]):
         ended = divbench(*words, "--store", store)
         assert evil in ended.stdout
         assert "[red]eve[/red] (not verified)" in ended.stdout
@@ -188,7 +187,7 @@ def test_only_its_submitter_or_an_operator_withdraws(store: Path, demos: list[Pa
     other = ("submissions", "withdraw", second, "--store", store, "--submitter", "me", "--operator", "--json")
     made = document(divbench(*other))
     assert (made["state"], made["history"][-1]["reason"]) == ("withdrawn", "by who runs the service: no reason given")
-    assert "wrong file" in divbench("submissions", "show", first, "--store", store).stdout
+    assert "wrong file" in divbench("submissions", "status", first, "--store", store).stdout
 
 
 def test_what_is_withdrawn_is_no_more_shown_and_its_results_leave_their_own_store(
@@ -201,7 +200,7 @@ def test_what_is_withdrawn_is_no_more_shown_and_its_results_leave_their_own_stor
     words = ("--store", store, "--submitter", "DivBench", "--results-store", apart.folder)
     assert divbench("submissions", "withdraw", name, *words).returncode == 0
     assert apart.paths(apart.head()) == []
-    found = document(divbench("submissions", "show", name, "--store", store, "--json"))
+    found = document(divbench("submissions", "status", name, "--store", store, "--json"))
     assert (found["state"], found["files"], found["results"]) == ("withdrawn", [], [])
 
 
@@ -216,7 +215,7 @@ def test_who_runs_the_service_has_it_tried_again(store: Path, demos: list[Path])
     refuse(opened, made, [ERROR], now)
     ended = divbench(*words, "--by", "ann", "--reason", "the check was [red]wrong")
     assert (ended.returncode, ended.stdout) == (0, f"{name} is pending again\n")
-    shown = divbench("status", name, "--store", store).stdout
+    shown = divbench("submissions", "status", name, "--store", store).stdout
     assert "pending: number 1 of 1 that wait" in shown
     assert "to be tried again: the check was [red]wrong" in shown
     assert "1 problem, the first: wrong" in shown
@@ -234,11 +233,11 @@ def test_a_damaged_state_exits_1_and_the_others_are_shown(store: Path, demos: li
         assert f"left out states/{UNKNOWN}.json: name: " in ended.stderr
         assert name in ended.stdout
         assert "\x1b" not in ended.stdout + ended.stderr
-    for words in (["status", UNKNOWN], ["submissions", "show", UNKNOWN]):
+    for words in (["submissions", "status", UNKNOWN],):
         ended = divbench(*words, "--store", store, "--json")
         assert ended.returncode == 1
         assert document(ended)["error"]["kind"] == "DamagedState"
-    assert divbench("status", name, "--store", store).returncode == 0
+    assert divbench("submissions", "status", name, "--store", store).returncode == 0
 
 
 def test_warnings_are_counted(tmp_path: Path, store: Path, demo_file: Path) -> None:
@@ -246,7 +245,7 @@ def test_warnings_are_counted(tmp_path: Path, store: Path, demo_file: Path) -> N
     assert import_demo(demo_file).returncode == 0
     ended = divbench("submit", tmp_path / "out", "--to", store)
     assert ended.returncode == 0
-    assert f"1 warnings: divbench submission validate {tmp_path / 'out'} lists them" in ended.stderr
+    assert f"1 warnings: divbench validate {tmp_path / 'out'} lists them" in ended.stderr
 
 
 def on_hub(server: HubServer, home: Path, user: str | None) -> dict[str, str]:
@@ -275,7 +274,9 @@ def test_on_the_hub_who_may_not_write_proposes(tmp_path: Path, demos: list[Path]
         assert ended.returncode == 0, ended.stderr
         assert document(ended)["id"] == proposed["id"]
         found = document(
-            divbench("status", proposed["id"], "--store", "hf://datasets/alice/store", "--json", **anybody)
+            divbench(
+                "submissions", "status", proposed["id"], "--store", "hf://datasets/alice/store", "--json", **anybody
+            )
         )
         assert (found["state"], found["place"]["position"]) == ("pending", 1)
 

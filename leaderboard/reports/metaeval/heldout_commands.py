@@ -1,0 +1,109 @@
+"""`divbench metrics heldout`."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from datasets_build.console import JsonOption, err, out, print_json, progress
+from leaderboard.reports.metaeval.commands import (
+    Metrics,
+    Mirror,
+    Resamples,
+    TimeLimit,
+    check_outputs,
+    given_scores,
+    load_tasks,
+    package_metrics,
+    profile_of,
+)
+
+
+def heldout(
+    profile: Annotated[
+        str, typer.Option(help="Profile of metrics to combine: lexical, offline or paper.", rich_help_panel="Metrics")
+    ] = "offline",
+    metric: Metrics = None,
+    external: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Function of your own, MODULE:FUNCTION, combined with the others.", rich_help_panel="Metrics"
+        ),
+    ] = None,
+    scores: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Scores file (.csv or .parquet) with set_id and a numeric column per metric; combined as well.",
+            rich_help_panel="Metrics",
+        ),
+    ] = None,
+    combine_released: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Released column to combine, such as sent_bert; the others are shown for comparison.",
+            rich_help_panel="Metrics",
+        ),
+    ] = None,
+    largest: Annotated[
+        int, typer.Option(min=1, max=4, help="Maximum number of metrics in a combination.", rich_help_panel="Metrics")
+    ] = 3,
+    by: Annotated[
+        Literal["halves", "kinds"],
+        typer.Option(
+            help="Split for choosing: halves (half of the contexts) or kinds (two of story, response and prompt).",
+            rich_help_panel="Statistics",
+        ),
+    ] = "halves",
+    against: Annotated[
+        str, typer.Option(help="Metric to compare all others with.", rich_help_panel="Statistics")
+    ] = "released:sent_bert",
+    time_limit: TimeLimit = 60.0,
+    resamples: Resamples = 1000,
+    seed: Annotated[
+        int, typer.Option(help="Random seed of the halves and the resamples.", rich_help_panel="Statistics")
+    ] = 0,
+    destination: Annotated[
+        Path | None, typer.Option("--out", help="Output file of all numbers: .json or .md.", rich_help_panel="Output")
+    ] = None,
+    mirror: Mirror = None,
+    json: JsonOption = False,
+) -> None:
+    """Choose the best combination of metrics on some contexts and report it on the others, win or lose.
+
+    Over the nine tasks with two labels. A combination is a sum of z-scores; every one of up to --largest metrics is
+    tried, and the number tried is told. What was not chosen from these sets, the released columns, stands beside.
+    """
+    from benchmark.analysis.estimate import Resampling
+    from benchmark.analysis.metaeval.heldout import halves, held_out, kinds
+    from benchmark.analysis.metaeval.scores import released_scores
+    from datasets_build.files import readable_json, write_text
+    from leaderboard.reports.metaeval.printing import heldout_markdown, print_held_out
+
+    check_outputs(destination, None, endings=(".json", ".md"))
+    labelled = load_tasks([], mirror)
+    with progress() as bar:
+        work = bar.add_task("", total=None)
+
+        def tell(what: str, done: int, total: int) -> None:
+            bar.update(work, description=what, completed=done, total=total)
+
+        features = package_metrics(labelled, profile_of(profile, None, "float32", "cpu"), metric, tell)
+        features += given_scores(labelled, external or [], scores or [], False, time_limit, tell)
+        released = released_scores(labelled)
+        features += [each for each in released if each.name.removeprefix("released:") in (combine_released or [])]
+        references = [each for each in released if each not in features]
+        folds = halves(labelled, seed) if by == "halves" else kinds(labelled)
+        found = []
+        for done, fold in enumerate(folds):
+            tell(f"{fold.name}: trying combinations", done, len(folds))
+            how = Resampling(resamples=resamples, seed=seed)
+            found.append(held_out(fold, features, references, largest=largest, against=against, resampling=how))
+    if destination is not None:
+        document = {"held_out": [each.as_json() for each in found]}
+        write_text(destination, heldout_markdown(found) if destination.suffix == ".md" else readable_json(document))
+        err().print(f"written: {destination}", markup=False, soft_wrap=True)
+    if json:
+        print_json({"held_out": [each.as_json() for each in found]})
+        return
+    for each in found:
+        print_held_out(each, out())
