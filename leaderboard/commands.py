@@ -185,7 +185,7 @@ def _live(results: Path, store: str | None, study: Path | None, refresh: float |
     """What there is to show, read once."""
     from leaderboard.data.live_results import LiveResults
     from leaderboard.data.sources import FolderSource, StoreSource
-    from submissions.storage.filestore import open_store
+    from submissions.storage.file_store import open_store
 
     source = FolderSource(_there(results)) if store is None else StoreSource(open_store(store))
     return LiveResults(source, study=study, refresh=refresh)

@@ -167,7 +167,7 @@ def import_(
     from datasets_build.load import load_suite
     from datasets_build.tables import plain
     from submissions.checking.printing import print_report
-    from submissions.importing.importers import Documents, import_submission
+    from submissions.importing.importers import LmEvalOptions, import_submission
     from submissions.untrusted.findings import problems_json
 
     known: dict[str, Any] = {
@@ -199,17 +199,17 @@ def import_(
         "notes": notes,
         "reported": reported_by,
     }
-    documents = Documents(id_field, answers.value, filter_)
-    report, passed_over = import_submission(
+    documents = LmEvalOptions(id_field, answers.value, filter_)
+    report, unused_fields = import_submission(
         file, from_.value, destination, known, partial(load_suite, mirror=mirror), documents
     )
     if json:
         document = {"id": report.submission.id if report.submission else None, "folder": str(destination)}
-        print_json(document | {"fields_not_used": sorted(passed_over)} | problems_json(report.findings))
+        print_json(document | {"fields_not_used": sorted(unused_fields)} | problems_json(report.findings))
         return
     print_report(report, out())
-    if passed_over:
-        out().print(plain(f"Fields of the file that were not used: {', '.join(sorted(passed_over))}"))
+    if unused_fields:
+        out().print(plain(f"Fields of the file that were not used: {', '.join(sorted(unused_fields))}"))
     out().print(f"Written to {destination}. Next: divbench score {destination}", markup=False)
 
 

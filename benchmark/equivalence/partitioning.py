@@ -31,7 +31,7 @@ from benchmark.equivalence.llm_judge import LLMJudgeSpec
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Labels, Partition
 from benchmark.models.reward import RewardModel, quality
-from submissions.checking.response_kinds import is_answer, is_refusal
+from submissions.checking.response_kinds import is_refusal, is_scorable
 
 Algorithm = Literal["greedy", "components", "complete"]
 ALGORITHMS: tuple[Algorithm, ...] = ("greedy", "components", "complete")
@@ -95,7 +95,7 @@ class ResponsesToGroup:
         return ResponsesToGroup(
             prompt,
             tuple(responses),
-            tuple(is_answer(text) and not is_refusal(text) for text in responses),
+            tuple(is_scorable(text) and not is_refusal(text) for text in responses),
             tuple(reason != "length" for reason in finish_reasons or [None] * len(responses)),
         )
 

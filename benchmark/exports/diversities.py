@@ -20,7 +20,7 @@ from benchmark.metrics.uncertainty import perplexity
 from benchmark.models.embedder import Embedder
 from benchmark.scoring.internals_file import InternalsFile
 from datasets_build.errors import InputError
-from submissions.checking.response_kinds import is_answer
+from submissions.checking.response_kinds import is_scorable
 from submissions.schema import Row
 
 Floats = NDArray[np.float64]
@@ -161,7 +161,7 @@ def measure_embeddings(embedder: Embedder) -> Measure:
 
 
 def _answered(responses: Sequence[str]) -> list[int]:
-    return [place for place, text in enumerate(responses) if is_answer(text)]
+    return [place for place, text in enumerate(responses) if is_scorable(text)]
 
 
 def _placed(values: Sequence[float | None], places: Sequence[int], k: int) -> Diversities:

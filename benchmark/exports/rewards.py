@@ -14,8 +14,10 @@ import pyarrow as pa
 
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, Refused
-from submissions.untrusted.table_files import MAX_KEPT_BYTES, Table, lacks, read_table
-from submissions.untrusted.untrusted_files import few_rows, parquet_file, parquet_rows, strict_json
+from submissions.untrusted.json_files import strict_json
+from submissions.untrusted.limits import within_row_limit
+from submissions.untrusted.parquet_files import parquet_file, parquet_rows
+from submissions.untrusted.table_files import MAX_KEPT_BYTES, Table, lacks_column, read_table
 
 COLUMNS = ("prompt_id", "index", "reward", "rewards")
 _QUOTED = 40  # letters of a wrong value that a message shows
@@ -147,7 +149,7 @@ def _has_its_columns(table: Table, findings: Findings) -> bool:
     if not table.columns and findings.refused():  # nothing could be read, and why is told
         return False
     wanted = ("prompt_id", "rewards") if "rewards" in table.columns else ("prompt_id", "index", "reward")
-    return not [column for column in wanted if lacks(table, column, findings)]
+    return not [column for column in wanted if lacks_column(table, column, findings)]
 
 
 def _parsed(row: Mapping[str, str]) -> dict[str, Any]:
@@ -175,7 +177,7 @@ def _of_parquet(path: Path, findings: Findings) -> Table | None:
     if opened is None:
         return None
     file, schema = opened
-    good = few_rows(file.metadata.num_rows, path.name, findings)
+    good = within_row_limit(file.metadata.num_rows, path.name, findings)
     for name in COLUMNS:
         # pyarrow takes a column `a.b` for a part of `a`, and reads it, too.
         alike = [field for field in schema if field.name == name or field.name.startswith(f"{name}.")]

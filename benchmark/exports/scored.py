@@ -24,7 +24,7 @@ from benchmark.scoring.result_schema import Aggregate, Result
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import atomic_file
 from submissions.untrusted.findings import Findings
-from submissions.untrusted.untrusted_files import parquet_file, parquet_rows
+from submissions.untrusted.parquet_files import parquet_file, parquet_rows
 
 _TEXTS = pa.list_(pa.string())
 _COLUMNS: dict[str, pa.DataType] = {

@@ -18,7 +18,7 @@ from benchmark.models.embedder import Embedder
 from benchmark.models.pair_scorer import PairScorer
 from benchmark.surprisal.engine import SetSurprisals
 from datasets_build.errors import DivBenchError
-from submissions.checking.response_kinds import is_answer
+from submissions.checking.response_kinds import is_scorable
 from submissions.schema import Reported
 
 ROUNDING = 1e-12  # by which a value may pass its bounds
@@ -106,12 +106,12 @@ def _classed(
 
 def _answered(responses: Sequence[str]) -> list[int]:
     """The places of those that are scored."""
-    return [place for place, text in enumerate(responses) if is_answer(text)]
+    return [place for place, text in enumerate(responses) if is_scorable(text)]
 
 
 def answers_of(responses: Sequence[str]) -> tuple[str, ...]:
     """Those that are scored: neither blank nor a placeholder."""
-    return tuple(text for text in responses if is_answer(text))
+    return tuple(text for text in responses if is_scorable(text))
 
 
 def score_set(responses: Sequence[str], metrics: Sequence[Metric] | None = None) -> dict[str, Value]:

@@ -26,7 +26,7 @@ from datasets_build.files import atomic_file, sha256_of
 from submissions.schema import MAX_K
 from submissions.storage.submission_folders import Submission
 from submissions.untrusted.findings import Findings, Refused
-from submissions.untrusted.untrusted_files import open_parquet
+from submissions.untrusted.parquet_files import open_parquet
 
 INTERNALS_FILE = "internals.parquet"
 ROWS_A_GROUP = 64

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_schema import Result
 from datasets_build.files import sha256_of
-from submissions.untrusted.untrusted_files import strict_json
+from submissions.untrusted.json_files import strict_json
 
 RESULT_FILE = "result.json"
 PER_PROMPT_FILE = "per_prompt.parquet"

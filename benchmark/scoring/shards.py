@@ -18,7 +18,7 @@ from benchmark.scoring.backends import ScoringBackends, reads_partitions, reads_
 from benchmark.scoring.compute import Value
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals
 from datasets_build.schema import Prompt
-from submissions.checking.response_kinds import is_answer
+from submissions.checking.response_kinds import is_scorable
 from submissions.schema import Reported, Row
 
 
@@ -105,7 +105,7 @@ def _table(
             "prompt": prompt.prompt,
             "responses": list(row.responses),
             "finish_reasons": None if row.finish_reasons is None else list(row.finish_reasons),
-            "answers": sum(map(is_answer, row.responses)),
+            "answers": sum(map(is_scorable, row.responses)),
             "missing": [{"metric": m, "reason": v.reason} for m, v in found.items() if isinstance(v, Missing)],
         }
         if part is not None:

@@ -157,7 +157,7 @@ def rescore(
 def _lost(tell: "EventSink") -> "Callable[[Lost], None]":
     """What tells of an actor that is lost."""
     from benchmark.service.redaction import public_text
-    from submissions.work_queue.schema import one_line
+    from submissions.untrusted.plain_text import one_line
 
     return lambda lost: tell("actor_lost", reason=one_line(public_text(str(lost))), prompts=lost.prompts)
 
@@ -204,7 +204,7 @@ def _made(
     from benchmark.service.worker import Worker
     from benchmark.surprisal.cache import default_cache_path
     from datasets_build.download import home
-    from submissions.storage.filestore import open_store
+    from submissions.storage.file_store import open_store
 
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # the Hub's client reads it when it is imported
     chosen = scoring.profile(profile)

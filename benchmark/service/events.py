@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Protocol, TextIO
 
-from submissions.work_queue.schema import one_line
+from submissions.untrusted.plain_text import one_line
 
 # For people; an event that is not named here is said by its name and facts.
 WORDS: Mapping[str, str] = {

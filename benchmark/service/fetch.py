@@ -14,12 +14,12 @@ from submissions.checking.prompts import OWN
 from submissions.checking.sandbox import validate_in_child
 from submissions.checking.validate import open_submission
 from submissions.schema import Manifest, Problem
-from submissions.storage.filestore import FileStore
+from submissions.storage.file_store import FileStore
 from submissions.storage.submission_folders import MANIFEST_FILE, Submission
 from submissions.untrusted.findings import Findings, Refused
-from submissions.untrusted.untrusted_files import MAX_MANIFEST_BYTES, read_manifest
+from submissions.untrusted.json_files import MAX_MANIFEST_BYTES, read_manifest
 from submissions.work_queue.errors import UnknownSubmission
-from submissions.work_queue.files import fetch
+from submissions.work_queue.queue_files import fetch
 
 
 class NotAcceptable(InputError):

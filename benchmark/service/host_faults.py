@@ -8,7 +8,7 @@ from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.http_client import ServerFault
 from benchmark.service.lease import said
 from datasets_build.errors import ConfigurationError, UnknownSuite
-from submissions.storage.filestore import OwnDiskFault
+from submissions.storage.commits import LocalDiskFault
 from submissions.work_queue.errors import UnknownSubmission
 
 FAULTS = 3  # in a row, after which a worker ends
@@ -88,7 +88,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _mend(error: BaseException) -> str | None:
-    if isinstance(error, OwnDiskFault) or (isinstance(error, OSError) and error.errno in _ERRORS_OF_DISKS):
+    if isinstance(error, LocalDiskFault) or (isinstance(error, OSError) and error.errno in _ERRORS_OF_DISKS):
         return _DISK
     if isinstance(error, OutOfMemory | MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return _MEMORY

@@ -12,10 +12,12 @@ from typing import Self, TypeVar
 from benchmark.service.events import EventSink
 from benchmark.service.redaction import public_text
 from datasets_build.errors import DivBenchError
-from submissions.storage.filestore import FileStore, NoWriteAccess, OwnDiskFault, StoreFault
+from submissions.storage.commits import LocalDiskFault, NoWriteAccess, StoreFault
+from submissions.storage.file_store import FileStore
+from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.errors import ClaimLost, DamagedState, QueueBusy, QueueError, UnknownSubmission
 from submissions.work_queue.operations import release, renew
-from submissions.work_queue.schema import Claim, one_line
+from submissions.work_queue.schema import Claim
 
 TICK = 0.1  # seconds: how soon a wish to end is seen
 LONGEST_PAUSE = 60.0
@@ -56,13 +58,13 @@ def with_backoff(call: Callable[[], T], stop: Stop, tell: EventSink, grace: floa
     Raises:
         Stopped: The end was asked for, and the store is out of reach.
         NoWriteAccess: The store may not be written: it said so `DENIALS` times in a row. (One refusal may be a fault.)
-        OwnDiskFault: A disk of this machine is full, or not writable.
+        LocalDiskFault: A disk of this machine is full, or not writable.
     """
     pause, until, denied = 1.0, float("inf"), 0
     while True:
         try:
             return call()
-        except OwnDiskFault:  # no waiting helps
+        except LocalDiskFault:  # no waiting helps
             raise
         except (StoreFault, QueueBusy) as error:
             denied = denied + 1 if isinstance(error, NoWriteAccess) else 0

@@ -6,7 +6,8 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 
-from submissions.work_queue.schema import MAX_LOG_LINES, one_line
+from submissions.untrusted.plain_text import one_line
+from submissions.work_queue.schema import MAX_LOG_LINES
 
 _REMOVED = "[removed]"
 _SECRET_NAME = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)

@@ -18,7 +18,7 @@ from benchmark.service.worker import Worker
 from datasets_build.errors import DivBenchError
 from datasets_build.schema import Suite
 from submissions.checking.prompts import OWN
-from submissions.storage.filestore import NoWriteAccess
+from submissions.storage.commits import NoWriteAccess
 from submissions.storage.submission_folders import Submission
 from submissions.work_queue.errors import DamagedState, IllegalTransition, UnknownSubmission
 from submissions.work_queue.maintenance import add_results

@@ -29,12 +29,14 @@ from benchmark.service.redaction import log_tail
 from datasets_build.errors import ConfigurationError, DivBenchError, InputError
 from datasets_build.schema import Suite
 from submissions.schema import Problem
-from submissions.storage.filestore import FileStore, NoWriteAccess, OwnDiskFault, StoreFault
+from submissions.storage.commits import LocalDiskFault, NoWriteAccess, StoreFault
+from submissions.storage.file_store import FileStore
 from submissions.storage.submission_folders import Submission
+from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.errors import DamagedState, QueueBusy, QueueError, UnknownSubmission
-from submissions.work_queue.maintenance import adopt, stateless
+from submissions.work_queue.maintenance import adopt, submissions_without_state
 from submissions.work_queue.operations import claim, fail, finish, refuse
-from submissions.work_queue.schema import MAX_ATTEMPTS, Claim, State, one_line
+from submissions.work_queue.schema import MAX_ATTEMPTS, Claim, State
 
 MOST_LANES = 64  # of a worker on a cluster
 # A result, the problems that refuse a submission, or why it could not be scored.
@@ -150,7 +152,7 @@ def work(worker: Worker, stop: Stop, tell: EventSink, *, once: bool = False) -> 
         ConfigurationError: The profile's models cannot be loaded.
         MachineFault: This machine failed too often in a row.
         NoWriteAccess: The store may not be written.
-        OwnDiskFault: A disk of this machine is full, or not writable, and a claim cannot be ended.
+        LocalDiskFault: A disk of this machine is full, or not writable, and a claim cannot be ended.
         StoreFault: With `once`: the store cannot be read at the beginning. Later faults are waited out.
     """
     try:
@@ -244,7 +246,7 @@ def _work_on(worker: Worker, shift: WorkerState, claimed: Claim, turn: Admission
     Raises:
         MachineFault: As in `work`.
         NoWriteAccess: Likewise.
-        OwnDiskFault: Likewise.
+        LocalDiskFault: Likewise.
     """
     state, tell, name = claimed.state, shift.tell, claimed.submission_id
     tell("claimed", submission=name, system=state.name, suite=state.suite, attempt=state.current.attempt)
@@ -307,7 +309,7 @@ def _conclude(worker: Worker, shift: WorkerState, hold: Hold, made: Made, second
             return
         except (DamagedState, UnknownSubmission):
             raise
-        except (OSError, InputError, ConfigurationError, OwnDiskFault) as error:  # the result is gone, or too large
+        except (OSError, InputError, ConfigurationError, LocalDiskFault) as error:  # the result is gone, or too large
             made = error
     if isinstance(made, Exception):
         _failed(worker, shift, hold, made)
@@ -357,7 +359,7 @@ def _adopt_all(worker: Worker, shift: WorkerState) -> None:
 
     What does not pass its checks gets none: it has no content that it could be named by. It is said once.
     """
-    for name in stateless(worker.store):
+    for name in submissions_without_state(worker.store):
         if shift.stop.asked:
             return
         if name in shift.passed_over:

@@ -167,7 +167,7 @@ def queue(snapshot: Snapshot, now: datetime) -> Row:
     if listing is None:
         raise ConfigurationError("this board shows a folder of results: it has no queue", "ask one that has a store")
     damaged = [{"path": each.path, "reason": each.reason} for each in listing.damaged]
-    place = {key: value for key, value in listing.place("", now).as_json().items() if key != "position"}
+    place = {key: value for key, value in listing.queue_position("", now).as_json().items() if key != "position"}
     read = snapshot.as_of.astimezone(UTC).isoformat(timespec="seconds")
     return {**place, "submissions": len(listing.states), "damaged": damaged, "as_of": read, "fault": snapshot.fault}
 
@@ -188,7 +188,7 @@ def submission(snapshot: Snapshot, submission_id: Any, now: datetime) -> Row:
     found = next((state for state in states if state.submission_id == submission_id), None)
     if found is None or snapshot.queue is None:
         raise ConfigurationError("there is no such submission", "/submissions names them")
-    return state_json(found, now) | {"place": snapshot.queue.place(found.submission_id, now).as_json()}
+    return state_json(found, now) | {"place": snapshot.queue.queue_position(found.submission_id, now).as_json()}
 
 
 def _in_queue(state: State, snapshot: Snapshot, now: datetime) -> Row:

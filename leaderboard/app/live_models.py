@@ -22,9 +22,9 @@ from benchmark.models.hf_lm import load_causal_lm
 from benchmark.scoring.profiles import OFFLINE_LM, PROFILES, Profile
 from benchmark.surprisal.token_surprisals import TokenCost, token_surprisals
 from datasets_build.errors import InputError
-from leaderboard.data.plain_text import shortened
 from leaderboard.tables.table_view import Sheet, number_sheet
-from submissions.checking.response_kinds import is_answer
+from submissions.checking.response_kinds import is_scorable
+from submissions.untrusted.plain_text import shortened
 
 MOST_BYTES = 12_000  # of a prompt and its answers: about what the context of the model that ships here holds
 MOST_ANSWERS = 50
@@ -92,7 +92,7 @@ def why_not_added(profile: str, prompt: str, responses: Sequence[str]) -> str | 
     wheel = spec.embedder.files.wheel
     if wheel is None:
         return f"The embedder {spec.embedder.files.name} does not come with the package."
-    if sum(map(is_answer, responses)) < 3:
+    if sum(map(is_scorable, responses)) < 3:
         return "Fewer than three answers: without one of two, nothing is left to compare."
     return _not_installed("torch", "sentence_transformers", wheel) or _too_long(prompt, responses)
 
@@ -114,7 +114,7 @@ def read_tokens(profile: str, prompt: str, responses: Sequence[str], model: Caus
     reason = why_no_tokens(profile, prompt, responses)
     if reason is not None or spec is None:
         raise InputError(reason or "no such profile", "")
-    places = [place for place, text in enumerate(responses) if is_answer(text)]
+    places = [place for place, text in enumerate(responses) if is_scorable(text)]
     with _BUSY:
         reads = model or _language_model()
         try:
@@ -144,7 +144,7 @@ def read_added(profile: str, prompt: str, responses: Sequence[str], embedder: Em
     reason = why_not_added(profile, prompt, responses)
     if reason is not None or spec is None or spec.embedder is None:
         raise InputError(reason or "no such profile", "")
-    places = [place for place, text in enumerate(responses) if is_answer(text)]
+    places = [place for place, text in enumerate(responses) if is_scorable(text)]
     with _BUSY:
         reads = embedder or _embedder(spec.embedder)
         vectors = reads.embed([responses[place] for place in places])

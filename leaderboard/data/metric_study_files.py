@@ -19,11 +19,13 @@ from datasets_build.errors import DivBenchError, InputError
 from datasets_build.files import atomic_file, write_text
 from datasets_build.schema import conform
 from leaderboard.data.metric_study import MetricStudy
-from leaderboard.data.plain_text import shortened
 from leaderboard.data.prompt_pair_accuracies import PairStudy
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, Refused
-from submissions.untrusted.untrusted_files import open_parquet, openable, parquet_rows, strict_json
+from submissions.untrusted.json_files import strict_json
+from submissions.untrusted.limits import openable
+from submissions.untrusted.parquet_files import open_parquet, parquet_rows
+from submissions.untrusted.plain_text import shortened
 
 STUDY_FILE, TEXTS_FILE, PAIRS_FILE = "metric_study.json", "disagreements.parquet", "gssbench.json"
 MAX_STUDY_BYTES = 8 * 2**20

@@ -11,12 +11,12 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_files import MAX_RESULT_BYTES, PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.scoring.result_schema import Result
 from datasets_build.files import atomic_folder
-from submissions.storage.commits import OwnDiskFault, disk_faults
-from submissions.storage.filestore import FileStore
+from submissions.storage.commits import LocalDiskFault, disk_faults
+from submissions.storage.file_store import FileStore
+from submissions.untrusted.limits import MAX_FILE_BYTES, MAX_ROWS
 from submissions.untrusted.parquet_layout import PageHeaders, read_layout
-from submissions.untrusted.parquet_memory import Scales, streamed
-from submissions.untrusted.thrift import Malformed, TooMuch
-from submissions.untrusted.untrusted_files import MAX_FILE_BYTES, MAX_ROWS
+from submissions.untrusted.parquet_memory import MemoryEstimator, streamed
+from submissions.untrusted.thrift import LimitExceeded, Malformed
 
 SCHEMA_VERSION = Result.model_fields["schema_version"].default
 MAX_DECODED_BYTES = 2**30  # of a result's table
@@ -96,10 +96,10 @@ def fetch_result(
 
     Raises:
         StoreFault: The table cannot be read.
-        OwnDiskFault: The folder cannot be written.
+        LocalDiskFault: The folder cannot be written.
     """
     try:
-        with disk_faults(folder, OwnDiskFault), atomic_folder(folder, replace=True) as made:
+        with disk_faults(folder, LocalDiskFault), atomic_folder(folder, replace=True) as made:
             (made / RESULT_FILE).write_bytes(text)
             store.fetch(commit, f"results/{result_id}/{PER_PROMPT_FILE}", made / PER_PROMPT_FILE, MAX_FILE_BYTES)
             found = checked_result(made, submissions, inside=True)
@@ -120,9 +120,9 @@ def _weight_fault(path: Path) -> str | None:
             return f"{PER_PROMPT_FILE} has more than {MAX_ROWS:,} rows"
         weight = 0
         with streamed(path) as file, path.open("rb") as raw:
-            scales = Scales(path, file.metadata, PageHeaders(raw), None)
+            estimator = MemoryEstimator(path, file.metadata, PageHeaders(raw), None)
             for place, group in enumerate(groups):
-                weight, _ = scales.weigh(place, group, weight, MAX_DECODED_BYTES)
-    except (TooMuch, Malformed, pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
+                weight, _ = estimator.measure(place, group, weight, MAX_DECODED_BYTES)
+    except (LimitExceeded, Malformed, pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
         return f"{PER_PROMPT_FILE}: {' '.join(str(error).split())[:200]}"
     return None

@@ -19,9 +19,9 @@ from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import atomic_file, canonical_json, content_id
 from leaderboard.data.board import Board, make_boards
 from leaderboard.data.result_checks import checked_result, fetch_result
-from submissions.storage.commits import disk_faults
-from submissions.storage.filestore import FileStore, OwnDiskFault, StoreFault
-from submissions.work_queue.files import read_listing, result_paths
+from submissions.storage.commits import LocalDiskFault, StoreFault, disk_faults
+from submissions.storage.file_store import FileStore
+from submissions.work_queue.queue_files import read_listing, result_paths
 from submissions.work_queue.schema import MAX_STATE_BYTES, Damaged, Listing, State
 
 THREADS = 8  # a Hub answers slowly, and to many at once
@@ -180,7 +180,7 @@ class StoreSource:
             return self._last
         self._fetch_states(commit)
         listing = read_listing(self._queue, commit)
-        with disk_faults(self.cache, OwnDiskFault):
+        with disk_faults(self.cache, LocalDiskFault):
             found, settled = self._synchronise(commits[1], _wanted(listing))
         snapshot = _snapshot({self._folder(name): each for name, each in found.items()}, listing)
         self._commits, self._last = commits, snapshot if settled else None
@@ -220,7 +220,7 @@ class StoreSource:
             nonlocal settled
             try:
                 return item[0], self._bring(commit, *item, there)
-            except OwnDiskFault:
+            except LocalDiskFault:
                 raise
             except StoreFault as fault:
                 self._results.head()  # raises if the whole store cannot be read, not just this result

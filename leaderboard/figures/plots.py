@@ -15,7 +15,7 @@ from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals
 from benchmark.surprisal.token_surprisals import TokenCost
 from datasets_build.errors import need
 from datasets_build.tables import printable
-from leaderboard.data.plain_text import cut, shortened
+from submissions.untrusted.plain_text import cut, shortened
 
 LABEL = 30  # letters of a text on an axis
 HOVER = 80  # letters of a text under the pointer

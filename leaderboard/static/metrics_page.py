@@ -8,7 +8,6 @@ from benchmark.metrics import METRICS
 from leaderboard.data.board import Board
 from leaderboard.data.metric_study import MEASURES, MetricStudy
 from leaderboard.data.metric_study_files import load_studies
-from leaderboard.data.plain_text import shortened
 from leaderboard.data.prompt_pair_accuracies import PairStudy, drawn_blocks
 from leaderboard.figures.metric_plots import agreement_map, correlation_map
 from leaderboard.reports.gss.figure import heat_map_of
@@ -26,6 +25,7 @@ from leaderboard.tables.metrics import (
     measures_of,
     pair_accuracies,
 )
+from submissions.untrusted.plain_text import shortened
 
 METRICS_TITLE = "Metrics"
 Figures = dict[str, Any]

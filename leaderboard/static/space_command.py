@@ -32,7 +32,7 @@ def space(
     """
     from leaderboard.data.sources import StoreSource
     from leaderboard.static.space import model_ids, write_space
-    from submissions.storage.filestore import open_store
+    from submissions.storage.file_store import open_store
 
     named = model_ids(StoreSource(open_store(store)).read().boards) if models else []
     written = write_space(folder, store, title, named)

@@ -14,7 +14,6 @@ from datasets_build.errors import ConfigurationError, InputError, need
 from datasets_build.files import atomic_folder, write_text
 from leaderboard.data.board import Board
 from leaderboard.data.live_results import LiveResults
-from leaderboard.data.plain_text import shortened
 from leaderboard.data.scores import BoardScores
 from leaderboard.static.board_pages import (
     COMPARE,
@@ -40,6 +39,7 @@ from leaderboard.static.texts import explore_page, keys_of, systems_page, texts_
 from leaderboard.tables import page_text
 from leaderboard.tables.export import export
 from leaderboard.tables.systems import system_labels
+from submissions.untrusted.plain_text import shortened
 
 TEXTS_LIMIT = 50_000_000  # bytes of responses that are written unless they are asked for
 MARK = "divbench-board.txt"  # what tells an export from a folder of somebody's own

@@ -9,8 +9,8 @@ from datasets_build.build import read_manifest
 from datasets_build.errors import DivBenchError, InputError
 from datasets_build.load import SUITES, SuiteSource, data_folder, find_split, load_table
 from datasets_build.sources import DATASETS, Config, Source, find_config
-from leaderboard.data.plain_text import shortened
 from leaderboard.tables.table_view import Sheet, plain_sheet
+from submissions.untrusted.plain_text import shortened
 
 REPO = "ORG/divbench"  # whoever publishes the datasets chooses where
 SAMPLES = 5

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from datasets_build.errors import InputError
 from leaderboard.data.board import Board, Entry
-from leaderboard.data.plain_text import shortened
 from leaderboard.tables.systems import system_ids, system_labels
+from submissions.untrusted.plain_text import shortened
 
 ANY = "any"
 LABEL = 70  # letters of a prompt in a list

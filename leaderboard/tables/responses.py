@@ -17,7 +17,7 @@ from datasets_build.errors import InputError
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.tables.prompts import Asked
 from leaderboard.tables.table_view import Sheet, number_sheet
-from submissions.checking.response_kinds import is_answer, is_blank, is_placeholder, is_refusal
+from submissions.checking.response_kinds import is_blank, is_placeholder, is_refusal, is_scorable
 
 MOST_LETTERS = 20_000  # of one response on a page
 ANSWERS: Mapping[str, str] = {
@@ -190,7 +190,7 @@ def _answers(
     # A class's quality and reward are those of its first response: no other was judged.
     qualities = _numbers(_part(row, CLASSES, "qualities"), groups)
     rewards = _numbers(_part(row, CLASSES, "rewards"), groups)
-    places = [place for place, text in enumerate(texts) if is_answer(text)]  # what the language model read
+    places = [place for place, text in enumerate(texts) if is_scorable(text)]  # what the language model read
     bits = dict(zip(places, _numbers(_part(row, SURPRISALS, "unconditional_bits"), len(places)), strict=True))
     first: dict[str, int] = {}
     made = []

@@ -21,8 +21,8 @@ from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
 from datasets_build.errors import InputError
 from leaderboard.data.board import Board, Column, Entry
-from leaderboard.data.plain_text import shortened
 from leaderboard.tables.table_view import Sheet, number_text, p_text, ranged_text
+from submissions.untrusted.plain_text import shortened
 
 Floats = NDArray[np.float64]
 # What a name says of the stage, in the order of training; after reinforcement learning many are called instruct.

@@ -11,7 +11,7 @@ from typing import Any
 
 from datasets_build.files import content_id
 from datasets_build.schema import Suite
-from submissions.checking.prompts import ID_MEND, MAX_PROMPTS_BYTES, OWN, SIZES_MEND, id_fault, text_fault
+from submissions.checking.prompts import ID_HINT, MAX_PROMPTS_BYTES, OWN, SIZES_HINT, id_problem, text_problem
 from submissions.checking.response_kinds import is_blank, is_placeholder
 from submissions.schema import GENERATIONS, Manifest, Problem, Reported, Row
 from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
@@ -46,7 +46,7 @@ class Context:
 
 
 @dataclass(slots=True)
-class Tally:
+class SeenRows:
     """What is remembered of the rows that have passed by.
 
     Attributes:
@@ -99,8 +99,8 @@ class Check:
 
     name: str
     about: str
-    row: Callable[[Row, Context, Tally], Iterator[Problem]] | None = None
-    whole: Callable[[Context, Tally], Iterator[Problem]] | None = None
+    row: Callable[[Row, Context, SeenRows], Iterator[Problem]] | None = None
+    whole: Callable[[Context, SeenRows], Iterator[Problem]] | None = None
 
 
 def _problem(check: str, file: str, row: int | None, where: str, message: str, hint: str) -> Problem:
@@ -111,7 +111,7 @@ def _warning(check: str, row: int | None, where: str, message: str, hint: str) -
     return Problem(check, "warning", GENERATIONS_FILE, row, where, message, hint)
 
 
-def row_is_whole(number: int, raw: dict[str, Any], findings: Findings) -> bool:
+def has_all_values(number: int, raw: dict[str, Any], findings: Findings) -> bool:
     """Whether a row has its values: no null prompt id, no null list, no null response."""
     whole = raw.keys() >= set(GENERATIONS.names)  # what is not UTF-8 is not there, and is among the findings
     for name in ("prompt_id", "responses"):
@@ -126,10 +126,10 @@ def row_is_whole(number: int, raw: dict[str, Any], findings: Findings) -> bool:
     return whole
 
 
-def prompt_known(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
+def known_prompt(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
     """The prompt id is the suite's, or one that may be given to an own prompt, and stands once."""
-    if context.own and (fault := id_fault(row.prompt_id)):
-        yield _problem("prompt_ids", GENERATIONS_FILE, row.number, "prompt_id", fault, ID_MEND)
+    if context.own and (fault := id_problem(row.prompt_id)):
+        yield _problem("prompt_ids", GENERATIONS_FILE, row.number, "prompt_id", fault, ID_HINT)
     if context.suite is not None and row.prompt_id not in context.suite.by_id:
         message = f"{row.prompt_id!r} is no prompt id of {context.suite.name}"
         hint = f"its ids run from {context.suite.prompts[0].prompt_id} to {context.suite.prompts[-1].prompt_id}"
@@ -139,13 +139,13 @@ def prompt_known(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
         yield _problem("prompt_ids", GENERATIONS_FILE, row.number, "prompt_id", message, "one row for each prompt")
 
 
-def prompts_all_there(context: Context, tally: Tally) -> Iterator[Problem]:
+def all_prompts_present(context: Context, tally: SeenRows) -> Iterator[Problem]:
     """Every prompt of the suite is answered; there are own prompts, and not too many."""
     if context.own and context.rows == 0:
         yield _problem("prompt_ids", GENERATIONS_FILE, None, "prompt_id", "there are no rows", "hand in one a prompt")
     if context.own and tally.prompt_bytes > MAX_PROMPTS_BYTES:
         message = f"{tally.prompt_bytes:,} bytes of prompts"
-        yield _problem("sizes", GENERATIONS_FILE, None, "prompt", message, SIZES_MEND)
+        yield _problem("sizes", GENERATIONS_FILE, None, "prompt", message, SIZES_HINT)
     if context.suite is None or tally.rows < context.rows:
         return  # a file that broke off says nothing of the rest
     missing = [p.prompt_id for p in context.suite.prompts if p.prompt_id not in tally.first_row]
@@ -156,9 +156,9 @@ def prompts_all_there(context: Context, tally: Tally) -> Iterator[Problem]:
         yield _problem("prompt_ids", GENERATIONS_FILE, None, "prompt_id", message, "answer every prompt of the suite")
 
 
-def prompt_unchanged(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
+def same_prompt_text(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
     """The prompt's text, where given, is the suite's to the letter; that of an own prompt is given."""
-    if context.own and (fault := text_fault(row.prompt)):
+    if context.own and (fault := text_problem(row.prompt)):
         yield _problem("prompt_text", GENERATIONS_FILE, row.number, "prompt", *fault)
     known = context.suite.by_id.get(row.prompt_id) if context.suite else None
     if known is not None and row.prompt is not None and row.prompt != known.prompt:
@@ -169,7 +169,7 @@ def prompt_unchanged(row: Row, context: Context, tally: Tally) -> Iterator[Probl
         yield _problem("prompt_text", GENERATIONS_FILE, row.number, "prompt", message, hint)
 
 
-def k_is_kept(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
+def response_count(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
     """Each prompt has as many responses as the manifest says, and a finish reason for each or none."""
     found = len(row.responses)
     if context.manifest is not None and found != context.manifest.generation.k:
@@ -180,14 +180,14 @@ def k_is_kept(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
         yield _problem("k", GENERATIONS_FILE, row.number, "finish_reasons", message, "one a response, or null")
 
 
-def blanks(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
+def blanks(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
     """Blank responses are kept, counted and not scored."""
     for place, text in enumerate(row.responses):
         if is_blank(text):
             yield _warning("blanks", row.number, f"responses[{place}]", "blank", "counted apart, never scored as novel")
 
 
-def placeholders(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
+def placeholders(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
     """Marks that stand for a missing answer are kept, counted and not scored."""
     for place, text in enumerate(row.responses):
         if is_placeholder(text):
@@ -196,7 +196,7 @@ def placeholders(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
             yield _warning("placeholders", row.number, f"responses[{place}]", message, hint)
 
 
-def encoding(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
+def encoding(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
     """Letters lost in decoding, and control characters."""
     for place, text in enumerate(row.responses):
         if REPLACEMENT in text:
@@ -207,7 +207,7 @@ def encoding(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
             yield _warning("encoding", row.number, f"responses[{place}]", "has a control character", hint)
 
 
-def sizes(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
+def sizes(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
     """No response is longer than the limit, and no finish reason is a text."""
     for place, reason in enumerate(row.finish_reasons or ()):
         if len(reason or "") > MAX_REASON_LETTERS:
@@ -220,7 +220,7 @@ def sizes(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
             yield _problem("sizes", GENERATIONS_FILE, row.number, f"responses[{place}]", message, "limit max_tokens")
 
 
-def duplicates(row: Row, context: Context, tally: Tally) -> Iterator[Problem]:
+def duplicates(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
     """The same responses under two prompts are more likely a slip than answers. (Repeats within one are data.)"""
     digest = content_id(list(row.responses))
     first = tally.same_responses.setdefault(digest, row.number)
@@ -288,7 +288,7 @@ def is_canonical(partition: tuple[int, ...]) -> bool:
     return True
 
 
-def no_tokens(context: Context, tally: Tally) -> Iterator[Problem]:
+def no_access_tokens(context: Context, tally: SeenRows) -> Iterator[Problem]:
     """No text of the manifest holds what looks like an access token. The problem does not repeat it."""
     if context.manifest is None:
         return
@@ -314,17 +314,17 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "prompt_ids",
         "every prompt of the suite, each once, and no other; ids of own prompts",
-        prompt_known,
-        prompts_all_there,
+        known_prompt,
+        all_prompts_present,
     ),
     Check(
-        "prompt_text", "the prompt's text, where given, is the suite's; of own prompts it is given", prompt_unchanged
+        "prompt_text", "the prompt's text, where given, is the suite's; of own prompts it is given", same_prompt_text
     ),
-    Check("k", "the manifest's number of responses for each prompt", k_is_kept),
+    Check("k", "the manifest's number of responses for each prompt", response_count),
     Check("blanks", "blank responses (warning)", blanks),
     Check("placeholders", "[Blocked], [refused], [empty] and the like (warning)", placeholders),
     Check("encoding", "lost letters and control characters (warning)", encoding),
     Check("sizes", "no response or finish reason over the limit", sizes),
-    Check("secrets", "no access token in the manifest", whole=no_tokens),
+    Check("secrets", "no access token in the manifest", whole=no_access_tokens),
     Check("duplicates", "the same responses under two prompts (warning)", duplicates),
 )

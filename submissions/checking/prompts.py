@@ -15,16 +15,16 @@ from datasets_build.schema import Prompt, Suite
 from submissions.checking.response_kinds import is_blank
 from submissions.schema import Line, Problem, Row
 from submissions.untrusted.findings import Findings, Refused
-from submissions.untrusted.table_files import ENDINGS, Table, identified, lacks, read_table, text_lines
-from submissions.untrusted.untrusted_files import few_rows
+from submissions.untrusted.limits import within_row_limit
+from submissions.untrusted.table_files import ENDINGS, Table, lacks_column, read_table, rows_with_ids, text_lines
 
 OWN = "own"
 """The name of every such suite, and the category of its prompts."""
 
 MAX_PROMPT_BYTES = 256 * 2**10
 MAX_PROMPTS_BYTES = 256 * 2**20
-ID_MEND = "write at most 200 printable characters, no white space at the ends"
-SIZES_MEND = f"at most {MAX_PROMPTS_BYTES:,} are taken: part the prompts into several files"
+ID_HINT = "write at most 200 printable characters, no white space at the ends"
+SIZES_HINT = f"at most {MAX_PROMPTS_BYTES:,} are taken: part the prompts into several files"
 _IDS = ("prompt_id", "id")  # where the column of ids is not named
 _PARAPHRASES = "paraphrases"
 
@@ -42,7 +42,7 @@ def own_suite(rows: Iterable[Row]) -> Suite:
     return Suite(OWN, "own prompts", tuple(prompts.values()))
 
 
-def id_fault(prompt_id: str) -> str | None:
+def id_problem(prompt_id: str) -> str | None:
     """What is wrong with an id that somebody gave a prompt; None where nothing is."""
     try:
         _line().validate_python(prompt_id)
@@ -57,7 +57,7 @@ def _line() -> TypeAdapter[str]:
     return TypeAdapter(Line)
 
 
-def text_fault(text: Any) -> tuple[str, str] | None:
+def text_problem(text: Any) -> tuple[str, str] | None:
     """What is wrong with the text of a prompt that somebody wrote, and how to mend it; None where nothing is."""
     if text is None:
         return "there is no text", "give the text of each prompt: no suite has it"
@@ -97,7 +97,7 @@ def read_prompts(path: Path, *, prompt_column: str = "prompt", id_column: str | 
         findings.add(Problem("prompt_text", "error", path.name, None, "", message, "write one a row"))
     if (size := sum(_size(prompt) for prompt in found)) > MAX_PROMPTS_BYTES:
         message = f"{size:,} bytes of prompts"
-        findings.add(Problem("sizes", "error", path.name, None, prompt_column, message, SIZES_MEND))
+        findings.add(Problem("sizes", "error", path.name, None, prompt_column, message, SIZES_HINT))
     if findings.refused():
         raise Refused(str(path), findings)
     return found
@@ -108,7 +108,7 @@ def _lines(path: Path, findings: Findings) -> Table:
     for number, line in text_lines(path, findings):
         if not is_blank(line):
             rows.append((number, {"": line.rstrip("\r\n")}))
-            if not few_rows(len(rows), path.name, findings):
+            if not within_row_limit(len(rows), path.name, findings):
                 break
     return Table(path.name, (), tuple(rows))
 
@@ -118,7 +118,9 @@ def _columns(path: Path, prompt_column: str, id_column: str | None, findings: Fi
     table = read_table(path, wanted, findings, endings=(*ENDINGS, ".txt"))
     if table is None:
         return None
-    lacking = [column for column in (prompt_column, id_column) if column is not None and lacks(table, column, findings)]
+    lacking = [
+        column for column in (prompt_column, id_column) if column is not None and lacks_column(table, column, findings)
+    ]
     return None if lacking else table
 
 
@@ -126,7 +128,7 @@ def _prompts(table: Table, prompt_column: str, id_column: str | None, findings: 
     """The prompts of the rows that have nothing wrong."""
     field = prompt_column if table.columns else ""  # a line is a prompt
     ids = id_column or next((name for name in _IDS if name in table.columns), None)
-    named = _numbered(table) if ids is None else identified(table, ids, findings)
+    named = _numbered(table) if ids is None else rows_with_ids(table, ids, findings)
     for number, name, row in named:
         places: dict[str, Any] = {field: row.get(field)}
         wordings = row.get(_PARAPHRASES)
@@ -138,9 +140,9 @@ def _prompts(table: Table, prompt_column: str, id_column: str | None, findings: 
                 "lists stand in .jsonl, .parquet",
             )
             findings.add(Problem("prompt_text", "error", table.name, number, _PARAPHRASES, message, hint))
-        if ids is not None and (odd := id_fault(name)):
-            findings.add(Problem("prompt_ids", "error", table.name, number, ids, odd, ID_MEND))
-        faults = {place: fault for place, text in places.items() if (fault := text_fault(text))}
+        if ids is not None and (odd := id_problem(name)):
+            findings.add(Problem("prompt_ids", "error", table.name, number, ids, odd, ID_HINT))
+        faults = {place: fault for place, text in places.items() if (fault := text_problem(text))}
         for place, (message, hint) in faults.items():
             findings.add(Problem("prompt_text", "error", table.name, number, place, message, hint))
         if not faults:

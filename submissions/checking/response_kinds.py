@@ -54,7 +54,7 @@ def is_refusal(text: str) -> bool:
     return len(plain) <= _LONGEST_REFUSAL and ":" not in plain and _REFUSAL.match(plain) is not None
 
 
-def is_answer(text: str) -> bool:
+def is_scorable(text: str) -> bool:
     """Whether there is an answer to score."""
     return not is_blank(text) and not is_placeholder(text)
 

@@ -51,10 +51,10 @@ def validate_in_child(
         ConfigurationError: As `validate`.
     """
     asked = {"folder": str(folder.absolute()), "mirror": None if mirror is None else str(mirror.absolute())}
-    return in_child("submissions.checking.sandbox", asked, memory=memory, seconds=seconds)
+    return run_in_child("submissions.checking.sandbox", asked, memory=memory, seconds=seconds)
 
 
-def in_child(module: str, asked: Mapping[str, Any], *, memory: int, seconds: float) -> dict[str, Any]:
+def run_in_child(module: str, asked: Mapping[str, Any], *, memory: int, seconds: float) -> dict[str, Any]:
     """Ask a module something in a process of its own, which calls `answer`.
 
     Args:

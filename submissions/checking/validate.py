@@ -1,7 +1,7 @@
 """Is a folder an acceptable submission? All that is wrong with it, at once, each with its row, field and mend.
 
 Opening the files comes first: `reading.py` finds what is no whole file of the right schema. Then `CHECKS` is the list:
-a check looks at one row, or, when all rows have passed by, at the `Tally` of them. Values that came with the rows,
+a check looks at one row, or, when all rows have passed by, at the `SeenRows` of them. Values that came with the rows,
 where there are any, are held against them last. The suite of a submission to own prompts is made of its rows, once
 nothing refuses them. To add a check: a function in `checks.py` and a line in `CHECKS`.
 """
@@ -15,7 +15,7 @@ from typing import Any
 from datasets_build.errors import ConfigurationError, UnknownSuite
 from datasets_build.load import load_suite
 from datasets_build.schema import Suite
-from submissions.checking.checks import CHECKS, Check, Context, Tally, row_is_whole
+from submissions.checking.checks import CHECKS, Check, Context, SeenRows, has_all_values
 from submissions.checking.prompts import OWN, own_suite
 from submissions.checking.response_kinds import ResponseCounts
 from submissions.schema import GENERATIONS, REPORTED, Manifest, Problem, submission_id
@@ -29,7 +29,8 @@ from submissions.storage.submission_folders import (
     as_row,
 )
 from submissions.untrusted.findings import Findings, Refused
-from submissions.untrusted.untrusted_files import open_parquet, parquet_rows, read_manifest
+from submissions.untrusted.json_files import read_manifest
+from submissions.untrusted.parquet_files import open_parquet, parquet_rows
 
 MAX_ERRORS = 10_000
 FindSuite = Callable[[str], Suite]
@@ -83,7 +84,7 @@ def validate(
         report.suite = _suite(report.manifest, find_suite, report.findings)
     digest = RowsDigest()
     file = open_parquet(folder / GENERATIONS_FILE, GENERATIONS, report.findings)
-    tally = Tally(keep_texts=_is_there(folder / REPORTED_FILE))
+    tally = SeenRows(keep_texts=_is_there(folder / REPORTED_FILE))
     if file is not None:
         context = Context(report.manifest, report.suite, file.metadata.num_rows)
         _check_rows(folder, context, checks, report, tally, digest, numbers, progress)
@@ -128,7 +129,7 @@ def _check_rows(
     context: Context,
     checks: tuple[Check, ...],
     report: Report,
-    tally: Tally,
+    tally: SeenRows,
     digest: RowsDigest,
     numbers: Sequence[int],
     progress: Progress,
@@ -138,7 +139,7 @@ def _check_rows(
             return
         progress(number)
         tally.rows = number
-        if not row_is_whole(number, raw, report.findings):
+        if not has_all_values(number, raw, report.findings):
             tally.broken.add(raw.get("prompt_id"))
             continue
         row = as_row(numbers[number - 1] if numbers else number, raw)
@@ -180,7 +181,7 @@ def _null_field(raw: dict[str, Any]) -> str | None:
     return next(bare, None) or next(holed, None)
 
 
-def _check_reported(folder: Path, tally: Tally, report: Report, digest: RowsDigest) -> None:
+def _check_reported(folder: Path, tally: SeenRows, report: Report, digest: RowsDigest) -> None:
     path = folder / REPORTED_FILE
     if not _is_there(path):
         return

@@ -19,13 +19,13 @@ from datasets_build.load import load_suite
 from datasets_build.schema import Suite
 from submissions.checking.prompts import OWN, own_suite
 from submissions.checking.validate import FindSuite, Report, validate
-from submissions.importing.import_schema import FACTS, Imported
-from submissions.importing.lm_eval import EVERY_DOCUMENT, Documents, read_lm_eval
+from submissions.importing.imported import FACTS, Imported
+from submissions.importing.lm_eval import DEFAULT_OPTIONS, LmEvalOptions, read_lm_eval
 from submissions.schema import Manifest, Problem, Reported, Row
 from submissions.storage.submission_folders import write_submission
-from submissions.untrusted.fields import Fields
 from submissions.untrusted.findings import Findings, Refused
-from submissions.untrusted.untrusted_files import read_jsonl
+from submissions.untrusted.json_fields import Fields
+from submissions.untrusted.json_files import read_jsonl
 
 CONVENTIONS = (0, 1, -1)  # the number of classes, less `distinct`
 
@@ -156,7 +156,7 @@ def _gather(
 
 
 Format = Literal["noveltybench", "jsonl", "lm-eval"]
-Reader = Callable[[Path, Findings, Suite | None, Documents], Imported]
+Reader = Callable[[Path, Findings, Suite | None, LmEvalOptions], Imported]
 Taken = dict[tuple[int | str, ...], tuple[str, int]]  # a field of the manifest: the file's field and row that say it
 FORMATS: dict[Format, Reader] = {
     "noveltybench": lambda path, findings, suite, documents: read_noveltybench(path, findings),
@@ -171,7 +171,7 @@ def import_submission(
     out: Path,
     known: Mapping[str, Any],
     find_suite: FindSuite = load_suite,
-    documents: Documents = EVERY_DOCUMENT,
+    documents: LmEvalOptions = DEFAULT_OPTIONS,
 ) -> tuple[Report, set[str]]:
     """Make a submission folder from a file, and check it.
 
@@ -191,7 +191,7 @@ def import_submission(
         ConfigurationError: No such file, `out` is in use, a given manifest field is bad, or `documents` are given for
             another format.
     """
-    if kind != "lm-eval" and documents != EVERY_DOCUMENT:
+    if kind != "lm-eval" and documents != DEFAULT_OPTIONS:
         raise ConfigurationError(f"a file of {kind} has no documents, fields of them or filters", "leave them out")
     if not path.is_file():
         raise ConfigurationError(f"there is no file {path}", "give the file to import")
@@ -218,7 +218,7 @@ def import_submission(
         if report.submission is None:
             raise Refused(str(path), report.findings)
         report.submission = replace(report.submission, folder=out)
-    return report, made.passed_over
+    return report, made.unused_fields
 
 
 def _manifest(
@@ -269,4 +269,4 @@ def _not_a_manifest(error: ValidationError, taken: Taken, file: str, findings: F
         raise ConfigurationError(f"the manifest would be wrong: {'; '.join(lines)}", "mend the options") from error
 
 
-__all__ = ["FORMATS", "Documents", "Format", "Imported", "Suite", "import_submission"]
+__all__ = ["FORMATS", "Format", "Imported", "LmEvalOptions", "Suite", "import_submission"]

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from datasets_build.schema import Suite
-from submissions.importing.import_schema import GENERATION_KWARGS, Imported
+from submissions.importing.imported import GENERATION_KWARGS, Imported
 from submissions.schema import Problem, Row
-from submissions.untrusted.fields import Fields
 from submissions.untrusted.findings import Findings
-from submissions.untrusted.untrusted_files import read_jsonl, strict_json
+from submissions.untrusted.json_fields import Fields
+from submissions.untrusted.json_files import read_jsonl, strict_json
 
 DOC_ID = "doc_id"
 MAX_LOOKED = 2 * 10**10  # letters of what was asked, times prompts that are looked for in it: half a minute
@@ -34,7 +34,7 @@ ResponsesField = Literal["resps", "filtered_resps"]
 
 
 @dataclass(frozen=True, slots=True)
-class Documents:
+class LmEvalOptions:
     """How documents are told apart, and which of their texts are the answers.
 
     Attributes:
@@ -49,11 +49,11 @@ class Documents:
     filter: str | None = None
 
 
-EVERY_DOCUMENT = Documents()
+DEFAULT_OPTIONS = LmEvalOptions()
 
 
 def read_lm_eval(
-    path: Path, findings: Findings, suite: Suite | None = None, documents: Documents = EVERY_DOCUMENT
+    path: Path, findings: Findings, suite: Suite | None = None, documents: LmEvalOptions = DEFAULT_OPTIONS
 ) -> Imported:
     """Read a samples file.
 
@@ -61,7 +61,7 @@ def read_lm_eval(
         path: The file.
         findings: Takes the problems.
         suite: That was answered; None: prompts of one's own, which are named by `doc_id` where nothing else names them.
-        documents: See `Documents`.
+        documents: See `LmEvalOptions`.
     """
     made = Imported(names={"responses": f"{documents.responses}[0]", "prompt": "doc.prompt"})
     prompts = _Prompts(suite, documents)
@@ -75,7 +75,7 @@ def read_lm_eval(
             continue
         asked, sampling = _request(raw)
         made.note(number, sampling, set())
-        made.passed_over |= raw.keys() - _USED - {documents.responses}
+        made.unused_fields |= raw.keys() - _USED - {documents.responses}
         responses = _responses(fields, documents.responses)
         found = prompts.of(fields, asked)
         if responses is None or found is None:
@@ -182,7 +182,7 @@ class _Found:
 class _Prompts:
     """Finds the prompts of documents."""
 
-    def __init__(self, suite: Suite | None, documents: Documents) -> None:
+    def __init__(self, suite: Suite | None, documents: LmEvalOptions) -> None:
         self.suite = suite
         self.id_field = documents.id_field
         self._by_text: dict[str, list[str]] = {}

@@ -24,7 +24,7 @@ class StoreFault(DivBenchError):
     """The store cannot be read or written now: a full disk, no rights, no network. Nothing was half-written."""
 
 
-class OwnDiskFault(StoreFault):
+class LocalDiskFault(StoreFault):
     """A disk of this machine that is not the store's cannot be read or written: no other machine has that fault."""
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datasets_build.files import atomic_file
-from submissions.storage.commits import PIECE_BYTES, OwnDiskFault, disk_faults
+from submissions.storage.commits import PIECE_BYTES, LocalDiskFault, disk_faults
 from submissions.storage.hub_calls import SILENCE, Damaged
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def download(address: str, token: str | None, file: HubFile, target: Path) -> No
 
     Raises:
         Damaged: Something else came.
-        OwnDiskFault: The target cannot be written.
+        LocalDiskFault: The target cannot be written.
         Exception: What the client raises where the Hub refuses or the connection breaks.
     """
     from huggingface_hub import get_session, hf_raise_for_status
@@ -72,7 +72,7 @@ def download(address: str, token: str | None, file: HubFile, target: Path) -> No
     headers = {**build_hf_headers(token=token), "Accept-Encoding": "identity"}
     with get_session().stream("GET", address, headers=headers, timeout=SILENCE) as answer:
         hf_raise_for_status(answer)
-        with disk_faults(target, OwnDiskFault), atomic_file(target) as temporary:
+        with disk_faults(target, LocalDiskFault), atomic_file(target) as temporary:
             hasher, size = file.hasher(), 0
             with temporary.open("wb") as made:
                 for piece in answer.iter_bytes(PIECE_BYTES):

@@ -1,4 +1,4 @@
-"""Where submissions and results lie, and how: the only place that knows. Now folders.
+"""A submission as a folder of files: how it is written, read back and named by its content.
 
 A submission is `manifest.json + generations.parquet`, and `reported.parquet` where values came with the texts.
 """
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from datasets_build.files import canonical_json, readable_json
 from submissions.schema import GENERATIONS, REPORTED, Manifest, Reported, Row
 from submissions.untrusted.findings import Findings, Refused
-from submissions.untrusted.untrusted_files import parquet_rows
+from submissions.untrusted.parquet_files import parquet_rows
 
 MANIFEST_FILE = "manifest.json"
 GENERATIONS_FILE = "generations.parquet"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from submissions.untrusted.thrift import Malformed, Struct, TooMuch, read_struct
+from submissions.untrusted.thrift import LimitExceeded, Malformed, Struct, read_struct
 
 MAX_FOOTER_BYTES = 64 * 2**20
 MAX_COLUMNS = 5000
@@ -96,7 +96,7 @@ def read_layout(path: Path) -> tuple[Group, ...]:
 
     Raises:
         Malformed: It is no Parquet file, or a damaged or encrypted one, or its footer contradicts itself.
-        TooMuch: The footer is too long.
+        LimitExceeded: The footer is too long.
         UnicodeDecodeError: The name of a column is not UTF-8.
         OSError: The file cannot be read.
     """
@@ -112,7 +112,9 @@ def read_layout(path: Path) -> tuple[Group, ...]:
         if end < len(_MAGIC):
             raise Malformed("its footer is longer than the file")
         if size - end > MAX_FOOTER_BYTES:
-            raise TooMuch(f"a footer of more than {MAX_FOOTER_BYTES:,} bytes", "write fewer and larger row groups")
+            raise LimitExceeded(
+                f"a footer of more than {MAX_FOOTER_BYTES:,} bytes", "write fewer and larger row groups"
+            )
         file.seek(0)
         if file.read(4) != _MAGIC:
             raise Malformed("it does not begin as one")
@@ -138,7 +140,7 @@ class PageHeaders:
         Raises:
             Malformed: A header cannot be read, or contradicts the footer, or the values are written in a way in which
                 their size cannot be told.
-            TooMuch: They are, with those that were asked for before, more than `MAX_PAGES`.
+            LimitExceeded: They are, with those that were asked for before, more than `MAX_PAGES`.
         """
         name = chunk.column.path
         place, seen = chunk.start, 0
@@ -146,7 +148,7 @@ class PageHeaders:
         while seen < chunk.values:
             self._left -= 1
             if self._left < 0:
-                raise TooMuch(f"more than {MAX_PAGES:,} pages", "write larger ones")
+                raise LimitExceeded(f"more than {MAX_PAGES:,} pages", "write larger ones")
             header, place = self._header(place, chunk.end)
             kind, unpacked, packed = header.i32(1), header.i32(2), header.i32(3)
             if kind is None or unpacked is None or packed is None or unpacked < 0 or packed < 0:
@@ -218,7 +220,7 @@ def _groups(footer: Struct, end: int) -> tuple[Group, ...]:
 def _columns(elements: list[Struct]) -> list[Column]:
     """The leaves of the schema, in the order of a row group's chunks."""
     if len(elements) > MAX_COLUMNS:
-        raise TooMuch(f"{len(elements):,} columns and parts of columns", f"at most {MAX_COLUMNS:,} are taken")
+        raise LimitExceeded(f"{len(elements):,} columns and parts of columns", f"at most {MAX_COLUMNS:,} are taken")
     made: list[Column] = []
     above: list[tuple[str, int]] = []  # the parts that are open: their paths, and how many parts they still have
     letters = 0
@@ -228,7 +230,7 @@ def _columns(elements: list[Struct]) -> list[Column]:
         path = ".".join([*([above[-1][0]] if len(above) > 1 else []), (element.binary(4) or b"").decode("utf-8")])
         letters += len(path)
         if letters > MAX_NAMES:
-            raise TooMuch(f"more than {MAX_NAMES:,} letters in the names of columns", "write shorter ones")
+            raise LimitExceeded(f"more than {MAX_NAMES:,} letters in the names of columns", "write shorter ones")
         if above:
             above[-1] = above[-1][0], above[-1][1] - 1
         if (parts := element.i32(5) or 0) > 0:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from submissions.untrusted.parquet_layout import Chunk, Column, Group, Page, PageHeaders
-from submissions.untrusted.thrift import TooMuch
+from submissions.untrusted.thrift import LimitExceeded
 
 VALUE_BYTES = 64  # what a value takes in Python beside its letters, at least
 MAX_GROUP_BYTES = 512 * 2**20
@@ -64,7 +64,7 @@ class _Promise:
         return VALUE_BYTES * (self.values + self.entries) + self.plain + self.dictionary + self.numbered * entry
 
 
-class Scales:
+class MemoryEstimator:
     """Weighs the row groups of one file.
 
     Args:
@@ -80,12 +80,12 @@ class Scales:
         self._headers = headers
         self._columns = columns
 
-    def weigh(self, place: int, group: Group, weight: int, most: int) -> tuple[int, int]:
+    def measure(self, place: int, group: Group, weight: int, most: int) -> tuple[int, int]:
         """The bytes of a group's rows when decoded, added to those of groups before, and those of its heaviest row.
 
         Raises:
             Malformed: A page header cannot be read, or contradicts the footer.
-            TooMuch: There are more bytes than `most`, or more in the group, a dictionary or a row than their limits.
+            LimitExceeded: The total exceeds `most`, or the group, a dictionary or a row exceeds its limit.
             ArrowException: A page cannot be read.
         """
         promised, in_numbers = self._promised(place, group)
@@ -94,11 +94,11 @@ class Scales:
         for weights in self.weights(place, in_numbers, rows_a_batch):
             weight += int(weights.sum())
             if weight > most:
-                raise TooMuch(f"more than {most:,} bytes when decoded")
+                raise LimitExceeded(f"more than {most:,} bytes when decoded")
             heaviest = max(heaviest, int(weights.max(initial=0)))
             if heaviest > MAX_ROW_BYTES:
                 message = f"a row of more than {MAX_ROW_BYTES:,} bytes when decoded"
-                raise TooMuch(message, row=rows + int(weights.argmax()) + 1)
+                raise LimitExceeded(message, row=rows + int(weights.argmax()) + 1)
             rows += len(weights)
         return weight, heaviest
 
@@ -116,10 +116,10 @@ class Scales:
             promised += promise.size(chunk.column)
             if promised > MAX_GROUP_BYTES:
                 message = f"a row group of more than {MAX_GROUP_BYTES:,} bytes when decoded"
-                raise TooMuch(message, "write fewer rows in one group")
+                raise LimitExceeded(message, "write fewer rows in one group")
             if promise.dictionary > MAX_DICTIONARY_BYTES:
                 message = f"a dictionary of more than {MAX_DICTIONARY_BYTES:,} bytes"
-                raise TooMuch(message, "write a smaller one, or none")
+                raise LimitExceeded(message, "write a smaller one, or none")
             if chunk.column.is_bytes and self._may_swell(place, chunk, promise):
                 in_numbers.append(chunk.column.path)
         return promised, in_numbers

@@ -1,6 +1,6 @@
 """A table of somebody's own, with columns of any names: CSV, JSON Lines or Parquet, as rows of those asked for.
 
-In: a path and names of columns. Out: plain values, and problems added to `Findings`; as in untrusted_files.py, limits
+In: a path and names of columns. Out: plain values, and problems added to `Findings`; as in py, limits
 come before parsing, and nothing raises for what a file contains. Rows are kept in memory, so the limits are lower here.
 """
 
@@ -13,8 +13,10 @@ from typing import Any
 import pyarrow as pa
 
 from submissions.schema import Problem
-from submissions.untrusted import untrusted_files
 from submissions.untrusted.findings import Findings
+from submissions.untrusted.json_files import read_jsonl
+from submissions.untrusted.limits import byte_lines, within_row_limit
+from submissions.untrusted.parquet_files import parquet_file, parquet_rows
 
 ENDINGS = (".csv", ".jsonl", ".parquet")
 MAX_KEPT_BYTES = 512 * 2**20
@@ -61,7 +63,7 @@ def read_table(
     return made if made is not None and (made.columns or not findings.refused()) else None
 
 
-def lacks(table: Table, column: str, findings: Findings) -> bool:
+def lacks_column(table: Table, column: str, findings: Findings) -> bool:
     """Whether a table has no such column; then that is among the problems."""
     if column in table.columns:
         return False
@@ -71,7 +73,7 @@ def lacks(table: Table, column: str, findings: Findings) -> bool:
     return True
 
 
-def identified(table: Table, column: str, findings: Findings) -> Iterator[tuple[int, str, dict[str, Any]]]:
+def rows_with_ids(table: Table, column: str, findings: Findings) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """The rows of a table that have an id of their own; of the others, why not is among the problems.
 
     Args:
@@ -104,22 +106,13 @@ def _as_id(value: Any) -> str | None:
 
 def text_lines(path: Path, findings: Findings) -> Iterator[tuple[int, str]]:
     """The lines of a UTF-8 file with their numbers and ends; where one is too long or no UTF-8, that is the last."""
-    if not untrusted_files.openable(path, findings):
-        return
-    number = 0
-    with path.open("rb") as file:
-        while line := file.readline(untrusted_files.MAX_LINE_BYTES + 1):
-            number += 1
-            if len(line) > untrusted_files.MAX_LINE_BYTES:
-                hint = f"a line may have {untrusted_files.MAX_LINE_BYTES:,} bytes"
-                findings.add(Problem("sizes", "error", path.name, number, "", "the line is too long", hint))
-                return
-            try:
-                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                message = f"not UTF-8: byte 0x{error.object[error.start]:02x} in line {number}"
-                findings.add(Problem("encoding", "error", path.name, number, "", message, "save the file as UTF-8"))
-                return
+    for number, line in byte_lines(path, findings):
+        try:
+            yield number, line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            message = f"not UTF-8: byte 0x{line[error.start]:02x} in line {number}"
+            findings.add(Problem("encoding", "error", path.name, number, "", message, "save the file as UTF-8"))
+            return
 
 
 def _of_csv(path: Path, wanted: frozenset[str], findings: Findings) -> Table | None:
@@ -138,7 +131,7 @@ def _of_csv(path: Path, wanted: frozenset[str], findings: Findings) -> Table | N
                 findings.add(Problem("csv", "error", path.name, number, "", message, hint))
                 continue
             rows.append((number, {head: cell for head, cell in zip(heads, cells, strict=True) if head in wanted}))
-            if not untrusted_files.few_rows(len(rows), path.name, findings):
+            if not within_row_limit(len(rows), path.name, findings):
                 break
     except csv.Error as error:
         message = f"not CSV, near line {records.line_num}: {error}"
@@ -162,18 +155,18 @@ def _good_heads(heads: Sequence[str], wanted: frozenset[str], name: str, finding
 def _of_jsonl(path: Path, wanted: frozenset[str], findings: Findings) -> Table | None:
     rows: list[tuple[int, dict[str, Any]]] = []
     columns: dict[str, None] = {}
-    for number, raw in untrusted_files.read_jsonl(path, findings):
+    for number, raw in read_jsonl(path, findings):
         if len(columns) < MAX_COLUMNS:  # they are for messages
             columns |= dict.fromkeys(raw)
         rows.append((number, {key: value for key, value in raw.items() if key in wanted}))
         columns |= dict.fromkeys(rows[-1][1])
-        if not untrusted_files.few_rows(len(rows), path.name, findings):
+        if not within_row_limit(len(rows), path.name, findings):
             break
     return Table(path.name, tuple(columns), tuple(rows))
 
 
 def _of_parquet(path: Path, wanted: frozenset[str], findings: Findings) -> Table | None:
-    opened = untrusted_files.parquet_file(path, findings)
+    opened = parquet_file(path, findings)
     if opened is None:
         return None
     file, schema = opened
@@ -185,13 +178,13 @@ def _of_parquet(path: Path, wanted: frozenset[str], findings: Findings) -> Table
             message, hint = f"type {field.type}", "write texts, numbers, truth values, or lists of texts"
             findings.add(Problem("schema", "error", path.name, None, field.name, message, hint))
             good = False
-    if not untrusted_files.few_rows(file.metadata.num_rows, path.name, findings) or not good:
+    if not within_row_limit(file.metadata.num_rows, path.name, findings) or not good:
         return None
     if not there:  # nothing to read, but as many rows
         return Table(path.name, tuple(schema.names), tuple((i + 1, {}) for i in range(file.metadata.num_rows)))
     rows = [
         (number, {head: value for head, value in row.items() if head in wanted})
-        for number, row in untrusted_files.parquet_rows(path, findings, there, MAX_KEPT_BYTES)
+        for number, row in parquet_rows(path, findings, there, MAX_KEPT_BYTES)
     ]
     return Table(path.name, tuple(schema.names), tuple(rows))
 

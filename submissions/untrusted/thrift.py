@@ -30,7 +30,7 @@ class Malformed(ValueError):
         self.hint = hint
 
 
-class TooMuch(Malformed):
+class LimitExceeded(Malformed):
     """More than is taken.
 
     Attributes:
@@ -96,7 +96,7 @@ def read_struct(data: bytes, start: int = 0, most: int | None = None) -> tuple[S
 
     Raises:
         Malformed: There is no such struct, or it is not whole.
-        TooMuch: It has more values.
+        LimitExceeded: It has more values.
     """
     reader = _Reader(data, start, MAX_VALUES if most is None else most)
     return reader.struct(0), reader.place
@@ -151,7 +151,7 @@ class _Reader:
             raise Malformed("it promises more than there is")
         self._left -= values
         if self._left < 0:
-            raise TooMuch(f"more than {self._most:,} values in a header", "write fewer and larger row groups")
+            raise LimitExceeded(f"more than {self._most:,} values in a header", "write fewer and larger row groups")
 
     def number(self, bits: int) -> int:
         value = self.varint(bits)

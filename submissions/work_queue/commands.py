@@ -41,8 +41,9 @@ def submit(
 
     from datasets_build.errors import ConfigurationError
     from datasets_build.load import load_suite
-    from submissions.storage.filestore import NoWriteAccess, StoreFault, open_store
-    from submissions.work_queue.operations import TakesProposals, listing, propose
+    from submissions.storage.commits import NoWriteAccess, StoreFault
+    from submissions.storage.file_store import open_store
+    from submissions.work_queue.operations import PullRequestStore, listing, propose
     from submissions.work_queue.operations import submit as run
     from submissions.work_queue.printing import print_receipt, receipt_json
 
@@ -50,10 +51,10 @@ def submit(
     by = _identity(submitter or _submitter_of(folder))
     find = partial(load_suite, mirror=mirror)
     now = datetime.now(UTC)
-    if as_pull_request and not isinstance(store, TakesProposals):
+    if as_pull_request and not isinstance(store, PullRequestStore):
         raise ConfigurationError(f"{to} takes no pull requests", "hand in without --as-pull-request")
     try:
-        if as_pull_request and isinstance(store, TakesProposals):
+        if as_pull_request and isinstance(store, PullRequestStore):
             receipt = propose(store, folder, by, now, find_suite=find)
         else:
             receipt = run(store, folder, by, now, find_suite=find)
@@ -64,7 +65,7 @@ def submit(
     place = None
     if receipt.address is None:
         with suppress(StoreFault):  # it is handed in, whether or not its place can be seen now
-            place = listing(store).place(receipt.state.submission_id, now)
+            place = listing(store).queue_position(receipt.state.submission_id, now)
     if json:
         print_json(receipt_json(receipt, place))
     else:
@@ -76,7 +77,7 @@ def list_(
     json: JsonOption = False,
 ) -> None:
     """List all submissions: state, age, submitter. Exit 1 where a state is damaged."""
-    from submissions.storage.filestore import open_store
+    from submissions.storage.file_store import open_store
     from submissions.work_queue.operations import listing
     from submissions.work_queue.printing import print_list, state_json
 
@@ -98,16 +99,16 @@ def status(submission_id: Id, store: Store, json: JsonOption = False) -> None:
 
     Example: divbench submissions status 0123456789abcdef --store hf://datasets/ORG/submissions
     """
-    from submissions.storage.filestore import open_store
-    from submissions.work_queue.files import found_in, result_paths
+    from submissions.storage.file_store import open_store
     from submissions.work_queue.operations import listing
     from submissions.work_queue.printing import place_json, print_files, print_history, print_status, state_json
+    from submissions.work_queue.queue_files import found_in, result_paths
 
     opened = open_store(store)
     found = listing(opened)
     state = found_in(found, submission_id, opened.address)
     now = datetime.now(UTC)
-    place = found.place(submission_id, now)
+    place = found.queue_position(submission_id, now)
     files = opened.paths(found.commit, f"submissions/{submission_id}")
     same = [s for s in found.states if s.rows_digest == state.rows_digest and s.submission_id != submission_id]
     if json:
@@ -131,7 +132,7 @@ def retry(
 
     Example: divbench submissions retry 0123456789abcdef --store hf://datasets/ORG/submissions --by ann
     """
-    from submissions.storage.filestore import open_store
+    from submissions.storage.file_store import open_store
     from submissions.work_queue.maintenance import retry as run
     from submissions.work_queue.printing import state_json
 
@@ -156,7 +157,7 @@ def withdraw(
 
     The commits before still have them: to be rid of those, too, whoever owns a Hub repository squashes its history.
     """
-    from submissions.storage.filestore import open_store
+    from submissions.storage.file_store import open_store
     from submissions.work_queue.maintenance import withdraw as run
     from submissions.work_queue.printing import state_json
 
@@ -195,7 +196,7 @@ def _submitter_of(folder: Path) -> str:
     """The submitter in a manifest; where there is none, the checks are about to say so."""
     from submissions.storage.submission_folders import MANIFEST_FILE
     from submissions.untrusted.findings import Findings
-    from submissions.untrusted.untrusted_files import read_manifest
+    from submissions.untrusted.json_files import read_manifest
 
     manifest = read_manifest(folder / MANIFEST_FILE, Findings())
     return "nobody" if manifest is None else manifest.submitter.name

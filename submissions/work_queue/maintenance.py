@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
-from submissions.storage.filestore import FileStore
+from submissions.storage.file_store import FileStore
 from submissions.storage.submission_folders import Submission
 from submissions.work_queue.errors import IllegalTransition, QueueError
-from submissions.work_queue.files import (
+from submissions.work_queue.operations import rows_digest
+from submissions.work_queue.queue_files import (
     Step,
     all_result_paths,
     change,
@@ -25,14 +26,13 @@ from submissions.work_queue.files import (
     result_paths,
     state_path,
 )
-from submissions.work_queue.operations import rows_digest
 from submissions.work_queue.schema import MAX_RESULTS, Identity, Record, State, utc_seconds
 from submissions.work_queue.transitions import own_versions, retried, time_after, withdrawn
 
 _FILE = re.compile(r"submissions/([0-9a-f]{16})/[^/]+")
 
 
-def stateless(store: FileStore) -> list[str]:
+def submissions_without_state(store: FileStore) -> list[str]:
     """The submissions at the head whose files are there and whose state is not, as after a proposal that was taken.
 
     Raises:

@@ -20,10 +20,10 @@ from typing import Protocol, runtime_checkable
 from datasets_build.load import load_suite
 from submissions.checking.validate import FindSuite, open_submission
 from submissions.schema import Problem
-from submissions.storage.filestore import FileStore
+from submissions.storage.file_store import FileStore
 from submissions.storage.submission_folders import RowsDigest, Submission
 from submissions.work_queue.errors import QueueError, UnknownSubmission
-from submissions.work_queue.files import (
+from submissions.work_queue.queue_files import (
     Step,
     change,
     check_results,
@@ -36,23 +36,23 @@ from submissions.work_queue.files import (
 from submissions.work_queue.schema import Claim, Identity, Listing, Quota, Receipt, Record, State
 from submissions.work_queue.schema import utc_seconds as utc
 from submissions.work_queue.transitions import (
+    check_lease,
     check_quota,
     claimed,
     ending,
     failed,
     given_up,
+    is_same_outcome,
     own_versions,
     refused,
     released,
     renewed,
-    said_again,
-    still_held,
     time_after,
 )
 
 
 @runtime_checkable
-class TakesProposals(FileStore, Protocol):
+class PullRequestStore(FileStore, Protocol):
     """A store to which strangers may propose what they may not write."""
 
     def as_pull_request(self, add: Mapping[str, bytes | Path], message: str) -> str:
@@ -94,7 +94,7 @@ def submit(
 
 
 def propose(
-    store: TakesProposals, folder: Path, submitter: Identity, now: datetime, *, find_suite: FindSuite = load_suite
+    store: PullRequestStore, folder: Path, submitter: Identity, now: datetime, *, find_suite: FindSuite = load_suite
 ) -> Receipt:
     """Hand in a submission where one may not write: a pull request with its files alone.
 
@@ -203,9 +203,9 @@ def claim(
             return Step(Claim(ours[0], lease, record.versions))
         for state in found:
             with suppress(QueueError):  # a history that somebody has filled up holds nobody else back
-                if state.used_up(at):
+                if state.attempts_exhausted(at):
                     lapsed.append(given_up(state, worker, at))
-                elif made is None and state.waits(at) and wanted(state):
+                elif made is None and state.is_waiting(at) and wanted(state):
                     made = Claim(claimed(state, record), lease, record.versions)
         words = [] if made is None else [f"claim {made.submission_id} by {worker}"]
         words += [f"give up {len(lapsed)} by {worker}"] if lapsed else []
@@ -226,7 +226,7 @@ def renew(store: FileStore, claim: Claim, now: datetime) -> Claim:
     """
 
     def decide(commit: str) -> Step[Claim]:
-        state = still_held(read_state(store, commit, claim.submission_id), claim)
+        state = check_lease(read_state(store, commit, claim.submission_id), claim)
         after = renewed(state, claim, now)
         return Step(replace(claim, state=after), f"renew {claim.submission_id} by {claim.record.by}", (after,))
 
@@ -298,8 +298,8 @@ def finish(
         files = partial(new_results, store, results)
         return _conclude(store, claim, now, "finish", lambda state: record, files)
     state = state_of(store, claim.submission_id)
-    if not said_again(state.current, record):
-        still_held(state, claim)
+    if not is_same_outcome(state.current, record):
+        check_lease(state, claim)
     message = f"results of {claim.submission_id} by {claim.record.by}"
     change(results_store, lambda commit: Step(None, message, files=new_results(results_store, results, commit)))
     return _conclude(store, claim, now, "finish", lambda state: record)
@@ -318,10 +318,10 @@ def _conclude(
     def decide(commit: str) -> Step[State]:
         state = read_state(store, commit, claim.submission_id)
         last = record(state)
-        if said_again(state.current, last):
+        if is_same_outcome(state.current, last):
             return Step(state)
         last = last.model_copy(update={"at": time_after(state, now)})
-        after = still_held(state, claim).and_then(last)
+        after = check_lease(state, claim).and_then(last)
         return Step(after, f"{verb} {claim.submission_id} by {claim.record.by}", (after,), files(commit))
 
     return change(store, decide)

@@ -13,7 +13,7 @@ from datasets_build.tables import plain
 from submissions.checking.printing import print_findings
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings
-from submissions.work_queue.schema import Identity, Place, Receipt, Record, State
+from submissions.work_queue.schema import Identity, QueuePosition, Receipt, Record, State
 
 _COLOURS = {"scored": "green", "refused": "red", "failed": "red", "withdrawn": "dim"}
 
@@ -23,10 +23,10 @@ def when(time: datetime) -> str:
     return f"{time:%Y-%m-%d %H:%M} UTC"
 
 
-def lasted(span: timedelta) -> str:
+def duration_text(span: timedelta) -> str:
     """How long, in one unit.
 
-    >>> lasted(timedelta(seconds=50)), lasted(timedelta(hours=30)), lasted(timedelta(days=3))
+    >>> duration_text(timedelta(seconds=50)), duration_text(timedelta(hours=30)), duration_text(timedelta(days=3))
     ('50 s', '30 h', '3 days')
     """
     seconds = max(0, int(span.total_seconds()))
@@ -38,7 +38,7 @@ def lasted(span: timedelta) -> str:
 
 def standing(state: State, now: datetime) -> str:
     """The state in words: a claim whose lease is over is one no more."""
-    over = state.current.state == "claimed" and not state.held(now)
+    over = state.current.state == "claimed" and not state.is_leased(now)
     return "claimed, lease over" if over else state.current.state
 
 
@@ -51,15 +51,15 @@ def state_json(state: State, now: datetime) -> dict[str, Any]:
     """A submission as `--json` prints it."""
     known = state.model_dump(mode="json", exclude={"history"})
     history = [record.model_dump(mode="json", exclude_defaults=True) for record in state.history]
-    return known | {"state": state.current.state, "waits": state.waits(now), "history": history}
+    return known | {"state": state.current.state, "waits": state.is_waiting(now), "history": history}
 
 
-def place_json(place: Place) -> dict[str, Any]:
+def place_json(place: QueuePosition) -> dict[str, Any]:
     """A place in the queue as `--json` prints it."""
     return {"place": place.as_json()}
 
 
-def receipt_json(receipt: Receipt, place: Place | None) -> dict[str, Any]:
+def receipt_json(receipt: Receipt, place: QueuePosition | None) -> dict[str, Any]:
     """What came of handing in, as `--json` prints it."""
     return {
         "id": receipt.state.submission_id,
@@ -73,7 +73,7 @@ def receipt_json(receipt: Receipt, place: Place | None) -> dict[str, Any]:
 
 
 def print_receipt(
-    receipt: Receipt, place: Place | None, folder: Path, to: str, console: Console, aside: Console
+    receipt: Receipt, place: QueuePosition | None, folder: Path, to: str, console: Console, aside: Console
 ) -> None:
     """What came of handing in, and how to follow it; warnings go aside."""
     state = receipt.state
@@ -106,7 +106,7 @@ def print_list(states: Sequence[State], address: str, now: datetime, console: Co
     made = table("Submissions", *columns, numbers=("attempt", "age", "in this state for"))
     for state in states:
         last = state.current
-        ages = (lasted(now - state.received), lasted(now - last.at))
+        ages = (duration_text(now - state.received), duration_text(now - last.at))
         texts = (state.submission_id, state.name, state.suite, person(state.submitter), standing(state, now))
         cells = (*texts, str(last.attempt), *ages)
         made.add_row(*(plain(text) for text in cells), style=_COLOURS.get(last.state))
@@ -119,7 +119,7 @@ def print_state(state: State, console: Console) -> None:
     console.print(Text.assemble(plain(state.name), about, plain(person(state.submitter))))
 
 
-def print_status(state: State, place: Place, now: datetime, console: Console) -> None:
+def print_status(state: State, place: QueuePosition, now: datetime, console: Console) -> None:
     """How far a submission is, for its submitter."""
     print_state(state, console)
     line = standing(state, now)
@@ -128,10 +128,10 @@ def print_status(state: State, place: Place, now: datetime, console: Console) ->
     console.print(line, style=_COLOURS.get(state.current.state))
     if state.current.state in ("pending", "claimed"):
         seen = "no worker was ever seen" if place.worker_seen is None else None
-        console.print(seen or f"a worker was last seen {lasted(now - (place.worker_seen or now))} ago")
+        console.print(seen or f"a worker was last seen {duration_text(now - (place.worker_seen or now))} ago")
 
 
-def _place(place: Place) -> str:
+def _place(place: QueuePosition) -> str:
     return f"number {place.position} of {place.waiting} that wait, {place.claimed} being scored"
 
 

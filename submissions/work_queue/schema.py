@@ -11,7 +11,16 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, StringConstraints
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    StringConstraints,
+)
 from pydantic import model_validator as whole
 
 from datasets_build.files import readable_json
@@ -27,10 +36,10 @@ MAX_LOG_LINES = 20
 MAX_RESULTS = 100
 MAX_LETTERS = 300
 
-Standing = Literal["pending", "claimed", "scored", "refused", "failed", "withdrawn"]
+StateName = Literal["pending", "claimed", "scored", "refused", "failed", "withdrawn"]
 
 # From, to: by what. There is no other way.
-TRANSITIONS: Mapping[tuple[Standing, Standing], str] = {
+TRANSITIONS: Mapping[tuple[StateName, StateName], str] = {
     ("pending", "claimed"): "claim",
     ("claimed", "claimed"): "renew",
     ("claimed", "scored"): "finish",
@@ -93,7 +102,7 @@ class Identity(_Part):
 
 
 class StoredProblem(_Part):
-    """One thing that refused a submission; see `Problem`. Long texts are cut."""
+    """A `Problem` as a state keeps it, with long texts cut. Older states call the hint `mend`."""
 
     check: Shown
     severity: Literal["error", "warning"]
@@ -101,7 +110,7 @@ class StoredProblem(_Part):
     row: int | None
     field: Shown
     message: Shown
-    hint: Shown
+    hint: Annotated[Shown, Field(validation_alias=AliasChoices("hint", "mend"))]
 
 
 class Record(_Part):
@@ -123,7 +132,7 @@ class Record(_Part):
         log: The last lines of a worker that failed.
     """
 
-    state: Standing
+    state: StateName
     at: Time
     by: Name
     reason: Shown | None = None
@@ -187,19 +196,19 @@ class State(_Part):
         """The ids of its results, also where it was withdrawn since."""
         return next((record.results for record in reversed(self.history) if record.results), ())
 
-    def held(self, now: datetime) -> bool:
+    def is_leased(self, now: datetime) -> bool:
         """Whether a worker has it under a lease that is not over."""
         until = self.current.lease_until
         return until is not None and now < until
 
-    def waits(self, now: datetime) -> bool:
+    def is_waiting(self, now: datetime) -> bool:
         """Whether a worker can claim it: it is pending, or claimed under a lease that is over with attempts left."""
-        over = self.current.state == "claimed" and not self.held(now) and self.current.attempt < MAX_ATTEMPTS
+        over = self.current.state == "claimed" and not self.is_leased(now) and self.current.attempt < MAX_ATTEMPTS
         return self.current.state == "pending" or over
 
-    def used_up(self, now: datetime) -> bool:
+    def attempts_exhausted(self, now: datetime) -> bool:
         """Whether the lease of its last attempt is over."""
-        return self.current.state == "claimed" and not self.held(now) and not self.waits(now)
+        return self.current.state == "claimed" and not self.is_leased(now) and not self.is_waiting(now)
 
     def and_then(self, *records: Record) -> "State":
         """The state with more records.
@@ -310,7 +319,7 @@ class Damaged:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QueuePosition:
     """Where a submission stands in the queue, for its submitter.
 
     Attributes:
@@ -346,15 +355,15 @@ class Listing:
     states: tuple[State, ...]
     damaged: tuple[Damaged, ...]
 
-    def place(self, submission_id: str, now: datetime) -> Place:
+    def queue_position(self, submission_id: str, now: datetime) -> QueuePosition:
         """Where a submission stands in the queue."""
         at = utc_seconds(now)
-        waiting = [state.submission_id for state in self.states if state.waits(at)]
+        waiting = [state.submission_id for state in self.states if state.is_waiting(at)]
         by_workers = (record.at for state in self.states for record in state.history if record.token is not None)
-        return Place(
+        return QueuePosition(
             position=waiting.index(submission_id) + 1 if submission_id in waiting else None,
             waiting=len(waiting),
-            claimed=sum(state.held(at) for state in self.states),
+            claimed=sum(state.is_leased(at) for state in self.states),
             worker_seen=max((seen for seen in by_workers if seen <= at), default=None),
         )
 
@@ -368,14 +377,3 @@ def utc_seconds(time: datetime) -> datetime:
     if time.tzinfo is None:
         raise ValueError("a time without a zone names no moment")
     return time.astimezone(UTC).replace(microsecond=0)
-
-
-def one_line(text: str, limit: int = MAX_LETTERS) -> str:
-    r"""A text as one printable line: breaks become spaces, control characters their names, what is too long is cut.
-
-    >>> one_line("a\n\x1b[31mb")
-    'a \\x1b[31mb'
-    """
-    parts = (letter if letter.isprintable() else " " if letter.isspace() else repr(letter)[1:-1] for letter in text)
-    made = "".join(parts).rstrip()
-    return made if len(made) <= limit else f"{made[: limit - 1]}…"

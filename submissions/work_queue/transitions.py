@@ -6,6 +6,7 @@ from importlib.metadata import version
 from typing import Any
 
 from submissions.schema import Problem
+from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.errors import ClaimLost, IllegalTransition, NotAllowed, QueueError, QuotaUsed
 from submissions.work_queue.schema import (
     FULL_HISTORY,
@@ -16,10 +17,9 @@ from submissions.work_queue.schema import (
     Identity,
     Quota,
     Record,
-    Standing,
     State,
+    StateName,
     StoredProblem,
-    one_line,
     utc_seconds,
 )
 
@@ -109,7 +109,7 @@ def renewed(state: State, claim: Claim, now: datetime) -> State:
     return state.and_then(state.current.model_copy(update=changes))
 
 
-def still_held(state: State, claim: Claim) -> State:
+def check_lease(state: State, claim: Claim) -> State:
     """The state, if it is the claim's. A lease that is over is no matter while nobody else has taken the submission.
 
     Raises:
@@ -122,7 +122,7 @@ def still_held(state: State, claim: Claim) -> State:
     return state
 
 
-def ending(claim: Claim, state: Standing, reason: str | None = None, **values: Any) -> Record:
+def ending(claim: Claim, state: StateName, reason: str | None = None, **values: Any) -> Record:
     """The record that ends a claim. Its time is that of the claim, until it is written."""
     held = claim.record
     known: dict[str, Any] = {"versions": claim.versions, "profile": held.profile, "attempt": held.attempt} | values
@@ -174,7 +174,7 @@ def time_after(state: State, now: datetime) -> datetime:
     return max(utc_seconds(now), state.current.at)
 
 
-def said_again(found: Record, record: Record) -> bool:
+def is_same_outcome(found: Record, record: Record) -> bool:
     """Whether the record that ends a claim is there already, whenever it was written."""
     return found.model_copy(update={"at": record.at}) == record
 

@@ -22,7 +22,7 @@ from benchmark.scoring.internals_file import INTERNALS_FILE, HowRead, InternalsF
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout
 from datasets_build.schema import Prompt, Suite
-from submissions.checking.response_kinds import is_answer
+from submissions.checking.response_kinds import is_scorable
 from submissions.checking.validate import validate
 from submissions.schema import Generation, Manifest, Reported, Row, Submitter, System
 from submissions.storage.submission_folders import Submission, write_submission
@@ -57,7 +57,7 @@ def _text_partition(responses: Sequence[str]) -> Partition:
     """`text_classes` of the answers; what is no answer is in no class."""
     part = of_reported(text_classes(answers_of(responses)))
     labels, qualities = iter(part.labels), iter(part.qualities or ())
-    places = [is_answer(text) for text in responses]
+    places = [is_scorable(text) for text in responses]
     return Partition(
         tuple(next(labels) if there else None for there in places),
         tuple(next(qualities) if there else None for there in places),

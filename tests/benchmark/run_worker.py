@@ -28,7 +28,8 @@ from benchmark.service.commands import stop_on_signals
 from benchmark.service.events import EventSink, teller
 from benchmark.service.rescore import rescore
 from benchmark.service.worker import Worker, work
-from submissions.storage.filestore import Conflict, FileStore, open_store
+from submissions.storage.commits import Conflict
+from submissions.storage.file_store import FileStore, open_store
 
 SHARD = 8  # prompts; the demonstration's suite has three such
 POISON = "poison"

@@ -29,7 +29,7 @@ from datasets_build.scenarios.mode_count import sea_forms
 from datasets_build.scenarios.structures import FAMILIES, topics
 from datasets_build.schema import conform
 from datasets_build.word_banks import word_bank
-from submissions.checking.response_kinds import is_answer
+from submissions.checking.response_kinds import is_scorable
 
 Row = dict[str, Any]
 
@@ -192,7 +192,7 @@ def test_texts_are_ascii_answers_without_slots_left_or_spaces_too_many() -> None
         for text in row["responses"]:
             assert text.isascii(), row["set_id"]
             assert text == text.strip(), row["set_id"]
-            assert is_answer(text), row["set_id"]
+            assert is_scorable(text), row["set_id"]
             if row["family"] not in ("noise", "mixed"):
                 assert not re.search(r"[{}]|  | \n|\n |\n\n| [,.;:?!]", text.replace("... ", "")), text
 

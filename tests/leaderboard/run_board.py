@@ -12,7 +12,7 @@ from leaderboard.app.application import build_app, launch
 from leaderboard.app.pages import Page, submit
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.sources import FolderSource, Snapshot
-from submissions.storage.filestore import FolderStore
+from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.operations import listing
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_files import read_results
 from benchmark.scoring.result_schema import Result
-from submissions.storage.filestore import FileStore
+from submissions.storage.file_store import FileStore
 from submissions.work_queue.operations import claim, finish, submit
 from submissions.work_queue.schema import Identity
 

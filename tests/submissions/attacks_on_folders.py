@@ -7,7 +7,8 @@ import zipfile
 from pathlib import Path
 from random import Random
 
-from submissions.untrusted.untrusted_files import MAX_FILE_BYTES, MAX_MANIFEST_BYTES
+from submissions.untrusted.json_files import MAX_MANIFEST_BYTES
+from submissions.untrusted.limits import MAX_FILE_BYTES
 from tests.submissions.attack import NO_FILE, Attack, G, M, Make, Place, R, both
 
 NO_MANIFEST: tuple[Place, ...] = (("file", M, None, ""),)

@@ -17,8 +17,8 @@ from submissions.checking.validate import Report, validate
 from submissions.schema import GENERATIONS, REPORTED
 from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
 from submissions.untrusted.findings import Findings
+from submissions.untrusted.json_files import read_jsonl, strict_json
 from submissions.untrusted.thrift import Malformed, read_struct
-from submissions.untrusted.untrusted_files import read_jsonl, strict_json
 from tests.conftest import TOY, toy_manifest, toy_rows
 from tests.submissions.attack_runs import find_suite, raw_letters
 from tests.submissions.crafted import generations

@@ -8,7 +8,8 @@ from typing import Any
 
 from datasets_build.errors import InputError
 from submissions.schema import Problem
-from submissions.storage.filestore import Commit, Conflict, FileStore, checked_path
+from submissions.storage.commits import Commit, Conflict, checked_path
+from submissions.storage.file_store import FileStore
 from submissions.work_queue.maintenance import retry, withdraw
 from submissions.work_queue.operations import claim, fail, finish, refuse, release, renew, submit
 from submissions.work_queue.schema import Claim, Identity, State

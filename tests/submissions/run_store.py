@@ -13,7 +13,9 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from submissions.storage.filestore import Conflict, FileStore, FolderStore, StoreFault, open_store
+from submissions.storage.commits import Conflict, StoreFault
+from submissions.storage.file_store import FileStore, open_store
+from submissions.storage.folder_store import FolderStore
 
 NAMES = ("a", "b/c", "b/d/e")
 

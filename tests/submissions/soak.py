@@ -25,10 +25,12 @@ from benchmark.scoring import scorer
 from benchmark.service.lease import Stop
 from benchmark.service.worker import work
 from datasets_build.console import out, print_json, table
-from submissions.storage.filestore import Conflict, FileStore, FolderStore, StoreFault
+from submissions.storage.commits import Conflict, StoreFault
+from submissions.storage.file_store import FileStore
+from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.errors import QueueBusy
-from submissions.work_queue.files import read_listing
 from submissions.work_queue.operations import listing
+from submissions.work_queue.queue_files import read_listing
 from submissions.work_queue.schema import MAX_ATTEMPTS, State
 from tests.benchmark.run_worker import SHARD, worker
 from tests.hub import HubServer

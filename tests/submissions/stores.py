@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from submissions.storage.filestore import FileStore, FolderStore
-from submissions.storage.hubstore import HubStore
+from submissions.storage.file_store import FileStore
+from submissions.storage.folder_store import FolderStore
+from submissions.storage.hub_store import HubStore
 from tests.hub import HubServer, client_environment, hub
 from tests.hub.server import Handler
 

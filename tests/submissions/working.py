@@ -14,10 +14,10 @@ from typing import Any
 
 from datasets_build.load import load_suite
 from submissions.schema import Generation, Manifest, Row, Submitter, System
-from submissions.storage.filestore import FileStore
+from submissions.storage.file_store import FileStore
 from submissions.storage.submission_folders import write_submission
-from submissions.work_queue.files import RESULT_FILES, result_paths
 from submissions.work_queue.operations import submit
+from submissions.work_queue.queue_files import RESULT_FILES, result_paths
 from submissions.work_queue.schema import Identity, State
 from tests.hub import client_environment
 from tests.submissions.stores import Place

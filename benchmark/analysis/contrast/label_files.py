@@ -19,7 +19,7 @@ from datasets_build.errors import ConfigurationError, InputError
 from submissions.schema import Problem
 from submissions.storage.submission_folders import MANIFEST_FILE
 from submissions.untrusted.findings import Findings, Refused
-from submissions.untrusted.table_files import Table, identified, lacks, read_table
+from submissions.untrusted.table_files import Table, lacks_column, read_table, rows_with_ids
 
 _TRUTH = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 _NOT_THERE = "not in the file"
@@ -122,12 +122,14 @@ def read_labels(
     table = read_table(path, ["prompt_id", label_column, *against], findings)
     if table is None:
         raise Refused(str(path), findings)
-    lacking = [name for name in dict.fromkeys(["prompt_id", label_column, *against]) if lacks(table, name, findings)]
+    lacking = [
+        name for name in dict.fromkeys(["prompt_id", label_column, *against]) if lacks_column(table, name, findings)
+    ]
     if "prompt_id" in lacking or label_column in lacking:
         raise Refused(str(path), findings)
     known = dict.fromkeys(prompt_ids)
     rows = []
-    for number, name, row in identified(table, "prompt_id", findings):
+    for number, name, row in rows_with_ids(table, "prompt_id", findings):
         if name in known:
             rows.append((number, name, row))
         else:

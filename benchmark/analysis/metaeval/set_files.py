@@ -14,7 +14,7 @@ from datasets_build.files import atomic_file
 from datasets_build.schema import conform
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, Refused
-from submissions.untrusted.untrusted_files import open_parquet, parquet_rows
+from submissions.untrusted.parquet_files import open_parquet, parquet_rows
 
 SETS = pa.schema(
     [

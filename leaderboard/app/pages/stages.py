@@ -12,7 +12,6 @@ from leaderboard.app import components
 from leaderboard.app.permalinks import chosen, wire
 from leaderboard.data.board import Board, Column
 from leaderboard.data.live_results import LiveResults
-from leaderboard.data.plain_text import shortened
 from leaderboard.data.sources import Snapshot
 from leaderboard.figures.response_plots import distributions_figure, stage_curves_figure
 from leaderboard.tables import page_text
@@ -33,6 +32,7 @@ from leaderboard.tables.stages import (
     stage_curves,
     values_of,
 )
+from submissions.untrusted.plain_text import shortened
 
 CHOICES = ("table", "series", "metric", "pairs", "expected")
 PAIRS: tuple[Pairing, ...] = ("consecutive", "all")

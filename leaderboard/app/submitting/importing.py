@@ -13,7 +13,7 @@ from datasets_build.errors import DivBenchError
 from submissions.checking import sandbox
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, Refused, problems_json
-from submissions.untrusted.table_files import lacks, read_table
+from submissions.untrusted.table_files import lacks_column, read_table
 
 # A response a row. What is a number in a manifest is one in these columns, too.
 _WHOLE = ("sample_idx", "top_k", "max_tokens", "max_new_tokens", "seed")
@@ -42,7 +42,7 @@ def import_in_child(
         ConfigurationError: The suite's file is not at hand.
     """
     asked = {"file": str(file.absolute()), "kind": kind, "out": str(out.absolute()), "known": dict(known)}
-    return sandbox.in_child("leaderboard.app.submitting.importing", asked, memory=memory, seconds=seconds)
+    return sandbox.run_in_child("leaderboard.app.submitting.importing", asked, memory=memory, seconds=seconds)
 
 
 def csv_as_jsonl(path: Path, target: Path, findings: Findings) -> set[str]:
@@ -57,7 +57,7 @@ def csv_as_jsonl(path: Path, target: Path, findings: Findings) -> set[str]:
         The heads that nobody reads.
     """
     table = read_table(path, COLUMNS, findings, endings=(".csv",))
-    if table is None or [column for column in ("prompt_id", "response") if lacks(table, column, findings)]:
+    if table is None or [column for column in ("prompt_id", "response") if lacks_column(table, column, findings)]:
         return set()
     line = 1
     with target.open("w", encoding="utf-8", newline="\n") as file:

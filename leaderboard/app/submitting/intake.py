@@ -24,12 +24,13 @@ from datasets_build.errors import ConfigurationError, DivBenchError
 from leaderboard.app.submitting.importing import import_in_child
 from submissions.checking.sandbox import validate_in_child
 from submissions.schema import Manifest, Problem
-from submissions.storage.filestore import FileStore
+from submissions.storage.file_store import FileStore
 from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
 from submissions.untrusted.findings import Findings, problems_json
-from submissions.untrusted.untrusted_files import MAX_MANIFEST_BYTES, read_manifest
+from submissions.untrusted.json_files import MAX_MANIFEST_BYTES, read_manifest
+from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.operations import submit
-from submissions.work_queue.schema import Identity, Quota, Receipt, one_line
+from submissions.work_queue.schema import Identity, Quota, Receipt
 
 MAX_UPLOAD_BYTES = 64 * 2**20  # of one file; the server's `max_file_size` says the same
 MAX_PASTED_BYTES = 4 * 2**20

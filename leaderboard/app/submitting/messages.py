@@ -3,8 +3,9 @@
 from datetime import datetime
 
 from leaderboard.app.submitting.intake import Checked
+from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.printing import person, when
-from submissions.work_queue.schema import Listing, Receipt, one_line
+from submissions.work_queue.schema import Listing, Receipt
 
 
 def refused_text(found: Checked) -> str:
@@ -58,7 +59,7 @@ def receipt_text(receipt: Receipt, listing: Listing | None, address: str, now: d
     else:
         known = f"was handed in before, on {when(state.received)}, and is {state.current.state}"
         lines = [f"{state.name} ({state.submission_id}) {known}. Nothing was changed."]
-    place = None if listing is None else listing.place(state.submission_id, now)
+    place = None if listing is None else listing.queue_position(state.submission_id, now)
     if place is not None and place.position is not None:
         lines.append(f"It is number {place.position} of {place.waiting} that wait; {place.claimed} being scored.")
     lines += [f"The same answers are there as {twin.name}, {twin.submission_id}." for twin in receipt.same_rows[:10]]

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from submissions.work_queue.printing import lasted, person, standing, when
-from submissions.work_queue.schema import Listing, State, one_line, utc_seconds
+from submissions.untrusted.plain_text import one_line
+from submissions.work_queue.printing import duration_text, person, standing, when
+from submissions.work_queue.schema import Listing, State, utc_seconds
 
 QUEUE_HEADERS = ("place", "system", "suite", "submitter", "state", "attempt", "for", "handed in", "id")
 HISTORY_HEADERS = ("when", "state", "attempt", "by", "until", "why")
@@ -22,29 +23,29 @@ def queue_rows(listing: Listing, now: datetime, states: Sequence[str] = ()) -> l
     """
     at = utc_seconds(now)
     places = {
-        state.submission_id: place for place, state in enumerate(filter(lambda s: s.waits(at), listing.states), 1)
+        state.submission_id: place for place, state in enumerate(filter(lambda s: s.is_waiting(at), listing.states), 1)
     }
     kept = [state for state in listing.states if not states or state.current.state in states]
     kept.sort(key=lambda s: s.current.at, reverse=True)
-    kept.sort(key=lambda s: places.get(s.submission_id, len(places) + (1 if s.held(at) else 2)))
+    kept.sort(key=lambda s: places.get(s.submission_id, len(places) + (1 if s.is_leased(at) else 2)))
     return [_queue_row(state, places.get(state.submission_id), at) for state in kept[:MAX_ROWS]]
 
 
 def _queue_row(state: State, place: int | None, now: datetime) -> list[str]:
     last = state.current
     cells = ["" if place is None else str(place), state.name, state.suite, person(state.submitter)]
-    cells += [standing(state, now), str(last.attempt), lasted(now - last.at), when(state.received)]
+    cells += [standing(state, now), str(last.attempt), duration_text(now - last.at), when(state.received)]
     return [one_line(cell) for cell in (*cells, state.submission_id)]
 
 
 def queue_text(listing: Listing, now: datetime) -> str:
     """How long the queue is, and whether anybody works on it."""
-    place = listing.place("", now)
+    place = listing.queue_position("", now)
     lines = [f"{place.waiting} wait, {place.claimed} being scored, {len(listing.states)} in all."]
     if place.worker_seen is None:
         lines.append("No worker was ever seen here.")
     else:
-        lines.append(f"A worker last wrote {lasted(utc_seconds(now) - place.worker_seen)} ago.")
+        lines.append(f"A worker last wrote {duration_text(utc_seconds(now) - place.worker_seen)} ago.")
     return " ".join(lines)
 
 
@@ -75,7 +76,7 @@ def history_rows(state: State) -> list[list[str]]:
 
 def details(state: State, listing: Listing, now: datetime) -> str:
     """Whose a submission is, where it stands, and what came of it: lines of text."""
-    place = listing.place(state.submission_id, now)
+    place = listing.queue_position(state.submission_id, now)
     lines = [f"{state.name} ({state.submission_id}) answers {state.suite}; handed in by {person(state.submitter)}."]
     if place.position is not None:
         lines.append(f"It is number {place.position} of {place.waiting} that wait; {place.claimed} being scored.")

@@ -8,7 +8,6 @@ from rich.table import Table
 from benchmark.analysis.explain import Explanation
 from datasets_build.console import table
 from datasets_build.tables import plain
-from leaderboard.data.plain_text import shortened
 from leaderboard.reports.explain.rows import (
     CURVE_COLUMNS,
     RESPONSE_COLUMNS,
@@ -18,6 +17,7 @@ from leaderboard.reports.explain.rows import (
     response_rows,
     scalar_rows,
 )
+from submissions.untrusted.plain_text import shortened
 
 SHOWN = 50  # rows of a table
 TEXT, PROMPT = 60, 200  # letters

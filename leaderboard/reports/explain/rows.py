@@ -10,7 +10,7 @@ from benchmark.analysis.explain import SCALARS, Explanation
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.surprisal import Fit
 from benchmark.scoring.printing import number
-from leaderboard.data.plain_text import shortened
+from submissions.untrusted.plain_text import shortened
 
 MOST_TOKENS = 6  # of a pair, in a sentence
 SCALAR_COLUMNS = ("number", "value", "unit", "what it says")

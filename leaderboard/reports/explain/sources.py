@@ -11,7 +11,7 @@ from benchmark.scoring.compute import answers_of
 from benchmark.surprisal.engine import ResponseSet
 from benchmark.surprisal.prompt_layout import Format
 from datasets_build.errors import ConfigurationError, InputError
-from submissions.untrusted.untrusted_files import strict_json
+from submissions.untrusted.json_files import strict_json
 
 MAX_BYTES = 1 << 20
 MAX_RESPONSES = 200

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from submissions.demo.build import write_demo_submissions
-from submissions.storage.filestore import FolderStore
+from submissions.storage.folder_store import FolderStore
 from tests.benchmark.clusters import on_request
 from tests.submissions.working import results_at
 

@@ -7,7 +7,7 @@ from benchmark.exports.diversities import centre_distances, leave_one_out_divers
 from benchmark.metrics.internals import Internals
 from benchmark.metrics.metric import Missing, Unscorable
 from benchmark.models.embedder import HashEmbedder
-from submissions.checking.response_kinds import is_answer
+from submissions.checking.response_kinds import is_scorable
 from submissions.schema import Row
 from tests.benchmark.helpers import hash_internals
 
@@ -29,10 +29,10 @@ def test_distances_from_the_centre() -> None:
 
 def test_measures_leave_out_what_is_no_answer() -> None:
     texts = ("one", "", "two", "[Blocked]", "three", "four")
-    answers = tuple(text for text in texts if is_answer(text))
+    answers = tuple(text for text in texts if is_scorable(text))
     for measured in (leave_one_out_diversities, surprises):
         found = measured(texts, hash_internals(texts))
-        assert [value is None for value in found] == [not is_answer(text) for text in texts]
+        assert [value is None for value in found] == [not is_scorable(text) for text in texts]
         alone = measured(answers, hash_internals(answers))
         assert [value for value in found if value is not None] == pytest.approx(alone)
     rows = [Row(1, "p", None, texts), Row(2, "q", None, ("", "x")), Row(3, "r", None, ("", " "))]

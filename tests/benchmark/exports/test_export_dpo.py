@@ -18,7 +18,7 @@ from benchmark.exports.rewards import read_rewards
 from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder
 from benchmark.scoring.internals_file import INTERNALS_FILE, open_internals, write_internals
 from datasets_build.errors import ConfigurationError, InputError
-from submissions.checking.response_kinds import is_answer
+from submissions.checking.response_kinds import is_scorable
 from submissions.checking.validate import open_submission
 from submissions.storage.submission_folders import Submission
 from tests.benchmark.export_samples import (
@@ -44,7 +44,7 @@ Numbers = Sequence[float | None]
 
 def looe_by_determinants(texts: Sequence[str]) -> list[float | None]:
     """E is the mean log10 of eigenvalues, which is a determinant's."""
-    answers = [i for i, text in enumerate(texts) if is_answer(text)]
+    answers = [i for i, text in enumerate(texts) if is_scorable(text)]
     mean = hash_internals(texts).mean
     assert mean is not None
 
@@ -60,7 +60,7 @@ def looe_by_determinants(texts: Sequence[str]) -> list[float | None]:
 def nll_by_hand(texts: Sequence[str]) -> list[float | None]:
     known = hash_internals(texts).responses
     return [
-        None if own is None or not is_answer(text) else -own.log_likelihood / own.tokens
+        None if own is None or not is_scorable(text) else -own.log_likelihood / own.tokens
         for text, own in zip(texts, known, strict=True)
     ]
 
@@ -211,7 +211,7 @@ def test_distances_of_embeddings_need_no_internals(submission: Submission, tmp_p
     every, pairs = pq.read_table(table).to_pylist(), {row["prompt_id"]: row for row in read_lines(out)}
     for place, prompt in enumerate(OWN.prompts):
         texts = responses_of(place)
-        answers = [i for i, text in enumerate(texts) if is_answer(text)]
+        answers = [i for i, text in enumerate(texts) if is_scorable(text)]
         vectors = embedder.embed([texts[i] for i in answers])
         centre = vectors.mean(axis=0)
         distances: list[float | None] = [None] * K

@@ -15,7 +15,7 @@ from benchmark.service.commands import rescore, worker
 from datasets_build.errors import ConfigurationError
 from datasets_build.load import load_suite
 from submissions.checking.validate import open_submission
-from submissions.storage.filestore import FolderStore
+from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.operations import state_of
 from tests.conftest import divbench, divbench_anew, document
 from tests.submissions.working import demo, hand_in

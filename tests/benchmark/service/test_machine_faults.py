@@ -23,7 +23,9 @@ from benchmark.service.lease import Stop
 from benchmark.service.rescore import rescore
 from benchmark.service.worker import Worker, work
 from datasets_build.errors import ConfigurationError, InputError, UnknownSuite
-from submissions.storage.filestore import FileStore, FolderStore, NoWriteAccess, OwnDiskFault
+from submissions.storage.commits import LocalDiskFault, NoWriteAccess
+from submissions.storage.file_store import FileStore
+from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.errors import UnknownSubmission
 from submissions.work_queue.operations import state_of, states
 from submissions.work_queue.schema import MAX_ATTEMPTS
@@ -59,7 +61,7 @@ def wrapped(error: Exception) -> Exception:
         (wrapped(MemoryError()), "memory"),
         (OSError(errno.ENOSPC, "full"), "make room"),
         (PermissionError(errno.EACCES, "no"), "right to write"),
-        (OwnDiskFault("full", "make room"), "make room"),
+        (LocalDiskFault("full", "make room"), "make room"),
         (wrapped(OSError(errno.EROFS, "read only")), "make room"),
         (RuntimeError("CUDA error: unspecified launch failure"), "driver"),
         (ConfigurationError("the model cannot be had", "download it"), "download it"),

@@ -14,7 +14,7 @@ from benchmark.scoring import scorer
 from benchmark.service.events import teller
 from benchmark.service.lease import Stop
 from benchmark.service.worker import work
-from submissions.storage.filestore import FolderStore
+from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.maintenance import withdraw
 from submissions.work_queue.operations import state_of, states
 from submissions.work_queue.schema import MAX_ATTEMPTS, State

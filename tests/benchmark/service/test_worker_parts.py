@@ -16,10 +16,11 @@ from benchmark.service.worker import Worker, work
 from datasets_build.errors import ConfigurationError
 from submissions.checking.validate import open_submission
 from submissions.schema import Problem
-from submissions.storage.filestore import FolderStore, StoreFault
-from submissions.work_queue.files import state_path, submission_files
+from submissions.storage.commits import StoreFault
+from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.maintenance import withdraw
 from submissions.work_queue.operations import renew, state_of, states
+from submissions.work_queue.queue_files import state_path, submission_files
 from submissions.work_queue.schema import MAX_ATTEMPTS, Claim, State
 from tests.benchmark.run_worker import SHARD, metrics, worker
 from tests.submissions.queueing import as_file

@@ -20,7 +20,7 @@ from leaderboard.data.board import Board, load_boards
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import FolderSource
-from submissions.storage.filestore import FolderStore
+from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.operations import submit
 from submissions.work_queue.schema import Identity
 from tests.leaderboard.conftest import HOSTILE_NAME

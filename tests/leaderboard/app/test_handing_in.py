@@ -18,7 +18,8 @@ from leaderboard.app.submitting import intake
 from leaderboard.app.submitting.intake import Busy, Checked, Desk, form, in_words, take
 from leaderboard.app.submitting.messages import accepted_text, receipt_text, refused_text
 from submissions.demo.build import write_demo_submissions
-from submissions.storage.filestore import FolderStore, StoreFault
+from submissions.storage.commits import StoreFault
+from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.errors import QuotaUsed
 from submissions.work_queue.operations import listing
 from submissions.work_queue.schema import Identity, Quota

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from submissions.schema import Problem
-from submissions.storage.filestore import FolderStore
+from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.operations import claim, listing, refuse
 from tests.leaderboard.conftest import console_errors, open_page, until
 from tests.leaderboard.injections import INJECTIONS, NAMES, assert_inert, not_shown

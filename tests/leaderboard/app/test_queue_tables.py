@@ -6,7 +6,7 @@ from pathlib import Path
 from leaderboard.app.submitting.queue_tables import choices, details, find, history_rows, queue_rows, queue_text
 from submissions.demo.build import write_demo_submissions
 from submissions.schema import Problem
-from submissions.storage.filestore import FolderStore
+from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.operations import claim, listing, refuse, release, submit
 from submissions.work_queue.schema import Identity
 from tests.leaderboard.injections import INJECTIONS

@@ -12,7 +12,7 @@ from datasets_build.errors import ConfigurationError, InputError
 from leaderboard.data.live_results import REFRESH_SECONDS, LiveResults
 from leaderboard.data.sources import FolderSource, Snapshot, StoreSource
 from submissions.storage.commits import StoreFault
-from submissions.storage.filestore import FolderStore
+from submissions.storage.folder_store import FolderStore
 from tests.leaderboard.stores import HOUR, T0, Scored, filled, publish, put, scored
 
 

@@ -18,7 +18,8 @@ from datasets_build.files import sha256_of
 from leaderboard.data import result_checks
 from leaderboard.data.sources import FolderSource, Snapshot, StoreSource
 from submissions.storage.commits import StoreFault
-from submissions.storage.filestore import FileStore, FolderStore
+from submissions.storage.file_store import FileStore
+from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.maintenance import add_results, withdraw
 from tests.hub import HubServer
 from tests.leaderboard.stores import HOUR, ME, T0, Scored, filled, publish, put, scored

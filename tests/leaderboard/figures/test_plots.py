@@ -13,8 +13,8 @@ from benchmark.models.causal_lm import HashLM
 from benchmark.surprisal.engine import OrderPlan, ResponseSet
 from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals
 from benchmark.surprisal.token_surprisals import TokenCost
-from leaderboard.data.plain_text import shortened
 from leaderboard.figures.plots import HOVER, LABEL, curve_figure, inert, pair_figure, token_figure
+from submissions.untrusted.plain_text import shortened
 
 HOSTILE = (
     "<script>window.hacked=1</script>",

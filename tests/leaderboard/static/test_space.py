@@ -23,7 +23,7 @@ from leaderboard.data.board import load_boards
 from leaderboard.static.space import checked_store, model_ids, requirements, write_space
 from submissions.checking.validate import open_submission
 from submissions.demo.build import write_demo_submissions
-from submissions.storage.filestore import FolderStore
+from submissions.storage.folder_store import FolderStore
 from submissions.storage.submission_folders import write_submission
 from submissions.work_queue.operations import submit
 from submissions.work_queue.schema import Identity

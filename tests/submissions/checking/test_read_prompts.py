@@ -16,7 +16,7 @@ from datasets_build.schema import Prompt
 from submissions.checking import prompts
 from submissions.checking.prompts import MAX_PROMPT_BYTES, read_prompts
 from submissions.schema import Problem
-from submissions.untrusted import table_files, untrusted_files
+from submissions.untrusted import limits, table_files
 from submissions.untrusted.findings import Refused
 from tests.submissions.conftest import jsonl, places
 
@@ -212,16 +212,16 @@ def test_a_file_that_unpacks_to_gigabytes_is_refused_before_it_does(tmp_path: Pa
 def test_rows_have_a_limit(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
     contents: dict[str, str | Sequence[object]] = {"csv": AS_CSV, "txt": "\n\n".join(ASKED)}
     path = write(tmp_path / f"p.{ending}", contents.get(ending, ROWS))
-    monkeypatch.setattr(untrusted_files, "MAX_ROWS", 2)
+    monkeypatch.setattr(limits, "MAX_ROWS", 2)
     found = problems_of(path)
     assert (found[0].check, found[0].message) == ("sizes", "3 rows")
-    monkeypatch.setattr(untrusted_files, "MAX_ROWS", 3)
+    monkeypatch.setattr(limits, "MAX_ROWS", 3)
     assert read_prompts(path) == (NUMBERED if ending == "txt" else NAMED)
 
 
 @pytest.mark.parametrize("name", ["p.jsonl", "p.csv", "p.txt"])
 def test_a_line_has_a_limit(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(untrusted_files, "MAX_LINE_BYTES", 50)
+    monkeypatch.setattr(limits, "MAX_LINE_BYTES", 50)
     content = {"p.jsonl": '{"prompt": "%s"}\n', "p.csv": "prompt\n%s\n", "p.txt": "a\n%s\n"}[name] % ("x" * 51)
     assert "sizes" in {p.check for p in problems_of(write(tmp_path / name, content))}
 

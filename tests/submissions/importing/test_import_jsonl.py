@@ -37,10 +37,10 @@ EXPECTED = [(row.prompt_id, row.prompt, row.responses) for row in toy_rows()]
 def test_rows_come_out_in_the_order_of_the_suite_and_of_the_samples(
     tmp_path: Path, rows: list[Json], order: int
 ) -> None:
-    report, passed_over = imported(jsonl(tmp_path / "in.jsonl", rows[::order]))
+    report, unused_fields = imported(jsonl(tmp_path / "in.jsonl", rows[::order]))
     assert rows_of(report) == EXPECTED
     assert report.findings.problems == []
-    assert passed_over == set()
+    assert unused_fields == set()
 
 
 def test_responses_without_a_sample_index_count_in_the_order_of_the_file(tmp_path: Path) -> None:

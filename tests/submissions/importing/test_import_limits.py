@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from submissions.untrusted import untrusted_files
+from submissions.untrusted import limits
 from tests.submissions.conftest import a_prompt_a_row, jsonl, places, refused, with_line, with_row
 
 
@@ -39,7 +39,7 @@ def test_a_link_to_a_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_line_over_the_limit_is_refused_without_reading_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(untrusted_files, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(limits, "MAX_LINE_BYTES", 1000)
     problems = refused(jsonl(tmp_path / "in.jsonl", with_row(3, responses=["x" * 2000, "b", "c"])))
     assert places(problems) == [("sizes", 3, "")]
     assert problems[0].message == "the line is too long"
@@ -50,7 +50,7 @@ def test_a_file_over_the_limit_is_refused_unread(tmp_path: Path) -> None:
     # A sparse file: it claims half a gibibyte and a byte more, and takes no room.
     path = tmp_path / "in.jsonl"
     with path.open("wb") as file:
-        file.truncate(untrusted_files.MAX_FILE_BYTES + 1)
+        file.truncate(limits.MAX_FILE_BYTES + 1)
     problems = refused(path)
     assert [p.check for p in problems] == ["sizes"]
     assert problems[0].message == "536,870,913 bytes"

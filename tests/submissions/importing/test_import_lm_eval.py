@@ -11,7 +11,7 @@ from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Prompt, Suite
 from submissions.checking.validate import open_submission
 from submissions.importing import lm_eval
-from submissions.importing.importers import Documents, Format, import_submission
+from submissions.importing.importers import Format, LmEvalOptions, import_submission
 from submissions.importing.lm_eval import read_lm_eval
 from submissions.schema import Manifest, Row
 from submissions.untrusted.findings import Findings
@@ -19,11 +19,11 @@ from tests.conftest import TOY, divbench, document, toy_rows
 from tests.submissions.conftest import KNOWN, Json, find_toy, jsonl, refused
 from tests.submissions.lm_eval_samples import KWARGS, asked, sample, samples
 
-BY_PLACE = Documents(id_field="doc_id")
+BY_PLACE = LmEvalOptions(id_field="doc_id")
 
 
 def imported(
-    tmp_path: Path, rows: list[object], documents: Documents = lm_eval.EVERY_DOCUMENT, **known: Any
+    tmp_path: Path, rows: list[object], documents: LmEvalOptions = lm_eval.DEFAULT_OPTIONS, **known: Any
 ) -> tuple[Manifest, list[Row]]:
     path = jsonl(tmp_path / "samples_toy_2026-01-21T03-44-18.458309.jsonl", rows)
     import_submission(path, "lm-eval", tmp_path / "out", KNOWN | known, find_toy, documents)
@@ -85,7 +85,7 @@ def test_ids_may_stand_in_a_named_field_or_be_places(tmp_path: Path, asked_too: 
     rows: list[object] = [
         sample(i, doc={"key": prompt.prompt_id, "question": "another"}, **other) for i, prompt in enumerate(TOY.prompts)
     ]
-    assert answers(imported(tmp_path / "named", rows, Documents(id_field="key"))[1]) == GOOD
+    assert answers(imported(tmp_path / "named", rows, LmEvalOptions(id_field="key"))[1]) == GOOD
     assert answers(imported(tmp_path / "placed", rows, BY_PLACE)[1]) == GOOD
 
 
@@ -107,7 +107,7 @@ def test_own_prompts_are_named_by_their_ids_or_numbers(tmp_path: Path) -> None:
     assert [(row.prompt_id, row.prompt) for row in rows] == [(str(i), "The prompt") for i in range(4)]
     _, rows = imported(tmp_path / "b", samples(), suite="own")
     assert [row.prompt for row in rows] == [f"Q: {prompt.prompt}\nA:" for prompt in TOY.prompts]
-    _, rows = imported(tmp_path / "c", samples(), Documents(id_field="level"), suite="own")
+    _, rows = imported(tmp_path / "c", samples(), LmEvalOptions(id_field="level"), suite="own")
     assert [row.prompt_id for row in rows] == ["0", "1", "2", "3"]
     named = [sample(i, doc={"prompt_id": f"n{i}", "prompt": "It"}) for i in range(4)]
     _, rows = imported(tmp_path / "d", [*named], suite="own")
@@ -127,11 +127,11 @@ def test_filtered_answers_are_read_where_they_are_asked_for(tmp_path: Path) -> N
         for name in ("first", "second")
         for i in range(4)
     ]
-    documents = Documents(responses="filtered_resps", filter="second")
+    documents = LmEvalOptions(responses="filtered_resps", filter="second")
     manifest, rows = imported(tmp_path / "all", kept, documents)
     assert manifest.generation.k == 2
     assert rows[3].responses == ("second 3 0", "second 3 1")
-    _, rows = imported(tmp_path / "one", samples(), Documents(responses="filtered_resps"))
+    _, rows = imported(tmp_path / "one", samples(), LmEvalOptions(responses="filtered_resps"))
     assert answers(rows) == {name: texts[:1] for name, texts in GOOD.items()}
 
 

@@ -8,18 +8,18 @@ import pytest
 
 from datasets_build.schema import Prompt, Suite
 from submissions.importing import lm_eval
-from submissions.importing.importers import Documents, import_submission
+from submissions.importing.importers import LmEvalOptions, import_submission
 from submissions.importing.lm_eval import read_lm_eval
-from submissions.untrusted import untrusted_files
+from submissions.untrusted import limits
 from submissions.untrusted.findings import Findings, Refused
 from tests.conftest import TOY
 from tests.submissions.conftest import KNOWN, Json, Place, find_toy, jsonl, places
 from tests.submissions.lm_eval_samples import asked, sample, samples
 
-BY_PLACE = Documents(id_field="doc_id")
+BY_PLACE = LmEvalOptions(id_field="doc_id")
 
 
-def refusal(tmp_path: Path, rows: list[object], documents: Documents = lm_eval.EVERY_DOCUMENT) -> Refused:
+def refusal(tmp_path: Path, rows: list[object], documents: LmEvalOptions = lm_eval.DEFAULT_OPTIONS) -> Refused:
     path = jsonl(tmp_path / "in.jsonl", rows)
     with pytest.raises(Refused) as caught:
         import_submission(path, "lm-eval", tmp_path / "out", KNOWN, find_toy, documents)
@@ -28,13 +28,13 @@ def refusal(tmp_path: Path, rows: list[object], documents: Documents = lm_eval.E
     return caught.value
 
 
-BY_KEY = Documents(id_field="key")
-BAD: list[tuple[str, list[object], Documents, list[Place], str, str]] = [
+BY_KEY = LmEvalOptions(id_field="key")
+BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
     # name, rows, how they are read, where the problems are, the first one's message and mend
     (
         "no such prompt",
         samples(of=2, doc={"question": "Say thing 9."}, arguments=...),
-        Documents(),
+        LmEvalOptions(),
         [("prompt_ids", 2, "doc")],
         "it cannot be told which prompt this is: no prompt of toy stands in it",
         "--id-field",
@@ -42,7 +42,7 @@ BAD: list[tuple[str, list[object], Documents, list[Place], str, str]] = [
     (
         "two prompts",
         samples(of=2, doc={}, arguments=asked("Say thing 0. Say thing 3.")),
-        Documents(),
+        LmEvalOptions(),
         [("prompt_ids", 2, "doc")],
         "it may be toy-0, toy-3",
         "--id-field",
@@ -66,7 +66,7 @@ BAD: list[tuple[str, list[object], Documents, list[Place], str, str]] = [
     (
         "unknown id",
         [sample(i, doc={"prompt_id": f"toy-{i + (i == 3)}"}) for i in range(4)],
-        Documents(),
+        LmEvalOptions(),
         [("prompt_ids", 4, "doc.prompt_id"), ("prompt_ids", None, "doc.prompt_id")],
         "'toy-4' is no prompt id of toy",
         "its ids run from toy-0 to toy-3",
@@ -74,7 +74,7 @@ BAD: list[tuple[str, list[object], Documents, list[Place], str, str]] = [
     (
         "another text under an id",
         [sample(i, doc={"prompt_id": p.prompt_id, "prompt": p.prompt.upper()}) for i, p in enumerate(TOY.prompts)],
-        Documents(),
+        LmEvalOptions(),
         [("prompt_text", row, "doc.prompt") for row in (1, 2, 3, 4)],
         "the text of toy-0 differs from the suite's at letter 2",
         "cannot be compared",
@@ -104,12 +104,26 @@ BAD: list[tuple[str, list[object], Documents, list[Place], str, str]] = [
         "counted from 0",
     ),
     ("no place", samples(of=1, doc_id=...), BY_PLACE, [("prompt_ids", 1, "doc_id")], "is missing", "counted from 0"),
-    ("no document", samples(of=3, doc=...), Documents(), [("json", 3, "doc")], "missing, wanted an object", "--log_sa"),
-    ("no object", samples(of=3, doc=["x"]), Documents(), [("json", 3, "doc")], "a JSON list, wanted", "--log_samples"),
+    (
+        "no document",
+        samples(of=3, doc=...),
+        LmEvalOptions(),
+        [("json", 3, "doc")],
+        "missing, wanted an object",
+        "--log_sa",
+    ),
+    (
+        "no object",
+        samples(of=3, doc=["x"]),
+        LmEvalOptions(),
+        [("json", 3, "doc")],
+        "a JSON list, wanted",
+        "--log_samples",
+    ),
     (
         "the same document twice",
         [*samples(), sample(1)],
-        Documents(),
+        LmEvalOptions(),
         [("prompt_ids", 5, "doc"), ("duplicates", 5, "resps[0]")],
         "'toy-1' stands already in row 2",
         "one row for each prompt",
@@ -117,7 +131,7 @@ BAD: list[tuple[str, list[object], Documents, list[Place], str, str]] = [
     (
         "other answers under another filter",
         [*samples(), sample(1, "other", resps=[["a", "b", "c"]])],
-        Documents(),
+        LmEvalOptions(),
         [("json", 5, "resps")],
         "other answers to toy-1 than in row 2, under another filter",
         "--filter",
@@ -125,7 +139,7 @@ BAD: list[tuple[str, list[object], Documents, list[Place], str, str]] = [
     (
         "no such filter",
         samples(),
-        Documents(filter="strict"),
+        LmEvalOptions(filter="strict"),
         [("json", None, "filter")],
         "no row has the filter 'strict'",
         "there are none",
@@ -133,7 +147,7 @@ BAD: list[tuple[str, list[object], Documents, list[Place], str, str]] = [
     (
         "no filters",
         samples(filter=...),
-        Documents(filter="strict"),
+        LmEvalOptions(filter="strict"),
         [("json", None, "filter")],
         "no row has the filter 'strict'",
         "leave --filter out",
@@ -141,7 +155,7 @@ BAD: list[tuple[str, list[object], Documents, list[Place], str, str]] = [
     (
         "a filter that is no text",
         samples(of=2, filter=5),
-        Documents(),
+        LmEvalOptions(),
         [("json", 2, "filter")],
         "a whole number, wanted a string",
         "see the format",
@@ -149,7 +163,7 @@ BAD: list[tuple[str, list[object], Documents, list[Place], str, str]] = [
     (
         "choices, not answers",
         samples(of=2, resps=[[["-1.5", "False"]], [["-2.5", "False"]]]),
-        Documents(),
+        LmEvalOptions(),
         [("json", 2, "resps")],
         "2 requests, wanted one",
         "generate_until",
@@ -157,7 +171,7 @@ BAD: list[tuple[str, list[object], Documents, list[Place], str, str]] = [
     (
         "a logarithm, not an answer",
         samples(of=2, resps=[[["-1.5", "False"]]]),
-        Documents(),
+        LmEvalOptions(),
         [("json", 2, "resps[0][0]")],
         "a list, wanted a string",
         "see the format",
@@ -165,17 +179,31 @@ BAD: list[tuple[str, list[object], Documents, list[Place], str, str]] = [
     (
         "a text for the repeats",
         samples(of=2, resps=["one"]),
-        Documents(),
+        LmEvalOptions(),
         [("json", 2, "resps[0]")],
         "a string, wanted a list",
         "see the format",
     ),
-    ("no answers", samples(of=2, resps=...), Documents(), [("json", 2, "resps")], "the field is missing", "every row"),
-    ("null", samples(of=2, resps=None), Documents(), [("json", 2, "resps")], "null, wanted a list", "empty string"),
+    (
+        "no answers",
+        samples(of=2, resps=...),
+        LmEvalOptions(),
+        [("json", 2, "resps")],
+        "the field is missing",
+        "every row",
+    ),
+    (
+        "null",
+        samples(of=2, resps=None),
+        LmEvalOptions(),
+        [("json", 2, "resps")],
+        "null, wanted a list",
+        "empty string",
+    ),
     (
         "a null answer",
         samples(of=2, resps=[["a", None, "c"]]),
-        Documents(),
+        LmEvalOptions(),
         [("json", 2, "resps[0][1]")],
         "null, wanted a string",
         "empty string",
@@ -183,7 +211,7 @@ BAD: list[tuple[str, list[object], Documents, list[Place], str, str]] = [
     (
         "half a letter",
         samples(of=2, resps=[["a", "\ud800", "c"]]),
-        Documents(),
+        LmEvalOptions(),
         [("json", 2, "resps[0][1]")],
         "half of a surrogate pair",
         "whole letters",
@@ -191,7 +219,7 @@ BAD: list[tuple[str, list[object], Documents, list[Place], str, str]] = [
     (
         "one repeat too few",
         samples(of=4, resps=[["a", "b"]]),
-        Documents(),
+        LmEvalOptions(),
         [("k", 4, "resps[0]")],
         "2 responses, but generation.k",
         "k for every prompt",
@@ -199,7 +227,7 @@ BAD: list[tuple[str, list[object], Documents, list[Place], str, str]] = [
     (
         "a temperature that is none",
         samples(arguments={"gen_args_0": {"arg_0": "x", "arg_1": {"temperature": "hot"}}}),
-        Documents(),
+        LmEvalOptions(),
         [("manifest", 1, "arguments.gen_args_0.arg_1.temperature")],
         "Input should be a valid number",
         "mend the file",
@@ -211,7 +239,7 @@ BAD: list[tuple[str, list[object], Documents, list[Place], str, str]] = [
     ("rows", "documents", "where", "message", "hint"), [case[1:] for case in BAD], ids=[case[0] for case in BAD]
 )
 def test_what_is_wrong_is_told_with_its_row_and_field(
-    tmp_path: Path, rows: list[object], documents: Documents, where: list[Place], message: str, hint: str
+    tmp_path: Path, rows: list[object], documents: LmEvalOptions, where: list[Place], message: str, hint: str
 ) -> None:
     problems = refusal(tmp_path, rows, documents).findings.problems
     assert places(problems) == where
@@ -266,7 +294,7 @@ def test_hostile_lines_are_refused_like_any_other(tmp_path: Path, made: Callable
 
 
 def test_a_line_over_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(untrusted_files, "MAX_LINE_BYTES", 2000)
+    monkeypatch.setattr(limits, "MAX_LINE_BYTES", 2000)
     problems = refusal(tmp_path, samples(of=3, target="x" * 3000)).findings.problems
     assert places(problems) == [("sizes", 3, "")]
 

@@ -58,9 +58,9 @@ def texts(report: Report) -> dict[str, tuple[str | None, tuple[str, ...]]]:
 def test_noveltybench_submissions_are_taken_whole(tmp_path: Path, mirror: Path, name: str) -> None:
     k, distinct, utility = NOVELTYBENCH[name]
     path = mirror / "noveltybench" / "submissions" / f"{name}.jsonl"
-    report, passed_over = take(path, "noveltybench", tmp_path / "out", mirror)
+    report, unused_fields = take(path, "noveltybench", tmp_path / "out", mirror)
     assert report.submission is not None
-    assert passed_over == set()
+    assert unused_fields == set()
     assert report.findings.count("error") == 0
     assert report.submission.manifest.generation.k == k
     rows = list(source(path))
@@ -86,10 +86,10 @@ def test_noveltybench_submissions_are_taken_whole(tmp_path: Path, mirror: Path, 
 @pytest.mark.parametrize("stage", OLMO)
 def test_olmo_generations_are_taken_whole(tmp_path: Path, mirror: Path, stage: str) -> None:
     path = mirror / "olmo" / "generations" / f"{stage}_nbcurated.jsonl"
-    report, passed_over = take(path, "jsonl", tmp_path / "out", mirror)
+    report, unused_fields = take(path, "jsonl", tmp_path / "out", mirror)
     assert report.submission is not None
     assert report.findings.count("error") == 0
-    assert passed_over == {"prompt_set", "stage"}
+    assert unused_fields == {"prompt_set", "stage"}
     manifest = report.submission.manifest
     assert manifest.system.model_id == OLMO[stage]
     drawn = manifest.generation

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from submissions.schema import GENERATIONS, REPORTED
-from submissions.untrusted import untrusted_files
+from submissions.untrusted import limits, parquet_files
 from submissions.untrusted.findings import Findings
+from submissions.untrusted.parquet_files import open_parquet, parquet_rows
 from submissions.untrusted.thrift import WRITE_AGAIN
-from submissions.untrusted.untrusted_files import open_parquet, parquet_rows
 from tests.conftest import toy_rows, write_toy
 from tests.submissions.conftest import Json, add_reported, check, places
 
@@ -310,7 +310,7 @@ def test_the_limit_is_on_what_is_decoded_in_all(tmp_path: Path, monkeypatch: pyt
     path = tmp_path / "file.parquet"
     rows = [GOOD[0] | {"responses": ["x" * 1000]}] * 10
     pq.write_table(pa.Table.from_pylist(rows, schema=GENERATIONS), path, row_group_size=2)
-    monkeypatch.setattr(untrusted_files, "MAX_DECODED_BYTES", 5_500)
+    monkeypatch.setattr(parquet_files, "MAX_DECODED_BYTES", 5_500)
     findings = Findings()
     assert [number for number, _ in parquet_rows(path, findings)] == [1, 2, 3, 4]
     assert places(findings.problems) == [("sizes", 5, "")]
@@ -318,8 +318,8 @@ def test_the_limit_is_on_what_is_decoded_in_all(tmp_path: Path, monkeypatch: pyt
 
 
 def test_too_many_rows_are_refused_by_the_footer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(untrusted_files, "MAX_ROWS", 3)
+    monkeypatch.setattr(limits, "MAX_ROWS", 3)
     (problem,) = check(write_toy(tmp_path / "bad")).findings.problems
     assert (problem.check, problem.message, problem.hint) == ("sizes", "4 rows", "at most 3 are taken")
-    monkeypatch.setattr(untrusted_files, "MAX_ROWS", 4)
+    monkeypatch.setattr(limits, "MAX_ROWS", 4)
     assert check(write_toy(tmp_path / "good")).findings.problems == []

@@ -13,10 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from submissions.schema import GENERATIONS
-from submissions.untrusted import parquet_memory, thrift, untrusted_files
+from submissions.untrusted import parquet_files, parquet_memory, thrift
 from submissions.untrusted.findings import Findings
+from submissions.untrusted.parquet_files import parquet_rows
 from submissions.untrusted.parquet_layout import PageHeaders, read_layout
-from submissions.untrusted.parquet_memory import VALUE_BYTES, Scales, streamed
+from submissions.untrusted.parquet_memory import VALUE_BYTES, MemoryEstimator, streamed
 from submissions.untrusted.table_files import read_table
 from submissions.untrusted.thrift import (
     BINARY,
@@ -32,7 +33,6 @@ from submissions.untrusted.thrift import (
     Malformed,
     read_struct,
 )
-from submissions.untrusted.untrusted_files import parquet_rows
 from tests.submissions.conftest import Json, places
 from tests.submissions.crafted import file_of, generations, struct, toy_chunks
 
@@ -128,9 +128,9 @@ def takes(row: Json) -> int:
 def test_rows_weigh_what_they_take(tmp_path: Path, schema: pa.Schema, options: Json, rows: int, numbered: bool) -> None:
     path = write(tmp_path / "x.parquet", ROWS, schema, options)
     with path.open("rb") as file:
-        scales = Scales(path, streamed(path).metadata, PageHeaders(file), None)
+        estimator = MemoryEstimator(path, streamed(path).metadata, PageHeaders(file), None)
         names = [chunk.column.path for chunk in read_layout(path)[0].chunks] if numbered else []
-        found = [w for place in range(len(read_layout(path))) for w in scales.weights(place, names, rows)]
+        found = [w for place in range(len(read_layout(path))) for w in estimator.weights(place, names, rows)]
     assert np.concatenate(found).tolist() == [takes(row) for row in ROWS]
 
 
@@ -201,13 +201,13 @@ def test_texts_are_read_in_numbers_only_where_a_dictionary_could_swell(
     rows = [{"a": text if kind == pa.string() else [text]} for text in texts]
     path = write(tmp_path / "x.parquet", rows, pa.schema([("a", kind)]), {"dictionary_pagesize_limit": 1000})
     seen: list[list[str]] = []
-    weights = Scales.weights
+    weights = MemoryEstimator.weights
 
-    def watched(scales: Scales, place: int, names: list[str], number: int) -> Any:
+    def watched(estimator: MemoryEstimator, place: int, names: list[str], number: int) -> Any:
         seen.append(names)
-        return weights(scales, place, names, number)
+        return weights(estimator, place, names, number)
 
-    monkeypatch.setattr(Scales, "weights", watched)
+    monkeypatch.setattr(MemoryEstimator, "weights", watched)
     monkeypatch.setattr(parquet_memory, "BATCH_BYTES", batch)
     findings = Findings()
     assert [row for _, row in parquet_rows(path, findings)] == rows
@@ -231,7 +231,7 @@ def test_memory_that_is_not_there_is_a_problem_of_the_file(tmp_path: Path, monke
         raise pa.ArrowMemoryError("malloc of size 1 failed")
 
     path = write(tmp_path / "x.parquet", ROWS, LOOSE, {})
-    monkeypatch.setattr(untrusted_files, "_decoded", fails)
+    monkeypatch.setattr(parquet_files, "_decoded", fails)
     findings = Findings()
     assert list(parquet_rows(path, findings)) == []
     assert places(findings.problems) == [("sizes", 1, "")]
@@ -304,7 +304,7 @@ def test_more_values_than_are_taken_are_too_many(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(thrift, "MAX_VALUES", 11)
         read_struct(data)
         monkeypatch.setattr(thrift, "MAX_VALUES", 9)
-        with pytest.raises(thrift.TooMuch, match="more than 9 values in a header"):
+        with pytest.raises(thrift.LimitExceeded, match="more than 9 values in a header"):
             read_struct(data)
 
 

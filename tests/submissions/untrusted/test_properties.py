@@ -13,7 +13,7 @@ from datasets_build.errors import DivBenchError
 from submissions.checking.validate import open_submission
 from submissions.demo.baselines import BASELINES, derive
 from submissions.importing.importers import FORMATS, Format, import_submission
-from submissions.untrusted.untrusted_files import strict_json
+from submissions.untrusted.json_files import strict_json
 from tests.conftest import TOY
 from tests.submissions.conftest import KNOWN, a_prompt_a_row, as_noveltybench, find_toy, jsonl
 

@@ -18,7 +18,6 @@ from submissions.work_queue.errors import (
     QuotaUsed,
     UnknownSubmission,
 )
-from submissions.work_queue.files import fetch
 from submissions.work_queue.maintenance import withdraw
 from submissions.work_queue.operations import (
     claim,
@@ -32,6 +31,7 @@ from submissions.work_queue.operations import (
     states,
     submit,
 )
+from submissions.work_queue.queue_files import fetch
 from submissions.work_queue.schema import (
     MAX_ATTEMPTS,
     TRANSITIONS,
@@ -39,8 +39,8 @@ from submissions.work_queue.schema import (
     Identity,
     Quota,
     Record,
-    Standing,
     State,
+    StateName,
 )
 from tests.conftest import write_toy
 from tests.submissions.conftest import add_reported, change_manifest, find_toy
@@ -58,7 +58,7 @@ from tests.submissions.queueing import (
     toys,
 )
 
-STANDINGS: tuple[Standing, ...] = get_args(Standing)
+STANDINGS: tuple[StateName, ...] = get_args(StateName)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def store() -> MemoryStore:
     return MemoryStore()
 
 
-def brought(store: MemoryStore, folder: Path, standing: Standing) -> tuple[State, Claim]:
+def brought(store: MemoryStore, folder: Path, standing: StateName) -> tuple[State, Claim]:
     """One submission in a state, and the claim under which it came there."""
     handed_in(store, folder, 1)
     held = taken(store)
@@ -74,7 +74,7 @@ def brought(store: MemoryStore, folder: Path, standing: Standing) -> tuple[State
     while standing == "failed" and held.record.attempt < MAX_ATTEMPTS:
         fail(store, held, "log", now)
         held = taken(store)
-    ways: dict[Standing, Callable[[], object]] = {
+    ways: dict[StateName, Callable[[], object]] = {
         "pending": lambda: release(store, held, "no room", now),
         "claimed": lambda: None,
         "scored": lambda: finish(store, held, result(folder), now),
@@ -91,7 +91,7 @@ def brought(store: MemoryStore, folder: Path, standing: Standing) -> tuple[State
 # The table
 
 
-def a_record(state: Standing, attempt: int = 1) -> Record:
+def a_record(state: StateName, attempt: int = 1) -> Record:
     return Record(
         state=state,
         at=T0,
@@ -105,7 +105,7 @@ def a_record(state: Standing, attempt: int = 1) -> Record:
 
 @pytest.mark.parametrize(("before", "after"), list(product(STANDINGS, STANDINGS)))
 def test_there_is_no_way_but_those_of_the_table(
-    tmp_path: Path, store: MemoryStore, before: Standing, after: Standing
+    tmp_path: Path, store: MemoryStore, before: StateName, after: StateName
 ) -> None:
     state, _ = brought(store, tmp_path, before)
     attempt = 1 if after == "pending" else state.current.attempt
@@ -130,7 +130,7 @@ def test_the_table_knows_every_state() -> None:
 
 @pytest.mark.parametrize(("standing", "operation"), list(product(STANDINGS, OPERATIONS)))
 def test_what_each_operation_does_in_each_state(
-    tmp_path: Path, store: MemoryStore, standing: Standing, operation: str
+    tmp_path: Path, store: MemoryStore, standing: StateName, operation: str
 ) -> None:
     before, held = brought(store, tmp_path, standing)
     commits = len(store.trees)

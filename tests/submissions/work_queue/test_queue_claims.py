@@ -14,7 +14,6 @@ from submissions.work_queue.errors import (
     QueueBusy,
     QueueError,
 )
-from submissions.work_queue.files import RESULT_FILES, result_paths
 from submissions.work_queue.maintenance import withdraw
 from submissions.work_queue.operations import (
     claim,
@@ -28,6 +27,7 @@ from submissions.work_queue.operations import (
     states,
     submit,
 )
+from submissions.work_queue.queue_files import RESULT_FILES, result_paths
 from submissions.work_queue.schema import (
     FULL_HISTORY,
     MAX_ATTEMPTS,
@@ -311,7 +311,7 @@ def test_a_store_that_never_stands_still_is_busy(tmp_path: Path, monkeypatch: py
 
 def test_a_submitter_sees_where_they_stand(tmp_path: Path, store: MemoryStore) -> None:
     first, second, third = handed_in(store, tmp_path, 3)
-    assert listing(store).place(third.submission_id, T0).as_json() == {
+    assert listing(store).queue_position(third.submission_id, T0).as_json() == {
         "position": 3,
         "waiting": 3,
         "claimed": 0,
@@ -319,9 +319,9 @@ def test_a_submitter_sees_where_they_stand(tmp_path: Path, store: MemoryStore) -
     }
     taken(store, now=T0 + HOUR)
     found = listing(store)
-    assert found.place(first.submission_id, T0 + HOUR).position is None
-    place = found.place(third.submission_id, T0 + HOUR)
+    assert found.queue_position(first.submission_id, T0 + HOUR).position is None
+    place = found.queue_position(third.submission_id, T0 + HOUR)
     assert (place.position, place.waiting, place.claimed, place.worker_seen) == (2, 2, 1, T0 + HOUR)
-    later = found.place(third.submission_id, T0 + 2 * HOUR)  # the first waits again: its lease is over
+    later = found.queue_position(third.submission_id, T0 + 2 * HOUR)  # the first waits again: its lease is over
     assert (later.position, later.waiting, later.claimed) == (3, 3, 0)
-    assert found.place(second.submission_id, T0).worker_seen is None  # what is said to happen in future has not
+    assert found.queue_position(second.submission_id, T0).worker_seen is None  # a record of the future

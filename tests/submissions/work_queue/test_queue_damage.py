@@ -149,7 +149,7 @@ def test_a_history_that_was_filled_up_holds_nobody_up(tmp_path: Path, how: str, 
     store = MemoryStore()
     store.put(f"states/{ID}.json", as_file(history=history))
     assert listing(store).damaged == ()
-    assert listing(store).place(ID, T0 + 9 * HOUR).position == (1 if attempt == 1 else None)
+    assert listing(store).queue_position(ID, T0 + 9 * HOUR).position == (1 if attempt == 1 else None)
     (good,) = handed_in(store, tmp_path, 1)
     made = claim(store, "w", HOUR, T0 + 9 * HOUR)
     assert made is not None

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from submissions.storage.filestore import StoreFault
+from submissions.storage.commits import StoreFault
 from submissions.work_queue.errors import IllegalTransition, UnknownSubmission
-from submissions.work_queue.files import fetch, result_paths
-from submissions.work_queue.maintenance import retry, stateless, withdraw
+from submissions.work_queue.maintenance import retry, submissions_without_state, withdraw
 from submissions.work_queue.operations import claim, fail, finish, refuse, state_of, submit
+from submissions.work_queue.queue_files import fetch, result_paths
 from submissions.work_queue.schema import MAX_ATTEMPTS, Identity, State
 from tests.submissions.conftest import find_toy
 from tests.submissions.queueing import ERROR, HOUR, ME, T0, MemoryStore, handed_in, result, taken
@@ -104,7 +104,7 @@ def test_what_is_withdrawn_leaves_the_head_with_its_results(tmp_path: Path, stor
     assert set(result_paths(mine)) <= set(store.paths(before))
     with pytest.raises(UnknownSubmission):
         fetch(store, mine.submission_id, tmp_path)
-    assert stateless(store) == []
+    assert submissions_without_state(store) == []
     assert claim(store, "w", HOUR, T0 + 9 * HOUR) is None
 
 

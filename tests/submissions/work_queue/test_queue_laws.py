@@ -16,11 +16,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from submissions.storage.filestore import FolderStore
+from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.errors import ClaimLost, IllegalTransition, NotAllowed, QuotaUsed, UnknownSubmission
-from submissions.work_queue.files import result_paths
 from submissions.work_queue.maintenance import retry, withdraw
 from submissions.work_queue.operations import claim, fail, finish, listing, refuse, release, renew, states, submit
+from submissions.work_queue.queue_files import result_paths
 from submissions.work_queue.schema import MAX_ATTEMPTS, TRANSITIONS, Claim, Identity, Quota, State
 from tests.submissions.conftest import find_toy
 from tests.submissions.queueing import ERROR, HOUR, T0, MemoryStore, handed_in, result, toys

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from submissions.demo.build import write_demo_submissions
-from submissions.storage.filestore import FolderStore
+from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.operations import claim, fail, finish, refuse, submit
-from submissions.work_queue.printing import lasted
+from submissions.work_queue.printing import duration_text
 from submissions.work_queue.schema import Claim, Identity
 from tests.conftest import divbench, document, import_demo, write_toy
 from tests.hub import HubServer, client_environment, hub
@@ -286,4 +286,4 @@ def test_on_the_hub_who_may_not_write_proposes(tmp_path: Path, demos: list[Path]
     [(-5, "0 s"), (119, "119 s"), (120, "2 min"), (7199, "119 min"), (7200, "2 h"), (172800, "2 days")],
 )
 def test_ages_are_in_one_unit(span: int, shown: str) -> None:
-    assert lasted(timedelta(seconds=span)) == shown
+    assert duration_text(timedelta(seconds=span)) == shown

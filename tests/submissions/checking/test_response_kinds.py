@@ -2,7 +2,7 @@
 
 import pytest
 
-from submissions.checking.response_kinds import ResponseCounts, is_answer, is_blank, is_placeholder, is_refusal
+from submissions.checking.response_kinds import ResponseCounts, is_blank, is_placeholder, is_refusal, is_scorable
 from submissions.schema import Row
 
 
@@ -11,7 +11,7 @@ from submissions.schema import Row
 )
 def test_what_shows_nothing_is_blank(text: str) -> None:
     assert is_blank(text)
-    assert not is_answer(text)
+    assert not is_scorable(text)
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ def test_what_shows_nothing_is_blank(text: str) -> None:
 )
 def test_what_shows_something_is_an_answer(text: str) -> None:
     assert not is_blank(text)
-    assert is_answer(text)
+    assert is_scorable(text)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_what_shows_something_is_an_answer(text: str) -> None:
 )  # fmt: skip
 def test_marks_of_a_missing_answer_are_placeholders(text: str) -> None:
     assert is_placeholder(text)
-    assert not is_answer(text)
+    assert not is_scorable(text)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_marks_of_a_missing_answer_are_placeholders(text: str) -> None:
 )  # fmt: skip
 def test_words_are_no_placeholders(text: str) -> None:
     assert not is_placeholder(text)
-    assert is_answer(text)
+    assert is_scorable(text)
 
 
 def test_responses_are_counted_by_kind() -> None:
@@ -57,7 +57,7 @@ def test_responses_are_counted_by_kind() -> None:
 )  # fmt: skip
 def test_a_refusal_and_nothing_else_is_one(text: str) -> None:
     assert is_refusal(text)
-    assert is_answer(text)  # it is said; only classes leave it out
+    assert is_scorable(text)  # it is said; only classes leave it out
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ class Imported:
         rows: One a prompt; their numbers are the file's.
         reported: Values that came with them, by prompt id, with the file's row.
         facts: Each value that the file gives for a field of the manifest, and its first row.
-        passed_over: The names of fields that were not used.
+        unused_fields: The names of fields that were not used.
         names: What the file calls our fields, where it calls them otherwise.
         lines: The row of each response, by prompt id, where a row is one response.
     """
@@ -46,7 +46,7 @@ class Imported:
     rows: list[Row] = field(default_factory=list)
     reported: dict[str, tuple[int, Reported]] = field(default_factory=dict)
     facts: dict[str, dict[Any, int]] = field(default_factory=dict)
-    passed_over: set[str] = field(default_factory=set)
+    unused_fields: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
     lines: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
@@ -55,7 +55,7 @@ class Imported:
         for name in FACTS:
             if isinstance(raw.get(name), str | int | float | tuple):  # a tuple is of ours: JSON has none
                 self.facts.setdefault(name, {}).setdefault(raw[name], number)
-        self.passed_over |= raw.keys() - used - FACTS.keys()
+        self.unused_fields |= raw.keys() - used - FACTS.keys()
 
     def in_source(self, problem: Problem, file: str, reported: Sequence[int]) -> Problem:
         """A problem of our files as one of the file that was read, with its row and its name of the field."""

@@ -1,29 +1,21 @@
-"""Where the files of the submission service lie: a tree of files that changes by whole commits alone.
-
-A commit names the commit that it was made on; where another came first it is refused as a whole. So a reader who looks
-at one commit sees all of it or nothing, and of two who want the same thing one gets it. Two implementations: a folder,
-here, and a Hub dataset repository in hubstore.py.
-"""
+"""A store in a folder: contents by their hash, commits by theirs, and a `HEAD` that one rename moves."""
 
 import hashlib
 import os
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.errors import InputError
 from datasets_build.files import atomic_file, canonical_json, sha256_of
 from submissions.storage.commits import (
     PIECE_BYTES,
     Commit,
     Conflict,
-    NoWriteAccess,
-    OwnDiskFault,
+    LocalDiskFault,
     StoreFault,
     checked_change,
     checked_commit,
@@ -38,110 +30,8 @@ from submissions.storage.commits import (
     too_large,
 )
 
-__all__ = [
-    "Commit",
-    "Conflict",
-    "FileStore",
-    "FolderStore",
-    "NoWriteAccess",
-    "OwnDiskFault",
-    "StoreFault",
-    "checked_path",
-    "open_store",
-]
-
 LOCK_SECONDS = 60  # for a step of milliseconds: whoever holds the lock longer is stopped, not busy
 COMMITS_KEPT = 8  # in memory
-
-
-class FileStore(Protocol):
-    """Files under paths such as `submissions/0123456789abcdef/manifest.json`.
-
-    All methods raise StoreFault where the store is out of reach, full or not writable, or has no such commit; what may
-    help has been tried before. NoWriteAccess and OwnDiskFault are kinds of it.
-
-    Attributes:
-        address: Names it for people.
-    """
-
-    address: str
-
-    def head(self) -> str:
-        """The id of the latest commit."""
-        ...
-
-    def paths(self, commit: str, under: str = "") -> list[str]:
-        """The paths of a commit in a folder, or all; sorted."""
-        ...
-
-    def read(self, commit: str, path: str, limit: int) -> bytes:
-        """A file of a commit.
-
-        Raises:
-            FileNotFoundError: The commit has no such file.
-            InputError: It has more bytes than the limit.
-        """
-        ...
-
-    def fetch(self, commit: str, path: str, target: Path, limit: int) -> None:
-        """Copy a file of a commit to a path outside; it is there whole or not at all.
-
-        Raises:
-            FileNotFoundError: The commit has no such file.
-            InputError: It has more bytes than the limit.
-        """
-        ...
-
-    def commit(self, parent: str, add: Mapping[str, bytes | Path], remove: Iterable[str], message: str) -> str:
-        """Make one commit on another: all of it or nothing.
-
-        Args:
-            parent: Must be the head.
-            add: Contents by path; what is there is replaced. A `Path` is a file to copy.
-            remove: Paths that are there.
-            message: What is done, one line.
-
-        Returns:
-            The new commit's id; `parent` where nothing changes.
-
-        Raises:
-            Conflict: `parent` is not the head any more. Nothing was changed.
-            InputError: A path or the message is not one that a store takes, or the changes do not fit the tree.
-        """
-        ...
-
-    def history(self, limit: int = 100) -> list[Commit]:
-        """The latest commits, the latest first."""
-        ...
-
-
-def open_store(text: str) -> FileStore:
-    """The store that a text names; nothing is made before the first commit.
-
-    Args:
-        text: A folder, there or to be made in one that is there; or `hf://datasets/ORG/NAME`, in short `hf://datasets/ORG/NAME`,
-            with a folder of that repository behind it if you like.
-
-    Raises:
-        ConfigurationError: It names neither.
-    """
-    if found := re.fullmatch(r"(?:hf://datasets/|hub:)([^/]+/[^/]+)(?:/(.+))?", text):
-        from submissions.storage.hubstore import HubStore
-
-        return HubStore(found[1], prefix=found[2] or "")
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", text) or not text.strip() or not text.isprintable():
-        raise ConfigurationError(f"{text[:100]!r} names no store", "give a folder, or hf://datasets/ORG/NAME")
-    folder = Path(text)
-    try:
-        if not folder.is_dir() and folder.exists():
-            raise ConfigurationError(f"{folder} is a file", "a store is a folder")
-        if not folder.is_dir() and (".." in folder.parts or not folder.absolute().parent.is_dir()):
-            raise ConfigurationError(
-                f"there is no folder {folder}", "make it; a Hub repository is hf://datasets/ORG/NAME"
-            )
-    except OSError as error:
-        raise ConfigurationError(f"{text[:100]!r} cannot be a store: {error.strerror}", "give a folder") from error
-    return FolderStore(folder)
 
 
 class _Entry(BaseModel):
@@ -207,7 +97,7 @@ class FolderStore:
     def fetch(self, commit: str, path: str, target: Path, limit: int) -> None:
         """As `FileStore.fetch`."""
         entry = self._entry(commit, path, limit)
-        with disk_faults(target, OwnDiskFault), atomic_file(target) as temporary, temporary.open("wb") as file:
+        with disk_faults(target, LocalDiskFault), atomic_file(target) as temporary, temporary.open("wb") as file:
             for piece in self._pieces(entry):
                 file.write(piece)
 

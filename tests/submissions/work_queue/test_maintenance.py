@@ -8,12 +8,12 @@ import pytest
 
 from datasets_build.errors import InputError
 from submissions.checking.validate import open_submission
-from submissions.storage.filestore import StoreFault
+from submissions.storage.commits import StoreFault
 from submissions.storage.submission_folders import Submission
 from submissions.work_queue.errors import IllegalTransition, QueueError
-from submissions.work_queue.files import fetch
-from submissions.work_queue.maintenance import add_results, adopt, stateless, withdraw
+from submissions.work_queue.maintenance import add_results, adopt, submissions_without_state, withdraw
 from submissions.work_queue.operations import claim, finish, propose, state_of, states, submit
+from submissions.work_queue.queue_files import fetch
 from submissions.work_queue.schema import MAX_RESULTS, Identity, State
 from tests.conftest import write_toy
 from tests.submissions.conftest import find_toy
@@ -30,7 +30,7 @@ def proposed(store: ProposalStore, folder: Path) -> Submission:
     """A submission whose proposal was taken, as the worker fetches it."""
     propose(store, write_toy(folder / "in"), Identity(name="me", verified=True), T0, find_suite=find_toy)
     store.commit(store.head(), store.proposed, (), "taken")
-    [name] = stateless(store)
+    [name] = submissions_without_state(store)
     fetched = folder / "fetched"
     fetched.mkdir()
     fetch(store, name, fetched)
@@ -38,11 +38,11 @@ def proposed(store: ProposalStore, folder: Path) -> Submission:
 
 
 def test_what_was_proposed_is_adopted(store: ProposalStore, tmp_path: Path) -> None:
-    assert stateless(store) == []
+    assert submissions_without_state(store) == []
     submission = proposed(store, tmp_path)
     made = adopt(store, submission, "w", T0 + HOUR)
     assert states(store) == [made]
-    assert stateless(store) == []
+    assert submissions_without_state(store) == []
     assert made.submitter == Identity(name="tester", verified=False)
     assert (made.received, made.current.state, made.current.by) == (T0 + HOUR, "pending", "w")
     head = store.head()

@@ -15,11 +15,14 @@ from pydantic import ValidationError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from datasets_build.errors import InputError
-from submissions.storage.filestore import Conflict, FileStore
+from submissions.storage.commits import Conflict
+from submissions.storage.file_store import FileStore
 from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
-from submissions.untrusted.untrusted_files import MAX_FILE_BYTES, MAX_MANIFEST_BYTES, strict_json
+from submissions.untrusted.json_files import MAX_MANIFEST_BYTES, strict_json
+from submissions.untrusted.limits import MAX_FILE_BYTES
+from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.errors import DamagedState, QueueBusy, UnknownSubmission
-from submissions.work_queue.schema import MAX_STATE_BYTES, Damaged, Listing, State, one_line
+from submissions.work_queue.schema import MAX_STATE_BYTES, Damaged, Listing, State
 
 TRIES = 30
 RESULT_FILES = ("result.json", "per_prompt.parquet")

@@ -22,7 +22,7 @@ from datasets_build.hub_retries import is_transient, retrying
 from submissions.storage.commits import (
     Commit,
     Conflict,
-    OwnDiskFault,
+    LocalDiskFault,
     checked_change,
     checked_commit,
     checked_path,
@@ -132,13 +132,13 @@ class HubStore:
     def read(self, commit: str, path: str, limit: int) -> bytes:
         """As `FileStore.read`."""
         content = self._content(commit, path, limit)
-        with disk_faults(content, OwnDiskFault):
+        with disk_faults(content, LocalDiskFault):
             return content.read_bytes()
 
     def fetch(self, commit: str, path: str, target: Path, limit: int) -> None:
         """As `FileStore.fetch`."""
         content = self._content(commit, path, limit)
-        with disk_faults(target, OwnDiskFault), atomic_file(target) as temporary:
+        with disk_faults(target, LocalDiskFault), atomic_file(target) as temporary:
             shutil.copyfile(content, temporary)
 
     def commit(self, parent: str, add: Mapping[str, bytes | Path], remove: Iterable[str], message: str) -> str:
@@ -304,7 +304,7 @@ class HubStore:
                 raise file_and_folder(path)
             if isinstance(content, Path) and not content.is_file():
                 raise InputError(f"{path}: there is no file {content}")
-            with disk_faults(self.cache, OwnDiskFault):
+            with disk_faults(self.cache, LocalDiskFault):
                 entry = there.get(path)
                 if entry is None or not entry.fits(content):
                     given = content if isinstance(content, bytes) else str(content)
@@ -337,7 +337,7 @@ class HubStore:
         if entry.size > limit:
             raise too_large(path, entry.size, limit)
         kept = self.cache / entry.digest[:2] / entry.digest
-        with disk_faults(kept, OwnDiskFault):
+        with disk_faults(kept, LocalDiskFault):
             kept.parent.mkdir(parents=True, exist_ok=True)
             if kept.is_file() and entry.fits(kept):
                 return kept

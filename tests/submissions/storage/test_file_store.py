@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from datasets_build.errors import ConfigurationError, InputError
-from submissions.storage.filestore import Conflict, FileStore, FolderStore, StoreFault, checked_path, open_store
-from submissions.storage.hubstore import HubStore
+from submissions.storage.commits import Conflict, StoreFault, checked_path
+from submissions.storage.file_store import FileStore, open_store
+from submissions.storage.folder_store import FolderStore
+from submissions.storage.hub_store import HubStore
 from tests.submissions.run_store import number_at, numbered
 from tests.submissions.stores import REPO, Place, running_hub
 

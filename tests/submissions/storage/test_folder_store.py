@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from datasets_build.errors import InputError
-from submissions.storage.filestore import Commit, Conflict, FolderStore, StoreFault
+from submissions.storage.commits import Commit, Conflict, StoreFault
+from submissions.storage.folder_store import FolderStore
 from tests.submissions.run_store import number_at, numbered
 from tests.submissions.stores import Place
 
@@ -119,14 +120,14 @@ def test_a_file_that_changes_while_it_is_copied_is_refused(
         source.write_bytes(b"after!")
         return found
 
-    monkeypatch.setattr("submissions.storage.filestore.sha256_of", hashed)
+    monkeypatch.setattr("submissions.storage.folder_store.sha256_of", hashed)
     with pytest.raises(InputError, match="changed while it was copied"):
         store.commit(head, {"a": source}, [], "m")
     assert (store.head(), unfinished(folder)) == (head, [])
 
 
 def test_a_lock_that_is_never_given_back_is_a_fault(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("submissions.storage.filestore.LOCK_SECONDS", 0.1)
+    monkeypatch.setattr("submissions.storage.folder_store.LOCK_SECONDS", 0.1)
     code = (
         "import sys\nfrom filelock import FileLock\nwith FileLock(sys.argv[1]):\n print(flush=True)\n sys.stdin.read()"
     )

@@ -13,8 +13,8 @@ import pytest
 from datasets_build.errors import InputError
 from datasets_build.hub_retries import ATTEMPTS, LONGEST_WAIT
 from submissions.storage import hub_calls
-from submissions.storage.filestore import Conflict, NoWriteAccess, StoreFault
-from submissions.storage.hubstore import HubStore
+from submissions.storage.commits import Conflict, NoWriteAccess, StoreFault
+from submissions.storage.hub_store import HubStore
 from tests.hub import HubServer
 from tests.hub.faults import Fault
 from tests.hub.store import Repo
@@ -393,7 +393,7 @@ def test_a_connection_that_stands_still_is_given_up(
 
 def test_the_client_is_imported_when_it_is_used() -> None:
     code = (
-        "import sys, submissions.storage.hubstore as h; h.HubStore('a/b'); sys.exit('huggingface_hub' in sys.modules)"
+        "import sys, submissions.storage.hub_store as h; h.HubStore('a/b'); sys.exit('huggingface_hub' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

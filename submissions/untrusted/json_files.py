@@ -1,0 +1,110 @@
+"""JSON from outside: one strict parser for JSON Lines files and manifests.
+
+Nothing raises for what a file contains: problems are added to `Findings`.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from submissions.schema import Manifest, Problem
+from submissions.untrusted.findings import Findings
+from submissions.untrusted.limits import byte_lines, file_error, openable
+
+MAX_MANIFEST_BYTES = 64 * 2**10
+MAX_NESTING = 8
+
+# The closing quote may be missing and nothing is given back, so that no text takes more than one pass.
+_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+
+
+def strict_json(text: str) -> Any:
+    """Parse JSON that means one thing: no NaN or Infinity, no repeated key, no deep nesting.
+
+    A number that no float holds, such as 1e999, is JSON, and infinite in Python: that is for the field's check.
+
+    Raises:
+        ValueError: It is not such JSON; the message says why.
+    """
+    if text.count("[") + text.count("{") > MAX_NESTING and _nesting(text) > MAX_NESTING:
+        raise ValueError(f"nested more than {MAX_NESTING} deep")
+    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_no_repeats)
+
+
+def _nesting(text: str) -> int:
+    depth = deepest = 0
+    for letter in _STRINGS.sub("", text):
+        if letter in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif letter in "]}":
+            depth -= 1
+    return deepest
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        raise ValueError(f"the key {next(key for key, count in counts.items() if count > 1)!r} is repeated")
+    return made
+
+
+def read_jsonl(path: Path, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a JSON Lines file with their line numbers; a bad line is a problem and is passed over."""
+    for number, line in byte_lines(path, findings):
+        value = _parse_line(line, path, number, findings)
+        if value is not None:
+            yield number, value
+
+
+def _parse_line(line: bytes, path: Path, number: int, findings: Findings) -> dict[str, Any] | None:
+    if not line.strip():
+        return None
+    try:
+        value = strict_json(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        message = f"not UTF-8: byte 0x{line[error.start]:02x} at place {error.start}"
+        findings.add(file_error("encoding", path.name, number, message, "save the file as UTF-8"))
+        return None
+    except (ValueError, RecursionError) as error:
+        findings.add(file_error("json", path.name, number, f"not JSON: {error}", "one JSON object a line"))
+        return None
+    if not isinstance(value, dict):
+        message = f"a JSON {type(value).__name__}, wanted an object"
+        findings.add(file_error("json", path.name, number, message, "one JSON object a line"))
+        return None
+    return value
+
+
+def read_manifest(path: Path, findings: Findings) -> Manifest | None:
+    """The manifest, or None with everything that is wrong with it among the findings."""
+    if not openable(path, findings, MAX_MANIFEST_BYTES):
+        return None
+    try:
+        text = path.read_bytes().decode("utf-8")
+        strict_json(text)  # pydantic's parser takes the last of repeated keys
+        return Manifest.model_validate_json(text)
+    except UnicodeDecodeError as error:
+        findings.add(file_error("encoding", path.name, None, f"not UTF-8 at byte {error.start}", "save it as UTF-8"))
+    except ValidationError as error:
+        for item in error.errors(include_url=False, include_context=False):
+            field = ".".join(str(part) for part in item["loc"])
+            unknown = item["type"] == "extra_forbidden"
+            hint = (
+                "remove it: a manifest has only the known fields" if unknown else "see the manifest's fields in README"
+            )
+            message = "unknown field" if unknown else item["msg"]
+            findings.add(Problem("manifest", "error", path.name, None, field, message, hint))
+    except (ValueError, RecursionError) as error:
+        findings.add(file_error("json", path.name, None, f"not JSON: {error}", "write one JSON object"))
+    return None

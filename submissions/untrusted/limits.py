@@ -1,0 +1,64 @@
+"""Limits on files from outside, kept before anything is parsed; what exceeds one is a problem among the findings."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from submissions.schema import Problem
+from submissions.untrusted.findings import Findings
+
+MAX_FILE_BYTES = 512 * 2**20
+MAX_LINE_BYTES = 8 * 2**20
+MAX_ROWS = 1_000_000
+
+
+def file_error(check: str, file: str, row: int | None, message: str, hint: str) -> Problem:
+    """An error that concerns a file, or a row of it, but no single field."""
+    return Problem(check, "error", file, row, "", message, hint)
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's message without the path it concerns; the error's type where it has no message."""
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return next(iter(said.splitlines()), type(error).__name__)
+
+
+def openable(path: Path, findings: Findings, limit: int = MAX_FILE_BYTES) -> bool:
+    """Whether a path is a regular, readable, non-empty file within the size limit."""
+    try:
+        if not path.is_file() or path.is_symlink():
+            findings.add(file_error("file", path.name, None, f"there is no plain file {path.name}", "add it"))
+            return False
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+    except OSError as error:
+        findings.add(file_error("file", path.name, None, f"cannot be opened: {first_line(error)}", "allow reading it"))
+        return False
+    if size == 0:
+        findings.add(file_error("file", path.name, None, "the file is empty", "write it again"))
+        return False
+    if size > limit:
+        findings.add(file_error("sizes", path.name, None, f"{size:,} bytes", f"at most {limit:,} are taken"))
+        return False
+    return True
+
+
+def byte_lines(path: Path, findings: Findings) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file with their numbers, without a byte order mark; reading stops at a line over the limit."""
+    if not openable(path, findings):
+        return
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(MAX_LINE_BYTES + 1):
+            number += 1
+            if len(line) > MAX_LINE_BYTES:
+                hint = f"a line may have {MAX_LINE_BYTES:,} bytes"
+                findings.add(file_error("sizes", path.name, number, "the line is too long", hint))
+                return
+            yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+
+
+def within_row_limit(rows: int, name: str, findings: Findings) -> bool:
+    """Whether a file has no more rows than the limit."""
+    if rows > MAX_ROWS:
+        findings.add(file_error("sizes", name, None, f"{rows:,} rows", f"at most {MAX_ROWS:,} are taken"))
+    return rows <= MAX_ROWS
