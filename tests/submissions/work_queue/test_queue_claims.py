@@ -8,7 +8,7 @@ from tenacity import wait_none
 
 from datasets_build.errors import InputError
 from submissions.schema import Problem
-from submissions.work_queue import files
+from submissions.work_queue import queue_files
 from submissions.work_queue.errors import (
     ClaimLost,
     QueueBusy,
@@ -302,11 +302,11 @@ class RestlessStore(MemoryStore):
 
 
 def test_a_store_that_never_stands_still_is_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "_WAIT", wait_none())
+    monkeypatch.setattr(queue_files, "_WAIT", wait_none())
     restless = RestlessStore()
     with pytest.raises(QueueBusy, match="memory changed 30 times"):
         submit(restless, write_toy(tmp_path / "toy"), ME, T0, find_suite=find_toy)
-    assert restless.looks >= files.TRIES
+    assert restless.looks >= queue_files.TRIES
 
 
 def test_a_submitter_sees_where_they_stand(tmp_path: Path, store: MemoryStore) -> None:
