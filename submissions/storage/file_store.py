@@ -79,8 +79,8 @@ def open_store(text: str) -> FileStore:
     """The store that a text names; nothing is made before the first commit.
 
     Args:
-        text: A folder, there or to be made in one that is there; or `hf://datasets/ORG/NAME`, in short `hub:ORG/NAME`,
-            with a folder of that repository behind it if you like.
+        text: A folder, existing or to be created in an existing one; or `hf://datasets/ORG/NAME`, optionally followed
+            by a folder of that repository. (`hub:ORG/NAME` is understood, too.)
 
     Raises:
         ConfigurationError: It names neither.
@@ -98,7 +98,9 @@ def open_store(text: str) -> FileStore:
         if not folder.is_dir() and folder.exists():
             raise ConfigurationError(f"{folder} is a file", "a store is a folder")
         if not folder.is_dir() and (".." in folder.parts or not folder.absolute().parent.is_dir()):
-            raise ConfigurationError(f"there is no folder {folder}", "make it; a Hub repository is hub:ORG/NAME")
+            raise ConfigurationError(
+                f"there is no folder {folder}", "create it; a Hub repository is hf://datasets/ORG/NAME"
+            )
     except OSError as error:
         raise ConfigurationError(f"{text[:100]!r} cannot be a store: {error.strerror}", "give a folder") from error
     return FolderStore(folder)
