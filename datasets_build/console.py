@@ -2,12 +2,15 @@
 
 import json
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+
+from datasets_build.tables import Report, print_blocks, write_report
 
 PIPED_WIDTH = 160
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on stdout; everything else on stderr.")]
@@ -47,6 +50,17 @@ def progress() -> Progress:
 def print_json(document: Any) -> None:
     """Write one JSON document to stdout, whole, in ASCII: whatever the encoding of stdout, it can be written."""
     sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
+
+
+def deliver(report: Report, path: Path | None, *, as_json: bool) -> None:
+    """Write a report to a file, where one is named, and print it, or its JSON document, on stdout."""
+    if path is not None:
+        write_report(report, path)
+        err().print(f"written: {path}", markup=False, soft_wrap=True)
+    if as_json:
+        print_json(report.document)
+    else:
+        print_blocks(report.printed, out())
 
 
 def table(title: str, *columns: str, numbers: tuple[str, ...] = ()) -> Table:

@@ -61,6 +61,12 @@ class Table:
     notes: Sequence[str | Styled] = ()
     texts: Collection[str] = ()
 
+    @classmethod
+    def of_records(cls, records: Sequence[Mapping[str, Cell]]) -> "Table":
+        """A table without title from a mapping a row; the longest mapping says the columns and their order."""
+        columns = max(map(list, records), key=len, default=[])
+        return cls("", columns, [[record.get(name) for name in columns] for record in records])
+
     def is_text(self, index: int) -> bool:
         """Whether a column is set flush left."""
         return index == 0 or self.columns[index] in self.texts
@@ -86,6 +92,20 @@ class Report:
     document: Mapping[str, Any]
     printed: Sequence[Block]
     records: Table | None = None
+
+    def text(self, ending: str) -> str:
+        """The report as Markdown (".md"), CSV (".csv") or JSON (".json")."""
+        if ending == ".json":
+            return readable_json(self.document)
+        if ending == ".csv" and self.records is not None:
+            return to_csv(self.records)
+        blocks = [to_markdown(block) if isinstance(block, Table) else _markdown_cell(block) for block in self.blocks]
+        return "\n\n".join([f"# {escape_markdown(self.title)}", *blocks]) + "\n"
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """Of the files that it can be written to."""
+        return (".md", ".json") if self.records is None else (".md", ".csv", ".json")
 
 
 def number(value: float | None) -> str:
@@ -215,15 +235,8 @@ def write_report(report: Report, path: Path) -> None:
     Raises:
         ConfigurationError: As in `check_report_path`.
     """
-    check_report_path(path, [".md", *[".csv"] * (report.records is not None), ".json"])
-    if path.suffix == ".json":
-        text = readable_json(report.document)
-    elif path.suffix == ".csv" and report.records is not None:
-        text = to_csv(report.records)
-    else:
-        blocks = [to_markdown(block) if isinstance(block, Table) else _markdown_cell(block) for block in report.blocks]
-        text = "\n\n".join([f"# {escape_markdown(report.title)}", *blocks]) + "\n"
-    write_text(path, text)
+    check_report_path(path, report.endings)
+    write_text(path, report.text(path.suffix))
 
 
 def _text(cell: Cell) -> str:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from datasets_build.console import JsonOption, err, out, print_json, progress
+from datasets_build.console import JsonOption, deliver, err, progress
 from datasets_build.errors import ConfigurationError
+from datasets_build.tables import check_report_path
 
 if TYPE_CHECKING:
     from benchmark.analysis.contrast.labels import Labels, PromptScores
@@ -159,8 +160,7 @@ def contrast(
         )
         return
     _refuse_given(context, _OF_LABELS, "is of --labels alone")
-    from benchmark.analysis.contrast.printing import print_study
-    from benchmark.analysis.contrast.report import write_study, writer_of
+    from benchmark.analysis.contrast.report import report_of
     from benchmark.analysis.contrast.study import contrast_systems, texts_of
     from benchmark.analysis.contrast.systems import open_systems
     from benchmark.scoring.backends import ScoringBackends
@@ -168,8 +168,7 @@ def contrast(
     from benchmark.surprisal.cache import default_cache_path
 
     chosen = find_profile(profile)
-    if destination is not None:
-        writer_of(destination)  # before the work, not after
+    check_report_path(destination)
     texts = texts_of(open_systems(systems, prompt_set=prompt_set, k=k, mirror=mirror), length)
     if k is None:
         err().print(f"the first {texts[0].k} responses of each prompt are compared")
@@ -185,13 +184,7 @@ def contrast(
             seed=seed,
             progress=lambda sets: bar.advance(task, sets),
         )
-    if destination is not None:
-        write_study(study, destination)
-        err().print(f"written: {destination}", markup=False, soft_wrap=True)
-    if json:
-        print_json(study.as_json())
-    else:
-        print_study(study, out())
+    deliver(report_of(study), destination, as_json=json)
 
 
 def _contrast_labels(
@@ -211,15 +204,13 @@ def _contrast_labels(
 ) -> None:
     """`--labels`: groups of one system's prompts."""
     from benchmark.analysis.contrast.label_files import is_result, read_scores
-    from benchmark.analysis.contrast.label_printing import WRITERS, print_label_study, write_label_study
+    from benchmark.analysis.contrast.label_report import report_of
     from benchmark.analysis.contrast.label_study import contrast_groups
-    from benchmark.analysis.contrast.report import ending_of
 
     if len(systems) != 1:
         raise ConfigurationError(f"--labels is of one system, and there are {len(systems)}", "name one")
     _refuse_given(context, _OF_SYSTEMS, "is of several systems, not of --labels")
-    if destination is not None:
-        ending_of(destination, WRITERS)  # before the work, not after
+    check_report_path(destination)
     folder = Path(systems[0])
     if is_result(folder):
         _refuse_given(context, _OF_SCORING, "is of scoring, and a result is scored already")
@@ -232,13 +223,7 @@ def _contrast_labels(
         study = contrast_groups(
             scores, labels, resamples=resamples, seed=seed, progress=lambda done: bar.advance(task, done)
         )
-    if destination is not None:
-        write_label_study(study, destination)
-        err().print(f"written: {destination}", markup=False, soft_wrap=True)
-    if json:
-        print_json(study.as_json())
-    else:
-        print_label_study(study, out())
+    deliver(report_of(study), destination, as_json=json)
 
 
 def _score(

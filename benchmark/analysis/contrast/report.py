@@ -1,112 +1,106 @@
-"""A contrast as a file: Markdown for papers, CSV for spreadsheets, JSON for programs."""
+"""The report of a contrast of systems: tables of paired tests for the terminal, Markdown, CSV and JSON."""
 
-import csv
-import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
-from benchmark.analysis.contrast.printing import ABOUT, COLUMNS, cells, heading, pair
-from benchmark.analysis.contrast.study import Study
+from benchmark.analysis.contrast.paired import Contrast
+from benchmark.analysis.contrast.study import Line, Part, Study
 from benchmark.scoring.printing import ARROWS
-from datasets_build.errors import ConfigurationError
-from datasets_build.files import readable_json, write_text
-from datasets_build.tables import escape_csv
+from datasets_build.tables import Cell, Report, Styled, Table, interval, p_value
+
+COLUMNS = ("first", "second", "difference", "95% interval", "d_z", "W", "p", "Bonferroni", "Holm", "n")
+SIGNS = {"greater": ">", "less": "<", "two-sided": "≠"}
+LEGEND = (
+    "Difference: mean of first − second over prompts, with a bootstrap interval over prompts; d_z: Cohen's d of the "
+    "paired differences. W, p: Wilcoxon signed-rank test of the alternative, in the metric's own units (> or <: the "
+    "first is more diverse; metrics without a direction are tested two-sided). Bonferroni, Holm: p adjusted over the "
+    "pairs of a metric."
+)
 
 
-def writer_of(path: Path) -> Callable[[Study], str]:
-    """What makes a file of that ending: .md, .csv or .json.
-
-    Raises:
-        ConfigurationError: The ending is another, or the file cannot be written.
-    """
-    return WRITERS[ending_of(path, WRITERS)]
-
-
-def ending_of(path: Path, endings: Iterable[str]) -> str:
-    """The ending of a file that is to be written, one of these.
-
-    Raises:
-        ConfigurationError: The ending is another, or the file cannot be written.
-    """
-    if path.suffix not in endings:
-        raise ConfigurationError(f"{path} ends neither of {', '.join(endings)}", "choose one of these endings")
-    if path.is_dir() or not path.parent.is_dir():
-        raise ConfigurationError(f"{path} cannot be written", "name a file in a folder that is there")
-    return path.suffix
-
-
-def write_study(study: Study, path: Path) -> None:
-    """Write a study; the same study gives the same bytes.
-
-    Raises:
-        ConfigurationError: As in `writer_of`.
-    """
-    write_text(path, writer_of(path)(study))
+def report_of(study: Study) -> Report:
+    """The report of a study; the terminal has exclusions as notes below each table."""
+    settings = f"{study.resamples:,} resamples, seed {study.seed}; divbench {study.divbench}."
+    sources = Table(
+        "Systems", ("system", "source"), [(name, Styled(origin, "code")) for name, origin in study.systems.items()]
+    )
+    return Report(
+        title="Contrast of systems",
+        blocks=[LEGEND, settings, *(_table(study, part) for part in study.parts), sources],
+        document=study.as_json(),
+        printed=[*(_narrow_table(study, part) for part in study.parts), LEGEND],
+        records=Table.of_records(
+            [
+                _record(part, line, contrast)
+                for part in study.parts
+                for line in part.lines
+                for contrast in line.contrasts
+            ]
+        ),
+    )
 
 
-def as_markdown(study: Study) -> str:
-    """A table for each kind of texts."""
-    lines = [f"{ABOUT} {study.resamples:,} resamples, seed {study.seed}; divbench {study.divbench}.", ""]
-    for part in study.parts:
-        lines += [f"**{inert(heading(study, part))}**", "", markdown_row("metric", "pair", *COLUMNS)]
-        lines.append(markdown_row("---", "---", *["---:"] * (len(COLUMNS) - 1), "---"))
-        lines += [
-            markdown_row(f"`{line.metric}` {ARROWS[line.direction]}", pair(contrast), *cells(contrast))
-            for line in part.lines
-            for contrast in line.contrasts
-        ]
-        lines.append("")
-    lines += ["Systems:", "", *(f"- {inert(name)}: `{origin}`" for name, origin in study.systems.items())]
-    return "\n".join(lines) + "\n"
-
-
-def as_csv(study: Study) -> str:
-    """A row for each kind of texts, metric and pair, with all digits; what is missing is empty."""
-    records = [
-        {
-            "length": part.length,
-            "metric": line.metric,
-            "version": line.version,
-            "direction": line.direction,
-            **asdict(contrast),
-            "reasons": json.dumps(contrast.reasons, ensure_ascii=False),
-            "signature": line.signature,
-        }
-        for part in study.parts
+def _table(study: Study, part: Part) -> Table:
+    rows = [
+        (Styled(line.metric, "code"), f"{ARROWS[line.direction]} {pair(each)}", *_cells(each), excluded(each))
         for line in part.lines
-        for contrast in line.contrasts
+        for each in line.contrasts
     ]
-    return csv_text(list(records[0]), records)
+    return Table(_title(study, part), ("metric", "pair", *COLUMNS, "excluded"), rows, texts=("pair", "excluded"))
 
 
-def csv_text(heads: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
-    """Records as CSV, with texts that a spreadsheet would run made inert."""
-    file = io.StringIO()
-    rows = csv.DictWriter(file, heads, lineterminator="\n")
-    rows.writeheader()
-    for record in records:
-        rows.writerow({key: escape_csv(value) for key, value in record.items()})
-    return file.getvalue()
+def _narrow_table(study: Study, part: Part) -> Table:
+    """As `_table`; a metric is named once, and exclusions stand below."""
+    rows, notes = [], []
+    for line in part.lines:
+        for index, each in enumerate(line.contrasts):
+            name = "" if index else f"{line.metric} {ARROWS[line.direction]}"
+            rows.append((name, pair(each), *_cells(each)))
+            if why := excluded(each):
+                notes.append(f"{line.metric}, {pair(each)}: {why}")
+    return Table(_title(study, part), ("metric", "pair", *COLUMNS), rows, notes, texts=("pair",))
 
 
-def as_json_text(study: Study) -> str:
-    """All of it."""
-    return readable_json(study.as_json())
+def _title(study: Study, part: Part) -> str:
+    gone = "".join(f"; {count} excluded: {reason}" for reason, count in part.left_out.items() if count)
+    return f"{part.length}: {study.suite}, k = {study.k}, profile {study.profile}, {part.prompts} prompts{gone}"
 
 
-WRITERS: dict[str, Callable[[Study], str]] = {".md": as_markdown, ".csv": as_csv, ".json": as_json_text}
+def _cells(contrast: Contrast) -> tuple[Cell, ...]:
+    """The numbers of a contrast under `COLUMNS`."""
+    return (
+        contrast.mean_a,
+        contrast.mean_b,
+        contrast.difference,
+        interval(contrast.low, contrast.high),
+        "-" if contrast.d_z is None else f"{contrast.d_z:.2f}",
+        "-" if contrast.statistic is None else f"{contrast.statistic:g}",
+        p_value(contrast.p),
+        p_value(contrast.p_bonferroni),
+        p_value(contrast.p_holm),
+        contrast.n,
+    )
 
 
-def markdown_row(*texts: str) -> str:
-    """A row of a table in Markdown."""
-    return f"| {' | '.join(inert(text) for text in texts)} |"
+def excluded(contrast: Contrast) -> str:
+    """How many prompts were excluded and why, and why there is no test."""
+    reasons = ", ".join(f"{reason} ({count})" for reason, count in contrast.reasons.items())
+    untested = [f"not tested: {contrast.untested}"] if contrast.untested else []
+    return "; ".join([f"{contrast.left_out} excluded: {reasons}"] * bool(contrast.left_out) + untested)
 
 
-def inert(text: str) -> str:
-    """Strangers' text that neither breaks a table nor becomes HTML or a link."""
-    for letter in "\\|<[*_" if not text.startswith("`") else "|":
-        text = text.replace(letter, f"\\{letter}")
-    return text
+def pair(contrast: Contrast) -> str:
+    """The two systems with the sign of the alternative hypothesis between them."""
+    return f"{contrast.a} {SIGNS[contrast.alternative]} {contrast.b}"
+
+
+def _record(part: Part, line: Line, contrast: Contrast) -> dict[str, Cell]:
+    return {
+        "length": part.length,
+        "metric": line.metric,
+        "version": line.version,
+        "direction": line.direction,
+        **asdict(contrast),
+        "reasons": json.dumps(contrast.reasons, ensure_ascii=False),
+        "signature": line.signature,
+    }

@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datasets_build.console import JsonOption, err, out, print_json, progress
+from datasets_build.console import JsonOption, deliver, err, progress
 from datasets_build.errors import ConfigurationError
+from datasets_build.tables import check_report_path
 
 if TYPE_CHECKING:
     from benchmark.analysis.reproduce.cells import Reproduced
-
-_ENDINGS = (".md", ".json", ".csv")
 
 
 def reproduce(
@@ -51,10 +50,11 @@ def reproduce(
     from benchmark.analysis.reproduce.bundled import bundled_reader
     from benchmark.analysis.reproduce.cells import read_published
     from benchmark.analysis.reproduce.inputs import Inputs
+    from benchmark.analysis.reproduce.report import report_of
     from benchmark.analysis.reproduce.tables import find_tables, reproduce_table
 
     chosen = find_tables(tables or [])
-    _check_output(destination)
+    check_report_path(destination)
     found: list[Reproduced] = []
     not_run: dict[str, ConfigurationError] = {}
     with progress() as bar:
@@ -72,40 +72,11 @@ def reproduce(
                 not_run[table.id] = error
     if not found:
         raise next(iter(not_run.values()))
-    _deliver(found, {name: str(error) for name, error in not_run.items()}, destination, json)
+    reasons = {name: str(error) for name, error in not_run.items()}
+    for name, reason in reasons.items():
+        err().print(f"{name} was not run: {reason}", style="yellow", markup=False, soft_wrap=True)
+    deliver(report_of(found, reasons), destination, as_json=json)
     if any(each.counts.unexplained for each in found):
         raise typer.Exit(1)
     if not_run:
         raise typer.Exit(ConfigurationError.exit_status)
-
-
-def _check_output(destination: Path | None) -> None:
-    """Before the work, not after."""
-    if destination is None:
-        return
-    if destination.suffix not in _ENDINGS:
-        raise ConfigurationError(f"{destination} is neither .md, .json nor .csv", "name it by what it is to be")
-    if destination.is_dir() or not destination.absolute().parent.is_dir():
-        raise ConfigurationError(f"{destination} cannot be written", "name a file in a folder that is there")
-
-
-def _deliver(found: "list[Reproduced]", not_run: dict[str, str], destination: Path | None, json: bool) -> None:
-    """To the terminal, and to a file."""
-    from benchmark.analysis.reproduce.printing import LEGEND, as_csv, as_markdown, print_reproduced, summary
-    from datasets_build.files import readable_json, write_text
-
-    document = {"tables": [each.as_json() for each in found], "not_run": not_run}
-    if destination is not None:
-        written = {".md": as_markdown(found, not_run), ".csv": as_csv(found), ".json": readable_json(document)}
-        write_text(destination, written[destination.suffix])
-        err().print(f"written: {destination}", markup=False, soft_wrap=True)
-    for name, reason in not_run.items():
-        err().print(f"{name} was not run: {reason}", style="yellow", markup=False, soft_wrap=True)
-    if json:
-        print_json(document)
-        return
-    for each in found:
-        print_reproduced(each, out())
-    out().print(LEGEND, markup=False)
-    for each in found:
-        out().print(f"{each.id}: {summary(each.counts)}", markup=False)

@@ -11,7 +11,7 @@ from datasets_build.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PublishedTable:
     """A table of a paper.
 
     Attributes:
@@ -30,8 +30,8 @@ class Table:
 _AS_CODED = "OCA is the authors' code's: in the better of both directions, with a slack of 1e-5."
 _SETS = "The paper says 200 sets a task; 250, 220 and 200 were released."
 
-TABLES: tuple[Table, ...] = (
-    Table(
+TABLES: tuple[PublishedTable, ...] = (
+    PublishedTable(
         "tevet-2",
         "Tevet & Berant, Table 2: decTest, Spearman's rho with temperature",
         tevet.decoding_test,
@@ -40,17 +40,17 @@ TABLES: tuple[Table, ...] = (
             "absHDS is rated on 203 sets.",
         ),
     ),
-    Table("tevet-4", "Tevet & Berant, Table 4: conTest", tevet.content_test_contest, (_AS_CODED, _SETS)),
-    Table("tevet-8", "Tevet & Berant, Table 8: McDiv", tevet.content_test_mcdiv, (_AS_CODED,)),
-    Table("tevet-9", "Tevet & Berant, Table 9: McDiv_nuggets", tevet.content_test_nuggets, (_AS_CODED,)),
-    Table(
+    PublishedTable("tevet-4", "Tevet & Berant, Table 4: conTest", tevet.content_test_contest, (_AS_CODED, _SETS)),
+    PublishedTable("tevet-8", "Tevet & Berant, Table 8: McDiv", tevet.content_test_mcdiv, (_AS_CODED,)),
+    PublishedTable("tevet-9", "Tevet & Berant, Table 9: McDiv_nuggets", tevet.content_test_nuggets, (_AS_CODED,)),
+    PublishedTable(
         "tevet-10",
         "Tevet & Berant, Table 10: 200 sets of McDiv_nuggets with human scores",
         tevet.content_test_nuggets_200,
         (_AS_CODED,),
     ),
-    Table("decan-2", "D_Can, Table 2: conTest, McDiv_nuggets, McDiv", decan.content_test, (_AS_CODED,)),
-    Table(
+    PublishedTable("decan-2", "D_Can, Table 2: conTest, McDiv_nuggets, McDiv", decan.content_test, (_AS_CODED,)),
+    PublishedTable(
         "decan-3",
         "D_Can, Table 3: decTest",
         decan.decoding_test,
@@ -59,17 +59,17 @@ TABLES: tuple[Table, ...] = (
             "is 0.742 for SentBERT and 0.912 for distinct-n.",
         ),
     ),
-    Table("decan-4", "D_Can, Table 4: OLMo's stages, paired by prompt", decan.stages),
-    Table("decan-5", "D_Can, Table 5: scenarios", decan.scenarios),
-    Table("decan-7", "D_Can, Table 7: surprise of the first response by class", decan.confound),
-    Table("gssbench-2", "GSSBench, Table 2: the mean accuracy over six datasets", gssbench.macro_average),
-    Table(
+    PublishedTable("decan-4", "D_Can, Table 4: OLMo's stages, paired by prompt", decan.stages),
+    PublishedTable("decan-5", "D_Can, Table 5: scenarios", decan.scenarios),
+    PublishedTable("decan-7", "D_Can, Table 7: surprise of the first response by class", decan.confound),
+    PublishedTable("gssbench-2", "GSSBench, Table 2: the mean accuracy over six datasets", gssbench.macro_average),
+    PublishedTable(
         "gssbench-a10",
         "GSSBench, Table A10: accuracy on each dataset with its 95% margin",
         gssbench.by_dataset,
         ("Names of datasets and metrics are missing from the text that we read: inferred, so that Table 2 follows.",),
     ),
-    Table(
+    PublishedTable(
         "noveltybench-1",
         "NoveltyBench, Table 1: distinct and utility of 10 generations",
         noveltybench.models,
@@ -78,7 +78,7 @@ TABLES: tuple[Table, ...] = (
 )
 
 
-def find_tables(names: Sequence[str], tables: tuple[Table, ...] = TABLES) -> list[Table]:
+def find_tables(names: Sequence[str], tables: tuple[PublishedTable, ...] = TABLES) -> list[PublishedTable]:
     """The tables of these ids, in the given order; all where none is named.
 
     Raises:
@@ -91,7 +91,7 @@ def find_tables(names: Sequence[str], tables: tuple[Table, ...] = TABLES) -> lis
     return [by_id[name] for name in dict.fromkeys(names)] or list(tables)
 
 
-def reproduce_table(table: Table, inputs: Inputs) -> Reproduced:
+def reproduce_table(table: PublishedTable, inputs: Inputs) -> Reproduced:
     """The cells of a table.
 
     Raises:

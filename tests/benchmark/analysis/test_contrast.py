@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from benchmark.analysis.contrast.paired import Contrast, alternative_of, paired_contrast, pairs_of
-from benchmark.analysis.contrast.report import as_csv, as_markdown, write_study
+from benchmark.analysis.contrast.report import report_of
 from benchmark.analysis.contrast.study import Study, contrast_systems, texts_of
 from benchmark.analysis.contrast.systems import Systems, length_matched, open_systems
 from benchmark.metrics import METRICS
@@ -23,6 +23,7 @@ from benchmark.scoring.profiles import find_profile
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Prompt, Suite
 from datasets_build.sources.olmo import PROMPT_SETS, STAGES
+from datasets_build.tables import write_report
 from submissions.demo.build import write_demo_submissions
 from tests.benchmark.helpers import HASH_READER
 from tests.conftest import divbench, document
@@ -296,16 +297,16 @@ def test_what_cannot_be_compared_is_refused(
 
 def test_csv_has_every_digit_and_markdown_every_contrast(demo: list[Path]) -> None:
     study = lexical_study(demo)
-    rows = list(csv.DictReader(as_csv(study).splitlines()))
+    rows = list(csv.DictReader(report_of(study).text(".csv").splitlines()))
     contrasts = [(line, each) for part in study.parts for line in part.lines for each in line.contrasts]
     assert len(rows) == len(contrasts)
     for row, (line, each) in zip(rows, contrasts, strict=True):
         assert (row["metric"], row["signature"]) == (line.metric, line.signature)
         assert float(row["mean_a"]) == each.mean_a
         assert row["p"] == ("" if each.p is None else repr(each.p))
-    table = as_markdown(study).splitlines()
+    table = report_of(study).text(".md").splitlines()
     assert sum(line.startswith("| `") for line in table) == len(contrasts)
-    assert len({line.count(" | ") for line in table if line.startswith("|")}) == 1
+    assert len({line.count(" | ") for line in table if line.startswith("| `")}) == 1
 
 
 def test_names_of_strangers_are_inert_in_files() -> None:
@@ -315,19 +316,20 @@ def test_names_of_strangers_are_inert_in_files() -> None:
         ScoringBackends(LEXICAL),
         resamples=100,
     )
-    assert "'=1+1" in as_csv(study)
-    assert "=1+1\\|\\<b>\\[x](y)" in as_markdown(study)
+    report = report_of(study)
+    assert "'=1+1" in report.text(".csv")
+    assert r"=1+1\|\<b\>\[x\](y)" in report.text(".md")
 
 
 def test_files_by_their_ending(demo: list[Path], tmp_path: Path) -> None:
     study = lexical_study(demo)
     for ending in ("md", "csv", "json"):
-        write_study(study, tmp_path / f"out.{ending}")
+        write_report(report_of(study), tmp_path / f"out.{ending}")
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == json.loads(json.dumps(study.as_json()))
-    with pytest.raises(ConfigurationError, match="ends neither"):
-        write_study(study, tmp_path / "out.txt")
+    with pytest.raises(ConfigurationError, match="does not end in"):
+        write_report(report_of(study), tmp_path / "out.txt")
     with pytest.raises(ConfigurationError, match="cannot be written"):
-        write_study(study, tmp_path / "nowhere" / "out.md")
+        write_report(report_of(study), tmp_path / "nowhere" / "out.md")
 
 
 def test_the_command(demo: list[Path], tmp_path: Path) -> None:
@@ -337,7 +339,11 @@ def test_the_command(demo: list[Path], tmp_path: Path) -> None:
     found = document(ended)
     assert (found["k"], found["profile"], [part["length"] for part in found["parts"]]) == (10, "lexical", ["raw"])
     assert "the first 10 responses of each prompt are compared" in ended.stderr
-    assert (tmp_path / "table.md").read_text(encoding="utf-8").startswith("Difference: mean of first")
+    assert (
+        (tmp_path / "table.md")
+        .read_text(encoding="utf-8")
+        .startswith("# Contrast of systems\n\nDifference: mean of first")
+    )
     shown = divbench(*arguments)
     assert shown.returncode == 0
     assert all(line["metric"] in shown.stdout for line in found["parts"][0]["lines"])
@@ -346,4 +352,4 @@ def test_the_command(demo: list[Path], tmp_path: Path) -> None:
 def test_the_command_says_what_is_wrong_before_it_scores(demo: list[Path]) -> None:
     ended = divbench("contrast", demo[0], demo[1], "--out", "table.txt", "--json")
     assert ended.returncode == 2
-    assert "ends neither" in document(ended)["error"]["message"]
+    assert "does not end in" in document(ended)["error"]["message"]

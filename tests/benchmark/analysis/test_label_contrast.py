@@ -16,7 +16,7 @@ from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from benchmark.analysis.contrast import label_study
-from benchmark.analysis.contrast.label_printing import as_csv, as_markdown, write_label_study
+from benchmark.analysis.contrast.label_report import report_of
 from benchmark.analysis.contrast.label_study import LabelStudy, contrast_groups
 from benchmark.analysis.contrast.labels import (
     LabelContrast,
@@ -34,6 +34,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value
 from benchmark.scoring.resampling import Floats, holm
 from datasets_build.errors import ConfigurationError
+from datasets_build.tables import write_report
 
 Group = Sequence[Value]
 
@@ -353,19 +354,19 @@ def test_a_study_is_the_same_again() -> None:
 
 def test_csv_has_every_digit_and_markdown_every_metric(tmp_path: Path) -> None:
     study = many_metrics()
-    rows = list(csv.DictReader(as_csv(study).splitlines()))
+    rows = list(csv.DictReader(report_of(study).text(".csv").splitlines()))
     assert [row["metric"] for row in rows] == ["flat", "m0.0", "m0.3", "m0.6", "m2.0"]
     for row, each in zip(rows, study.contrasts, strict=True):
         assert row["t"] == ("" if each.t is None else repr(each.t))
         told = each.classifier
         assert row["accuracy low"] == ("" if told is None else repr(told.accuracy.low))
         assert row["pearson of =tokens|x"] == ("" if each.t is None else repr(each.correlations[0].pearson.value))
-    table = as_markdown(study).splitlines()
-    assert sum(line.startswith("| `") for line in table) == 10
+    table = report_of(study).text(".md").splitlines()
+    assert sum(line.startswith(("| m", "| flat")) for line in table) == 12  # with both headings
     assert any("=tokens\\|x" in line for line in table)
     assert any("missing: the metric is constant" in line for line in table)
     for ending in ("md", "csv", "json"):
-        write_label_study(study, tmp_path / f"out.{ending}")
+        write_report(report_of(study), tmp_path / f"out.{ending}")
     assert json.loads((tmp_path / "out.json").read_text(encoding="utf-8")) == json.loads(json.dumps(study.as_json()))
-    with pytest.raises(ConfigurationError, match="ends neither"):
-        write_label_study(study, tmp_path / "out.txt")
+    with pytest.raises(ConfigurationError, match="does not end in"):
+        write_report(report_of(study), tmp_path / "out.txt")

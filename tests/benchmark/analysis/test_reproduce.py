@@ -12,7 +12,6 @@ import pytest
 from rich.console import Console
 
 from benchmark.analysis.metaeval.labelled import Labelled
-from benchmark.analysis.reproduce import commands
 from benchmark.analysis.reproduce.bundled import surprisal_columns
 from benchmark.analysis.reproduce.cells import (
     HEADER,
@@ -29,13 +28,14 @@ from benchmark.analysis.reproduce.cells import (
 )
 from benchmark.analysis.reproduce.inputs import Inputs
 from benchmark.analysis.reproduce.known import KNOWN
-from benchmark.analysis.reproduce.printing import as_csv, as_markdown, print_reproduced, summary
+from benchmark.analysis.reproduce.report import report_of, summary
 from benchmark.analysis.reproduce.tables import TABLES, find_tables, reproduce_table
 from benchmark.metrics import surprisal
 from benchmark.models.causal_lm import HashLM
 from benchmark.surprisal.engine import OrderPlan, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout
 from datasets_build.errors import ConfigurationError
+from datasets_build.tables import check_report_path, print_blocks
 from tests.conftest import RUN, divbench, document
 
 PUBLISHED = read_published()
@@ -218,9 +218,9 @@ def test_without_a_mirror_what_needs_none_runs_and_the_rest_is_told() -> None:
 def test_wrong_calls() -> None:
     assert "there is no table 'tevet-3'" in divbench("metrics", "reproduce", "tevet-3").stderr
     ended = divbench("metrics", "reproduce", "gssbench-2", "--out", "x.txt")
-    assert (ended.returncode, "neither .md, .json nor .csv" in ended.stderr) == (2, True)
+    assert (ended.returncode, "does not end in .md, .csv, .json" in ended.stderr) == (2, True)
     with pytest.raises(ConfigurationError, match="cannot be written"):
-        commands._check_output(Path("no-such-folder/x.md"))
+        check_report_path(Path("no-such-folder/x.md"))
 
 
 def test_help_names_every_table() -> None:
@@ -240,7 +240,7 @@ def test_files(tmp_path: Path) -> None:
         ended = divbench("metrics", "reproduce", "gssbench-2", "--out", tmp_path / f"out.{ending}")
         assert ended.returncode == 0, ended.stderr
     markdown = (tmp_path / "out.md").read_text(encoding="utf-8")
-    assert "- gssbench-2: 40 same" in markdown
+    assert "| gssbench-2 | 40 same |" in markdown
     assert "| perplexity | Llama-8B-Instruct | 0.6003 | 0.600 | +3.3e-04 | same |" in markdown
     rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text(encoding="utf-8"))))
     assert len(rows) == 40
@@ -271,19 +271,20 @@ EVERY = Reproduced(
 
 def test_every_verdict_is_shown() -> None:
     console = Console(file=io.StringIO(), width=160)
-    print_reproduced(EVERY, console)
+    report = report_of([EVERY], {"other": "no mirror"})
+    print_blocks(report.printed, console)
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     for text in ("0.341 = 0.34", "0.346 ≠ 0.34 (1)", "0.500 ≠ 0.34 !", "0.34 (3) [0.200]", "0.34 (3)", "0.34 (4)"):
         assert text in shown
     for text in ("(1) differs: cut off", "(3) needs A/Model", "(4) cannot: not | released", "A note."):
         assert text in shown
     told = "4 same, 1 known to differ, 1 differing without a known reason, 2 needing a larger model"
-    assert summary(EVERY.counts) == f"{told}, 1 not to be had"
-    markdown = as_markdown([EVERY], {"other": "no mirror"})
-    assert "- other: not run: no mirror" in markdown
+    assert summary(EVERY.counts) == f"{told}, 1 not reproducible from what was released"
+    markdown = report.text(".md")
+    assert "| other | not run: no mirror |" in markdown
     assert "| r | d | - | 0.34 | - | needs A/Model; the bundled model gives 0.200 |" in markdown
     assert "cannot: not \\| released" in markdown
-    assert as_csv([EVERY]).count("\n") == 10
+    assert report.text(".csv").count("\n") == 10
 
 
 def test_bundled_numbers_are_those_of_the_reader() -> None:
