@@ -1,4 +1,6 @@
-"""Make the data: suites of prompts and, later, response sets with labels. The first folder of the flow.
+"""Make the data: the first folder of the flow.
 
-In: released files of other projects (pinned and checked) and our own texts. Out: `Suite` and `Prompt` (`schema.py`).
+In: other projects' released files (pinned, checked by SHA-256) and word banks of our own. Out: datasets as Parquet
+files with a manifest (`build.py`), read by `load.py`; suites of prompts for submissions. Errors, atomic files, tables
+and the console, which every folder uses, are here because this folder imports no other.
 """

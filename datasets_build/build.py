@@ -1,6 +1,6 @@
-"""The only writer of datasets: rows → Parquet and a manifest, written last. The same rows give the same bytes.
+"""Build datasets: rows → Parquet and a manifest. The same rows give the same bytes.
 
-A built config is a folder: `data/<config>/<split>.parquet` and `data/<config>/manifest.json`. It appears in one rename.
+A built config is a folder, `data/<config>/<split>.parquet` and `data/<config>/manifest.json`. It appears in one rename.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -24,7 +24,7 @@ Progress = Callable[[str, int], None]
 
 
 class BuiltSplit(BaseModel):
-    """What a manifest says of a split."""
+    """A split in a manifest."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -35,13 +35,13 @@ class BuiltSplit(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What a built config is: its version, its files, and the released files that it was made from.
+    """Record of a built config: its version, its files, and the released files that it was made from.
 
     Attributes:
         revision: 12 hex digits over version, schema and the splits' hashes.
         sources: Path and SHA-256 of every released file that was read.
-        absent: Optional released files that were not at hand; columns from them are null.
-        dropped: How many of the source's units were left out, by split and reason.
+        absent: Optional released files that were not available; columns from them are null.
+        dropped: Number of the source's units left out, by split and reason.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -58,7 +58,7 @@ class Manifest(BaseModel):
 
 
 def split_table(config: Config, split: Split, fetch: Fetcher) -> Iterator[pa.Table]:
-    """The rows of a split as tables of at most 1,000, each of exactly the config's schema.
+    """Yield the rows of a split as tables of at most 1,000 rows, each of exactly the config's schema.
 
     Raises:
         InputError: A row does not conform, or their number is not the known one.
@@ -88,15 +88,15 @@ def build(
     """Build a config.
 
     Args:
-        source: Of the config.
-        config: What to build.
-        out: The folder of datasets; this one goes to `out/data/<config>`, in place of an older build.
-        fetch: Gives the source's files.
+        source: Source of the config.
+        config: Config to build.
+        out: Folder of datasets; this one goes to `out/data/<config>` and replaces an older build.
+        fetch: Fetcher of the source's files.
         progress: Called with the split and the number of rows written since the last call.
 
     Raises:
         InputError: A file or row is not as it should be.
-        ConfigurationError: A file is not at hand.
+        ConfigurationError: A file is not available.
     """
     folder = out / "data" / config.name
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -120,22 +120,14 @@ def build(
             splits=splits,
             sources=dict(sorted(fetch.used.items())),
             absent=sorted(fetch.absent),
-            dropped={s.name: counts for s in config.splits if (counts := _dropped(s, fetch))},
+            dropped={s.name: dict(counts) for s in config.splits if s.dropped and (counts := s.dropped(fetch))},
         )
         (made / MANIFEST).write_text(readable_json(manifest.model_dump(mode="json")), encoding="utf-8", newline="\n")
     return manifest
 
 
-def _dropped(split: Split, fetch: Fetcher) -> dict[str, int]:
-    return dict(split.dropped(fetch)) if split.dropped is not None else {}
-
-
 def verify(folder: Path) -> list[str]:
-    """What is wrong with a built config: nothing, or one line a problem.
-
-    Args:
-        folder: `…/data/<config>`.
-    """
+    """Check a built config (`…/data/<config>`) and list its problems, one line each."""
     try:
         manifest = read_manifest(folder)
     except InputError as error:
@@ -146,7 +138,7 @@ def verify(folder: Path) -> list[str]:
         if not path.is_file():
             problems.append(f"{path}: missing")
         elif sha256_of(path) != split.sha256:
-            problems.append(f"{path}: other bytes than when it was built")
+            problems.append(f"{path}: changed since it was built")
         elif (rows := pq.ParquetFile(path).metadata.num_rows) != split.rows:
             problems.append(f"{path}: {rows} rows, {name} has {split.rows}")
     known = {split.file for split in manifest.splits.values()} | {MANIFEST}
@@ -155,10 +147,10 @@ def verify(folder: Path) -> list[str]:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a built config.
+    """Read the manifest of a built config.
 
     Raises:
-        InputError: There is none, or it is malformed.
+        InputError: It is missing or malformed.
     """
     path = folder / MANIFEST
     try:

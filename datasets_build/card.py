@@ -1,4 +1,4 @@
-"""The dataset card: README.md of the published repository, generated from the sources and manifests, never edited."""
+"""Dataset card: README.md of the published repository, generated from the sources and manifests."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,12 +15,12 @@ DivBench."""
 
 
 def card(parts: Sequence[tuple[Source, Config, Manifest]], repo: str, tag: str) -> str:
-    """The card of a repository with these configs.
+    """Write the card of a repository.
 
     Args:
-        parts: Each config with its source and the manifest of its build, in order.
+        parts: Configs with their source and the manifest of their build, in order.
         repo: Such as `org/divbench`.
-        tag: Of this version.
+        tag: Tag of this version.
     """
     blocks = ["---", _yaml(_front_matter(parts)).rstrip(), "---", "# DivBench datasets", "", ABOUT, ""]
     first = parts[0][1]
@@ -95,9 +95,9 @@ def _front_matter(parts: Sequence[tuple[Source, Config, Manifest]]) -> dict[str,
                     {"split": name, "path": f"data/{config.name}/{split.file}"}
                     for name, split in manifest.splits.items()
                 ],
-                **({"default": True} if place == 0 else {}),
+                **({"default": True} if index == 0 else {}),
             }
-            for place, (_, config, manifest) in enumerate(parts)
+            for index, (_, config, manifest) in enumerate(parts)
         ],
         "dataset_info": [
             {
@@ -114,7 +114,7 @@ def _front_matter(parts: Sequence[tuple[Source, Config, Manifest]]) -> dict[str,
 
 
 def _feature(field: "pa.Field[Any]") -> Mapping[str, Any]:
-    """A field as `datasets` writes it in a card."""
+    """Describe a field as `datasets` does in a card."""
     if pa.types.is_list(field.type):
         return {"name": field.name, "list": _name(field.type.value_type)}
     return {"name": field.name, "dtype": _name(field.type)}
@@ -132,7 +132,7 @@ def _yaml(value: Any) -> str:
 
 
 def licences(parts: Sequence[tuple[Source, Config, Manifest]]) -> str:
-    """LICENSES.md: what is known of the licence of each config."""
+    """Write LICENSES.md: what is known of the licence of each config."""
     lines = ["# Licences", "", "| config | licence | from |", "|---|---|---|"]
     lines += [f"| {config.name} | {source.licence} | {source.title} |" for source, config, _ in parts]
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""What commands print, and where: results on stdout, with `--json` as one document; all else on stderr."""
+"""The console of commands: results on stdout, with `--json` as one document; everything else on stderr."""
 
 import json
 import sys
@@ -17,12 +17,12 @@ JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on s
 
 
 def out() -> Console:
-    """The console for results that people read."""
+    """Return the console for results that people read."""
     return _console(stderr=False)
 
 
 def err() -> Console:
-    """The console for everything that is not the result."""
+    """Return the console for everything but the result."""
     return _console(stderr=True)
 
 
@@ -34,10 +34,10 @@ def _console(stderr: bool) -> Console:
 
 
 def progress() -> Progress:
-    """A progress bar on stderr; nothing is drawn where stderr is no terminal."""
+    """Make a progress bar on stderr; nothing is drawn if stderr is not a terminal."""
     console = err()
     return Progress(
-        TextColumn("{task.description}", markup=False),  # it may have a stranger's name in it
+        TextColumn("{task.description}", markup=False),  # it may contain untrusted text
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -48,7 +48,7 @@ def progress() -> Progress:
 
 
 def print_json(document: Any) -> None:
-    """Write one JSON document to stdout, whole, in ASCII: whatever the encoding of stdout, it can be written."""
+    """Write one JSON document to stdout, in ASCII, which every encoding of stdout can write."""
     sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
 

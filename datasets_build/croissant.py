@@ -10,46 +10,22 @@ from datasets_build.build import BuiltSplit, Manifest
 from datasets_build.sources import Config, Source
 
 # The terms of Croissant 1.0 in its own namespace; its context must name all of them.
-_TERMS = [
-    "citeAs",
-    "column",
-    "conformsTo",
-    "equivalentProperty",
-    "extract",
-    "field",
-    "fileProperty",
-    "fileObject",
-    "fileSet",
-    "format",
-    "includes",
-    "isLiveDataset",
-    "jsonPath",
-    "key",
-    "md5",
-    "parentField",
-    "path",
-    "recordSet",
-    "references",
-    "regex",
-    "repeated",
-    "replace",
-    "samplingRate",
-    "separator",
-    "source",
-    "subField",
-    "transform",
-]
+_TERMS = (
+    "citeAs", "column", "conformsTo", "equivalentProperty", "extract", "field", "fileProperty", "fileObject",
+    "fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet",
+    "references", "regex", "repeated", "replace", "samplingRate", "separator", "source", "subField", "transform",
+)  # fmt: skip
 _TYPES = {"string": "sc:Text", "double": "sc:Float", "int32": "sc:Integer", "bool": "sc:Boolean"}
 
 
 def croissant(parts: Sequence[tuple[Source, Config, Manifest]], repo: str, tag: str, endpoint: str) -> dict[str, Any]:
-    """The JSON-LD document.
+    """Make the JSON-LD document.
 
     Args:
-        parts: Each config with its source and the manifest of its build, in order.
+        parts: Configs with their source and the manifest of their build, in order.
         repo: Such as `org/divbench`.
-        tag: Of this version.
-        endpoint: Of the Hub, such as `https://huggingface.co`.
+        tag: Tag of this version.
+        endpoint: URL of the Hub, such as `https://huggingface.co`.
     """
     page = f"{endpoint}/datasets/{repo}"
     files, records = [], []
@@ -89,7 +65,7 @@ def _context() -> dict[str, Any]:
 
 
 def _version(tag: str) -> str:
-    """Three numbers, as the format wants them."""
+    """Return the version as three numbers, as the format wants it."""
     numbers = [part for part in tag.removeprefix("v").split(".") if part.isdigit()]
     return ".".join([*numbers, "0", "0", "0"][:3])
 

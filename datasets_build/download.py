@@ -1,4 +1,4 @@
-"""Pinned files: from a mirror, from earlier downloads, or from where they are published. Bytes are always checked."""
+"""Fetch pinned files: from a mirror, an earlier download or their publisher. Their SHA-256 is always checked."""
 
 import os
 import urllib.error
@@ -18,16 +18,16 @@ HOME_VARIABLE = "DIVBENCH_HOME"
 ATTEMPTS = 5
 TIMEOUT_SECONDS = 60
 CHUNK = 1 << 20
-MAX_BYTES = 1 << 28  # no released file has a tenth of it: a server that goes on is not the right one
+MAX_BYTES = 1 << 28  # ten times the largest released file: a server that sends more is the wrong one
 Progress = Callable[[str, int], None]
 
 
-class _Passing(Exception):
-    """A failure that may not happen again: the connection, or the server's own trouble."""
+class _Transient(Exception):
+    """A failure after which a retry may succeed: of the connection or the server."""
 
 
 def home() -> Path:
-    """Where downloads and builds are kept: DIVBENCH_HOME, else `divbench` in the user's cache folder."""
+    """Return the folder of downloads and builds: DIVBENCH_HOME, else `divbench` in the user's cache folder."""
     named = os.environ.get(HOME_VARIABLE)
     if named:
         return Path(named)
@@ -35,7 +35,7 @@ def home() -> Path:
 
 
 def mirror_folder(mirror: Path | None = None) -> Path | None:
-    """The mirror to read: the one given, else the one that DIVBENCH_MIRROR names, else none."""
+    """Return the mirror to read: the one given, else the one that DIVBENCH_MIRROR names, else none."""
     if mirror is not None:
         return mirror
     named = os.environ.get(MIRROR_VARIABLE, "")
@@ -43,12 +43,12 @@ def mirror_folder(mirror: Path | None = None) -> Path | None:
 
 
 class Fetcher:
-    """Gives local copies of a source's files. It is a `Fetch`.
+    """Fetcher of a source's files; implements `Fetch`.
 
     Args:
-        source: Whose files.
-        mirror: A folder with the released files; with one, nothing is downloaded.
-        network: Whether to download what is not at hand.
+        source: Source of the files.
+        mirror: Folder with the released files; if given, nothing is downloaded.
+        network: Whether to download what is not available locally.
         progress: Called with a file's path and the bytes received since the last call.
     """
 
@@ -69,23 +69,23 @@ class Fetcher:
         self._found: dict[str, Path] = {}
 
     def __call__(self, path: str) -> Path:
-        """The local copy of a file.
+        """Return the local copy of a file.
 
         Raises:
-            ConfigurationError: It is not at hand, and cannot be fetched.
-            InputError: What is at hand has other bytes.
+            ConfigurationError: It is neither available locally nor downloadable.
+            InputError: The local copy has other bytes.
         """
         file = self.source.file(path)
         found = self._locate(file)
         if found is None:
-            raise self._not_at_hand(file)
+            raise self._unavailable(file)
         return found
 
     def optional(self, path: str) -> Path | None:
-        """The local copy of a file, or None where it is not at hand; that is remembered in `absent`.
+        """Return the local copy of a file, or None if it is not available; `absent` then holds its path.
 
         Raises:
-            InputError: What is at hand has other bytes.
+            InputError: The local copy has other bytes.
         """
         found = self._locate(self.source.file(path))
         if found is None:
@@ -111,15 +111,15 @@ class Fetcher:
             self.used[file.path] = file.sha256
         return self._found[file.path]
 
-    def _not_at_hand(self, file: File) -> ConfigurationError:
+    def _unavailable(self, file: File) -> ConfigurationError:
         if self.mirror is not None:
             where = file.urls[0] if file.urls else file.found_in
             return ConfigurationError(f"the mirror has no file {self.mirror / file.path}", f"put {where} there")
         where = file.urls[0] if file.urls else file.found_in
         return ConfigurationError(
-            f"{file.path} of {self.source.name} is not at hand, and no mirror is named",
-            f"build it with a network: divbench data build; or put {where} at {file.path} in a folder and name the "
-            f"folder by --mirror or {MIRROR_VARIABLE}",
+            f"{file.path} of {self.source.name} is not available locally, and no mirror is named",
+            f"download it: divbench data build; or put {where} at {file.path} in a folder and name that folder with "
+            f"--mirror or {MIRROR_VARIABLE}",
         )
 
     def _in_mirror(self, file: File, mirror: Path) -> Path | None:
@@ -130,38 +130,38 @@ class Fetcher:
         if found != file.sha256:
             where = file.urls[0] if file.urls else file.found_in
             message = f"{path} is not the pinned file: SHA-256 {found}, wanted {file.sha256}"
-            raise InputError(message, f"fetch {where} again")
+            raise InputError(message, f"download {where} again")
         return path
 
     def _download(self, file: File, kept: Path) -> None:
-        """Fetch a file from the first of its addresses that gives the pinned bytes."""
+        """Download a file from the first of its URLs that gives the pinned bytes."""
         reasons = []
         for url in file.urls:
             try:
                 retrying = Retrying(
                     stop=stop_after_attempt(ATTEMPTS),
                     wait=wait_exponential(multiplier=0.5, max=20) + wait_random(0, 1),
-                    retry=retry_if_exception_type(_Passing),
+                    retry=retry_if_exception_type(_Transient),
                     reraise=True,
                 )
                 for attempt in retrying:
                     with attempt, atomic_file(kept) as temporary:
                         self._receive(url, file, temporary)
-            except (_Passing, ConfigurationError, InputError) as error:
+            except (_Transient, ConfigurationError, InputError) as error:
                 reasons.append(f"{url}: {error}")
             else:
                 return
         raise ConfigurationError(
             f"{file.path} of {self.source.name} could not be downloaded: {'; '.join(reasons)}",
-            f"look at the network, or name a folder that has it by --mirror or {MIRROR_VARIABLE}",
+            f"check the network, or name a folder that has it with --mirror or {MIRROR_VARIABLE}",
         )
 
     def _receive(self, url: str, file: File, path: Path) -> None:
         try:
-            with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as answer, path.open("wb") as out:  # noqa: S310
-                promised = answer.headers.get("Content-Length")
+            with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as response, path.open("wb") as out:  # noqa: S310
+                promised = response.headers.get("Content-Length")
                 received = 0
-                while block := answer.read(CHUNK):
+                while block := response.read(CHUNK):
                     received += len(block)
                     if received > MAX_BYTES:
                         raise InputError(f"more than {MAX_BYTES:,} bytes")
@@ -170,13 +170,13 @@ class Fetcher:
         except urllib.error.HTTPError as error:
             error.close()
             if error.code == 429 or error.code >= 500:
-                raise _Passing(f"HTTP {error.code}") from error
+                raise _Transient(f"HTTP {error.code}") from error
             raise ConfigurationError(f"HTTP {error.code} {error.reason}") from error
         except (OSError, HTTPException) as error:
-            raise _Passing(str(getattr(error, "reason", error))) from error
+            raise _Transient(str(getattr(error, "reason", error))) from error
         size = path.stat().st_size
         if promised is not None and size != int(promised):
-            raise _Passing(f"cut off after {size:,} of {int(promised):,} bytes")
+            raise _Transient(f"cut off after {size:,} of {int(promised):,} bytes")
         found = sha256_of(path)
         if found != file.sha256:
             raise InputError(f"other bytes: SHA-256 {found}, wanted {file.sha256}")

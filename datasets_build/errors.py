@@ -1,10 +1,10 @@
-"""What the package raises when something outside it is wrong, and the exit status that it ends a command with.
+"""Errors that the package raises when something outside it is wrong, and the exit status of a command for each.
 
 DivBenchError
 ├── InputError            the given data is wrong              exit 1
 └── ConfigurationError    the call or the machine is wrong     exit 2
     ├── UnknownSuite      there is no suite of that name
-    └── MissingExtra      a library of an extra is not there
+    └── MissingExtra      a library of an extra is not installed
 """
 
 from importlib import import_module
@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 
 
 class DivBenchError(Exception):
-    """A problem that its reader can mend.
+    """A problem that the user can fix.
 
     Attributes:
-        message: What is wrong, naming the file, row and field where there are any.
-        mend: What to do about it.
+        message: What is wrong, naming the file, row and field if there are any.
+        hint: What to do about it.
     """
 
     exit_status: ClassVar[int] = 2
@@ -28,7 +28,7 @@ class DivBenchError(Exception):
         self.hint = hint
 
     def as_json(self) -> dict[str, Any]:
-        """The error as `--json` prints it."""
+        """Return the error as `--json` prints it."""
         return {"error": {"kind": type(self).__name__, "message": self.message, "hint": self.hint}}
 
 
@@ -43,7 +43,7 @@ class ConfigurationError(DivBenchError):
 
 
 class UnknownSuite(ConfigurationError):
-    """There is no suite of that name; in a stranger's manifest that is a mistake of theirs."""
+    """There is no suite of that name; in an untrusted manifest that is the submitter's mistake."""
 
 
 class MissingExtra(ConfigurationError):
@@ -54,8 +54,8 @@ def need(module: str, extra: str) -> ModuleType:
     """Import a library that an extra installs.
 
     Args:
-        module: The module to import, such as `sentence_transformers`.
-        extra: The extra of this package that installs it.
+        module: Module to import, such as `sentence_transformers`.
+        extra: Extra of this package that installs it.
 
     Raises:
         MissingExtra: It is not installed.
@@ -64,7 +64,7 @@ def need(module: str, extra: str) -> ModuleType:
         return import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not (module == error.name or module.startswith(f"{error.name}.")):
-            raise  # The library is there and one of its own needs is not: that is another problem.
+            raise  # The library is installed; one of its own dependencies is not.
         raise MissingExtra(
             f"{module} is not installed", f"install the extra that has it: pip install 'divbench[{extra}]'"
         ) from error

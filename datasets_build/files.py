@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: hashing, canonical JSON, and writing by rename."""
+"""Hashes, canonical JSON, and atomic writes: a file is either complete or not there."""
 
 import hashlib
 import json
@@ -12,35 +12,35 @@ from typing import Any
 
 
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hex."""
+    """Return the SHA-256 of a file's bytes, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def canonical_json(value: Any) -> bytes:
-    """The one JSON text of a value: sorted keys, no spaces, UTF-8. Hashes of content are taken over it."""
+    """Write the canonical JSON of a value, over which content is hashed: sorted keys, no spaces, UTF-8."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
 def content_id(value: Any) -> str:
-    """A short name for a value: the first 16 hex digits of the SHA-256 of its canonical JSON."""
+    """Return the first 16 hex digits of the SHA-256 of a value's canonical JSON."""
     return hashlib.sha256(canonical_json(value)).hexdigest()[:16]
 
 
 def readable_json(value: Any) -> str:
-    """JSON for files that people open: indented, UTF-8, one newline at the end, no NaN."""
+    """Write JSON for files that people open: indented, UTF-8, one newline at the end, no NaN."""
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """Give a temporary name beside `path`; it takes the name `path` when the block ends well, and vanishes when not."""
+    """Yield a temporary file beside `path`, renamed to `path` when the block succeeds and removed when it fails."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(handle)
     temporary = Path(name)
     try:
         yield temporary
-        temporary.chmod(0o644)  # mkstemp's is for its maker alone
+        temporary.chmod(0o644)  # mkstemp's file is private to its owner
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -51,22 +51,21 @@ def atomic_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
-    """Give a temporary folder beside `path`; it takes the name `path` when the block ends well, and vanishes when not.
+    """Yield a temporary folder beside `path`, renamed to `path` when the block succeeds and removed when it fails.
 
     Args:
-        path: The folder to make.
-        replace: Take the place of a folder that is there; else that is an error. It is moved aside first, and back
-            where the new one cannot take its name.
+        path: Folder to make.
+        replace: Whether to replace an existing folder. It is moved aside first, and back if the rename fails.
 
     Raises:
-        FileExistsError: `path` is a folder that is not empty, and `replace` is not said.
+        FileExistsError: `path` is a folder that is not empty, and `replace` is False.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     aside = temporary.with_name(f"{temporary.name}.old")
     try:
         yield temporary
-        temporary.chmod(0o755)  # mkdtemp's is for its maker alone
+        temporary.chmod(0o755)  # mkdtemp's folder is private to its owner
         if path.is_dir() and any(path.iterdir()):
             if not replace:
                 raise FileExistsError(f"{path} exists and is not empty")
@@ -83,6 +82,6 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
+    """Write a text file atomically."""
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")

@@ -1,17 +1,17 @@
-"""Calls to the Hub that are made again: after which errors, when, and how often."""
+"""Retries of Hub calls: after which errors, when, and how often."""
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
 
 ATTEMPTS = 6
-LONGEST_WAIT = 60.0  # seconds before the next attempt, even where the Hub names a later time
-TRANSIENT = frozenset({408, 409, 425, 429})  # statuses under 500 after which the same request may go well
+LONGEST_WAIT = 60.0  # seconds before the next attempt, even if the Hub asks for more
+TRANSIENT = frozenset({408, 409, 425, 429})  # statuses under 500 after which a retry may succeed
 
 
 def retrying(*also: type[Exception]) -> Retrying:
-    """Calls a function, and again while that may help; the last error is raised as it is.
+    """Make a `Retrying` that retries after transient errors and raises the last error unchanged.
 
     Args:
-        also: Errors of the caller's own, after which it is called again, too.
+        also: Further errors to retry after.
     """
 
     def again(error: BaseException) -> bool:
@@ -21,7 +21,7 @@ def retrying(*also: type[Exception]) -> Retrying:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether the same call may go well later: the client itself tries only some of its requests again."""
+    """Tell whether a retry may succeed; the client itself retries only some of its requests."""
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
     error = cause_of(error)
@@ -32,7 +32,7 @@ def is_transient(error: BaseException) -> bool:
 
 
 def connection_error() -> type[Exception]:
-    """What the client raises where a connection breaks: neither an `HfHubHTTPError` nor an `OSError`."""
+    """Return what the client raises when a connection breaks: neither an `HfHubHTTPError` nor an `OSError`."""
     from huggingface_hub.utils import httpx  # httpx or httpx2, whichever it uses
 
     found: type[Exception] = httpx.HTTPError
@@ -40,24 +40,24 @@ def connection_error() -> type[Exception]:
 
 
 def cause_of(error: BaseException) -> BaseException:
-    """The error itself: an upload's comes wrapped."""
+    """Unwrap an upload's error."""
     return error.__cause__ if type(error) is RuntimeError and error.__cause__ else error
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, in one line; its kind where it says nothing."""
+    """Return the first line of an error's message, or its type if the message is empty."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
 
 def _wait(state: RetryCallState) -> float:
-    """Seconds before the next attempt: longer each time, and as long as the Hub asks for."""
+    """Return the seconds before the next attempt: longer each time, and at least as long as the Hub asks for."""
     usual = wait_exponential(multiplier=0.5, max=20)(state) + wait_random(0, 1)(state)
     error = state.outcome.exception() if state.outcome else None
     return min(max(usual, _asked_for(error)), LONGEST_WAIT)
 
 
 def _asked_for(error: BaseException | None) -> float:
-    """The seconds for which the Hub wants to be left alone."""
+    """Return the seconds that the Hub asks us to wait."""
     from huggingface_hub.errors import HfHubHTTPError
     from huggingface_hub.utils import parse_ratelimit_headers
 

@@ -1,6 +1,6 @@
-"""The only reader of datasets: a local build, what ships here or lies in a mirror, or a revision of a Hub repository.
+"""Load datasets: from a local build, the package, a mirror, or a revision of a Hub repository.
 
-`load_split` gives a `datasets.Dataset`, `load_suite` the prompts that submissions answer.
+`load_split` returns a `datasets.Dataset`, `load_suite` the prompts that submissions respond to.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 def data_folder(data: Path | None = None) -> Path:
-    """The folder of built datasets: the one given, else `built` in the home of this package."""
+    """Return the folder of built datasets: the one given, else `built` in `home()`."""
     return data if data is not None else home() / "built"
 
 
 def find_split(config: Config, name: str) -> Split:
-    """A split of a config.
+    """Find a split of a config.
 
     Raises:
         ConfigurationError: There is none of that name.
@@ -49,18 +49,18 @@ def load_table(
     network: bool = False,
     datasets: tuple[Source, ...] = DATASETS,
 ) -> pa.Table:
-    """A split as an Arrow table: from the build where there is one, else made from its source's files.
+    """Load a split as an Arrow table: from the build if there is one, else from its source's files.
 
     Args:
-        name: Of the config, such as `mcdiv`.
-        split: Such as `story_gen`.
-        data: The folder of built datasets; else the package's own.
-        mirror: A folder with released files; else the one that DIVBENCH_MIRROR names.
-        network: Download what is not at hand.
-        datasets: To look in.
+        name: Config, such as `mcdiv`.
+        split: Split, such as `story_gen`.
+        data: Folder of built datasets; default: the package's own.
+        mirror: Folder with released files; default: the one that DIVBENCH_MIRROR names.
+        network: Whether to download what is not available locally.
+        datasets: Sources to look in.
 
     Raises:
-        ConfigurationError: No such config or split, or its files are not at hand.
+        ConfigurationError: No such config or split, or its files are not available.
         InputError: A file is not as it should be.
     """
     source, config = find_config(name, datasets)
@@ -86,15 +86,15 @@ def load_split(
     repo: str | None = None,
     revision: str | None = None,
 ) -> "datasets.Dataset":
-    """A split as a `datasets.Dataset`.
+    """Load a split as a `datasets.Dataset`.
 
     Args:
-        name: Of the config, such as `mcdiv`.
-        split: Such as `story_gen`.
-        data: The folder of built datasets, where `repo` is not given.
-        mirror: A folder with released files, likewise.
-        repo: A Hub dataset repository that this package published; then nothing local is read.
-        revision: Of the repository: a tag or commit.
+        name: Config, such as `mcdiv`.
+        split: Split, such as `story_gen`.
+        data: Folder of built datasets, if `repo` is not given.
+        mirror: Folder with released files, if `repo` is not given.
+        repo: Hub dataset repository published by this package; nothing local is read.
+        revision: Tag or commit of the repository.
 
     Raises:
         ConfigurationError: As in `load_table`, or the repository has no such config.
@@ -108,20 +108,20 @@ def load_split(
     except (ValueError, FileNotFoundError) as error:
         raise ConfigurationError(
             f"{repo} at {revision or 'its head'} gives no {name}/{split}: {str(error).splitlines()[0]}",
-            "look at the repository's card for its configs and revisions",
+            "see the repository's card for its configs and revisions",
         ) from error
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteSource:
-    """A suite of prompts: a split whose rows are asked.
+    """The split that a suite's prompts come from.
 
     Attributes:
-        name: Manifests name it.
-        title: For people.
-        config: Of the rows.
-        split: Likewise.
-        category: Gives a row's category.
+        name: Name in manifests.
+        title: Name for people.
+        config: Config of the rows.
+        split: Split of the rows.
+        category: Function from a row to its category.
     """
 
     name: str
@@ -164,7 +164,7 @@ SUITES: tuple[SuiteSource, ...] = (
 
 
 def find_suite(name: str, suites: tuple[SuiteSource, ...] = SUITES) -> SuiteSource:
-    """The source of a suite.
+    """Find the source of a suite.
 
     Raises:
         UnknownSuite: There is no suite of that name.
@@ -176,14 +176,14 @@ def find_suite(name: str, suites: tuple[SuiteSource, ...] = SUITES) -> SuiteSour
 
 
 def load_suite(name: str, mirror: Path | None = None) -> Suite:
-    """A suite of prompts, from checked bytes.
+    """Load a suite of prompts.
 
     Args:
-        name: Such as `demo` or `noveltybench-curated`.
-        mirror: A folder with released files; else the one that DIVBENCH_MIRROR names. Not needed for what ships here.
+        name: Suite, such as `demo` or `noveltybench-curated`.
+        mirror: Folder with released files; default: the one that DIVBENCH_MIRROR names. Unused for generated suites.
 
     Raises:
-        ConfigurationError: No such suite, or its file is not at hand.
+        ConfigurationError: No such suite, or its file is not available.
         InputError: The file is not the pinned one.
     """
     found = find_suite(name)

@@ -1,4 +1,4 @@
-"""Built datasets to a Hub dataset repository: one atomic commit and a tag; and back again."""
+"""Publish built datasets to a Hub dataset repository, as one commit and a tag, and pull them back."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ Part = tuple[Source, Config, Manifest]
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What came of publishing.
+    """Outcome of publishing.
 
     Attributes:
         repo: Such as `org/divbench`.
-        commit: Of the repository that holds these files.
-        tag: That names it.
-        changed: False where the repository held the very same files already.
+        commit: Commit that holds these files.
+        tag: Tag of that commit.
+        changed: False if the repository already held the same files.
     """
 
     repo: str
@@ -39,14 +39,14 @@ class Published:
 
 
 class _LostRace(Exception):
-    """Somebody committed between our look at the repository and our commit."""
+    """Someone else committed between our listing of the repository and our commit."""
 
 
 def parts_of(out: Path, names: Sequence[str]) -> list[Part]:
-    """The built configs of these names, each verified.
+    """Verify the built configs of these names and return them.
 
     Raises:
-        InputError: One is not built, or not whole.
+        InputError: One is not built, or damaged.
     """
     made = []
     for name in names:
@@ -63,22 +63,22 @@ def parts_of(out: Path, names: Sequence[str]) -> list[Part]:
 def publish(
     out: Path, names: Sequence[str], repo: str, tag: str, *, private: bool = False, token: str | None = None
 ) -> Published:
-    """Publish built configs, whole or not at all.
+    """Publish built configs in one commit.
 
-    Everything goes up in one commit on the head that was looked at; where somebody else was faster, it is looked at
-    again. A repository that holds the same files already gets no commit.
+    The commit is made on the head that was listed; if someone else committed in between, everything is retried. A
+    repository that already holds the same files gets no commit.
 
     Args:
-        out: The folder of built datasets.
-        names: Of the configs.
-        repo: Such as `org/divbench`; made where there is none.
+        out: Folder of built datasets.
+        names: Configs.
+        repo: Such as `org/divbench`; created if it does not exist.
         tag: Such as `v1.0.0`; never moved.
-        private: Of a repository that is made.
-        token: Of the Hub; else the one that is logged in.
+        private: Whether a repository that is created is private.
+        token: Hub token; default: that of the logged-in user.
 
     Raises:
-        InputError: A config is not whole.
-        ConfigurationError: The Hub refuses (rights, tag in use), or is out of reach.
+        InputError: A config is damaged.
+        ConfigurationError: The Hub refuses (rights, tag in use), or cannot be reached.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
@@ -93,11 +93,13 @@ def publish(
                 api.create_repo(repo, repo_type="dataset", private=private, exist_ok=True)
                 head = str(api.dataset_info(repo).sha)
                 first = first or head
-                # A commit whose answer was lost has landed: the next look finds its files and sends none.
+                # If a commit landed and only its response was lost, the next attempt finds the files and sends none.
                 commit = _commit(api, repo, tag, files, head)
                 _tag(api, repo, tag, commit)
     except _LostRace as error:
-        raise ConfigurationError(f"{repo} changed {ATTEMPTS} times under our hands", "publish again later") from error
+        raise ConfigurationError(
+            f"{repo} was changed by others during all {ATTEMPTS} attempts", "publish again later"
+        ) from error
     except RepositoryNotFoundError as error:
         raise ConfigurationError(
             f"{repo} cannot be seen with this token: {first_line(error)}", "hf auth login"
@@ -106,12 +108,12 @@ def publish(
         hint = "use a token with the right to write, or log in: hf auth login"
         raise ConfigurationError(f"the Hub refused: {first_line(error)}", hint) from error
     except (OSError, connection_error()) as error:
-        raise ConfigurationError(f"the Hub is out of reach: {first_line(error)}", "look at the network") from error
+        raise ConfigurationError(f"the Hub cannot be reached: {first_line(error)}", "check the network") from error
     return Published(repo, commit, tag, changed=commit != first)
 
 
 def _files(out: Path, parts: Sequence[Part], repo: str, tag: str, endpoint: str) -> dict[str, Path | bytes]:
-    """Every file of the repository by its path in it."""
+    """Return the content of every file of the repository, by path."""
     files: dict[str, Path | bytes] = {
         "README.md": card(parts, repo, tag).encode(),
         "LICENSES.md": licences(parts).encode(),
@@ -124,7 +126,7 @@ def _files(out: Path, parts: Sequence[Part], repo: str, tag: str, endpoint: str)
 
 
 def _commit(api: "HfApi", repo: str, tag: str, files: dict[str, Path | bytes], head: str) -> str:
-    """The commit that holds these files and no other data: the head where it does, else one new commit on it."""
+    """Return the commit that holds exactly these data files: the head if it does, else one new commit on it."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
     from huggingface_hub.errors import HfHubHTTPError
     from huggingface_hub.hf_api import RepoFile
@@ -157,7 +159,7 @@ def _commit(api: "HfApi", repo: str, tag: str, files: dict[str, Path | bytes], h
 
 
 def _same(entry: "RepoFile", content: Path | bytes) -> bool:
-    """Whether the repository's file has these bytes, by its SHA-256 (LFS) or its git hash."""
+    """Tell whether the repository's file has these bytes, by its SHA-256 (LFS) or its git hash."""
     if entry.lfs is not None:
         return isinstance(content, Path) and entry.lfs.sha256 == sha256_of(content)
     data = content if isinstance(content, bytes) else content.read_bytes()
@@ -165,34 +167,31 @@ def _same(entry: "RepoFile", content: Path | bytes) -> bool:
 
 
 def _tag(api: "HfApi", repo: str, tag: str, commit: str) -> None:
-    """Tag the commit, unless it has the tag already."""
+    """Tag the commit unless it has the tag."""
     if not _refuse_moved_tag(api, repo, tag, commit):
         api.create_tag(repo, tag=tag, revision=commit, repo_type="dataset")
 
 
 def _refuse_moved_tag(api: "HfApi", repo: str, tag: str, commit: str | None) -> bool:
-    """Whether the tag names this commit already.
+    """Tell whether the tag names this commit.
 
     Raises:
-        ConfigurationError: It names another: a version is never moved.
+        ConfigurationError: It names another; a version is never moved.
     """
     for ref in api.list_repo_refs(repo, repo_type="dataset").tags:
         if ref.name == tag:
             if ref.target_commit == commit:
                 return True
-            raise ConfigurationError(f"the tag {tag} of {repo} is in use for another version", "choose a new tag")
+            raise ConfigurationError(f"the tag {tag} of {repo} names another version", "choose a new tag")
     return False
 
 
 def pull(repo: str, out: Path, revision: str | None = None, *, token: str | None = None) -> list[str]:
-    """Fetch a published repository's datasets into a folder, each verified.
-
-    Returns:
-        The names of the configs.
+    """Download and verify a repository's datasets; return the names of the configs.
 
     Raises:
-        ConfigurationError: The repository or revision cannot be had, or holds no datasets of ours.
-        InputError: What came is not whole.
+        ConfigurationError: The repository or revision cannot be downloaded, or holds no datasets of this package.
+        InputError: A downloaded config is damaged.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError
@@ -205,11 +204,11 @@ def pull(repo: str, out: Path, revision: str | None = None, *, token: str | None
     except (HfHubHTTPError, OSError, ValueError, connection_error()) as error:
         at = f" at {revision}" if revision else ""
         raise ConfigurationError(
-            f"{repo}{at} cannot be fetched: {first_line(error)}", "look at its name and revision"
+            f"{repo}{at} cannot be downloaded: {first_line(error)}", "check its name and revision"
         ) from error
     found = sorted(path.parent for path in folder.glob(f"data/*/{MANIFEST}"))
     if not found:
-        raise ConfigurationError(f"{repo} holds no datasets of this package", "look at its name and revision")
+        raise ConfigurationError(f"{repo} holds no datasets of this package", "check its name and revision")
     for each in found:
         manifest = read_manifest(each)
         with atomic_folder(out / "data" / each.name, replace=True) as made:

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def stream(*parts: object) -> random.Random:
-    """A generator of its own for each tuple of names. A string seeds it, which `PYTHONHASHSEED` does not touch.
+    """Make a generator seeded by these names. The seed is a string, which `PYTHONHASHSEED` does not affect.
 
     >>> stream(0, "noise", 3).random() == stream(0, "noise", 3).random()
     True
@@ -21,17 +21,17 @@ def stream(*parts: object) -> random.Random:
 
 
 def below(rng: random.Random, n: int) -> int:
-    """A whole number from 0 to n - 1."""
+    """Draw an integer from 0 to n - 1."""
     return int(rng.random() * n)
 
 
 def pick(rng: random.Random, items: Sequence[T]) -> T:
-    """One of the items."""
+    """Draw one of the items."""
     return items[below(rng, len(items))]
 
 
 def some(rng: random.Random, items: Sequence[T], count: int) -> list[T]:
-    """`count` of the items, each at most once, in random order.
+    """Draw `count` of the items without replacement, in random order.
 
     Raises:
         ValueError: There are fewer items.
@@ -46,15 +46,15 @@ def some(rng: random.Random, items: Sequence[T], count: int) -> list[T]:
 
 
 def shuffled(rng: random.Random, items: Sequence[T]) -> list[T]:
-    """All the items in random order."""
+    """Return all items in random order."""
     return some(rng, items, len(items))
 
 
 def different(count: int, make: Callable[[], str]) -> list[str]:
-    """`count` texts, no two equal: what comes a second time is made again.
+    """Make `count` different texts; duplicates are made again.
 
     Raises:
-        ValueError: `make` has too few different texts to give.
+        ValueError: `make` gives too few different texts.
     """
     texts: dict[str, None] = {}
     for _ in range(100 * count):

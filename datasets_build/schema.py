@@ -1,4 +1,4 @@
-"""What this folder hands on: suites of prompts. On disk a `pyarrow` schema, in code frozen dataclasses."""
+"""Suites of prompts: on disk a `pyarrow` schema, in code frozen dataclasses."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ PROMPTS = pa.schema(
         pa.field("category", pa.string()),
         pa.field("prompt", pa.string(), nullable=False),
         pa.field("paraphrases", pa.list_(pa.string()), nullable=False),
-        pa.field("original_prompt", pa.string()),  # what a user wrote, where `prompt` is a rewrite of it
+        pa.field("original_prompt", pa.string()),  # the user's own words, where `prompt` is a rewrite
         pa.field("context_lost", pa.bool_()),  # the rewrite lost what the user had pasted
     ]
 )
@@ -34,12 +34,12 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Suite:
-    """The prompts that submissions answer, in their fixed order.
+    """The prompts that submissions respond to, in a fixed order.
 
     Attributes:
         name: Such as `noveltybench-curated`; manifests name it.
-        title: For people.
-        prompts: In the order in which every file and table of ours has them.
+        title: Name for people.
+        prompts: Prompts in the order of every file and table of ours.
     """
 
     name: str
@@ -58,22 +58,22 @@ class Suite:
 
     @cached_property
     def position(self) -> dict[str, int]:
-        """The place of each prompt id in the suite's order."""
+        """The position of each prompt id in the suite."""
         return {p.prompt_id: i for i, p in enumerate(self.prompts)}
 
 
 def conform(rows: Iterable[Mapping[str, Any]], schema: pa.Schema, where: str) -> pa.Table:
-    """Rows as a table of exactly this schema: the one border check between folders.
+    """Make a table of exactly this schema: the one check of rows between folders.
 
-    `pa.Table.from_pylist` drops a misspelt column and fills it with nulls, and lets nulls into fields that take none.
+    `pa.Table.from_pylist` drops a misspelt column, fills it with nulls, and puts nulls in fields that take none.
 
     Args:
-        rows: Each with exactly the schema's fields.
-        schema: The fields and types.
-        where: The name of the source, for messages.
+        rows: Rows with exactly the schema's fields.
+        schema: Fields and types.
+        where: Name of the source, for messages.
 
     Raises:
-        InputError: A row lacks a field, has another, has a null where none may stand, or a value of another type.
+        InputError: A row lacks a field, has another, has a null in a field that takes none, or a value of another type.
     """
     rows = list(rows)
     names = set(schema.names)
@@ -95,7 +95,7 @@ def conform(rows: Iterable[Mapping[str, Any]], schema: pa.Schema, where: str) ->
 
 
 def _check_kind(value: Any, field: "pa.Field[Any]", where: str) -> None:
-    """Refuse what pyarrow would turn into the field's type unasked: 1.5 into 1, bytes into text."""
+    """Refuse what pyarrow would silently convert: 1.5 to 1, bytes to text."""
     if pa.types.is_integer(field.type) and not (value is None or type(value) is int):
         raise InputError(f"{where}: {value!r}", f"wanted {field.type}")
     if pa.types.is_string(field.type) and isinstance(value, bytes):

@@ -1,4 +1,4 @@
-"""Where each dataset comes from. A new one is a file here and a line in `DATASETS`."""
+"""Sources of the datasets. A new one is a file here and a line in `DATASETS`."""
 
 from datasets_build.errors import ConfigurationError
 from datasets_build.sources import demo, gssbench, noveltybench, olmo, scenarios, tevet
@@ -15,7 +15,7 @@ DATASETS: tuple[Source, ...] = (
 
 
 def find_config(name: str, datasets: tuple[Source, ...] = DATASETS) -> tuple[Source, Config]:
-    """A config and its source.
+    """Find a config and its source.
 
     Raises:
         ConfigurationError: There is none of that name.

@@ -23,12 +23,12 @@ UNIQUE_PROMPTS = 5204
 
 
 def pair_rows(split: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
-    """The pairs of a split."""
+    """Make the pairs of a split."""
     return gssbench.pairs(split)
 
 
 def prompt_rows(fetch: Fetch) -> Iterator[dict[str, Any]]:
-    """The unique prompts over all splits."""
+    """Make the unique prompts over all splits."""
     return gssbench.prompts()
 
 

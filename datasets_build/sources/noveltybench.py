@@ -21,7 +21,7 @@ WILDCHAT = File(
 
 
 def curated(fetch: Fetch) -> Iterator[dict[str, Any]]:
-    """One prompt a row; `id` and `prompt_paraphrases` take our names."""
+    """Yield one prompt a row; `id` and `prompt_paraphrases` take our names."""
     for raw in _lines(fetch, CURATED.path):
         yield {
             "prompt_id": raw["id"],
@@ -34,10 +34,10 @@ def curated(fetch: Fetch) -> Iterator[dict[str, Any]]:
 
 
 def wildchat(fetch: Fetch) -> Iterator[dict[str, Any]]:
-    """One prompt a row. The prompt is GPT-4o's rewrite of what the user wrote, which is kept beside it.
+    """Yield one prompt a row: GPT-4o's rewrite of what the user wrote, with the original beside it.
 
     A rewrite of less than half the length has mostly lost what the user pasted ("these articles", without the
-    articles); it is flagged, not mended.
+    articles); it is flagged, not repaired.
     """
     for raw in _lines(fetch, WILDCHAT.path):
         yield {

@@ -92,10 +92,10 @@ _CONSTANT = ("model", "prompt", "temperature", "top_p", "max_new_tokens", "seed"
 
 
 def raw_rows(prompt_set: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
-    """One row a stage and prompt, stages in order of training.
+    """Yield one row a stage and prompt, stages in order of training.
 
     Raises:
-        InputError: A prompt has not the samples 0 to 9, or a value that should be one varies.
+        InputError: A prompt lacks one of the samples 0 to 9, or a value that should be constant varies.
     """
     for stage in STAGES:
         path = fetch(_path(stage, prompt_set))
@@ -107,9 +107,9 @@ def raw_rows(prompt_set: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
         for prompt_id, found in by_prompt.items():
             found.sort(key=lambda row: int(row["sample_idx"]))
             if [row["sample_idx"] for row in found] != list(range(10)):
-                raise InputError(f"{path}: {prompt_id} has not the samples 0 to 9")
+                raise InputError(f"{path}: {prompt_id} does not have exactly the samples 0 to 9")
             if any(len({row[name] for row in found}) > 1 for name in _CONSTANT):
-                raise InputError(f"{path}: a value of {prompt_id} varies that should not")
+                raise InputError(f"{path}: a value of {prompt_id} varies that should be constant")
             responses = [row["response"] for row in found]
             yield {
                 "set_id": f"{stage}/{prompt_id}",
@@ -124,7 +124,7 @@ def raw_rows(prompt_set: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
 
 
 def matched_rows(prompt_set: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
-    """The same, length-matched; checked against the published report where that is at hand.
+    """Yield the rows of `raw_rows`, length-matched and checked against the published report if it is available.
 
     Raises:
         InputError: As in `raw_rows`, or a length differs from the published one.
@@ -139,7 +139,7 @@ def matched_rows(prompt_set: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
 
 
 def shortest_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """The length in bytes of each prompt's shortest response, over all stages."""
+    """Return the length in bytes of each prompt's shortest response, over all stages."""
     shortest: dict[str, int] = {}
     for row in rows:
         shortest[row["prompt_id"]] = min(shortest.get(row["prompt_id"], 2**31), *row["original_bytes"])
@@ -147,7 +147,7 @@ def shortest_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def cut(text: str, length: int) -> str:
-    """The first `length` UTF-8 bytes of a text, without a letter that the cut would split.
+    """Return the first `length` UTF-8 bytes of a text, without a character that the cut would split.
 
     >>> cut("naïve", 3), cut("naïve", 4)
     ('na', 'naï')
@@ -156,7 +156,7 @@ def cut(text: str, length: int) -> str:
 
 
 def dropped(prompt_set: str, fetch: Fetch) -> dict[str, int]:
-    """How many prompts the length-matched split leaves out, and why."""
+    """Count the prompts that the length-matched split leaves out, by reason."""
     lengths = shortest_of(raw_rows(prompt_set, fetch)).values()
     return {f"a response of under {SHORTEST} bytes": sum(length < SHORTEST for length in lengths)}
 

@@ -1,6 +1,6 @@
 """Synthetic response sets of known structure, generated here with our own texts.
 
-The kinds of set are those of D_Can's scenarios (arXiv:2606.01811).
+The kinds of response set are those of D_Can's scenarios (arXiv:2606.01811).
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _COUNTS = {"scenarios": 25, "mode_count": 200, "pos_pattern": 40}
 
 
 def rows(split: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
-    """The sets of a split."""
+    """Make the response sets of a split."""
     return scenarios.rows(split)
 
 

@@ -1,4 +1,4 @@
-"""What is recorded of every dataset: where it comes from, exactly which bytes, under which licence, whom to cite."""
+"""Records of a dataset: where it comes from, exactly which bytes, under which licence, whom to cite."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ Row = Mapping[str, Any]
 
 
 class Fetch(Protocol):
-    """Gives the local copies of a source's files, by their paths in a mirror, their bytes checked."""
+    """Function from a file's path in a mirror to its local copy, its bytes checked."""
 
     def __call__(self, path: str) -> Path:
-        """The file, which must be had."""
+        """Return the file."""
         ...
 
     def optional(self, path: str) -> Path | None:
-        """The file, or None where it is not at hand and may be missing."""
+        """Return the file, or None if it is not available and need not be."""
         ...
 
 
@@ -27,12 +27,12 @@ class File:
     """A released file.
 
     Attributes:
-        path: Inside a mirror folder.
-        sha256: Of its bytes.
-        urls: Where it is published at a fixed revision, in the order in which they are tried; none where it is
-            published only inside an archive.
-        found_in: Where a person finds it, where there is no `urls`.
-        optional: What reads it does without it, and says so.
+        path: Path in a mirror folder.
+        sha256: SHA-256 of its bytes.
+        urls: Addresses at a fixed revision, in the order in which they are tried; none if it is published only inside
+            an archive.
+        found_in: Where a person finds a file without `urls`.
+        optional: Whether its readers can do without it (and say so).
     """
 
     path: str
@@ -48,10 +48,10 @@ class Split:
 
     Attributes:
         name: Such as `story_gen`.
-        rows: Makes its rows, in their order, from the source's files.
-        reads: The paths of the files that `rows` asks for.
-        count: How many rows there are; a build that makes another number is refused.
-        dropped: How many of the source's units `rows` leaves out, by reason; None where it leaves out none.
+        rows: Function that makes its rows, in order, from the source's files.
+        reads: Paths of the files that `rows` asks for.
+        count: Number of rows; a build with another number is refused.
+        dropped: Function that counts, by reason, the source's units that `rows` leaves out; None if it leaves out none.
     """
 
     name: str
@@ -67,11 +67,11 @@ class Config:
 
     Attributes:
         name: As in `load_dataset(repo, name)`.
-        about: One line for people.
+        about: One line about it.
         made: How it was made, for the card.
-        schema: Of its rows; the record of names and types.
-        fields: What each field is, for the card.
-        splits: In order.
+        schema: Schema of its rows.
+        fields: Description of each field, for the card.
+        splits: Splits, in order.
     """
 
     name: str
@@ -84,18 +84,18 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where some configs come from.
+    """Origin of one or more configs.
 
     Attributes:
-        name: For people and messages.
-        title: Likewise.
-        version: Of what we make of it; rises when a row changes.
-        files: All that are read; none for what is generated here.
-        licence: As far as it is stated.
-        citation: BibTeX.
-        paper: Its identifier, such as `arXiv:2004.02990`; empty for our own.
-        flaws: Known, for the card.
-        configs: What is made of it.
+        name: Short name.
+        title: Name for people.
+        version: Version of our configs; rises when a row changes.
+        files: Files to read; none for what is generated here.
+        licence: Licence, as far as it is stated.
+        citation: BibTeX entry.
+        paper: Identifier such as `arXiv:2004.02990`; empty for our own.
+        flaws: Known flaws, for the card.
+        configs: Configs made of it.
     """
 
     name: str
@@ -109,10 +109,10 @@ class Source:
     configs: tuple[Config, ...]
 
     def file(self, path: str) -> File:
-        """The record of a file.
+        """Find the record of a file.
 
         Raises:
-            KeyError: It is none of this source.
+            KeyError: This source has no such file.
         """
         for file in self.files:
             if file.path == path:

@@ -1,4 +1,4 @@
-"""Tevet & Berant's sets with known diversity: conTest, McDiv, McDiv_nuggets and decTest (arXiv:2004.02990).
+"""Tevet & Berant's response sets with known diversity: conTest, McDiv, McDiv_nuggets and decTest (arXiv:2004.02990).
 
 Their `sample_id` repeats: the high and the low set of one worker share it. So a set is named by its content, and the
 same set has the same `set_id` in conTest, McDiv and McDiv_nuggets; `pair_id` joins the two sets of one worker.
@@ -150,11 +150,11 @@ FIELDS = {
 
 
 def read_csv(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
-    """The rows of a CSV file, each with the header's fields exactly.
+    """Read the rows of a CSV file, each with exactly the header's fields.
 
     Args:
-        path: UTF-8, quoted as in RFC 4180.
-        columns: That must be in the header.
+        path: CSV file, UTF-8, quoted as in RFC 4180.
+        columns: Columns that the header must have.
 
     Raises:
         InputError: A column is missing, a quote is out of place, or a row has more or fewer fields.
@@ -166,32 +166,32 @@ def read_csv(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
             lacking = [name for name in columns if name not in header]
             if lacking or len(set(header)) != len(header):
                 raise InputError(
-                    f"{path}: the header lacks {lacking or 'nothing, but repeats a column'}", "fetch it again"
+                    f"{path}: the header lacks {lacking or 'nothing, but repeats a column'}", "download it again"
                 )
             rows = []
             for values in reader:
                 if len(values) != len(header):
                     message = f"{path}, line {reader.line_num}: {len(values)} fields, the header has {len(header)}"
-                    raise InputError(message, "look for a quote or comma too many")
+                    raise InputError(message, "look for an extra quote or comma")
                 rows.append(dict(zip(header, values, strict=True)))
         except csv.Error as error:
-            raise InputError(f"{path}, line {reader.line_num}: {error}", "look for a quote too many") from error
+            raise InputError(f"{path}, line {reader.line_num}: {error}", "look for an extra quote") from error
     return rows
 
 
 def responses_of(row: dict[str, str]) -> list[str]:
-    """The values of `resp_0`, `resp_1`, … of a raw row."""
+    """Return the values of `resp_0`, `resp_1`, … of a raw row."""
     return [row[name] for name in sorted((n for n in row if n.startswith("resp_")), key=lambda n: int(n[5:]))]
 
 
 def set_id(task: str, row: dict[str, str]) -> str:
-    """The name of a set: its task and 12 hex digits over context and responses."""
+    """Name a set by its task and 12 hex digits over context and responses."""
     content = canonical_json([row["context"], responses_of(row)])
     return f"{task}-{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def pairs(task: str, rows: list[dict[str, str]]) -> dict[str, str]:
-    """The pair of each set of McDiv: the n-th high set of a `sample_id` with the n-th low one."""
+    """Pair the sets of McDiv: the n-th high set of a `sample_id` with the n-th low one."""
     seen: Counter[tuple[str, str]] = Counter()
     made = {}
     for row in rows:
@@ -202,15 +202,15 @@ def pairs(task: str, rows: list[dict[str, str]]) -> dict[str, str]:
 
 
 def rows(task: str, variant: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
-    """The rows of one file, in its order.
+    """Yield the rows of one file, in its order.
 
     Args:
-        task: Of `TASKS`.
-        variant: A key of `_STEM`.
-        fetch: Gives files.
+        task: One of `TASKS`.
+        variant: Key of `_STEM`.
+        fetch: Fetcher of the files.
 
     Raises:
-        InputError: A file is malformed, a set stands twice, or a subset relation does not hold.
+        InputError: A file is malformed, a set occurs twice, or a subset relation does not hold.
     """
     path = fetch(f"tevet/raw/{_STEM[variant]}{task}.csv")
     raw = read_csv(path, ("sample_id", "context", "label_value", "label_name", "resp_0"))
@@ -229,7 +229,7 @@ def rows(task: str, variant: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
         name = set_id(task, row)
         seen[name] += 1
         if seen[name] > 1:
-            raise InputError(f"{path}: the set of sample_id {row['sample_id']} stands twice")
+            raise InputError(f"{path}: the set of sample_id {row['sample_id']} occurs twice")
         responses = responses_of(row)
         yield {
             "set_id": name,
@@ -251,7 +251,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _reported(fetch: Fetch, variant: str, task: str, raw: list[dict[str, str]]) -> list[dict[str, str]]:
-    """The released metric columns for the same rows; empty where that file is not at hand."""
+    """Read the released metric columns of the same rows; empty if that file is not available."""
     path = fetch.optional(f"tevet/reference/{_STEM[variant]}{task}.csv")
     if path is None:
         return [{} for _ in raw]

@@ -264,7 +264,7 @@ def test_a_build_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
     ("damage", "message"),
     [
         (lambda folder: (folder / "prompts.parquet").unlink(), "missing"),
-        (lambda folder: (folder / "prompts.parquet").write_bytes(b"PAR1"), "other bytes"),
+        (lambda folder: (folder / "prompts.parquet").write_bytes(b"PAR1"), "changed since it was built"),
         (lambda folder: (folder / "manifest.json").write_text("{"), "cannot be read"),
         (lambda folder: (folder / "extra.parquet").write_bytes(b""), "not in the manifest"),
     ],

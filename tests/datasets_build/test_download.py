@@ -177,5 +177,5 @@ def test_an_optional_file_that_is_nowhere_is_absent_and_a_needed_one_is_an_error
     assert fetch.optional("some/file.csv") is None
     assert fetch.absent == {"some/file.csv"}
     assert fetch.used == {}
-    with pytest.raises(ConfigurationError, match="is not at hand"):
+    with pytest.raises(ConfigurationError, match="is not available locally"):
         Fetcher(source_of())("some/file.csv")

@@ -75,7 +75,7 @@ def test_the_id_of_a_value_is_the_same_in_every_process() -> None:
     assert content_id([]) == "4f53cda18c2baa0c"  # the first digits of SHA-256 of "[]"
 
 
-def test_a_whole_file_takes_its_name_at_the_end_and_can_be_read_by_all(tmp_path: Path) -> None:
+def test_an_atomic_file_is_renamed_at_the_end_and_can_be_read_by_all(tmp_path: Path) -> None:
     path = tmp_path / "file"
     with atomic_file(path) as temporary:
         assert temporary.parent == tmp_path
@@ -106,7 +106,7 @@ def test_text_is_written_as_utf8_with_plain_newlines(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_bytes() == "é\r\n☃\n".encode()
 
 
-def test_a_whole_folder_takes_its_name_at_the_end_and_makes_its_parents(tmp_path: Path) -> None:
+def test_an_atomic_folder_is_renamed_at_the_end_and_makes_its_parents(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b"
     with atomic_folder(path) as temporary:
         (temporary / "file").write_text("new")
@@ -127,7 +127,7 @@ def test_an_exception_in_the_block_leaves_no_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_whole_folder_may_take_the_place_of_an_empty_one(tmp_path: Path) -> None:
+def test_an_atomic_folder_may_replace_an_empty_one(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with atomic_folder(tmp_path / "folder") as temporary:
         (temporary / "file").write_text("new")
@@ -153,7 +153,7 @@ LIMIT = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)
     [
         ("write_text(path, 'n' * 100_000)", "File too large"),
         (
-            "with whole_file(path) as t: t.write_bytes(b'n' * 4096); t.open('ab').write(b'n' * 100_000)",
+            "with atomic_file(path) as t: t.write_bytes(b'n' * 4096); t.open('ab').write(b'n' * 100_000)",
             "File too large",
         ),
     ],
@@ -175,8 +175,8 @@ def test_a_process_that_is_killed_while_it_writes_leaves_the_old_file(tmp_path: 
     path = tmp_path / "file"
     path.write_text("old")
     code = (
-        "import os, signal, sys; from pathlib import Path; from datasets_build.files import whole_file\n"
-        "with whole_file(Path(sys.argv[1])) as temporary:\n"
+        "import os, signal, sys; from pathlib import Path; from datasets_build.files import atomic_file\n"
+        "with atomic_file(Path(sys.argv[1])) as temporary:\n"
         "    temporary.write_text('half'); os.kill(os.getpid(), signal.SIGKILL)"
     )
     ended = subprocess.run([sys.executable, "-c", code, path], capture_output=True, check=False)

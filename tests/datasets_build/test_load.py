@@ -101,7 +101,9 @@ def test_without_a_mirror_it_is_said_what_to_fetch_and_where_to_put_it(monkeypat
     monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
     error = refusal(None)
     assert type(error) is ConfigurationError
-    assert "noveltybench/curated.jsonl of noveltybench is not at hand, and no mirror is named" in error.message
+    assert (
+        "noveltybench/curated.jsonl of noveltybench is not available locally, and no mirror is named" in error.message
+    )
     for part in (CURATED.urls[0], CURATED.path, "divbench data build", "--mirror", MIRROR_VARIABLE):
         assert part in error.hint
 
@@ -121,7 +123,7 @@ def test_a_file_of_other_bytes_is_refused_before_it_is_parsed(tmp_path: Path, co
     error = refusal(tmp_path)
     assert type(error) is InputError
     assert f"{path} is not the pinned file: SHA-256 {sha256_of(path)}, wanted {CURATED.sha256}" == error.message
-    assert error.hint == f"fetch {CURATED.urls[0]} again"
+    assert error.hint == f"download {CURATED.urls[0]} again"
 
 
 @pytest.mark.mirror
