@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics import METRICS, Metric, Unscorable, surprisal
+from benchmark.metrics.curve_fits import Fit, fit_exponential, fit_sigmoid
 from benchmark.metrics.metric import Missing
+from benchmark.metrics.surprisal_curve import curve_bits, curve_rate
 from benchmark.models.causal_lm import CausalLM
 from benchmark.scoring import surprisal_columns
 from benchmark.scoring.compute import Value
@@ -94,7 +96,7 @@ class Explanation:
     estimator: Estimator
     values: Mapping[str, Value]
     bands: surprisal.Bands
-    fits: Mapping[str, surprisal.Fit]
+    fits: Mapping[str, Fit]
     last: Floats
     tokens: tuple[tuple[TokenCost, ...], ...]
     pairs: PairwiseSurprisals | Missing
@@ -242,9 +244,9 @@ def _curves(read: SetSurprisals) -> tuple[Curve, Curve, Estimator]:
         unknown = np.full(len(text), np.nan)
         bit_errors, rate_errors = (response_orders.StandardErrors(unknown, "none") for _ in range(2))
     return (
-        Curve(_known(read, surprisal.curve_bits(found)), bit_errors.curve, float(alone.mean())),
+        Curve(_known(read, curve_bits(found)), bit_errors.curve, float(alone.mean())),
         Curve(
-            _known(read, surprisal.curve_rate(found)),
+            _known(read, curve_rate(found)),
             rate_errors.curve,
             float((alone / found.byte_counts[text]).mean()),
         ),
@@ -278,11 +280,11 @@ def _bands(read: SetSurprisals) -> surprisal.Bands:
     return bands if _whole(read) else replace(bands, coherent_excess_rate=(math.nan, math.nan))
 
 
-def _fits(read: SetSurprisals) -> dict[str, surprisal.Fit]:
+def _fits(read: SetSurprisals) -> dict[str, Fit]:
     if not _whole(read):
         return {}
-    curve = surprisal.curve_bits(read.surprisals)
-    return {"sigmoid": surprisal.fit_sigmoid(curve), "exponential": surprisal.fit_exponential(curve)}
+    curve = curve_bits(read.surprisals)
+    return {"sigmoid": fit_sigmoid(curve), "exponential": fit_exponential(curve)}
 
 
 def _last(read: SetSurprisals) -> Floats:
@@ -326,7 +328,7 @@ def _value(metric: Metric, value: Value) -> dict[str, Any]:
     return {"title": metric.title, "unit": metric.unit} | known
 
 
-def _fit(fit: surprisal.Fit) -> dict[str, Any]:
+def _fit(fit: Fit) -> dict[str, Any]:
     numbers = {name: x if not isinstance(x, float) or math.isfinite(x) else None for name, x in asdict(fit).items()}
     return numbers | {"at_bounds": list(fit.at_bounds), "converged": fit.converged}
 

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.internals import UNCERTAINTY, Internals, leave_one_out_of
+from benchmark.metrics.internals import METRICS, Internals, leave_one_out_of
 from benchmark.metrics.metric import Missing, Unscorable
 from benchmark.metrics.uncertainty import perplexity
 from benchmark.models.embedder import Embedder
@@ -29,7 +29,7 @@ DiversityName = Literal["looe", "nll", "embedding"]
 PUBLISHED_RHO: Mapping[DiversityName, float] = MappingProxyType({"looe": 0.6, "nll": 0.3, "embedding": 0.6})
 """How far GSSBench's pools reach under each measure."""
 
-_LOOE_UNDER = next(metric for metric in UNCERTAINTY if metric.id == "e_average")
+_LOOE_UNDER = next(metric for metric in METRICS if metric.id == "e_average")
 _NO_CENTRE = 1e-12  # the length of a mean of unit vectors that is rounding alone
 
 

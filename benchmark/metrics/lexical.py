@@ -1,17 +1,10 @@
-"""Metrics of the texts alone. Input: the responses of one set, or their n-gram statistics (`ngrams.py`)."""
+"""Metrics of words and n-grams. Input: the n-gram statistics of one response set (`ngrams.py`)."""
 
 import math
-import zlib
-from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import lru_cache
-from itertools import combinations
-from types import SimpleNamespace
-from typing import Any
+from functools import partial
 
-from benchmark.metrics.metric import Unscorable
+from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
 from benchmark.metrics.ngrams import NgramStatistics
-from datasets_build.errors import need
 
 _BLEU_ORDER = 4
 _WORDS_KEPT = 1 << 15  # stems; a few megabytes
@@ -129,124 +122,199 @@ def ngram_entropy(ngrams: NgramStatistics, n: int) -> float:
     return min(ngrams.entropy[n - 1] / math.log(total), 1.0)
 
 
-def compression_ratio(responses: Sequence[str]) -> float:
-    """Compressed over original bytes of the responses, sorted and joined by spaces; more is more diverse.
+_NOISE = "Random characters come first: nothing in them repeats, and nothing is said."
+_SHUFFLED = "Shuffled words score a little higher than the sentences they were made of."
+_ORDERLESS = "The order of words plays no part: shuffled, they score exactly as the sentences do."
+_WORDING = "The same response in other words counts as a new one."
+_NUGGETS = "On McDiv_nuggets, whose high and low sets have equal distinct-n, it is near chance."
+_SHORT_LOW = "A length n that no response reaches counts as 0, so five different one-word responses get only 0.2."
+_SPACES = "Words are split at white space: a script without spaces is one word a run."
+_LENGTH = "It depends on length: compare sets of like length only."
+_FIRST = Version(1, "2026-11-20", "first version: words and n-grams")
 
-    Raw DEFLATE at level 9, so no header or checksum counts; still a few bytes more than the original for a text too
-    short to compress. Sorting makes it independent of the order and puts repeats beside each other. Longer texts
-    compress better: compare sets of like length only.
-
-    Returns:
-        Above 0; about 0.4 for English, over 1 for very short texts.
-
-    Raises:
-        Unscorable: No byte to compress.
-
-    >>> compression_ratio(["the same words again"] * 10) < compression_ratio([f"other words {i}" for i in range(10)])
-    True
-    """
-    original = " ".join(sorted(responses)).encode()
-    if not original.strip():
-        raise Unscorable("no text")
-    packer = zlib.compressobj(level=9, wbits=-zlib.MAX_WBITS)
-    return len(packer.compress(original) + packer.flush()) / len(original)
-
-
-def self_bleu(responses: Sequence[str]) -> float:
-    """The mean BLEU-4 of each response against all others as references; less is more diverse.
-
-    Sentence BLEU of sacrebleu, to the bit: 13a tokens, exponential smoothing, effective order for texts under four
-    tokens. Counted here for all responses at once, for sacrebleu would count each one again as a reference of each.
-
-    Returns:
-        In [0, 1].
-
-    Raises:
-        Unscorable: Fewer than two responses.
-    """
-    if len(responses) < 2:
-        raise Unscorable("fewer than two answers")
-    compute = need("sacrebleu.metrics.bleu", "score").BLEU.compute_bleu
-    texts = Counter(tuple(_tokenise_13a(text).split()) for text in responses)
-    ngrams = [_up_to_4(words) for words in texts]
-    # Of each n-gram, how often the text has it that has it most, and the next one: so others' most is known for each.
-    most: dict[tuple[str, ...], tuple[int, int]] = {}
-    for own in ngrams:
-        for ngram, times in own.items():
-            first, second = most.get(ngram, (0, 0))
-            if times > second:
-                most[ngram] = (times, first) if times > first else (first, times)
-    scores = []
-    for (words, repeats), own in zip(texts.items(), ngrams, strict=True):
-        # An identical text among the references means BLEU 1 whatever the others are: not worth computing.
-        if repeats > 1:
-            scores.append(float(repeats))
-            continue
-        matched, total = [0] * _BLEU_ORDER, [0] * _BLEU_ORDER
-        for ngram, times in own.items():
-            first, second = most[ngram]
-            matched[len(ngram) - 1] += min(times, second if times == first else first)
-            total[len(ngram) - 1] += times
-        lengths = [len(other) for other in texts if other != words]
-        closest = min(lengths, key=lambda length: (abs(length - len(words)), length))
-        found = compute(matched, total, len(words), closest, smooth_method="exp", effective_order=True)
-        scores.append(min(found.score / 100, 1.0))
-    return math.fsum(scores) / len(responses)
-
-
-def rouge_l_similarity(responses: Sequence[str]) -> float:
-    """The mean ROUGE-L F1 over all pairs of responses; less is more diverse. INSIDE's lexical similarity.
-
-    Tokens of google's rouge-score: lower case, letters a–z and digits, Porter stems of words over three letters.
-    Identical texts have similarity 1, also where they have no token.
-
-    Returns:
-        In [0, 1].
-
-    Raises:
-        Unscorable: Fewer than two responses, or two different ones without a token (another script, or symbols alone).
-
-    >>> rouge_l_similarity(["the cat sat", "the cat ran"])
-    0.6666666666666666
-    """
-    if len(responses) < 2:
-        raise Unscorable("fewer than two answers")
-    similarity = need("rapidfuzz.distance.LCSseq", "score").similarity
-    tokens = {text: _rouge_tokens(text) for text in responses}
-    if sum(not found for found in tokens.values()) > 1:
-        raise Unscorable("no letters a-z or digits for ROUGE")
-    scores = []
-    for one, other in combinations(responses, 2):
-        length = len(tokens[one]) + len(tokens[other])
-        scores.append(1.0 if one == other else 2 * similarity(tokens[one], tokens[other]) / length)
-    return math.fsum(scores) / len(scores)
-
-
-def _up_to_4(words: Sequence[str]) -> Counter[tuple[str, ...]]:
-    """How often each run of one to four words stands in a text."""
-    made = Counter[tuple[str, ...]]()
-    for n in range(1, _BLEU_ORDER + 1):
-        made.update(zip(*(words[i:] for i in range(n)), strict=False))
-    return made
-
-
-@lru_cache(maxsize=1)
-def _13a() -> Any:
-    return need("sacrebleu.tokenizers.tokenizer_13a", "score").Tokenizer13a()
-
-
-def _tokenise_13a(text: str) -> str:
-    return str(_13a()(text.rstrip()))
-
-
-@lru_cache(maxsize=1)
-def _rouge() -> tuple[Callable[..., list[str]], Any]:
-    """What tokenises, and its stemmer, which does not stem the words again that it had lately."""
-    stem = need("nltk.stem.porter", "score").PorterStemmer().stem
-    return need("rouge_score.tokenize", "score").tokenize, SimpleNamespace(stem=lru_cache(maxsize=_WORDS_KEPT)(stem))
-
-
-@lru_cache(maxsize=4096)
-def _rouge_tokens(text: str) -> list[str]:
-    tokenise, stemmer = _rouge()
-    return tokenise(text, stemmer)
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "distinct_n_tevet",
+        1,
+        "averaged distinct-n (Tevet & Berant)",
+        distinct_n,
+        reads="ngrams:tevet",
+        direction=+1,
+        bounds=(0, 1),
+        unit="share of n-grams",
+        paper="Tevet & Berant 2021, arXiv:2004.02990, section 5",
+        parameters={"n": "1..5", "tokens": "tevet"},
+        card=MetricCard(
+            "words",
+            "(1/5) Σₙ₌₁..₅ |different n-grams| / |n-grams|, over all responses together; 0 for an n that has none. "
+            "Periods and newlines are deleted, then split at single spaces",
+            "The share of word sequences of one to five words that are not repeats, counted exactly as Tevet & "
+            "Berant did.",
+            (
+                _NUGGETS,
+                _WORDING,
+                _SHUFFLED,
+                _SHORT_LOW,
+                "A newline joins its two neighbours into one word; case and other punctuation make words differ.",
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "cosine_diversity_tevet",
+        1,
+        "n-gram cosine diversity (Tevet & Berant)",
+        ngram_cosine_diversity,
+        reads="ngrams:tevet",
+        direction=+1,
+        bounds=(-1, 0),
+        unit="negative cosine",
+        paper="Tevet & Berant 2021, arXiv:2004.02990, section 5",
+        parameters={"n": "1..5", "tokens": "tevet"},
+        needs=2,
+        card=MetricCard(
+            "words",
+            "−(1/5) Σₙ₌₁..₅ mean over pairs i < j of cos(cᵢ, cⱼ), c the n-gram counts of a response; a pair that "
+            "shares no n-gram has cosine 0",
+            "How little two responses share of the same word sequences, averaged over all pairs and over one to five "
+            "words.",
+            (
+                _NOISE,
+                "Short texts score high whatever they say: identical one-word responses get −0.2, identical long "
+                "ones −1.",
+                _WORDING,
+                _SHUFFLED,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "distinct_n",
+        1,
+        "averaged distinct-n",
+        distinct_n,
+        reads="ngrams:whitespace",
+        direction=+1,
+        bounds=(0, 1),
+        unit="share of n-grams",
+        paper="Li et al. 2016, arXiv:1510.03055",
+        parameters={"n": "1..5", "tokens": "whitespace"},
+        card=MetricCard(
+            "words",
+            "(1/5) Σₙ₌₁..₅ |different n-grams| / |n-grams|, over all responses together; 0 for an n that has none. "
+            "Split at white space",
+            "The share of word sequences of one to five words that are not repeats.",
+            (_NUGGETS, _WORDING, _SHUFFLED, f"{_LENGTH} Longer texts repeat more.", _SHORT_LOW, _SPACES),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "ead",
+        1,
+        "expectation-adjusted distinct (EAD)",
+        partial(expectation_adjusted_distinct, vocabulary=50257),
+        reads="ngrams:whitespace",
+        direction=+1,
+        bounds=(0, None),
+        unit="ratio to expectation",
+        paper="Liu et al. 2022, arXiv:2202.13587; averaged over n as Kirk et al. 2023, arXiv:2310.06452",
+        parameters={"n": "1..5", "tokens": "whitespace", "V": "50257"},
+        card=MetricCard(
+            "words",
+            "(1/5) Σₙ₌₁..₅ Nₙ / (V (1 − ((V − 1)/V)^Cₙ)), Nₙ different among Cₙ n-grams, V = 50,257; 0 for an n that "
+            "has none",
+            "Distinct n-grams against the number that as many draws from a fixed vocabulary would give, so that "
+            "length matters less.",
+            (
+                "With V this large, sets of a few hundred words are hardly corrected: it ranks them as distinct-n "
+                "does.",
+                "The same V stands for every n, though there are far more possible pairs than words.",
+                "It can pass 1: different n-grams are more than draws with repeats would give.",
+                _NUGGETS,
+                _SHUFFLED,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "unique_1grams",
+        1,
+        "unique 1-grams",
+        unique_1grams,
+        reads="ngrams:whitespace",
+        direction=+1,
+        bounds=(1, None),
+        unit="words",
+        paper="counted as in GSSBench, Table 5, before its normalisation",
+        parameters={"tokens": "whitespace"},
+        card=MetricCard(
+            "words",
+            "|different words| over all responses together",
+            "How many different words all responses use together.",
+            (
+                "It counts length before anything else: one long response beats ten short different ones. On sets "
+                "with labels it is at chance.",
+                _ORDERLESS,
+                _SPACES,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "type_token_ratio",
+        1,
+        "type-token ratio",
+        type_token_ratio,
+        reads="ngrams:whitespace",
+        direction=+1,
+        bounds=(0, 1),
+        unit="share of words",
+        paper="Johnson 1944; pooled over the set, it is distinct-1",
+        parameters={"tokens": "whitespace"},
+        card=MetricCard(
+            "words",
+            "|different words| / |words|, over all responses together",
+            "The share of words that are new when they come: distinct-n for single words alone.",
+            (_NOISE, f"{_LENGTH} It falls as texts grow.", _ORDERLESS, _WORDING),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "entropy_1",
+        1,
+        "normalised 1-gram entropy",
+        partial(ngram_entropy, n=1),
+        reads="ngrams:whitespace",
+        direction=+1,
+        bounds=(0, 1),
+        unit="share of the maximum",
+        paper="Zhang et al. 2018, arXiv:1809.05972 (Ent-n), divided by its maximum",
+        parameters={"n": "1", "tokens": "whitespace"},
+        card=MetricCard(
+            "words",
+            "−Σ p ln p / ln C, p the share of each word among all C words of the responses",
+            "How evenly the words are used, as a share of the evenness that C different words would have.",
+            (_NOISE, _ORDERLESS, f"{_LENGTH} ln C grows with it.", _WORDING),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "entropy_2",
+        1,
+        "normalised 2-gram entropy",
+        partial(ngram_entropy, n=2),
+        reads="ngrams:whitespace",
+        direction=+1,
+        bounds=(0, 1),
+        unit="share of the maximum",
+        paper="Zhang et al. 2018, arXiv:1809.05972 (Ent-n), divided by its maximum",
+        parameters={"n": "2", "tokens": "whitespace"},
+        card=MetricCard(
+            "words",
+            "−Σ p ln p / ln C, p the share of each pair of neighbouring words among all C pairs of the responses",
+            "How evenly pairs of neighbouring words are used, as a share of the most that is possible.",
+            (_NOISE, _SHUFFLED, "In short texts nearly every pair is new, so it is near 1 for most sets."),
+            (_FIRST,),
+        ),
+    ),
+)

@@ -36,6 +36,51 @@ class Unscorable(ValueError):
     """
 
 
+Family = Literal["words", "meaning", "surprise", "uncertainty", "classes"]
+
+FAMILIES: dict[Family, str] = {
+    "words": "Words: how much of the wording repeats. No model reads the responses.",
+    "meaning": "Meaning: how far apart responses lie, for a model that turns texts into vectors or compares pairs.",
+    "surprise": "Surprise: what a language model still learns from a response once it has read the others.",
+    "uncertainty": "Uncertainty: how unsure the generating model was, from its own probabilities and states.",
+    "classes": "Classes: how many responses say something that no other says, for a rule or model that judges pairs.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A definition of a metric.
+
+    Attributes:
+        number: As in `Metric.version`.
+        date: When numbers of it were first made, YYYY-MM-DD.
+        change: What is new or different.
+    """
+
+    number: int
+    date: str
+    change: str
+
+
+@dataclass(frozen=True, slots=True)
+class MetricCard:
+    """What readers should know of a metric beside its title.
+
+    Attributes:
+        family: Its place among the metrics; `FAMILIES` says what each family measures.
+        formula: What is computed, in plain text with the signs of mathematics.
+        summary: One sentence for readers who do not know it.
+        failures: Known failures, worst first.
+        history: Every version, the newest first. A changed definition is a new entry.
+    """
+
+    family: Family
+    formula: str
+    summary: str
+    failures: tuple[str, ...]
+    history: tuple[Version, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A metric of one response set.
@@ -57,7 +102,8 @@ class Metric:
         unit: Of the value.
         paper: Where the definition comes from.
         parameters: That are bound in `fn`, for the signature.
-        needs: The smallest number of answers for which it is defined.
+        needs: Smallest number of responses for which it is defined.
+        card: What readers should know of it; every one of `METRICS` has one.
     """
 
     id: str
@@ -71,3 +117,4 @@ class Metric:
     paper: str
     parameters: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     needs: int = 1
+    card: MetricCard | None = None

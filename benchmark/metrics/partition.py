@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from benchmark.metrics.metric import Metric, Unscorable
+from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
 from submissions.schema import Reported
 
 Labels = tuple[int | None, ...]
@@ -194,7 +194,23 @@ def _reported(metric: Callable[[Partition], float]) -> Callable[[Reported], floa
 
 _NOVELTYBENCH = "Zhang et al. 2025, arXiv:2504.05228"
 
-EQUIVALENCE: tuple[Metric, ...] = (
+
+_RULE = "It inherits every mistake of what judges that two responses mean the same; the signature names that."
+_NOISE = "Nonsense is always something new: only blanks, placeholders and refusals are left out."
+_GREEDY = (
+    "Greedy classes depend on the order of the responses: a prompt's count has a standard deviation of up to 0.32."
+)
+_CEILING = "It ends at k: where all responses differ, how much they differ does not count."
+_REWARD = (
+    "A reward model stands in for people: it seems to favour long responses, and gives most good ones the top mark."
+)
+_CAME = "It came with the submission: what made the classes is known only as far as the signature says."
+_FIRST = Version(1, "2026-11-21", "first version: equivalence classes of responses, and their quality")
+_FIRST_REPORTED = Version(
+    1, "2026-11-20", "first version: recomputed from reported classes and scores; distinct is the number of classes"
+)
+
+METRICS: tuple[Metric, ...] = (
     Metric(
         "distinct_k",
         1,
@@ -205,6 +221,20 @@ EQUIVALENCE: tuple[Metric, ...] = (
         bounds=(1, None),
         unit="classes",
         paper=f"{_NOVELTYBENCH}, eq. 1",
+        card=MetricCard(
+            "classes",
+            "|{classes among the k responses}|",
+            "How many different things the k responses say.",
+            (
+                _RULE,
+                _CEILING,
+                _GREEDY,
+                _NOISE,
+                "Three conventions of it are published: one less, the number itself, and one more. Here it is the "
+                "number.",
+            ),
+            (_FIRST,),
+        ),
     ),
     Metric(
         "distinct_at_2",
@@ -218,6 +248,13 @@ EQUIVALENCE: tuple[Metric, ...] = (
         paper="Hurlbert 1971 (rarefaction)",
         parameters={"of": "2"},
         needs=2,
+        card=MetricCard(
+            "classes",
+            "Σ_c (1 − C(N − n_c, 2) / C(N, 2)), n_c of N responses in class c",
+            "How many different things two of the responses would say: one, and the chance that the second differs.",
+            (_RULE, "It sees how common the common responses are, and hardly the rare ones.", _NOISE),
+            (_FIRST,),
+        ),
     ),
     Metric(
         "distinct_at_5",
@@ -231,6 +268,13 @@ EQUIVALENCE: tuple[Metric, ...] = (
         paper="Hurlbert 1971 (rarefaction)",
         parameters={"of": "5"},
         needs=5,
+        card=MetricCard(
+            "classes",
+            "Σ_c (1 − C(N − n_c, 5) / C(N, 5)), n_c of N responses in class c",
+            "How many different things five of the responses would say, so that systems with other k can be compared.",
+            (_RULE, "It needs five responses that are in a class.", _NOISE),
+            (_FIRST,),
+        ),
     ),
     Metric(
         "class_entropy",
@@ -242,6 +286,13 @@ EQUIVALENCE: tuple[Metric, ...] = (
         bounds=(0, None),
         unit="bits",
         paper="Shannon 1948",
+        card=MetricCard(
+            "classes",
+            "−Σ_c (n_c / N) log₂(n_c / N), n_c of N responses in class c",
+            "How evenly the responses fall into things said, in bits.",
+            (_RULE, f"{_CEILING} Its end is log₂ k.", _NOISE),
+            (_FIRST,),
+        ),
     ),
     Metric(
         "largest_class_share",
@@ -253,6 +304,17 @@ EQUIVALENCE: tuple[Metric, ...] = (
         bounds=(0, 1),
         unit="share of answers",
         paper="Berger & Parker 1970",
+        card=MetricCard(
+            "classes",
+            "max_c n_c / N, n_c of N responses in class c; less is more diverse",
+            "How often the most common response comes.",
+            (
+                _RULE,
+                "Only one class counts: the others may be many or one.",
+                "With few responses it has few values, so many sets tie.",
+            ),
+            (_FIRST,),
+        ),
     ),
     Metric(
         "utility_k",
@@ -265,6 +327,18 @@ EQUIVALENCE: tuple[Metric, ...] = (
         unit="quality, 0 to 10",
         paper=f"{_NOVELTYBENCH}, eq. 2",
         parameters={"patience": "0.8"},
+        card=MetricCard(
+            "classes",
+            "(1 − p) / (1 − pᵏ) · Σᵢ pⁱ⁻¹ uᵢ over responses i that open a class, uᵢ their quality of 1 to 10, p = 0.8",
+            "What the responses give a reader who asks for the next one four times in five and has no use for repeats.",
+            (
+                _REWARD,
+                "Quality and diversity in one number: a good first response repeated ten times gets 2.24 of 10.",
+                "The order of the responses matters by design.",
+                _RULE,
+            ),
+            (_FIRST,),
+        ),
     ),
     Metric(
         "mean_head_quality",
@@ -276,6 +350,17 @@ EQUIVALENCE: tuple[Metric, ...] = (
         bounds=(0, 10),
         unit="quality, 0 to 10",
         paper=f"of this package; on the classes of {_NOVELTYBENCH}",
+        card=MetricCard(
+            "classes",
+            "mean of uᵢ over responses i that open a class, uᵢ their quality of 1 to 10",
+            "How good that is what is new, however little it is.",
+            (
+                _REWARD,
+                "It says neither more nor less diverse.",
+                "Which response of a class is judged depends on the order.",
+            ),
+            (_FIRST,),
+        ),
     ),
     Metric(
         "first_quality",
@@ -287,6 +372,13 @@ EQUIVALENCE: tuple[Metric, ...] = (
         bounds=(0, 10),
         unit="quality, 0 to 10",
         paper=f"of this package; on the classes of {_NOVELTYBENCH}",
+        card=MetricCard(
+            "classes",
+            "u of the first response that is in a class, 1 to 10",
+            "How good the response is for somebody who asks once.",
+            (_REWARD, "It says nothing of diversity.", "It rests on one response a prompt."),
+            (_FIRST,),
+        ),
     ),
     Metric(
         "distinct_k_reported",
@@ -299,6 +391,17 @@ EQUIVALENCE: tuple[Metric, ...] = (
         unit="classes",
         paper=f"{_NOVELTYBENCH}, eq. 1",
         needs=0,
+        card=MetricCard(
+            "classes",
+            "|{classes in the partition that came with the submission}|",
+            "How many different things the responses say by whoever handed them in.",
+            (
+                _CAME,
+                "NoveltyBench's published files were made by two different rules, and some part identical texts.",
+                "Files that count one too few are converted; one that counts by its own rule cannot be detected.",
+            ),
+            (_FIRST_REPORTED,),
+        ),
     ),
     Metric(
         "utility_k_reported",
@@ -312,5 +415,13 @@ EQUIVALENCE: tuple[Metric, ...] = (
         paper=f"{_NOVELTYBENCH}, eq. 2",
         parameters={"patience": "0.8"},
         needs=0,
+        card=MetricCard(
+            "classes",
+            "(1 − p) / (1 − pᵏ) · Σᵢ pⁱ⁻¹ uᵢ over responses that open a class, with classes and qualities that came "
+            "with the submission, p = 0.8",
+            "The utility of the responses by the classes and qualities of whoever handed them in.",
+            (_CAME, _REWARD, "People's short responses get low qualities, which looks like a taste for length."),
+            (_FIRST_REPORTED,),
+        ),
     ),
 )

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from benchmark.metrics.metric import Missing, Unscorable
-from benchmark.metrics.surprisal import curve_bits, curve_rate
+from benchmark.metrics.surprisal_curve import curve_bits, curve_rate
 from benchmark.scoring.result_schema import OrderError
 from benchmark.surprisal.engine import OrderPlan, SetSurprisals
 from benchmark.surprisal.response_orders import StandardErrors, standard_errors

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.metric import Missing, Unscorable
-from benchmark.metrics.surprisal import Surprisals
+from benchmark.metrics.surprisal_curve import Surprisals
 from benchmark.models.causal_lm import CausalLM, OutOfMemory, SupportsPrepare, TokenSequence
 from benchmark.models.trie import prefix_sort_key
 from benchmark.surprisal.prompt_layout import Layout, TokenisedText, lay_out, pieces

@@ -7,8 +7,8 @@ from itertools import combinations_with_replacement
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.metrics.cross_mode import CrossMode, cross_mode
 from benchmark.metrics.metric import Missing, Unscorable
-from benchmark.metrics.surprisal import CrossMode, cross_mode
 from benchmark.models.causal_lm import CausalLM
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import Layout

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmark.metrics import METRICS
+from benchmark.metrics import FAMILIES, METRICS
 from leaderboard.data.board import Board
 from leaderboard.data.metric_study import MEASURES, MetricStudy
 from leaderboard.data.metric_study_files import load_studies
@@ -14,7 +14,6 @@ from leaderboard.reports.gss.figure import heat_map_of
 from leaderboard.static.board_pages import Made, Part
 from leaderboard.static.render import Figure, Page, figure_script, table_of
 from leaderboard.tables import page_text
-from leaderboard.tables.metric_cards import BY_FAMILY, FAMILIES
 from leaderboard.tables.metrics import (
     about_study,
     agreement_sheet,
@@ -49,7 +48,7 @@ def metrics_page(boards: Sequence[Board], folder: Path | None, file: str) -> Mad
     for family, about in FAMILIES.items():
         title, _, said = about.partition(": ")
         parts.append(Part(title=title, text=(f"{said[0].upper()}{said[1:]}",)))
-        parts += [_metric(name, study) for name in BY_FAMILY[family] if name in {metric.id for metric in METRICS}]
+        parts += [_metric(metric.id, study) for metric in METRICS if metric.card and metric.card.family == family]
     if study is not None:
         known = {metric.id for metric in METRICS}
         parts += [_metric(entry.name, study) for entry in study.metrics if entry.name not in known]

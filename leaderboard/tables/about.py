@@ -113,122 +113,14 @@ def paper_citations(datasets: Sequence[Source] = DATASETS) -> tuple[tuple[str, s
     return tuple(found.items())
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A version of some metrics.
-
-    Attributes:
-        date: As YYYY-MM-DD: when numbers of it were first made.
-        version: Of each of the metrics.
-        metrics: Their ids.
-        what: What is new or different.
-    """
-
-    date: str
-    version: int
-    metrics: tuple[str, ...]
-    what: str
-
-
-# A metric's new version is a line here, above the others. The dates are those of its history.
-CHANGES: tuple[Change, ...] = (
-    Change(
-        "2026-11-21",
-        1,
-        (
-            "perplexity",
-            "energy",
-            "normalised_entropy",
-            "normalised_entropy_inside",
-            "mean_token_entropy",
-            "e_original",
-            "e_average",
-            "semantic_entropy",
-            "semantic_entropy_discrete",
-        ),
-        "first version: uncertainty of the model that was sampled",
-    ),
-    Change(
-        "2026-11-21",
-        1,
-        (
-            "distinct_k",
-            "distinct_at_2",
-            "distinct_at_5",
-            "class_entropy",
-            "largest_class_share",
-            "utility_k",
-            "mean_head_quality",
-            "first_quality",
-        ),
-        "first version: classes of answers that say the same, and their quality",
-    ),
-    Change(
-        "2026-11-21",
-        1,
-        ("bert_score_diversity", "bert_sts_diversity"),
-        "first version: diversity from the similarity of pairs",
-    ),
-    Change(
-        "2026-11-21",
-        1,
-        (
-            "d_can",
-            "retained_surprise",
-            "coherent_retained",
-            "tail_d_can",
-            "a_n",
-            "coherence",
-            "coherence_spread",
-            "excess_entropy",
-            "excess_entropy_rate",
-            "coherent_excess",
-            "coherent_excess_rate",
-            "total_correlation",
-            "d_can_bits",
-        ),
-        "first version: surprisals under a language model, balanced orders by default",
-    ),
-    Change(
-        "2026-11-20",
-        1,
-        ("embedding_diversity", "vendi_score", "vendi_score_q2", "kmeans_inertia", "eigenscore_output"),
-        "first version: geometry of sentence embeddings",
-    ),
-    Change(
-        "2026-11-20",
-        1,
-        ("distinct_k_reported", "utility_k_reported"),
-        "first version: recomputed from reported classes and scores; distinct is the number of classes",
-    ),
-    Change(
-        "2026-11-20",
-        1,
-        (
-            "distinct_n_tevet",
-            "cosine_diversity_tevet",
-            "distinct_n",
-            "ead",
-            "unique_1grams",
-            "type_token_ratio",
-            "entropy_1",
-            "entropy_2",
-            "compression_ratio",
-            "self_bleu",
-            "rouge_l_similarity",
-        ),
-        "first version: words and n-grams",
-    ),
-)
-
-
-def versions(metrics: Sequence[Metric] = METRICS, changes: Sequence[Change] = CHANGES) -> Sheet:
-    """A row a metric: its present version, since when, and what came with it."""
+def versions(metrics: Sequence[Metric] = METRICS) -> Sheet:
+    """A row a metric: its version, since when, and what changed with it."""
     rows = []
     for metric in metrics:
-        change = next((c for c in changes if metric.id in c.metrics and c.version == metric.version), None)
-        since, what = ("", "") if change is None else (change.date, change.what)
-        rows.append((metric.id, metric.title, metric.version, since, what))
+        history = metric.card.history if metric.card else ()
+        version = next((each for each in history if each.number == metric.version), None)
+        since, change = ("", "") if version is None else (version.date, version.change)
+        rows.append((metric.id, metric.title, metric.version, since, change))
     return plain_sheet(("metric", "what it is", "version", "since", "what changed"), rows)
 
 

@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from benchmark.metrics import METRICS
+from benchmark.metrics import FAMILIES, METRICS
 from leaderboard.data.board import Board
 from leaderboard.data.metric_study import MEASURES, Agreement, Measure, MetricStudy, Number, signature_on
 from leaderboard.data.metric_study_build import systems_agreement
 from leaderboard.data.metric_study_files import SetTexts
 from leaderboard.data.prompt_pair_accuracies import COLUMNS, PairStudy
-from leaderboard.tables.explained import FAMILIES
-from leaderboard.tables.metric_cards import ABOUT, family_of
 from leaderboard.tables.models import DIRECTIONS
 from leaderboard.tables.table_view import Sheet, number_text, ranged_text
 
@@ -45,12 +43,17 @@ def correlations(study: MetricStudy, measure: Measure) -> Sheet:
     headers = ("metric", "family", "mean of tasks", *(task.name for task in tasks))
     values, texts = [], []
     for each in shown:
-        family = family_of(each.name) or each.origin
+        family = _family(each.name) or each.origin
         numbers = [overall.get(each.name, NOTHING), *(found.get(each.name, NOTHING) for found in cells.values())]
         values.append((each.name, family, *(number.value for number in numbers)))
         texts.append((each.name, family, *(ranged_text(*number) for number in numbers)))
     kinds = ("str", "str", *("number" for _ in headers[2:]))
     return Sheet(headers, tuple(values), tuple(texts), kinds)
+
+
+def _family(name: str) -> str | None:
+    metric = _KNOWN.get(name)
+    return metric.card.family if metric and metric.card else None
 
 
 def about_study(study: MetricStudy, measure: Measure) -> str:
@@ -94,26 +97,26 @@ def agreement_sheet(agreement: Agreement) -> Sheet:
 
 
 def described(name: str, study: MetricStudy | None) -> tuple[tuple[str, str], ...]:
-    """What a metric is, as headings and texts: of this package's metrics all that about.py says."""
-    metric, about = _KNOWN.get(name), ABOUT.get(name)
+    """What a metric is, as headings and texts: of this package's metrics all that its card says."""
+    metric = _KNOWN.get(name)
     entry = study.entry(name) if study else None
-    if metric is None or about is None:
+    if metric is None or metric.card is None:
         said = entry.signature if entry else "nothing is known of it here"
         return (("Metric", name), ("Where its scores come from", said))
-    family = family_of(name)
+    card = metric.card
     low, high = metric.bounds
     parameters = ", ".join(f"{key} = {value}" for key, value in metric.parameters.items())
     lines = [
         ("Metric", f"{metric.id}, version {metric.version}: {metric.title}"),
-        ("In a sentence", about.plain),
-        ("Formula", about.formula + (f" ({parameters})" if parameters else "")),
-        ("Known failures", "\n".join(f"• {failure}" for failure in about.failures)),
+        ("In a sentence", card.summary),
+        ("Formula", card.formula + (f" ({parameters})" if parameters else "")),
+        ("Known failures", "\n".join(f"• {failure}" for failure in card.failures)),
         (
             "Unit, bounds, direction",
             f"{metric.unit}; {'−∞' if low is None else low} to {'∞' if high is None else high}; "
             f"{DIRECTIONS[metric.direction]}",
         ),
-        ("Family", FAMILIES[family] if family else ""),
+        ("Family", FAMILIES[card.family]),
         ("Source", metric.paper),
     ]
     tasks = [task for task in study.tasks if any(each.metric == name for each in task.results)] if study else []

@@ -16,7 +16,7 @@ from benchmark.analysis.reproduce.cells import Found, Made, Place, cannot, needs
 from benchmark.analysis.reproduce.inputs import PER_PROMPT_D, SCENARIOS_GPT2, Inputs
 from benchmark.analysis.reproduce.measures import MEASURES, Floats, both, rho
 from benchmark.metrics import surprisal
-from benchmark.metrics.surprisal import Surprisals
+from benchmark.metrics.surprisal_curve import Surprisals, curve_bits
 from benchmark.scoring.profiles import QWEN_25_3B
 from benchmark.scoring.resampling import bonferroni, cohens_dz, wilcoxon
 from datasets_build.errors import InputError
@@ -184,7 +184,7 @@ def _stored(record: Mapping[str, list[list[float]]]) -> Surprisals:
 CLASSES = {"high": 1.0, "low": 0.0}
 FIRST_PLACE: Mapping[str, Callable[[Surprisals], float]] = {
     "a_1 bits/byte": surprisal.a_1,
-    "a_1 bits": lambda s: float(surprisal.curve_bits(s)[0]),
+    "a_1 bits": lambda s: float(curve_bits(s)[0]),
 }
 
 

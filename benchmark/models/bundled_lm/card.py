@@ -14,6 +14,7 @@ import typer
 from rich.progress import track
 
 from benchmark.metrics import surprisal
+from benchmark.metrics.surprisal_curve import Surprisals
 from benchmark.models.bundled_lm.corpus import HELD_OUT, read_books
 from benchmark.models.bundled_lm.measures import bits_per_byte, repeat_costs
 from benchmark.models.hf_lm import HFCausalLM, find_causal_lm_spec, load_causal_lm
@@ -95,7 +96,7 @@ def _read(lm: HFCausalLM, sets: list[ResponseSet], layout: Layout) -> list[Any]:
     return read_sets(sets, lm, layout, cache=SurprisalCache(default_cache_path()))
 
 
-_COLUMNS: tuple[tuple[str, Callable[[surprisal.Surprisals], float]], ...] = (
+_COLUMNS: tuple[tuple[str, Callable[[Surprisals], float]], ...] = (
     ("a_1", surprisal.a_1),
     ("a_n", surprisal.a_n),
     ("C", surprisal.coherence),

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterator
 
 from benchmark.analysis.explain import SCALARS, Explanation
+from benchmark.metrics.curve_fits import Fit
 from benchmark.metrics.metric import Missing
-from benchmark.metrics.surprisal import Fit
 from benchmark.scoring.printing import number
 from submissions.untrusted.plain_text import shortened
 

@@ -10,8 +10,9 @@ import pytest
 
 from benchmark.analysis.explain import SCALARS, Explanation, cross_mode_matrix, explain, pair_tokens, token_surprisals
 from benchmark.metrics import METRICS, Unscorable, surprisal
+from benchmark.metrics.curve_fits import fit_exponential, fit_sigmoid
 from benchmark.metrics.metric import Missing
-from benchmark.metrics.surprisal import Surprisals
+from benchmark.metrics.surprisal_curve import Surprisals, curve_bits
 from benchmark.models.causal_lm import CausalLM, Encoding, HashLM
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals, pairwise_surprisals
@@ -218,8 +219,8 @@ def test_the_numbers_are_those_of_the_metrics(plan: OrderPlan) -> None:
     assert {"a_1", *(m.id for m in METRICS if m.reads.startswith("surprisals"))} == set(found.values)
     assert found.bands == surprisal.bands(s)
     assert found.fits == {
-        "sigmoid": surprisal.fit_sigmoid(surprisal.curve_bits(s)),
-        "exponential": surprisal.fit_exponential(surprisal.curve_bits(s)),
+        "sigmoid": fit_sigmoid(curve_bits(s)),
+        "exponential": fit_exponential(curve_bits(s)),
     }
     rates = s.bits / s.byte_counts[s.orders]
     design = plan.design(SET)

@@ -13,16 +13,10 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics.bleu import BLEU
 
-from benchmark.metrics.lexical import (
-    compression_ratio,
-    expectation_adjusted_distinct,
-    rouge_l_similarity,
-    self_bleu,
-    type_token_ratio,
-    unique_1grams,
-)
+from benchmark.metrics.lexical import expectation_adjusted_distinct, type_token_ratio, unique_1grams
 from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.ngrams import NgramStatistics, ngram_statistics
+from benchmark.metrics.text_overlap import compression_ratio, rouge_l_similarity, self_bleu
 from tests.benchmark.helpers import golden, random_responses
 
 SETS = [

@@ -16,20 +16,22 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.integrate import quad
 
-from benchmark.metrics import surprisal
+from benchmark.metrics import surprisal, surprisal_curve
+from benchmark.metrics.cross_mode import cross_mode
+from benchmark.metrics.curve_fits import fit_exponential, fit_sigmoid
 from benchmark.metrics.metric import Unscorable
-from benchmark.metrics.surprisal import Surprisals, cross_mode, fit_exponential, fit_sigmoid, tail
+from benchmark.metrics.surprisal_curve import Surprisals, curve_bits, curve_rate, tail
 
 Floats = NDArray[np.float64]
 NAMES = (
     *("a_1", "a_n", "coherence", "coherence_spread", "d_can", "d_can_bits", "tail_d_can", "total_correlation"),
     *("excess_entropy", "excess_entropy_rate", "coherent_excess", "coherent_excess_rate"),
-    *("retained_surprise", "coherent_retained", "coherent_tail_retained"),
+    *("retained_surprise", "coherent_retained"),
 )
 NUMBERS: dict[str, Callable[[Surprisals], float]] = {name: getattr(surprisal, name) for name in NAMES}
 OF_COHERENCE = {"coherence", "coherence_spread"}
-SHAPES = ("curve_bits", "curve_rate", "curve_rate_of_means", "retained_curve")
-CURVES: dict[str, Callable[[Surprisals], Floats]] = {name: getattr(surprisal, name) for name in SHAPES}
+SHAPES = ("curve_bits", "curve_rate")
+CURVES: dict[str, Callable[[Surprisals], Floats]] = {name: getattr(surprisal_curve, name) for name in SHAPES}
 
 
 def made(n: int = 5, orders: int = 7, seed: int = 0, empty: tuple[int, ...] = ()) -> Surprisals:
@@ -49,26 +51,22 @@ def surprisals(draw: st.DrawFn) -> Surprisals:
 def brute(s: Surprisals) -> dict[str, Any]:
     """The definitions in plain Python, one number at a time."""
     n = len(s.byte_counts)
-    bits, rates, lengths, ratios = ([[] for _ in range(n)] for _ in range(4))  # type: ignore[var-annotated]
+    bits, rates = ([[] for _ in range(n)] for _ in range(2))  # type: ignore[var-annotated]
     for row, order in zip(s.bits.tolist(), s.orders.tolist(), strict=True):
         for k, (value, who) in enumerate(zip(row, order, strict=True)):
             size = int(s.byte_counts[who])
             if size:
                 bits[k].append(value)
                 rates[k].append(value / size)
-                lengths[k].append(size)
-                ratios[k].append(value / float(s.unconditional[who]))
     alone = [(float(u), int(b)) for u, b in zip(s.unconditional, s.byte_counts, strict=True) if b]
     h = [u / b for u, b in alone]
-    a, rate, ratio = ([fmean(x) for x in each] for each in (bits, rates, ratios))
+    a, rate = ([fmean(x) for x in each] for each in (bits, rates))
     c, first = 2 ** -fmean(h), fmean(u for u, _ in alone)
     e, e_rate, r = sum(x - a[-1] for x in a), sum(x - rate[-1] for x in rate), fmean(a[1:]) / first
     half = n // 2
     return {
         "curve_bits": a,
         "curve_rate": rate,
-        "curve_rate_of_means": [sum(x) / sum(y) for x, y in zip(bits, lengths, strict=True)],
-        "retained_curve": ratio,
         "a_1": rate[0],
         "a_n": rate[-1],
         "coherence": c,
@@ -83,7 +81,6 @@ def brute(s: Surprisals) -> dict[str, Any]:
         "total_correlation": n * (first - a[-1]) - e,
         "retained_surprise": r,
         "coherent_retained": c * r,
-        "coherent_tail_retained": c * fmean(ratio[half:]),
         "bands": [c * x * 2 ** (sign * pstdev(h)) for x in (1, rate[-1], e_rate) for sign in (-1, 1)],
     }
 
@@ -129,13 +126,12 @@ def test_the_names_of_responses_and_the_order_of_orders_do_not_matter(s: Surpris
 @given(s=surprisals(), factor=st.floats(0.1, 8))
 def test_the_scale_of_bits(s: Surprisals, factor: float) -> None:
     other = replace(s, bits=s.bits * factor, unconditional=s.unconditional * factor)
-    for name in ("curve_bits", "curve_rate", "curve_rate_of_means"):
+    for name in ("curve_bits", "curve_rate"):
         assert CURVES[name](other) == pytest.approx(CURVES[name](s) * factor)
     for name in ("a_1", "a_n", "coherence_spread", "excess_entropy", "excess_entropy_rate", "total_correlation"):
         assert NUMBERS[name](other) == pytest.approx(NUMBERS[name](s) * factor, abs=1e-9)
     assert surprisal.coherence(other) == pytest.approx(surprisal.coherence(s) ** factor)
     assert surprisal.retained_surprise(other) == pytest.approx(surprisal.retained_surprise(s))
-    assert surprisal.retained_curve(other) == pytest.approx(surprisal.retained_curve(s))
 
 
 @given(n=st.integers(2, 8), size=st.integers(1, 500), first=st.floats(1, 1000), seed=st.integers(0, 100))
@@ -144,10 +140,9 @@ def test_identical_responses(n: int, size: int, first: float, seed: int) -> None
     s = replace(made(n, 6, seed), bits=np.tile(curve, (6, 1)), unconditional=np.full(n, first))
     s = replace(s, byte_counts=np.full(n, size))
     assert surprisal.coherence_spread(s) == pytest.approx(0, abs=1e-9)
-    assert surprisal.curve_bits(s) == pytest.approx(curve)
-    assert surprisal.curve_rate(s) == pytest.approx(surprisal.curve_rate_of_means(s))
+    assert curve_bits(s) == pytest.approx(curve)
+    assert curve_rate(s) == pytest.approx(curve / size)
     assert surprisal.excess_entropy_rate(s) == pytest.approx(surprisal.excess_entropy(s) / size)
-    assert surprisal.retained_curve(s) == pytest.approx(curve / first)
     assert surprisal.excess_entropy(s) + surprisal.total_correlation(s) == pytest.approx(n * (first - curve[-1]))
 
 
@@ -164,8 +159,8 @@ OF_BITS = BITS | {"d_can_bits", "coherent_excess", "coherent_retained"}
 READS = {  # the change of bits leaves the first place as it is
     "bits": ALL - OF_COHERENCE - {"a_1"},
     "orders": ALL - OF_COHERENCE - OF_BITS,
-    "unconditional": ALL - RATES - {"curve_bits", "curve_rate_of_means", "excess_entropy"},
-    "byte_counts": ALL - BITS - {"retained_curve"},
+    "unconditional": ALL - RATES - {"curve_bits", "excess_entropy"},
+    "byte_counts": ALL - BITS,
 }
 
 
@@ -176,21 +171,11 @@ def test_each_metric_reads_what_it_is_made_of_and_nothing_else(argument: str) ->
     assert {name for name in before if before[name] != after[name]} == READS[argument]
 
 
-def test_tails() -> None:
+def test_the_tail_is_the_second_half_of_the_curve() -> None:
     curve = np.array([9.0, 7, 5, 3, 2, 1])
-    assert [tail(curve), tail(curve, 2), tail(curve, 2, 5), tail(curve, 6), tail(curve, last=4)] == [2, 3.6, 4.25, 1, 3]
-    assert tail(curve[:5]) == pytest.approx(10 / 3)
+    assert [tail(curve).tolist(), tail(curve[:5]).tolist()] == [[3, 2, 1], [5, 3, 2]]
     s = made(n=6)
-    assert surprisal.tail_d_can(s, 2, 3) == pytest.approx(surprisal.coherence(s) * surprisal.curve_rate(s)[1:3].mean())
-    share = surprisal.retained_curve(s)[1:3].mean()
-    assert surprisal.coherent_tail_retained(s, 2, 3) == pytest.approx(surprisal.coherence(s) * share)
-
-
-@pytest.mark.parametrize(("first", "last"), [(0, None), (3, 2), (None, 2), (5, None), (1, 5)])
-def test_a_tail_that_is_none_is_a_fault_and_a_set_too_small_unscorable(first: int | None, last: int | None) -> None:
-    with pytest.raises(ValueError, match=r"no tail|fewer answers than the tail's places") as caught:
-        tail(np.arange(4.0), first, last)
-    assert isinstance(caught.value, Unscorable) == (5 in {first, last})
+    assert surprisal.tail_d_can(s) == pytest.approx(surprisal.coherence(s) * curve_rate(s)[3:].mean())
 
 
 GOOD = {"bits": np.ones((2, 3)), "orders": np.array([[0, 1, 2], [2, 1, 0]]), "unconditional": np.ones(3)}
@@ -225,7 +210,7 @@ def test_misfits_are_faults_and_numbers_that_are_none_unscorable(name: str, valu
 
 def test_no_response_and_no_order() -> None:
     none, whole = np.ones((2, 0)), np.ones((2, 0), dtype=np.int64)
-    with pytest.raises(Unscorable, match="no answer"):
+    with pytest.raises(Unscorable, match="no response"):
         Surprisals(none, whole, np.ones(0), np.ones(0, dtype=np.int64))
     with pytest.raises(ValueError, match="no order"):
         Surprisals(np.ones((0, 3)), np.ones((0, 3), dtype=np.int64), np.ones(3), np.array([4, 5, 6]))
@@ -234,15 +219,15 @@ def test_no_response_and_no_order() -> None:
 @pytest.mark.parametrize(
     ("s", "reason", "coherent"),
     [
-        (made(n=1), "fewer than two answers", True),
-        (made(n=3, empty=(0, 1)), "fewer than two answers", True),
+        (made(n=1), "fewer than two responses", True),
+        (made(n=3, empty=(0, 1)), "fewer than two responses", True),
         (made(n=3, empty=(0, 1, 2)), "no text", False),
-        (made(n=3, orders=1, empty=(1,)), "a place where every order has an empty answer", True),
+        (made(n=3, orders=1, empty=(1,)), "a position where every order has an empty response", True),
     ],
 )
 def test_sets_without_a_curve(s: Surprisals, reason: str, coherent: bool) -> None:
     whole: dict[str, Callable[[Surprisals], Any]] = {**NUMBERS, **CURVES}
-    whole |= {"bands": surprisal.bands, "fitted_excess": surprisal.fitted_excess}
+    whole["bands"] = surprisal.bands
     for name, fn in whole.items():
         if name in OF_COHERENCE and coherent:
             assert math.isfinite(fn(s))
@@ -254,12 +239,8 @@ def test_sets_without_a_curve(s: Surprisals, reason: str, coherent: bool) -> Non
 def test_without_surprise_alone_nothing_can_be_retained() -> None:
     s = replace(made(), unconditional=np.array([1.0, 0, 1, 1, 1]))
     assert surprisal.retained_surprise(s) > 0
-    for fn, value in (
-        (surprisal.retained_curve, s),
-        (surprisal.retained_surprise, replace(s, unconditional=np.zeros(5))),
-    ):
-        with pytest.raises(Unscorable, match="answers without surprise on their own"):
-            fn(value)
+    with pytest.raises(Unscorable, match="responses without surprise on their own"):
+        surprisal.retained_surprise(replace(s, unconditional=np.zeros(5)))
 
 
 def test_cross_mode_is_its_plain_formula() -> None:
@@ -329,24 +310,20 @@ def test_any_curve_has_a_fit_or_a_reason_and_never_a_warning(curve: list[float])
 
 
 def test_a_curve_without_a_fit_says_why() -> None:
-    assert fit_sigmoid(np.ones(3)).failure == "3 places for 4 parameters"
+    assert fit_sigmoid(np.ones(3)).failure == "3 positions for 4 parameters"
     assert fit_exponential(np.array([1, math.nan, 1])).failure == "the curve is not finite"
-    with pytest.raises(Unscorable, match="no fit: 3 places for 4 parameters"):
-        surprisal.fitted_excess(made(n=3))
-    assert surprisal.fitted_excess(made(), fit_exponential) == fit_exponential(surprisal.curve_bits(made())).excess
 
 
-# Table 5, GPT-2, to the digits of the stored numbers: a_1, a_n, C, D_Ca_n, E_rate, C · E_rate, sigma_l; then C times
-# the share retained in places 6 to 10.
+# Table 5, GPT-2, to the digits of the stored numbers: a_1, a_n, C, D_Ca_n, E_rate, C · E_rate,
+# sigma_l.
 TABLE_5 = {
-    "pure_noise": "7.5210 6.9376 0.00538 0.0373 0.6846 0.0037 0.198 0.005",
-    "multi_incoherent": "3.2623 1.8504 0.10242 0.1894 5.9447 0.6070 0.480 0.064",
-    "multi_mode": "1.0598 0.5265 0.48177 0.2562 1.6147 0.7589 0.082 0.267",
-    "one_mode": "1.0646 0.2191 0.48162 0.1040 1.3064 0.6263 0.057 0.103",
-    "mixed": "1.8979 2.0156 0.26287 0.5217 -1.2889 -0.3120 1.169 0.248",
+    "pure_noise": "7.5210 6.9376 0.00538 0.0373 0.6846 0.0037 0.198",
+    "multi_incoherent": "3.2623 1.8504 0.10242 0.1894 5.9447 0.6070 0.480",
+    "multi_mode": "1.0598 0.5265 0.48177 0.2562 1.6147 0.7589 0.082",
+    "one_mode": "1.0646 0.2191 0.48162 0.1040 1.3064 0.6263 0.057",
+    "mixed": "1.8979 2.0156 0.26287 0.5217 -1.2889 -0.3120 1.169",
 }
 SEVEN = ("a_1", "a_n", "coherence", "d_can", "excess_entropy_rate", "coherent_excess_rate", "coherence_spread")
-COLUMNS = (*SEVEN, "coherent_tail_retained")
 STORED = [("excess_entropy_E", "excess_entropy"), ("excess_entropy_E_rate", "excess_entropy_rate")]
 STORED += [("coherence_C", "coherence"), ("coherence_spread_sigma", "coherence_spread")]
 STORED += [("diversity_score_D", "coherent_excess"), ("diversity_score_D_rate", "coherent_excess_rate")]
@@ -371,7 +348,7 @@ def test_table_5_to_the_printed_digits(mirror: Path, scenario: str) -> None:
     sets = [s for _, s in stored(mirror, scenario)]
     assert len(sets) == 5
     printed = TABLE_5[scenario].split()
-    found = [fmean(NUMBERS[name](s) for s in sets) for name in COLUMNS]
+    found = [fmean(NUMBERS[name](s) for s in sets) for name in SEVEN]
     assert [f"{x:.{len(p.split('.')[1])}f}" for x, p in zip(found, printed, strict=True)] == printed
 
 
@@ -383,12 +360,13 @@ def test_every_stored_value_is_met(mirror: Path, scenario: str) -> None:
         found: dict[str, Any] = {theirs: NUMBERS[ours](s) for theirs, ours in STORED}
         pairs = bands.coherence + bands.coherent_excess_rate
         found |= dict(zip(("C_minus", "C_plus", "D_minus", "D_plus"), pairs, strict=True))
-        found["a_k_curve"] = surprisal.curve_bits(s)
+        found["a_k_curve"] = curve_bits(s)
         for name, value in found.items():
             assert value == pytest.approx(record[name], rel=1e-9, abs=1e-9), name
         # This one they made as a ratio of means, with the mean bytes rounded.
-        assert surprisal.curve_rate_of_means(s) == pytest.approx(record["a_k_curve_per_byte"], rel=0.02)
-        assert fit_sigmoid(surprisal.curve_bits(s)).converged
+        of_means = curve_bits(s) / s.byte_counts[s.orders].mean(axis=0)
+        assert of_means == pytest.approx(record["a_k_curve_per_byte"], rel=0.02)
+        assert fit_sigmoid(curve_bits(s)).converged
 
 
 @pytest.mark.mirror

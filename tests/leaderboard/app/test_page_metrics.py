@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from leaderboard.data.metric_study_files import MEASURED, PAIRS_FILE, STUDY_FILE, TEXTS_FILE, write_texts
-from leaderboard.tables.metric_cards import ABOUT
-from leaderboard.tables.metrics import correlations, disagreements
+from leaderboard.tables.metrics import correlations, described, disagreements
 from tests.leaderboard.conftest import console_errors, open_page, serving, until
 from tests.leaderboard.injections import INJECTIONS, assert_inert
 from tests.leaderboard.shipped import shipped_study
@@ -51,7 +50,7 @@ def test_the_study_that_ships_here_is_shown(site_address: str, browser: Any) -> 
     assert shown == [row[0] for row in sheet.shown][: len(shown)]
     assert rows(browser, "correlations", 2) == [row[2] for row in sheet.shown][: len(shown)]
     said = rows(browser, "about-metric", 1)
-    assert ABOUT[METRIC].plain in said
+    assert dict(described(METRIC, None))["In a sentence"] in said
     assert "not at hand" in value(browser, "context")
     drawn = "return document.querySelectorAll('.js-plotly-plot .hm').length"
     until(lambda: int(browser.execute_script(drawn)) >= 3, "the figures are not drawn")
@@ -79,4 +78,6 @@ def test_a_permalink_restores_measure_metric_and_what_agreement_is_over(site_add
     assert "ROC" in value(browser, "measure")
     assert value(browser, "metric") == "vendi_score"
     assert value(browser, "over") == f"sets: {over.group}"
-    assert any(ABOUT["vendi_score"].plain in text for text in rows(browser, "about-metric", 1))
+    assert any(
+        dict(described("vendi_score", None))["In a sentence"] in text for text in rows(browser, "about-metric", 1)
+    )

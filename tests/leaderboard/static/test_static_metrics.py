@@ -10,7 +10,6 @@ from leaderboard.data.live_results import LiveResults
 from leaderboard.data.metric_study_build import systems_agreement
 from leaderboard.data.sources import FolderSource
 from leaderboard.static.write import write_static
-from leaderboard.tables.metric_cards import ABOUT
 from leaderboard.tables.metrics import agreement_sheet, pair_accuracies
 from tests.leaderboard.shipped import shipped_pairs
 from tests.leaderboard.static.test_static import Page
@@ -30,9 +29,10 @@ def test_every_metric_is_there_in_words(folder: Path) -> None:
     written = (folder / "metrics.html").read_text(encoding="utf-8")
     assert all(f"<h2>{metric.id}</h2>" in written for metric in METRICS)
     text = " ".join(page.texts["dd"].split())
-    for about in ABOUT.values():
-        assert " ".join(about.plain.split()) in text
-        assert all(" ".join(failure.split()) in text for failure in about.failures)
+    for metric in METRICS:
+        assert metric.card is not None
+        assert " ".join(metric.card.summary.split()) in text
+        assert all(" ".join(failure.split()) in text for failure in metric.card.failures)
 
 
 def test_accuracies_and_agreement_are_those_of_the_tables(folder: Path, results: Path) -> None:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmark.metrics import Unscorable
-from benchmark.metrics.surprisal import curve_rate
+from benchmark.metrics.surprisal_curve import curve_rate
 from benchmark.models.causal_lm import HashLM
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_files import PER_PROMPT_FILE

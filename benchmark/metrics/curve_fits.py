@@ -1,0 +1,86 @@
+"""Falling shapes fitted through a curve of surprisals (arXiv:2606.01811, section D.6)."""
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+_Ends = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A falling shape through a curve; all numbers are NaN where the solver did not converge.
+
+    Attributes:
+        floor: a_inf, in the curve's unit, as are `drop` (alpha) and `excess`.
+        drop: alpha.
+        steepness: beta.
+        midpoint: k_0; 1 for the exponential.
+        excess: E_fit, the integral of the shape over the floor from 1 to infinity. Not to be trusted at a bound.
+        at_bounds: Parameters at an end of their range: it, not the curve, set them.
+        failure: Why the solver did not converge; None where it did.
+    """
+
+    floor: float
+    drop: float
+    steepness: float
+    midpoint: float
+    excess: float
+    at_bounds: tuple[str, ...] = ()
+    failure: str | None = None
+
+    @property
+    def converged(self) -> bool:
+        """Whether the numbers are the solver's."""
+        return self.failure is None
+
+
+def fit_sigmoid(curve: Floats) -> Fit:
+    """Least squares a_inf + alpha / (1 + e^(beta (k − k_0))), eq. 9; E_fit = alpha / beta · ln(1 + e^(beta (k_0 − 1))).
+
+    Start and ranges are the authors' code's: a_inf, alpha ≥ 0, beta in [0.01, 50], k_0 in [−10, 3 n]. On a curve that
+    falls from the start k_0 runs to −10 and the shape is an exponential (Figure 14). A curve may be a mean over sets.
+    """
+    high = (np.inf, np.inf, 50.0, 3.0 * len(curve))
+    return _fit(_sigmoid, curve, (1.0, len(curve) / 2), (0.0, 0.0, 0.01, -10.0), high)
+
+
+def fit_exponential(curve: Floats) -> Fit:
+    """Least squares a_inf + alpha e^(−beta (k − 1)), beta in [0.001, 50]; E_fit = alpha / beta. The authors' code."""
+    return _fit(_exponential, curve, (0.5,), (0.0, 0.0, 0.001), (np.inf, np.inf, 50.0))
+
+
+def _sigmoid(k: Floats, floor: float, drop: float, steepness: float, midpoint: float) -> Floats:
+    return np.asarray(floor + drop * np.exp(-np.logaddexp(0.0, steepness * (k - midpoint))))  # cannot overflow
+
+
+def _exponential(k: Floats, floor: float, drop: float, steepness: float) -> Floats:
+    return np.asarray(floor + drop * np.exp(-steepness * (k - 1)))
+
+
+def _fit(shape: Callable[..., Floats], curve: Floats, start: _Ends, low: _Ends, high: _Ends) -> Fit:
+    from scipy.optimize import OptimizeWarning, curve_fit
+
+    none = Fit(math.nan, math.nan, math.nan, math.nan, math.nan)
+    if len(curve) < len(low):
+        return replace(none, failure=f"{len(curve)} positions for {len(low)} parameters")
+    if not np.isfinite(curve).all():
+        return replace(none, failure="the curve is not finite")
+    first = (max(float(curve[-1]), 0.0), max(float(curve[0] - curve[-1]), 0.01), *start)
+    places = np.arange(1.0, len(curve) + 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OptimizeWarning)  # about the covariance, which is not used
+        try:
+            found = curve_fit(shape, places, curve, p0=first, bounds=(low, high), maxfev=10_000)[0].tolist()
+        except RuntimeError:
+            return replace(none, failure="the solver did not converge")
+    ranges = zip(("floor", "drop", "steepness", "midpoint"), found, low, high, strict=False)
+    at = tuple(name for name, x, *ends in ranges if np.isclose(x, ends, rtol=1e-3, atol=1e-6).any())
+    floor, drop, steepness, midpoint = (*found, 1.0)[:4]
+    area = float(np.logaddexp(0.0, steepness * (midpoint - 1))) if len(found) == 4 else 1.0
+    return Fit(floor, drop, steepness, midpoint, drop / steepness * area, at)

@@ -1,0 +1,228 @@
+"""Metrics of shared wording: compression, self-BLEU and ROUGE-L. Input: the responses of one set."""
+
+import math
+import zlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import combinations
+from types import SimpleNamespace
+from typing import Any
+
+from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
+from datasets_build.errors import need
+
+_BLEU_ORDER = 4
+_WORDS_KEPT = 1 << 15  # stems; a few megabytes
+
+
+def compression_ratio(responses: Sequence[str]) -> float:
+    """Compressed over original bytes of the responses, sorted and joined by spaces; more is more diverse.
+
+    Raw DEFLATE at level 9, so no header or checksum counts; still a few bytes more than the original for a text too
+    short to compress. Sorting makes it independent of the order and puts repeats beside each other. Longer texts
+    compress better: compare sets of like length only.
+
+    Returns:
+        Above 0; about 0.4 for English, over 1 for very short texts.
+
+    Raises:
+        Unscorable: No byte to compress.
+
+    >>> compression_ratio(["the same words again"] * 10) < compression_ratio([f"other words {i}" for i in range(10)])
+    True
+    """
+    original = " ".join(sorted(responses)).encode()
+    if not original.strip():
+        raise Unscorable("no text")
+    packer = zlib.compressobj(level=9, wbits=-zlib.MAX_WBITS)
+    return len(packer.compress(original) + packer.flush()) / len(original)
+
+
+def self_bleu(responses: Sequence[str]) -> float:
+    """The mean BLEU-4 of each response against all others as references; less is more diverse.
+
+    Sentence BLEU of sacrebleu, to the bit: 13a tokens, exponential smoothing, effective order for texts under four
+    tokens. Counted here for all responses at once, for sacrebleu would count each one again as a reference of each.
+
+    Returns:
+        In [0, 1].
+
+    Raises:
+        Unscorable: Fewer than two responses.
+    """
+    if len(responses) < 2:
+        raise Unscorable("fewer than two answers")
+    compute = need("sacrebleu.metrics.bleu", "score").BLEU.compute_bleu
+    texts = Counter(tuple(_tokenise_13a(text).split()) for text in responses)
+    ngrams = [_up_to_4(words) for words in texts]
+    # Of each n-gram, how often the text has it that has it most, and the next one: so others' most is known for each.
+    most: dict[tuple[str, ...], tuple[int, int]] = {}
+    for own in ngrams:
+        for ngram, times in own.items():
+            first, second = most.get(ngram, (0, 0))
+            if times > second:
+                most[ngram] = (times, first) if times > first else (first, times)
+    scores = []
+    for (words, repeats), own in zip(texts.items(), ngrams, strict=True):
+        # An identical text among the references means BLEU 1 whatever the others are: not worth computing.
+        if repeats > 1:
+            scores.append(float(repeats))
+            continue
+        matched, total = [0] * _BLEU_ORDER, [0] * _BLEU_ORDER
+        for ngram, times in own.items():
+            first, second = most[ngram]
+            matched[len(ngram) - 1] += min(times, second if times == first else first)
+            total[len(ngram) - 1] += times
+        lengths = [len(other) for other in texts if other != words]
+        closest = min(lengths, key=lambda length: (abs(length - len(words)), length))
+        found = compute(matched, total, len(words), closest, smooth_method="exp", effective_order=True)
+        scores.append(min(found.score / 100, 1.0))
+    return math.fsum(scores) / len(responses)
+
+
+def rouge_l_similarity(responses: Sequence[str]) -> float:
+    """The mean ROUGE-L F1 over all pairs of responses; less is more diverse. INSIDE's lexical similarity.
+
+    Tokens of google's rouge-score: lower case, letters a–z and digits, Porter stems of words over three letters.
+    Identical texts have similarity 1, also where they have no token.
+
+    Returns:
+        In [0, 1].
+
+    Raises:
+        Unscorable: Fewer than two responses, or two different ones without a token (another script, or symbols alone).
+
+    >>> rouge_l_similarity(["the cat sat", "the cat ran"])
+    0.6666666666666666
+    """
+    if len(responses) < 2:
+        raise Unscorable("fewer than two answers")
+    similarity = need("rapidfuzz.distance.LCSseq", "score").similarity
+    tokens = {text: _rouge_tokens(text) for text in responses}
+    if sum(not found for found in tokens.values()) > 1:
+        raise Unscorable("no letters a-z or digits for ROUGE")
+    scores = []
+    for one, other in combinations(responses, 2):
+        length = len(tokens[one]) + len(tokens[other])
+        scores.append(1.0 if one == other else 2 * similarity(tokens[one], tokens[other]) / length)
+    return math.fsum(scores) / len(scores)
+
+
+def _up_to_4(words: Sequence[str]) -> Counter[tuple[str, ...]]:
+    """How often each run of one to four words stands in a text."""
+    made = Counter[tuple[str, ...]]()
+    for n in range(1, _BLEU_ORDER + 1):
+        made.update(zip(*(words[i:] for i in range(n)), strict=False))
+    return made
+
+
+@lru_cache(maxsize=1)
+def _13a() -> Any:
+    return need("sacrebleu.tokenizers.tokenizer_13a", "score").Tokenizer13a()
+
+
+def _tokenise_13a(text: str) -> str:
+    return str(_13a()(text.rstrip()))
+
+
+@lru_cache(maxsize=1)
+def _rouge() -> tuple[Callable[..., list[str]], Any]:
+    """What tokenises, and its stemmer, which does not stem the words again that it had lately."""
+    stem = need("nltk.stem.porter", "score").PorterStemmer().stem
+    return need("rouge_score.tokenize", "score").tokenize, SimpleNamespace(stem=lru_cache(maxsize=_WORDS_KEPT)(stem))
+
+
+@lru_cache(maxsize=4096)
+def _rouge_tokens(text: str) -> list[str]:
+    tokenise, stemmer = _rouge()
+    return tokenise(text, stemmer)
+
+
+_NOISE = "Random characters come first: nothing in them repeats, and nothing is said."
+_SHUFFLED = "Shuffled words score a little higher than the sentences they were made of."
+_WORDING = "The same response in other words counts as a new one."
+_LENGTH = "It depends on length: compare sets of like length only."
+_FIRST = Version(1, "2026-11-20", "first version: words and n-grams")
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "compression_ratio",
+        1,
+        "compression ratio (compressed / original)",
+        compression_ratio,
+        reads="responses",
+        direction=+1,
+        bounds=(0, None),
+        unit="bytes / byte",
+        paper="Shaib et al. 2024, arXiv:2403.00553, inverted as GSSBench, Table 5",
+        parameters={"codec": "deflate-9"},
+        needs=2,
+        card=MetricCard(
+            "words",
+            "bytes(DEFLATE₉(responses, sorted, joined by spaces)) / bytes(responses, sorted, joined by spaces)",
+            "How much of the text is left when a packer has taken out what repeats.",
+            (
+                _NOISE,
+                f"{_LENGTH} Longer texts pack better, and very short ones pass 1.",
+                "The packer looks back 32,768 bytes only: of long responses, far repeats go unseen.",
+                _WORDING,
+                _SHUFFLED,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "self_bleu",
+        1,
+        "self-BLEU",
+        self_bleu,
+        reads="responses",
+        direction=-1,
+        bounds=(0, 1),
+        unit="BLEU",
+        paper="Zhu et al. 2018, arXiv:1802.01886; sentence BLEU-4 of sacrebleu",
+        parameters={"n": "1..4", "tokens": "13a", "smooth": "exp"},
+        needs=2,
+        card=MetricCard(
+            "words",
+            "mean over responses i of BLEU₄(response i; references: all others), with exponential smoothing; less is "
+            "more diverse",
+            "How well each response could pass for a translation of the others: shared phrases of one to four words.",
+            (
+                _NOISE,
+                "Each response is held against all others at once, so more responses give higher values: compare "
+                "equal k only.",
+                "Responses under four words are judged by fewer words, and smoothing decides much of what they get.",
+                _WORDING,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "rouge_l_similarity",
+        1,
+        "lexical similarity (ROUGE-L)",
+        rouge_l_similarity,
+        reads="responses",
+        direction=-1,
+        bounds=(0, 1),
+        unit="F1",
+        paper="Lin et al. 2024, arXiv:2305.19187; as coded in INSIDE, arXiv:2402.03744",
+        parameters={"stemmer": "porter"},
+        needs=2,
+        card=MetricCard(
+            "words",
+            "mean over pairs i < j of 2 LCS(i, j) / (|i| + |j|), LCS the longest common subsequence of stemmed "
+            "words; less is more diverse",
+            "How much of two responses' wording runs in the same order, averaged over all pairs.",
+            (
+                _NOISE,
+                "Only letters a–z and digits are words: responses in other scripts, or of symbols, cannot be scored.",
+                _WORDING,
+                "GSSBench prints it with the sign of a similarity in some tables and of a diversity in others.",
+            ),
+            (_FIRST,),
+        ),
+    ),
+)

@@ -1,0 +1,59 @@
+"""Every metric has a card, and the card says what can be checked of it against the metric."""
+
+from datetime import date
+
+from benchmark.metrics import FAMILIES, METRICS, MetricCard
+
+
+def cards() -> dict[str, MetricCard]:
+    return {metric.id: metric.card for metric in METRICS if metric.card is not None}
+
+
+def test_every_metric_has_a_card_and_every_family_a_metric() -> None:
+    assert list(cards()) == [metric.id for metric in METRICS]
+    assert {card.family for card in cards().values()} == set(FAMILIES)
+    assert cards()["d_can"].family == "surprise"
+
+
+def test_each_card_has_a_formula_a_sentence_and_known_failures() -> None:
+    for name, card in cards().items():
+        assert card.formula, name
+        assert card.summary.endswith("."), name
+        assert not card.summary.rstrip(".").count(". "), name  # one sentence
+        assert card.failures, name
+        assert len(set(card.failures)) == len(card.failures), name
+        assert all(each.endswith((".", ")")) for each in card.failures), name
+        for text in (card.formula, card.summary, *card.failures):
+            assert text == " ".join(text.split()), name  # no line and no gap was lost where strings were joined
+            assert "<" not in text.replace("i < j", ""), name  # they stand in pages
+
+
+def test_the_newest_version_of_a_card_is_that_of_its_metric() -> None:
+    for metric in METRICS:
+        assert metric.card is not None, metric.id
+        history = metric.card.history
+        assert [each.number for each in history] == list(range(metric.version, 0, -1)), metric.id
+        dates = [date.fromisoformat(each.date) for each in history]
+        assert dates == sorted(dates, reverse=True), metric.id
+        assert all(each.change for each in history), metric.id
+
+
+def test_metrics_of_which_less_is_more_diverse_say_so() -> None:
+    said = {name for name, card in cards().items() if "less is more diverse" in card.formula}
+    assert said == {metric.id for metric in METRICS if metric.direction == -1}
+
+
+def test_parameters_stand_in_the_formulas() -> None:
+    for metric in METRICS:
+        formula = cards()[metric.id].formula
+        if "alpha" in metric.parameters:
+            assert "10⁻³" in formula
+            assert "log₁₀" in formula
+        if "V" in metric.parameters:
+            assert "50,257" in formula
+        if "patience" in metric.parameters:
+            assert f"p = {metric.parameters['patience']}" in formula
+        if metric.parameters.get("n") == "1..5":
+            assert "Σₙ₌₁..₅" in formula
+        if "of" in metric.parameters:
+            assert f"C(N, {metric.parameters['of']})" in formula
