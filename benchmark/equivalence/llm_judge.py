@@ -208,9 +208,9 @@ class LLMJudge:
                 instructions = f"{_INSTRUCTIONS}\n\nAn earlier reply to this document was refused: {wrong}."
             except ServerFault as error:
                 if error.too_long:
-                    return Missing("the answers together are too long for the judge's context")
+                    return Missing("the responses together are too long for the judge's context")
                 if any(words in error.said.lower() for words in _FILTERED):
-                    return Missing("the judge's server has a filter that refuses these answers")
+                    return Missing("the judge's server has a filter that refuses these responses")
                 raise
             else:
                 if self._cache is not None:  # at once: a kill loses nothing that was paid for

@@ -52,7 +52,7 @@ def leave_one_out_diversities(responses: Sequence[str], internals: Internals) ->
     """LOOE of each answer under E_average among the answers; None for what is no answer or has no states.
 
     Raises:
-        Unscorable: As `leave_one_out_of`: no states, or fewer than three answers that have some.
+        Unscorable: As `leave_one_out_of`: no states, or fewer than three responses that have some.
     """
     places = _answered(responses)
     return _placed(leave_one_out_of(internals.take(places)).tolist(), places, len(responses))
@@ -66,7 +66,7 @@ def surprises(responses: Sequence[str], internals: Internals) -> Diversities:
     """
     places = _answered(responses)
     if not places:
-        raise Unscorable("no answer")
+        raise Unscorable("no response")
     own = [internals.responses[place] for place in places]
     values = [None if each is None or each.tokens == 0 else perplexity(each) for each in own]
     if all(value is None for value in values):
@@ -93,7 +93,7 @@ def centre_distances(embeddings: Floats) -> Floats:
     array([0.044, 0.044, 0.191])
     """
     if len(embeddings) < 2:
-        raise Unscorable("fewer than two answers")
+        raise Unscorable("fewer than two responses")
     centre = embeddings.mean(axis=0)
     length = float(np.linalg.norm(centre))
     if length < _NO_CENTRE:

@@ -186,7 +186,7 @@ def generate(
     r"""Sample a model for every prompt of a suite and write a submission.
 
     Interrupted or failed in part, the same command goes on: prompts that have all their answers are never asked again.
-    Errors are told by prompt, and an empty answer is an answer. Keys of servers: the variable DIVBENCH_API_KEY.
+    Errors are told by prompt, and an empty response is an answer. Keys of servers: the variable DIVBENCH_API_KEY.
 
     A chat model of the Hub, on a GPU, with what the uncertainty metrics need:
 

@@ -90,7 +90,7 @@ def outcome_of(document: dict[str, Any], strip_thinking: bool) -> Outcome:
 
 
 def _text(message: dict[str, Any], finish_reason: str | None) -> str | Failed:
-    """A message's content; nothing is an empty answer, unless there is another reason for it."""
+    """A message's content; nothing is an empty response, unless there is another reason for it."""
     content = message.get("content")
     if not content and finish_reason == "content_filter":
         return Failed("the server's filter withheld the answer")

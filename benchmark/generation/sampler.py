@@ -79,7 +79,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """No answer, and why: an error of this request alone. It is never an empty answer."""
+    """No answer, and why: an error of this request alone. It is never an empty response."""
 
     reason: str
 

@@ -242,7 +242,7 @@ def leave_one_out_average(
 
 def _without_each(covariance: Floats, features: int, convention: EigenConvention) -> Floats:
     if len(covariance) < 3:
-        raise Unscorable("fewer than three answers")
+        raise Unscorable("fewer than three responses")
     whole = convention.score_covariance(covariance, features)
     others = [np.delete(np.delete(covariance, i, axis=0), i, axis=1) for i in range(len(covariance))]
     return np.array([whole - convention.score_covariance(each, features) for each in others])
@@ -258,7 +258,7 @@ def min_max(scores: Floats) -> Floats:
         Unscorable: No score.
     """
     if np.isnan(scores).all():
-        raise Unscorable("no answer")
+        raise Unscorable("no response")
     low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
     if high - low <= _SAME:
         return np.where(np.isnan(scores), np.nan, 0.5)

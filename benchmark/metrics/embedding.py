@@ -32,7 +32,7 @@ def cosine_diversity(embeddings: Embeddings) -> float:
     """
     n = len(embeddings)
     if n < 2:
-        raise Unscorable("fewer than two answers")
+        raise Unscorable("fewer than two responses")
     total = embeddings.sum(axis=0)
     mean = (float(total @ total) - n) / (n * (n - 1))  # |Σ x|² = n + 2 Σ over pairs
     return max(1.0 - mean, 0.0)  # rounding can leave −1e-16 for identical vectors
@@ -58,7 +58,7 @@ def vendi_score(embeddings: Embeddings, q: float) -> float:
     """
     n = len(embeddings)
     if n < 1:
-        raise Unscorable("no answer")
+        raise Unscorable("no response")
     eigenvalues = np.linalg.eigvalsh(embeddings @ embeddings.T / n)
     eigenvalues = np.clip(eigenvalues, 0.0, None)
     eigenvalues = eigenvalues[eigenvalues > 1e-15] / eigenvalues.sum()
@@ -90,7 +90,7 @@ def kmeans_inertia(embeddings: Embeddings, clusters: int, seed: int) -> float:
     """
     n = len(embeddings)
     if n <= clusters:
-        raise Unscorable(f"no more answers than the {clusters} clusters")
+        raise Unscorable(f"no more responses than the {clusters} clusters")
     ordered = embeddings[np.lexsort(embeddings.T[::-1])]
     if np.count_nonzero((ordered[1:] != ordered[:-1]).any(axis=1)) < clusters:  # one more is how many differ
         return 0.0
@@ -168,7 +168,7 @@ def eigenscore_of_covariance(
     if not alpha > 0:
         raise ValueError(f"alpha must be above 0, not {alpha}")
     if len(covariance) < 2:
-        raise Unscorable("fewer than two answers")
+        raise Unscorable("fewer than two responses")
     scale = 1 if divisor == "d-1" else features - 1
     eigenvalues = np.clip(np.linalg.eigvalsh(covariance) * scale, 0.0, None) + alpha
     return float(np.mean(np.log10(eigenvalues) if log == "10" else np.log(eigenvalues)))

@@ -51,7 +51,7 @@ def ngram_cosine_diversity(ngrams: NgramStatistics) -> float:
     -0.262854
     """
     if ngrams.responses < 2:
-        raise Unscorable("fewer than two answers")
+        raise Unscorable("fewer than two responses")
     return 0.0 - math.fsum(ngrams.cosine) / len(ngrams.cosine)  # where nothing is shared 0, not −0
 
 

@@ -20,7 +20,7 @@ def pairwise_diversity(similarities: NDArray[np.float64]) -> float:
     -0.5
     """
     if len(similarities) == 0:
-        raise Unscorable("fewer than two answers")
+        raise Unscorable("fewer than two responses")
     return -float(np.mean(similarities))
 
 

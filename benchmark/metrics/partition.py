@@ -84,7 +84,7 @@ def rarefied(partition: Partition, size: int) -> float:
     sizes = _sizes(partition)
     total = sum(sizes)
     if total < size:
-        raise Unscorable(f"fewer than {size} answers in classes")
+        raise Unscorable(f"fewer than {size} responses in classes")
     ways = math.comb(total, size)
     return math.fsum(1 - math.comb(total - each, size) / ways for each in sizes)
 
@@ -150,7 +150,7 @@ def mean_head_quality(partition: Partition) -> float:
     qualities = _qualities(partition)
     found = [qualities[place] for place in partition.heads]
     if not found:
-        raise Unscorable("no answer in a class")
+        raise Unscorable("no response in a class")
     return math.fsum(each or 0.0 for each in found) / len(found)
 
 
@@ -162,14 +162,14 @@ def first_quality(partition: Partition) -> float:
     """
     qualities = _qualities(partition)
     if not partition.heads:
-        raise Unscorable("no answer in a class")
+        raise Unscorable("no response in a class")
     return qualities[partition.heads[0]] or 0.0
 
 
 def _sizes(partition: Partition) -> tuple[int, ...]:
     sizes = partition.sizes
     if not sizes:
-        raise Unscorable("no answer in a class")
+        raise Unscorable("no response in a class")
     return sizes
 
 
@@ -178,7 +178,7 @@ def _qualities(partition: Partition) -> tuple[float | None, ...]:
         raise Unscorable("no reward model judged it")
     lacking = [place for place in partition.heads if partition.qualities[place] is None]
     if lacking:
-        raise Unscorable("no quality of a class's first answer")
+        raise Unscorable("no quality of a class's first response")
     return partition.qualities
 
 

@@ -80,9 +80,9 @@ def curve_bits(s: Surprisals) -> Floats:
 
 
 def curve_rate(s: Surprisals) -> Floats:
-    """The a_k curve, [n], bits/byte: the mean over orders of bits / bytes at position k, a mean of ratios. Eq. 6 and 11.
+    """The a_k curve, [n], bits/byte: the mean over orders of bits / bytes at position k. Eq. 6 and 11.
 
-    This is the form of the paper's numbers: each response counts alike, however long.
+    A mean of ratios, the form of the paper's numbers: each response counts alike, however long.
     """
     return _by_position(s, s.bits / np.maximum(s.byte_counts, 1)[s.orders])
 

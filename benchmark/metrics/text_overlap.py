@@ -52,7 +52,7 @@ def self_bleu(responses: Sequence[str]) -> float:
         Unscorable: Fewer than two responses.
     """
     if len(responses) < 2:
-        raise Unscorable("fewer than two answers")
+        raise Unscorable("fewer than two responses")
     compute = need("sacrebleu.metrics.bleu", "score").BLEU.compute_bleu
     texts = Counter(tuple(_tokenise_13a(text).split()) for text in responses)
     ngrams = [_up_to_4(words) for words in texts]
@@ -97,7 +97,7 @@ def rouge_l_similarity(responses: Sequence[str]) -> float:
     0.6666666666666666
     """
     if len(responses) < 2:
-        raise Unscorable("fewer than two answers")
+        raise Unscorable("fewer than two responses")
     similarity = need("rapidfuzz.distance.LCSseq", "score").similarity
     tokens = {text: _rouge_tokens(text) for text in responses}
     if sum(not found for found in tokens.values()) > 1:

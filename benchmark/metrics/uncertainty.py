@@ -241,7 +241,7 @@ def semantic_entropy(answers: ClassedLikelihoods, estimator: Literal["rao", "kuh
     """
     used = (answers.token_counts > 0) & np.array([label is not None for label in answers.labels], dtype=bool)
     if not used.any():
-        raise Unscorable("no answer in a class")
+        raise Unscorable("no response in a class")
     labels = [label for label, is_used in zip(answers.labels, used, strict=True) if is_used]
     values = answers.log_likelihoods[used]
     if estimator != "lm-polygraph":

@@ -155,7 +155,7 @@ def _value(metric: Metric, given: Any, answers: int, where: str) -> Value:
     if isinstance(given, Missing):
         return given
     if answers < metric.needs:
-        return Missing("no answer" if answers == 0 else f"fewer than {metric.needs} answers")
+        return Missing("no response" if answers == 0 else f"fewer than {metric.needs} responses")
     try:
         value = float(metric.fn(given.surprisals if isinstance(given, SetSurprisals) else given))
     except Unscorable as error:

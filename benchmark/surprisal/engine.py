@@ -249,7 +249,7 @@ def _known(key: str, given: ResponseSet, plan: OrderPlan, cache: Cache | None) -
     """The result of a set if there is nothing to read."""
     n = len(given.responses)
     if n == 0:
-        return Missing("no answer")
+        return Missing("no response")
     design = plan.design(given)
     kept = cache.get(key, len(design.orders), n) if cache is not None else None
     return _Waiting(key, given, design) if kept is None else _result(given, design, *kept)

@@ -73,7 +73,7 @@ def pairwise_surprisals(
         ConfigurationError: As in `read_sets`.
     """
     if not all(responses):
-        raise Unscorable("an empty answer")
+        raise Unscorable("an empty response")
     n = len(responses)
     alone, given = np.full(n, np.nan), np.full((n, n), np.nan)
     places = list(combinations_with_replacement(range(n), 2))
@@ -114,7 +114,7 @@ def cross_mode_matrix(
     if len(modes) < 2:
         raise Unscorable("fewer than two sets")
     if any(len(mode) < 2 for mode in modes):
-        raise Unscorable("a set of fewer than two answers")
+        raise Unscorable("a set of fewer than two responses")
     pairs = pairwise_surprisals(model, layout, prompt, [text for mode in modes for text in mode], progress)
     ends = np.cumsum([len(mode) for mode in modes])
     blocks = [slice(end - len(mode), end) for mode, end in zip(modes, ends.tolist(), strict=True)]

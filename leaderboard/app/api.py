@@ -1,7 +1,7 @@
 """The board's tables over HTTP: typed endpoints of the application, for programs. See docs/api.md.
 
 The functions are pure: from what the site shows now to lists and objects that JSON can hold. `register` makes the
-endpoints of them. What is wrong is told by an error that says how to mend it, never by an empty answer.
+endpoints of them. What is wrong is told by an error that says how to mend it, never by an empty response.
 """
 
 import math

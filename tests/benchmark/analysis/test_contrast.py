@@ -159,14 +159,14 @@ def test_turning_a_metric_round_turns_the_alternative_and_keeps_p() -> None:
 
 def test_missing_prompts_leave_that_metric_and_are_counted() -> None:
     values = made_up()
-    values["high"]["p3"] = values["low"]["p3"] = Missing("fewer than two answers")
+    values["high"]["p3"] = values["low"]["p3"] = Missing("fewer than two responses")
     values["low"]["p4"] = math.nan
     del values["low"]["p5"]
     [found] = paired_contrast(values, [("high", "low")])
     assert (found.n, found.left_out) == (37, 3)
     assert found.reasons == {
-        "high: fewer than two answers": 1,
-        "low: fewer than two answers": 1,
+        "high: fewer than two responses": 1,
+        "low: fewer than two responses": 1,
         "low: not a number": 1,
         "low: prompt not there": 1,
     }

@@ -131,7 +131,7 @@ def test_the_pair_matrix_is_that_of_brute_force(model: CausalLM, layout: Layout)
 
 
 def test_pairs_of_empty_texts_or_of_one_say_so() -> None:
-    with pytest.raises(Unscorable, match="an empty answer"):
+    with pytest.raises(Unscorable, match="an empty response"):
         pairwise_surprisals(HashLM(), Layout(), PROMPT, ["a", ""])
     with pytest.raises(Unscorable, match="longer than the model's context"):
         pairwise_surprisals(HashLM(context=12), Layout(), PROMPT, RESPONSES)
@@ -202,7 +202,7 @@ def test_sets_that_are_alike_within_have_a_high_diagonal() -> None:
     [
         ((), "fewer than two sets"),
         ((RESPONSES,), "fewer than two sets"),
-        ((RESPONSES, ("a",)), "fewer than two answers"),
+        ((RESPONSES, ("a",)), "fewer than two responses"),
     ],
 )
 def test_cross_mode_without_enough_texts_says_so(modes: Sequence[Sequence[str]], reason: str) -> None:
@@ -278,7 +278,7 @@ def test_the_explanation_as_json_is_whole(responses: tuple[str, ...], plan: Orde
 
 def test_an_empty_response_leaves_errors_and_pairs_unknown() -> None:
     found = explain(HashLM(), ResponseSet(PROMPT, ("a b", "", "c d")))
-    assert found.pairs == Missing("an empty answer")
+    assert found.pairs == Missing("an empty response")
     assert np.isnan(found.rate.error).all()
     assert found.estimator == "none"
     assert found.tokens[1] == ()
@@ -295,9 +295,9 @@ def test_a_large_set_is_not_read_in_pairs() -> None:
 @pytest.mark.parametrize(
     ("responses", "model", "reason"),
     [
-        ((), HashLM(), "no answer"),
-        (("one",), HashLM(), "fewer than two answers"),
-        (("one", ""), HashLM(), "fewer than two answers"),
+        ((), HashLM(), "no response"),
+        (("one",), HashLM(), "fewer than two responses"),
+        (("one", ""), HashLM(), "fewer than two responses"),
         (RESPONSES, HashLM(context=20), "longer than the model's context"),
         (("x", "y"), Wrapped(HashLM(), poison=HashLM().encode([" x"])[0].ids.tolist()), "bits that are not finite"),
     ],

@@ -255,7 +255,7 @@ def test_blocks_of_resamples_are_as_good_as_one(monkeypatch: pytest.MonkeyPatch)
 
 def test_what_is_missing_leaves_that_metric_and_is_counted() -> None:
     one, zero = drawn()
-    gone: list[Value] = [Missing("fewer than two answers"), Missing("fewer than two answers"), math.nan]
+    gone: list[Value] = [Missing("fewer than two responses"), Missing("fewer than two responses"), math.nan]
     columns = {"tokens": [*np.arange(105.0).tolist(), *([5.0] * 3)]}
     is_1 = [True] * 60 + [False] * 45 + [True, False, False]
     study = contrast_groups(
@@ -266,7 +266,7 @@ def test_what_is_missing_leaves_that_metric_and_is_counted() -> None:
     found, other = study.contrasts
     alone = contrast(one, zero)
     assert (found.n1, found.n0, found.left_out) == (60, 45, 3)
-    assert found.reasons == {"fewer than two answers": 2, "not a number": 1}
+    assert found.reasons == {"fewer than two responses": 2, "not a number": 1}
     assert (found.t, found.p, found.auroc.value, found.mean1) == (alone.t, alone.p, alone.auroc.value, alone.mean1)
     assert (found.correlations[0].n, found.correlations[0].left_out) == (105, 3)
     assert (other.n1, other.n0, other.left_out) == (61, 47, 0)

@@ -21,7 +21,7 @@ def test_distances_from_the_centre() -> None:
     assert centre_distances(np.repeat(vectors[:1], 7, axis=0)).tolist() == pytest.approx([0.0] * 7, abs=1e-15)
     repeated = centre_distances(np.vstack([vectors, vectors, vectors[::-1]]))
     assert repeated[:9].tolist() == repeated[9:18].tolist() == repeated[18:][::-1].tolist()
-    with pytest.raises(Unscorable, match="fewer than two answers"):
+    with pytest.raises(Unscorable, match="fewer than two responses"):
         centre_distances(vectors[:1])
     with pytest.raises(Unscorable, match="mean is zero"):
         centre_distances(np.vstack([vectors, -vectors]))
@@ -41,16 +41,16 @@ def test_measures_leave_out_what_is_no_answer() -> None:
     assert [value for value in first if value is not None] == pytest.approx(
         centre_distances(HashEmbedder().embed(answers)).tolist()
     )
-    assert others == [Missing("fewer than two answers")] * 2
+    assert others == [Missing("fewer than two responses")] * 2
     assert measure_embeddings(HashEmbedder()).of(rows[2:]) == others[1:]
 
 
 def test_what_cannot_be_measured() -> None:
-    with pytest.raises(Unscorable, match="no answer"):
+    with pytest.raises(Unscorable, match="no response"):
         surprises(("", "[Blocked]"), hash_internals(("", "[Blocked]")))
     with pytest.raises(Unscorable, match="no likelihoods"):
         surprises(("a", "b"), Internals((None, None)))
     with pytest.raises(Unscorable, match="no hidden states"):
         leave_one_out_diversities(("a", "b", "c"), Internals(hash_internals(("a", "b", "c")).responses))
-    with pytest.raises(Unscorable, match="fewer than three answers"):
+    with pytest.raises(Unscorable, match="fewer than three responses"):
         leave_one_out_diversities(("a", "b", ""), hash_internals(("a", "b", "")))

@@ -170,7 +170,7 @@ def test_each_prompt_without_a_pair_has_its_own_reason(submission: Submission, t
     made = candidates_of(submission, suite, rewards, measure)
     found = export_pairs(submission, suite, made, measure, PoolRule(0.3), "standard", Files(tmp_path / "pairs.jsonl"))
     odd = {
-        "fewer than three answers": 1,  # not "fewer than two responses with reward and diversity": two have a reward
+        "fewer than three responses": 1,  # not "fewer than two responses with reward and diversity": two have a reward
         "chosen and rejected are the same text": 1,
         "all rewards equal": 1,
         "no rewards": 1,
@@ -178,7 +178,7 @@ def test_each_prompt_without_a_pair_has_its_own_reason(submission: Submission, t
     }
     assert {reason: count for reason, count in found.pairs.skipped.items() if reason in odd} == odd
     assert sum(found.pairs.skipped.values()) == PROMPTS - len(found.pairs.rows)
-    assert [each.why for each in made[:4]] == ["fewer than three answers", None, None, "no rewards"]
+    assert [each.why for each in made[:4]] == ["fewer than three responses", None, None, "no rewards"]
 
 
 def test_what_is_no_answer_is_in_no_pool(submission: Submission, tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_what_is_no_answer_is_in_no_pool(submission: Submission, tmp_path: Path)
     assert row["meta"]["rewards"][0] == 99  # the best, and blank
     assert row["meta"]["diversities"][0] is None
     assert 0 not in (row["meta"]["chosen_index"], row["meta"]["rejected_index"])
-    for part in (" no pair: no rewards", " no pair: fewer than three answers", "Means over pairs", f"written: {out}"):
+    for part in (" no pair: no rewards", " no pair: fewer than three responses", "Means over pairs", f"written: {out}"):
         assert part in ended.stdout
     assert "warnings: divbench validate" in ended.stderr
 

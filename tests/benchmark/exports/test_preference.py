@@ -199,7 +199,7 @@ def test_rows_and_what_was_skipped() -> None:
         made((0.0, 9, 10), (0.1, 0.9, 0.2), prompt="second"),
         made((3.0, 3), prompt="third"),
         made((4.0, 4), prompt="fourth"),
-        made((4.0, 5), (None, None), prompt="fifth", why="fewer than three answers"),
+        made((4.0, 5), (None, None), prompt="fifth", why="fewer than three responses"),
     ]
     about = Provenance("leave_one_out", PoolRule(0.3), seed=7, signature="leave_one_out|v:1", submission_id="abc")
     found = preference_pairs(iter(prompts), about)
@@ -227,7 +227,7 @@ def test_rows_and_what_was_skipped() -> None:
     assert found.skipped == {
         "fewer than two responses with reward and diversity": 1,
         "all rewards equal": 2,
-        "fewer than three answers": 1,
+        "fewer than three responses": 1,
     }
 
 

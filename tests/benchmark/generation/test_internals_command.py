@@ -148,7 +148,7 @@ def test_from_generation_to_scores(folder: Path, tmp_path: Path) -> None:
         assert scores[name]["n"] == 3, name
         assert "layers:1/1,tokens:sampled" in scores[name]["signature"]
     # So small a model never ends an answer, and an answer that was cut off is in no class.
-    assert scores["semantic_entropy"]["missing"] == {"no answer in a class": 3}
+    assert scores["semantic_entropy"]["missing"] == {"no response in a class": 3}
     ended = divbench("score", out, "--metric", "e_average", "--internals", tmp_path / "none.parquet", "--json")
     assert "there is no file" in document(ended)["error"]["message"]
     (out / INTERNALS_FILE).unlink()

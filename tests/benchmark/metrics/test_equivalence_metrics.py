@@ -109,14 +109,14 @@ def test_what_is_in_no_class_keeps_its_place_and_earns_nothing() -> None:
 def test_what_cannot_be_scored_is_told() -> None:
     nothing = Partition((None, None), (None, None))
     for metric in (distinct_k, class_entropy, largest_class_share, mean_head_quality, first_quality):
-        with pytest.raises(Unscorable, match="no answer in a class"):
+        with pytest.raises(Unscorable, match="no response in a class"):
             metric(nothing)
-    with pytest.raises(Unscorable, match="fewer than 3 answers"):
+    with pytest.raises(Unscorable, match="fewer than 3 responses"):
         rarefied(Partition((0, 1)), 3)
     for metric in (mean_head_quality, first_quality):
         with pytest.raises(Unscorable, match="no reward model"):
             metric(Partition((0, 1)))
-    with pytest.raises(Unscorable, match="no quality of a class's first answer"):
+    with pytest.raises(Unscorable, match="no quality of a class's first response"):
         utility_k(Partition((0, 1), (5.0, None)), 0.8)
     assert utility_k(nothing, 0.8) == 0.0
 

@@ -127,7 +127,7 @@ def test_the_divisor_is_not_a_scale() -> None:
 
 
 def test_what_has_no_eigenscore() -> None:
-    with pytest.raises(Unscorable, match=r"^fewer than two answers$"):
+    with pytest.raises(Unscorable, match=r"^fewer than two responses$"):
         GSSBENCH.score(drawn(1))
     with pytest.raises(Unscorable, match=r"^fewer than two features$"):
         GSSBENCH.score(drawn(3, d=1))
@@ -205,7 +205,7 @@ def test_a_response_without_states_is_left_out_of_every_layer() -> None:
     assert np.isnan(found).tolist() == [False, False, True, False, True]
     assert found[[0, 1, 3]] == close(leave_one_out_average(kept), abs=1e-12)
     lone = covariances_of(1, (1,), np.full((1, 4, 8), np.nan), "last")
-    with pytest.raises(Unscorable, match=r"^fewer than two answers$"):
+    with pytest.raises(Unscorable, match=r"^fewer than two responses$"):
         e_original(lone)
 
 
@@ -296,14 +296,14 @@ def test_min_max_with_missing_ones() -> None:
     assert math.isnan(min_max(np.array([2.0, math.nan, 4]))[1])
     assert np.isnan(min_max(np.array([2.0, math.nan, 2]))).tolist() == [False, True, False]
     for none in ([], [math.nan, math.nan]):
-        with pytest.raises(Unscorable, match=r"^no answer$"):
+        with pytest.raises(Unscorable, match=r"^no response$"):
             min_max(np.array(none, dtype=np.float64))
 
 
 def test_leave_one_out_needs_three() -> None:
-    with pytest.raises(Unscorable, match=r"^fewer than three answers$"):
+    with pytest.raises(Unscorable, match=r"^fewer than three responses$"):
         leave_one_out(drawn(2))
     holed = drawn(3)
     holed[1] = np.nan
-    with pytest.raises(Unscorable, match=r"^fewer than three answers$"):
+    with pytest.raises(Unscorable, match=r"^fewer than three responses$"):
         leave_one_out(holed)

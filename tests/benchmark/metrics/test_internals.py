@@ -166,9 +166,9 @@ def test_one_answer_has_no_eigenscore_and_identical_ones_the_least() -> None:
         metrics,
         internals=[hash_internals(texts) for texts in (TEXTS[:1], ["", " "], TEXTS[:1] * 4, TEXTS)],
     )
-    assert alone["e_average"] == alone["e_original"] == Missing("fewer than 2 answers")
+    assert alone["e_average"] == alone["e_original"] == Missing("fewer than 2 responses")
     assert isinstance(alone["normalised_entropy"], float)
-    assert set(blank.values()) == {Missing("no answer")}
+    assert set(blank.values()) == {Missing("no response")}
     assert float(equal["e_average"]) < float(other["e_average"])  # type: ignore[arg-type]
 
 

@@ -93,7 +93,7 @@ def test_rouge_l_is_missing_where_it_cannot_tell_texts_apart() -> None:
 
 @pytest.mark.parametrize("metric", [self_bleu, rouge_l_similarity])
 def test_pairwise_metrics_need_two_responses(metric: Callable[[list[str]], float]) -> None:
-    with pytest.raises(Unscorable, match="fewer than two answers"):
+    with pytest.raises(Unscorable, match="fewer than two responses"):
         metric(["alone"])
 
 

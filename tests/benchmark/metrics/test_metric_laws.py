@@ -72,7 +72,7 @@ def test_any_text_has_a_number_within_bounds_or_a_reason(metric: Metric, texts: 
 @OF_TEXTS
 @pytest.mark.parametrize("name", ["nothing", "all blank", "all placeholders"])
 def test_no_answer_is_never_a_number(metric: Metric, name: str) -> None:
-    assert value_of(metric, ODD[name]) == Missing("no answer")
+    assert value_of(metric, ODD[name]) == Missing("no response")
 
 
 @pytest.mark.parametrize(
@@ -184,6 +184,6 @@ def test_two_metrics_of_one_function_differ_in_their_parameters() -> None:
 def test_a_metric_needs_exactly_as_many_answers_as_it_says(metric: Metric) -> None:
     texts = [" ".join(np.random.default_rng(i).permutation(WORDS)[:6]) for i in range(10)]
     if metric.needs > 1:
-        expected = Missing(f"fewer than {metric.needs} answers")
+        expected = Missing(f"fewer than {metric.needs} responses")
         assert value_of(metric, texts[: metric.needs - 1]) == expected
     assert isinstance(value_of(metric, texts[: metric.needs]), float)

@@ -115,7 +115,7 @@ def test_entropy_needs_two_ngrams(texts: list[str]) -> None:
 
 def test_cosine_diversity_needs_two_responses() -> None:
     one: NgramStatistics = ngram_statistics([["a b c"]])[0]
-    with pytest.raises(Unscorable, match="fewer than two answers"):
+    with pytest.raises(Unscorable, match="fewer than two responses"):
         ngram_cosine_diversity(one)
 
 

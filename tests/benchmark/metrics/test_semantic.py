@@ -183,11 +183,11 @@ def test_kmeans_inertia_of_no_more_different_rows_than_clusters_is_0(different: 
 
 def test_what_semantic_metrics_need() -> None:
     one = np.eye(1, 4)
-    with pytest.raises(Unscorable, match="fewer than two answers"):
+    with pytest.raises(Unscorable, match="fewer than two responses"):
         cosine_diversity(one)
-    with pytest.raises(Unscorable, match="fewer than two answers"):
+    with pytest.raises(Unscorable, match="fewer than two responses"):
         eigenscore(one, alpha=1e-3)
-    with pytest.raises(Unscorable, match="no answer"):
+    with pytest.raises(Unscorable, match="no response"):
         vendi_score(np.empty((0, 4)), q=1.0)
-    with pytest.raises(Unscorable, match="no more answers than the 3 clusters"):
+    with pytest.raises(Unscorable, match="no more responses than the 3 clusters"):
         kmeans_inertia(np.eye(3), clusters=3, seed=0)

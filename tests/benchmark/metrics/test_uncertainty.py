@@ -223,12 +223,12 @@ def test_what_is_in_no_class_or_has_no_token_is_left_out(estimator: Estimator) -
     more = classed([-9, -4, 0, -3], (None, 0, 0, 1), [3, 4, 0, 2])
     assert semantic_entropy(more, estimator) == semantic_entropy(few, estimator)
     for none in (classed([], ()), classed([-1], (None,)), classed([0], (0,), [0])):
-        with pytest.raises(Unscorable, match=r"^no answer in a class$"):
+        with pytest.raises(Unscorable, match=r"^no response in a class$"):
             semantic_entropy(none, estimator)
 
 
 def test_what_no_classed_likelihoods_are() -> None:
-    with pytest.raises(Unscorable, match=r"^no answer in a class$"):
+    with pytest.raises(Unscorable, match=r"^no response in a class$"):
         discrete_semantic_entropy((None, None))
     with pytest.raises(Unscorable, match="not finite"):
         classed([-math.inf], (0,))

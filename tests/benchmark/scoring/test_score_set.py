@@ -26,7 +26,7 @@ def test_sets_scored_together_have_the_values_they_have_alone() -> None:
 
 def test_chosen_metrics_alone_are_computed() -> None:
     chosen = [metric for metric in METRICS if metric.id == "self_bleu"]
-    assert score_set(["one"], chosen) == {"self_bleu": Missing("fewer than 2 answers")}
+    assert score_set(["one"], chosen) == {"self_bleu": Missing("fewer than 2 responses")}
 
 
 def test_importing_the_package_imports_no_library() -> None:

@@ -204,7 +204,7 @@ def test_values_are_those_of_the_metrics_and_aggregates_those_of_the_values(tmp_
     intervals = bootstrap_means(np.column_stack(columns), resamples=200)  # laid out as the scorer does: the last digits
     assert [(a.low, a.high) for a in scored.result.scores] == [(i.low, i.high) for i in intervals if i]
     reasons = Counter((item["metric"], item["reason"]) for row in table.to_pylist() for item in row["missing"])
-    assert reasons["self_bleu", "fewer than 2 answers"] == 19
+    assert reasons["self_bleu", "fewer than 2 responses"] == 19
     assert reasons == Counter({(a.metric, why): n for a in scored.result.scores for why, n in a.missing.items()})
 
 
@@ -222,7 +222,7 @@ def test_a_metric_without_any_value_has_none_and_says_why(tmp_path: Path) -> Non
     scores = {a.metric: a for a in score(submit(tmp_path / "in", SMALL, rows), SMALL, tmp_path).result.scores}
     alone = scores["self_bleu"]
     assert (alone.value, alone.low, alone.high, alone.n) == (None, None, None, 0)
-    assert alone.missing == {"fewer than 2 answers": 6}
+    assert alone.missing == {"fewer than 2 responses": 6}
     assert scores["distinct_k_reported"].missing == {"not reported": 6}
     assert scores["unique_1grams"].n == 6
 

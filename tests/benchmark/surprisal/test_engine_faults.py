@@ -69,7 +69,7 @@ def test_a_set_longer_than_the_context_is_missing_alone(lm: HFCausalLM, found: l
 
 
 def test_no_responses_are_no_answer(lm: HFCausalLM) -> None:
-    assert read_sets([ResponseSet("Say one.", ())], lm) == [Missing("no answer")]
+    assert read_sets([ResponseSet("Say one.", ())], lm) == [Missing("no response")]
     assert read_sets([], lm) == []
 
 

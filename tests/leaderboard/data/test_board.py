@@ -27,7 +27,7 @@ def aggregate(metric: str, value: float | None, version: int = 1, parameters: st
         "low": None if value is None else value - 0.1,
         "high": None if value is None else value + 0.1,
         "n": 0 if value is None else 4,
-        "missing": {} if value is not None else {"no answer": 4},
+        "missing": {} if value is not None else {"no response": 4},
         "origin": "computed",
         "signature": signature,
     }

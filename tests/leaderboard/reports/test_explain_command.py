@@ -190,9 +190,9 @@ def test_a_set_may_come_on_stdin(run: Run, write: Write, monkeypatch: pytest.Mon
         (b'{"prompt": "\xff", "responses": []}', "not UTF-8 at byte 12"),
         (b" " * (2**20 + 1), "more than 1,048,576 bytes"),
         (json.dumps({"prompt": "a", "responses": ["b"] * 201}).encode(), "responses has 201 texts (at most 200"),
-        (b'{"prompt": "a", "responses": []}', "set.json cannot be scored: no answer"),
-        (b'{"prompt": "a", "responses": ["b"]}', "cannot be scored: fewer than two answers"),
-        (b'{"prompt": "a", "responses": ["b", " ", "[Blocked]"]}', "cannot be scored: fewer than two answers"),
+        (b'{"prompt": "a", "responses": []}', "set.json cannot be scored: no response"),
+        (b'{"prompt": "a", "responses": ["b"]}', "cannot be scored: fewer than two responses"),
+        (b'{"prompt": "a", "responses": ["b", " ", "[Blocked]"]}', "cannot be scored: fewer than two responses"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

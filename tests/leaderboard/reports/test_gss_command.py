@@ -230,7 +230,7 @@ def test_all_metrics_are_those_of_the_profile_and_k_is_the_first_responses(run_h
     [model] = json.loads(printed)["models"]
     assert {"distinct_n", "self_bleu", "distinct_k"} & set(model["evaluations"]) == {"distinct_n", "distinct_k"}
     reasons = {name: each["reason"] for each in model["lacking"] for name in each["metrics"]}
-    assert reasons["self_bleu"] == "no prompt has a value: fewer than 2 answers"
+    assert reasons["self_bleu"] == "no prompt has a value: fewer than 2 responses"
     assert reasons["e_average"] == "there are no internals"
     assert reasons["distinct_k_reported"] == "no prompt has a value: not reported"
     assert "coherence" not in reasons

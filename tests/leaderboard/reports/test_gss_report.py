@@ -89,7 +89,7 @@ def test_what_a_result_lacks_is_told_with_its_mend(result: Result) -> None:
     assert {each.name for each in every} == {score.metric for score in result.scores if score.direction and score.n}
     reasons = {name: each.reason for each in none for name in each.metrics}
     assert reasons["e_average"] == "there are no internals"
-    assert reasons["distinct_at_5"] == "no prompt has a value: fewer than 5 answers"
+    assert reasons["distinct_at_5"] == "no prompt has a value: fewer than 5 responses"
     assert reasons.keys().isdisjoint({each.name for each in every} | {"vendi_score", "coherence"})
 
 

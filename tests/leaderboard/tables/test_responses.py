@@ -255,10 +255,10 @@ def test_unscorable_sets_have_no_curve_but_their_reason(board: Board, odd: Path)
         "responses": [""] * 10,
         "surprisals": None,
         "a_n": None,
-        "missing": [{"metric": "a_n", "reason": str(Unscorable("no answer"))}],
+        "missing": [{"metric": "a_n", "reason": str(Unscorable("no response"))}],
     }
     view = make_view(board, entry, blank)
-    assert "No curve: no answer." in remarks(view, board.profile)
+    assert "No curve: no response." in remarks(view, board.profile)
 
 
 def test_the_first_system_to_read_is_the_best_that_is_no_baseline(results: Path) -> None:

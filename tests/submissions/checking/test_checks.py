@@ -67,7 +67,7 @@ ERRORS: dict[str, tuple[Callable[[Json], Json | None], list[Place], str, str]] =
         one(2, responses=["a", None, None]),
         [("nulls", 2, "responses[1]"), ("nulls", 2, "responses[2]")],
         "null response",
-        'an empty answer is the empty string ""',
+        'an empty response is the empty string ""',
     ),
 }
 WARNINGS: dict[str, tuple[Callable[[Json], Json | None], list[Place], str, str]] = {

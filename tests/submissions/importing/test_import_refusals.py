@@ -80,7 +80,7 @@ BAD_ROWS: list[tuple[str, list[object], list[Place], str, str]] = [
         with_row(2, responses=["a", None, "c"]),
         [("json", 2, "responses[1]")],
         "null, wanted a string",
-        'an empty answer is the empty string ""',
+        'an empty response is the empty string ""',
     ),
     ("null list", with_row(2, responses=None), [("json", 2, "responses")], "null, wanted a list", "empty string"),
     ("no responses", with_row(2, responses=...), [("json", 2, "responses")], "the field is missing", "give responses"),
@@ -217,7 +217,7 @@ BAD_SAMPLES: list[tuple[str, list[object], list[Place], str, str]] = [
         [{**row, "response": None} if i == 4 else row for i, row in enumerate(a_response_a_row())],
         [("json", 5, "response")],
         "null, wanted a string",
-        'an empty answer is the empty string ""',
+        'an empty response is the empty string ""',
     ),
     (
         "finish reason of a row that is no string",

@@ -127,7 +127,7 @@ NULLABLE = pa.schema([pa.field(field.name, field.type) for field in GENERATIONS]
 @pytest.mark.parametrize(
     ("changes", "where", "hint"),
     [
-        ({"responses": ["a", None, "c"]}, [("nulls", 3, "responses[1]")], 'an empty answer is the empty string ""'),
+        ({"responses": ["a", None, "c"]}, [("nulls", 3, "responses[1]")], 'an empty response is the empty string ""'),
         ({"responses": None}, [("nulls", 3, "responses")], "write the value"),
         ({"prompt_id": None}, [("nulls", 3, "prompt_id"), ("prompt_ids", None, "prompt_id")], "write the value"),
         (
