@@ -80,7 +80,8 @@ def write_space(folder: Path, store: str, title: str = "DivBench", models: Seque
 
     Args:
         folder: To make; it must not exist, or be empty.
-        store: Of the board: `hf://datasets/ORG/NAME`, or the full path of a folder, for a Space with permanent storage. It is not looked into.
+        store: Of the board: `hf://datasets/ORG/NAME`, or the full path of a folder, for a Space with permanent storage.
+            It is not looked into.
         title: Of the Space.
         models: Ids of models on the Hub, whose pages will name the Space.
 

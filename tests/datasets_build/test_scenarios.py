@@ -8,7 +8,7 @@ import string
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from itertools import combinations, pairwise
 from math import perm, prod
@@ -117,11 +117,11 @@ def test_each_number_of_modes_and_each_pos_family_has_twenty_draws() -> None:
     }
 
 
-@pytest.mark.parametrize("split", SPLITS)
-def test_the_rows_are_exactly_of_the_schema(split: str) -> None:
-    table = conform(of(split), SCHEMA, split)
-    assert table.to_pylist() == of(split)
-    assert {f.name for f in SCHEMA if f.nullable} == {"modes", "mode_of"}
+def test_the_rows_are_exactly_of_the_schema() -> None:
+    for split in SPLITS:
+        table = conform(of(split), SCHEMA, split)
+        assert table.to_pylist() == of(split)
+        assert {f.name for f in SCHEMA if f.nullable} == {"modes", "mode_of"}
 
 
 def test_no_two_sets_share_an_id_and_no_two_responses_of_a_set_are_equal() -> None:
@@ -142,29 +142,29 @@ def test_an_unknown_split_is_refused_at_the_call() -> None:
 # Determinism
 
 
-@pytest.mark.parametrize("split", SPLITS)
-def test_the_rows_of_this_version_are_the_published_ones(split: str) -> None:
-    assert digest(split) == DIGESTS[VERSION, split]
+def test_the_rows_of_this_version_are_the_published_ones() -> None:
+    for split in SPLITS:
+        assert digest(split) == DIGESTS[VERSION, split]
 
 
-@pytest.mark.parametrize("hash_seed", ["1", "4242"])
-def test_other_processes_make_the_same_rows(hash_seed: str) -> None:
-    program = (
-        "import hashlib, sys\n"
-        "from datasets_build.files import canonical_json\n"
-        "from datasets_build.scenarios import SPLITS, rows\n"
-        "print(*(hashlib.sha256(canonical_json(list(rows(s)))).hexdigest() for s in SPLITS))\n"
-        "heavy = {'torch', 'transformers', 'datasets', 'pandas', 'sklearn', 'scipy'}\n"
-        "assert not heavy & sys.modules.keys(), heavy & sys.modules.keys()\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=os.environ | {"PYTHONHASHSEED": hash_seed},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.split() == [digest(split) for split in SPLITS]
+def test_other_processes_make_the_same_rows() -> None:
+    for hash_seed in ("1", "4242"):
+        program = (
+            "import hashlib, sys\n"
+            "from datasets_build.files import canonical_json\n"
+            "from datasets_build.scenarios import SPLITS, rows\n"
+            "print(*(hashlib.sha256(canonical_json(list(rows(s)))).hexdigest() for s in SPLITS))\n"
+            "heavy = {'torch', 'transformers', 'datasets', 'pandas', 'sklearn', 'scipy'}\n"
+            "assert not heavy & sys.modules.keys(), heavy & sys.modules.keys()\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env=os.environ | {"PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.split() == [digest(split) for split in SPLITS]
 
 
 def test_the_global_generator_is_neither_read_nor_moved() -> None:
@@ -176,12 +176,12 @@ def test_the_global_generator_is_neither_read_nor_moved() -> None:
     assert digest("scenarios") == first
 
 
-@pytest.mark.parametrize("split", SPLITS)
-def test_another_seed_gives_other_sets_of_the_same_shape(split: str) -> None:
-    for mine, other in zip(of(split), rows(split, SEED + 1), strict=True):
-        assert mine["set_id"] == other["set_id"]
-        assert mine["modes"] == other["modes"]
-        assert mine["responses"] != other["responses"]
+def test_another_seed_gives_other_sets_of_the_same_shape() -> None:
+    for split in SPLITS:
+        for mine, other in zip(of(split), rows(split, SEED + 1), strict=True):
+            assert mine["set_id"] == other["set_id"]
+            assert mine["modes"] == other["modes"]
+            assert mine["responses"] != other["responses"]
 
 
 # The texts
@@ -247,14 +247,14 @@ def test_each_form_of_mode_count_is_drawn() -> None:
     assert {which for row in of("mode_count") for which in row["mode_of"]} == set(range(len(FORMS)))
 
 
-@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
-def test_each_coherent_response_fits_its_topic_and_its_form(topic: Any) -> None:
-    by_family = {row["family"]: row for row in of("scenarios") if row["context"] == topic.prompt}
-    assert len(topic.forms) == 5
-    multi, one = by_family["multi_mode"], by_family["one_mode"]
-    for text, which in zip(multi["responses"], multi["mode_of"], strict=True):
-        assert [i for i, each in enumerate(topic.forms) if pattern(each).fullmatch(text)] == [which]
-    assert all(pattern(topic.paragraph).fullmatch(text) for text in one["responses"])
+def test_each_coherent_response_fits_its_topic_and_its_form() -> None:
+    for topic in TOPICS:
+        by_family = {row["family"]: row for row in of("scenarios") if row["context"] == topic.prompt}
+        assert len(topic.forms) == 5
+        multi, one = by_family["multi_mode"], by_family["one_mode"]
+        for text, which in zip(multi["responses"], multi["mode_of"], strict=True):
+            assert [i for i, each in enumerate(topic.forms) if pattern(each).fullmatch(text)] == [which]
+        assert all(pattern(topic.paragraph).fullmatch(text) for text in one["responses"])
 
 
 GARBAGE = {
@@ -295,15 +295,15 @@ def test_there_are_more_than_fifty_forms_of_different_names() -> None:
         assert len({each.name for each in topic.forms}) == 5
 
 
-@pytest.mark.parametrize("made", EVERY_FORM, ids=lambda made: made.name)
-def test_the_banks_of_a_form_are_its_slots_and_give_many_texts(made: Form) -> None:
-    assert set(made.banks) == set(made.slots)
-    for name, bank in made.banks.items():
-        assert len(set(bank)) == len(bank) >= len(made.slots[name]), name
-        assert all(word == word.strip() and word for word in bank), name
-        assert not any(set(word) & {"{", "}"} for word in bank), name
-    assert number_of_texts(made) >= 200
-    assert len({made.write(stream(made.name, i)) for i in range(20)}) >= 18
+def test_the_banks_of_a_form_are_its_slots_and_give_many_texts() -> None:
+    for made in EVERY_FORM:
+        assert set(made.banks) == set(made.slots)
+        for name, bank in made.banks.items():
+            assert len(set(bank)) == len(bank) >= len(made.slots[name]), name
+            assert all(word == word.strip() and word for word in bank), name
+            assert not any(set(word) & {"{", "}"} for word in bank), name
+        assert number_of_texts(made) >= 200
+        assert len({made.write(stream(made.name, i)) for i in range(20)}) >= 18
 
 
 def test_texts_of_one_form_are_more_alike_than_texts_of_any_two() -> None:
@@ -360,18 +360,18 @@ def test_one_family_has_one_pattern_and_the_other_never_has_it() -> None:
 # What metrics see
 
 
-@pytest.mark.parametrize("metric", SEEN_BY)
-def test_many_modes_are_more_diverse_than_one_on_every_prompt(metric: str) -> None:
-    for many, one in zip(of_family("multi_mode"), of_family("one_mode"), strict=True):
-        assert many["context"] == one["context"]
-        assert value(many, metric) > value(one, metric)
+def test_many_modes_are_more_diverse_than_one_on_every_prompt() -> None:
+    for metric in SEEN_BY:
+        for many, one in zip(of_family("multi_mode"), of_family("one_mode"), strict=True):
+            assert many["context"] == one["context"]
+            assert value(many, metric) > value(one, metric)
 
 
-@pytest.mark.parametrize("metric", ["distinct_n", "distinct_n_tevet", "compression_ratio"])
-def test_mean_diversity_rises_with_every_mode(metric: str) -> None:
-    means = [mean(value(r, metric) for r in of("mode_count") if r["modes"] == modes) for modes in range(1, 11)]
-    assert means == sorted(means)
-    assert means[-1] > 1.5 * means[0]
+def test_mean_diversity_rises_with_every_mode() -> None:
+    for metric in ("distinct_n", "distinct_n_tevet", "compression_ratio"):
+        means = [mean(value(r, metric) for r in of("mode_count") if r["modes"] == modes) for modes in range(1, 11)]
+        assert means == sorted(means)
+        assert means[-1] > 1.5 * means[0]
 
 
 def test_the_length_of_responses_does_not_tell_how_many_modes_there_are() -> None:
@@ -379,16 +379,16 @@ def test_the_length_of_responses_does_not_tell_how_many_modes_there_are() -> Non
     assert max(means) < 1.2 * min(means)
 
 
-@pytest.mark.parametrize("metric", SINGLE_WORDS)
-def test_metrics_of_single_words_see_no_difference_between_the_pos_families(metric: str) -> None:
-    for ordered, scrambled in zip(of_family("pos_pattern"), of_family("pos_scrambled"), strict=True):
-        assert value(ordered, metric) == pytest.approx(value(scrambled, metric), abs=1e-12)
+def test_metrics_of_single_words_see_no_difference_between_the_pos_families() -> None:
+    for metric in SINGLE_WORDS:
+        for ordered, scrambled in zip(of_family("pos_pattern"), of_family("pos_scrambled"), strict=True):
+            assert value(ordered, metric) == pytest.approx(value(scrambled, metric), abs=1e-12)
 
 
-@pytest.mark.parametrize("metric", ["distinct_n", "entropy_2", "compression_ratio"])
-def test_metrics_of_order_find_the_scrambled_words_more_diverse(metric: str) -> None:
-    pairs = zip(of_family("pos_pattern"), of_family("pos_scrambled"), strict=True)
-    assert mean(value(scrambled, metric) - value(ordered, metric) for ordered, scrambled in pairs) > 0
+def test_metrics_of_order_find_the_scrambled_words_more_diverse() -> None:
+    for metric in ("distinct_n", "entropy_2", "compression_ratio"):
+        pairs = zip(of_family("pos_pattern"), of_family("pos_scrambled"), strict=True)
+        assert mean(value(scrambled, metric) - value(ordered, metric) for ordered, scrambled in pairs) > 0
 
 
 # The draws
@@ -413,9 +413,9 @@ DRAWS: list[tuple[Callable[[random.Random], Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("draw", "wanted"), DRAWS)
-def test_draws_read_random_alone(draw: Callable[[random.Random], Any], wanted: Sequence[Any]) -> None:
-    assert draw(cast("random.Random", OnlyRandom(0.0, 0.999, 0.5))) == wanted
+def test_draws_read_random_alone() -> None:
+    for draw, wanted in DRAWS:
+        assert draw(cast("random.Random", OnlyRandom(0.0, 0.999, 0.5))) == wanted
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:
