@@ -55,17 +55,25 @@ def score(
 ) -> None:
     """Score a submission with every metric of a profile.
 
-    Writes OUT/RESULT_ID/result.json (means with 95% intervals, what is missing and why, the signature of every
-    number) and per_prompt.parquet. Interrupted, it goes on where it stopped; done before, it computes nothing.
+    Writes OUT/RESULT_ID/result.json (means with 95% intervals, missing values with reasons, the signature of every
+    number) and per_prompt.parquet. After an interruption the same command continues. An existing result is reused.
 
-    D_Can and its family come from a language model that reads the responses of each prompt in several orders. The one
-    that ships with the package is for trying things out; for numbers to publish, name a model by --lm. Models
-    other than the language model run on a GPU where there is one.
+    Everything that needs no download:
 
-    Systems with different numbers of responses are compared with --k set to the smallest. Perplexity, energy, entropies
-    and EigenScores of hidden states need what divbench metrics internals reads, or divbench generate --internals.
+      divbench score subs/my-model --out results
 
-    With --cluster the same shards go to many GPUs and machines, and the result is the same; see docs/scaling.md.
+    D_Can under a language model of your choice, on a GPU:
+
+      divbench score subs/my-model --lm Qwen/Qwen2.5-3B@COMMIT --device cuda --dtype float16
+
+    On a Ray cluster, with the same numbers (docs/scaling.md):
+
+      divbench score subs/my-model --cluster HOST:6379
+
+    The bundled language model is for trying things out; for numbers to publish, name a model with --lm. Other models
+    run on a GPU where there is one. To compare systems with different numbers of responses, set --k to the smallest.
+    Perplexity, energy, entropies and EigenScores of hidden states need divbench metrics internals, or divbench generate
+    --internals.
     """
     from benchmark.cluster.session import open_cluster
     from benchmark.scoring.backends import ScoringBackends
@@ -124,7 +132,10 @@ def score(
 
 
 def metrics(json: JsonOption = False) -> None:
-    """List the metrics: what each reads, its direction, bounds, unit and source."""
+    """List the metrics: input, direction, bounds, unit and source of each.
+
+    Example: divbench metrics list --json
+    """
     from benchmark.metrics import METRICS
 
     if json:

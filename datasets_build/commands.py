@@ -29,7 +29,10 @@ Token = Annotated[
 
 @app.command("list")
 def list_datasets(destination: Out = None, json: JsonOption = False) -> None:
-    """List the datasets: splits, rows, licence, where from, built or not; and the suites of prompts among them."""
+    """List the datasets (splits, rows, licence, source, built or not) and the suites of prompts among them.
+
+    Example: divbench data list
+    """
     from datasets_build.build import read_manifest
     from datasets_build.errors import InputError
     from datasets_build.load import SUITES, data_folder
@@ -86,7 +89,9 @@ def build(
     """Build datasets: checked sources to Parquet with a manifest. The same sources give the same bytes.
 
     Without a mirror, released files are downloaded from pinned addresses, with retries, and kept. Every file is checked
-    by its SHA-256. What is generated here needs neither.
+    by its SHA-256. Generated datasets need neither.
+
+    Example: divbench data build mcdiv gssbench
     """
     from datasets_build.build import build as run
     from datasets_build.download import Fetcher
@@ -131,7 +136,10 @@ def info(
     name: Annotated[str, typer.Argument(help="Name of a dataset, such as mcdiv.")],
     json: JsonOption = False,
 ) -> None:
-    """Say what a dataset is: splits, fields, sources with their hashes, licence, citation, known flaws."""
+    """Describe a dataset: splits, fields, sources with their hashes, licence, citation, known flaws.
+
+    Example: divbench data info mcdiv
+    """
     from datasets_build.sources import find_config
 
     source, config = find_config(name)
@@ -173,7 +181,10 @@ def info(
 
 @app.command("verify")
 def verify_(names: Names = None, destination: Out = None, json: JsonOption = False) -> None:
-    """Check what is built against its manifests: bytes and counts. Exit 1 where anything is wrong or missing."""
+    """Check built datasets against their manifests (bytes and counts). Exit 1 if anything is wrong or missing.
+
+    Example: divbench data verify
+    """
     from datasets_build.build import verify
     from datasets_build.load import data_folder
     from datasets_build.sources import find_config
@@ -202,7 +213,10 @@ def card_(
     tag: Annotated[str, typer.Option(help="Version tag.")] = "v1.0.0",
     json: JsonOption = False,
 ) -> None:
-    """Print the dataset card (README.md) of what is built."""
+    """Print the dataset card (README.md) of the built datasets.
+
+    Example: divbench data card --repo ORG/divbench --tag v1.0.0
+    """
     from datasets_build.card import card
     from datasets_build.load import data_folder
     from datasets_build.publish import parts_of
@@ -227,7 +241,10 @@ def publish(
     token: Token = None,
     json: JsonOption = False,
 ) -> None:
-    """Publish what is built: one commit and a tag. Publishing the same again does nothing."""
+    """Publish the built datasets in one commit and a tag. Publishing the same again changes nothing.
+
+    Example: divbench data publish ORG/divbench --tag v1.0.0
+    """
     from dataclasses import asdict
 
     from datasets_build.load import data_folder
@@ -249,7 +266,10 @@ def pull(
     token: Token = None,
     json: JsonOption = False,
 ) -> None:
-    """Fetch published datasets, check them, and keep them where builds are."""
+    """Download published datasets, check them, and keep them beside built ones.
+
+    Example: divbench data pull ORG/divbench@v1.0.0
+    """
     from datasets_build.load import data_folder
     from datasets_build.publish import pull as run
 
@@ -269,9 +289,11 @@ def solution_pairs(
     destination: Annotated[Path, typer.Option("--out", help="Output file: .parquet.")],
     json: JsonOption = False,
 ) -> None:
-    """Make prompt pairs of your questions: solved by one given method, or by any of several.
+    """Generate prompt pairs from your questions: solved by one given method, or by any of several.
 
     The rows have the fields of the dataset gssbench.
+
+    Example: divbench data solution-pairs questions.jsonl --out pairs.parquet
     """
     import pyarrow.parquet as pq
 

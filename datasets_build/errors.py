@@ -7,6 +7,8 @@ DivBenchError
     └── MissingExtra      a library of an extra is not installed
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
 from typing import Any, ClassVar
@@ -68,3 +70,17 @@ def need(module: str, extra: str) -> ModuleType:
         raise MissingExtra(
             f"{module} is not installed", f"install the extra that has it: pip install 'divbench[{extra}]'"
         ) from error
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A hint for a name that is none of those known: the nearest one, and all of them.
+
+    >>> did_you_mean("mcdivv", ["contest", "mcdiv"])
+    'did you mean mcdiv? One of contest, mcdiv'
+    >>> did_you_mean("x", ["contest", "mcdiv"])
+    'one of contest, mcdiv'
+    """
+    names = list(known)
+    near = get_close_matches(name, names, n=1)
+    listed = f"one of {', '.join(names)}"
+    return f"did you mean {near[0]}? {listed[0].upper()}{listed[1:]}" if near else listed

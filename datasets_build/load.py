@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from datasets_build.build import read_manifest, split_table
 from datasets_build.download import Fetcher, home
-from datasets_build.errors import ConfigurationError, InputError, UnknownSuite
+from datasets_build.errors import ConfigurationError, InputError, UnknownSuite, did_you_mean
 from datasets_build.files import sha256_of
 from datasets_build.schema import Prompt, Suite
 from datasets_build.sources import DATASETS, Config, Source, Split, find_config
@@ -172,7 +172,7 @@ def find_suite(name: str, suites: tuple[SuiteSource, ...] = SUITES) -> SuiteSour
     for suite in suites:
         if suite.name == name:
             return suite
-    raise UnknownSuite(f"there is no suite {name!r}", f"the suites are {', '.join(s.name for s in suites)}")
+    raise UnknownSuite(f"there is no suite {name!r}", did_you_mean(name, [s.name for s in suites]))
 
 
 def load_suite(name: str, mirror: Path | None = None) -> Suite:

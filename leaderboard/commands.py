@@ -44,13 +44,13 @@ def serve(
     port: Annotated[int | None, typer.Option(help="Port to listen on; default: the first free one from 7860.")] = None,
     refresh: Annotated[float, typer.Option(min=1, help="Seconds after which a visit reads the results again.")] = 60.0,
 ) -> None:
-    """Open the board in a browser: models, comparisons, every answer, the board of metrics, and a page to submit.
+    """Open the board in a browser: models, comparisons, every response, the metrics, and a page to submit.
 
-    Of one's own results:
+    Your own results:
 
       divbench board serve --results results
 
-    Of a submission service, with its queue:
+    A submission service, with its queue:
 
       divbench board serve --store hf://datasets/ORG/NAME
 
@@ -79,9 +79,11 @@ def export(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Write every table as CSV and Parquet, and what its columns mean as JSON; with --html the whole board as pages.
+    """Write every table as CSV and Parquet, with its columns described in JSON; with --html, the whole board as pages.
 
-    Exit status 1 where results were left out since they could not be read.
+    Exit 1 if results were left out because they could not be read.
+
+    Example: divbench board export --results results --html --out board
     """
     live = _live(results, store, study, None)
     now = live.snapshot()
@@ -115,7 +117,10 @@ def export(
 
 @app.command()
 def show(results: Results = Path("results"), store: Store = None, json: JsonOption = False) -> None:
-    """Print every table in the terminal."""
+    """Print every table in the terminal.
+
+    Example: divbench board show --results results
+    """
     from leaderboard.tables.printing import board_json, print_board, print_curves
 
     now = _live(results, store, None, None).snapshot()
@@ -137,8 +142,10 @@ def demo(
 ) -> None:
     """Run the whole path on what the package carries: import, validate, score, board. No network, no model hub.
 
-    Six submissions to 24 prompts: varied, paraphrased and collapsed answers that we wrote, and three known-bad systems
-    derived from the first. No model made them; they show what the metrics do.
+    Six submissions to 24 prompts: varied, paraphrased and collapsed responses that we wrote, and three known-bad
+    systems derived from the first. No model made them; they show what the metrics do.
+
+    Example: divbench demo --out demo-run
     """
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.profiles import find_profile

@@ -145,22 +145,23 @@ def import_(
     mirror: Mirror = None,
     json: JsonOption = False,
 ) -> None:
-    """Make a submission folder from a file of generations, and check it. Nothing is written unless it passes.
+    """Convert a file of responses to a submission folder, and check it. Nothing is written unless it passes.
 
-    noveltybench: generations.jsonl, partitions.jsonl or scores.jsonl of NoveltyBench. Partitions and scores are kept
-    aside as *reported* values; its 0-based `distinct` becomes the number of classes.
+    noveltybench: generations.jsonl, partitions.jsonl or scores.jsonl of NoveltyBench. Partitions and scores are kept as
+    *reported* values; its 0-based `distinct` becomes the number of classes.
 
-    jsonl: one row a prompt {"prompt_id", "responses": [...]} or one row a response {"prompt_id", "response"};
-    optional: "prompt", "sample_idx", "finish_reason(s)", and, alike in all rows, "model", "temperature",
+    jsonl: one row per prompt {"prompt_id", "responses": [...]} or one row per response {"prompt_id", "response"};
+    optional: "prompt", "sample_idx", "finish_reason(s)", and, the same in all rows, "model", "temperature",
     "top_k", "top_p", "max_tokens" (or "max_new_tokens"), "seed".
 
-    lm-eval: samples_*.jsonl of lm-evaluation-harness (--log_samples, a task of generate_until with repeats: k).
-    A document's prompt is the one that "prompt_id" of its doc names, or whose text it is or has in it; --id-field says
-    another way. The answers are "resps", each repeat one, whatever filters made of them.
+    lm-eval: samples_*.jsonl of lm-evaluation-harness (--log_samples, a generate_until task with repeats: k). A doc's
+    prompt is found by the "prompt_id" of its doc or by its text; --id-field names another field. The responses are
+    "resps", one per repeat, before any filter.
 
-    Example: divbench import scores.jsonl --from noveltybench --name gpt-4o --submitter me --out subs/gpt-4o
+    Examples:
+      divbench import scores.jsonl --from noveltybench --name gpt-4o --submitter me --out subs/gpt-4o
 
-    Answers to prompts of your own, with "prompt" in each row:
+    Responses to prompts of your own, with "prompt" in each row:
 
       divbench import mine.jsonl --from jsonl --suite own --name my-model --submitter me --out subs/mine
     """
@@ -219,7 +220,10 @@ def validate(
     mirror: Mirror = None,
     json: JsonOption = False,
 ) -> None:
-    """Check a submission folder: every problem, with its row, field and mend. Exit 1 where it is refused."""
+    """Check a submission folder: every problem, with its row, field and suggested fix. Exit 1 if it is rejected.
+
+    Example: divbench validate subs/my-model
+    """
     from dataclasses import asdict
 
     from datasets_build.load import load_suite
@@ -254,6 +258,8 @@ def baseline(
 
     repeated: the first response, k times. random-characters: noise of the same lengths. shuffled-words: the words of
     each response in random order.
+
+    Example: divbench metrics baseline subs/my-model --kind repeated --out subs/repeated
     """
     from datasets_build.errors import ConfigurationError
     from datasets_build.load import load_suite

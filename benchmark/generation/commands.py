@@ -185,22 +185,23 @@ def generate(
 ) -> None:
     r"""Sample a model for every prompt of a suite and write a submission.
 
-    Interrupted or failed in part, the same command goes on: prompts that have all their answers are never asked again.
-    Errors are told by prompt, and an empty response is an answer. Keys of servers: the variable DIVBENCH_API_KEY.
+    After an interruption or a partial failure the same command continues: prompts that have all their responses are
+    never sampled again. Errors are reported by prompt, and an empty response is a response. The variable
+    DIVBENCH_API_KEY holds a server's key.
 
     A chat model of the Hub, on a GPU, with what the uncertainty metrics need:
 
       divbench generate Qwen/Qwen3-0.6B@COMMIT --suite gssbench --internals --device cuda --out subs/qwen
 
-    A server, in one growing chat a prompt:
+    A server, in one growing chat per prompt:
 
       divbench generate my-model@http://localhost:8000 --suite noveltybench-curated --mode in-context --out subs/mine
 
-    The small model that ships here, which knows no chat and no end:
+    The bundled model, which has no chat template and no end token:
 
       divbench generate offline --suite demo --no-chat-template --stop "\n" --max-tokens 30 --out subs/tiny
 
-    A decoding test of your own, which divbench metaeval then takes:
+    A decoding test of your own, for divbench metaeval:
 
       divbench generate offline --no-chat-template --prompts starts.txt --sweep temperature=0.2:1.2:100 --out t.parquet
     """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
     from benchmark.metrics import Metric
@@ -213,7 +213,6 @@ def metrics_named(names: "list[str] | None", profile: "Profile", *, internals: b
             if any(each.id == name for each in profile.metrics(internals=True)):
                 hint = "read them: divbench metrics internals SUBMISSION --model ID"
                 raise ConfigurationError(f"{name} needs the internals of the model that answered", hint)
-            raise ConfigurationError(
-                f"the profile {profile.name} has no metric {name!r}", f"one of {', '.join(each.id for each in there)}"
-            )
+            hint = did_you_mean(name, [each.id for each in there])
+            raise ConfigurationError(f"the profile {profile.name} has no metric {name!r}", hint)
     return tuple(each for each in there if not names or each.id in names)

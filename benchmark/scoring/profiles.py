@@ -25,7 +25,7 @@ from benchmark.models.pair_scorer import (
 from benchmark.models.reward import SKYWORK_REWARD_GEMMA_27B, RewardModelSpec
 from benchmark.surprisal.engine import OrderKind, OrderPlan
 from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Boundaries, Format, Layout
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def find_profile(name: str, profiles: tuple[Profile, ...] = PROFILES) -> Profile
     for profile in profiles:
         if profile.name == name:
             return profile
-    raise ConfigurationError(f"there is no profile {name!r}", f"one of {', '.join(p.name for p in profiles)}")
+    raise ConfigurationError(f"there is no profile {name!r}", did_you_mean(name, [p.name for p in profiles]))
 
 
 def with_models(

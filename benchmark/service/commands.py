@@ -90,22 +90,22 @@ def worker(
     mirror: Mirror = None,
     cluster: ClusterOptions,
 ) -> None:
-    """Score what was handed in to a service: the oldest submission first, one after the other, until it is ended.
+    """Score the pending submissions of a service, oldest first, until stopped.
 
-    Several may work on one store. Each submission is fetched to a private folder, checked in a process of its own,
-    scored with every metric of the profile, and published in one commit. A submission of a suite that is not at hand,
-    or of fewer responses than --k, is left to other workers. What cannot be scored is tried again, three times in all;
+    Several workers may share one store. Each submission is fetched to a private folder, checked in its own process,
+    scored with every metric of the profile, and published in one commit. A submission of a suite that is not available
+    here, or with fewer responses than --k, is left to other workers. Failed scoring is retried, three attempts in all;
     store faults are waited out.
 
-    What fails by the machine's fault (memory, disk, models) is given back and uses up no attempt; see --stop-after.
+    A host failure (memory, disk, models) returns the submission without using up an attempt; see --stop-after.
 
-    What is scored, and its result's id, are as of divbench score with the same options.
+    The result and its id are those of divbench score with the same options.
 
     With --cluster, actors on many GPUs and machines score the shards of several submissions at once, and keep their
     models as long as the worker lives; see docs/scaling.md.
 
-    SIGTERM or Ctrl-C gives a submission back and ends with status 0; a second one ends at once. Events are JSON lines
-    on stdout; words for people go to stderr.
+    SIGTERM or Ctrl-C returns the submission and exits with status 0; a second one exits at once. Events are JSON lines
+    on stdout; messages for people go to stderr.
 
     Example: divbench worker --store hf://datasets/ORG/submissions --profile offline --once
     """
@@ -135,10 +135,10 @@ def rescore(
     mirror: Mirror = None,
     cluster: ClusterOptions,
 ) -> None:
-    """Score again what is scored, where a result is not there yet: of a new metric, version, model or suite revision.
+    """Score scored submissions again where a result is missing: of a new metric, version, model or suite revision.
 
-    New results are published beside the old ones. Interrupted, the same command goes on where it stopped. Events as of
-    divbench worker, and --cluster, too. Exit 1 where a submission could not be scored.
+    New results are published beside the old ones. After an interruption the same command continues. Events are those of
+    divbench worker, and so is --cluster. Exit 1 if a submission could not be scored.
 
     Example: divbench submissions rescore --store hf://datasets/ORG/submissions --profile offline
     """

@@ -1,6 +1,6 @@
 """Sources of the datasets. A new one is a file here and a line in `DATASETS`."""
 
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, did_you_mean
 from datasets_build.sources import demo, gssbench, noveltybench, olmo, scenarios, tevet
 from datasets_build.sources.source import Config, File, Source, Split
 
@@ -24,8 +24,8 @@ def find_config(name: str, datasets: tuple[Source, ...] = DATASETS) -> tuple[Sou
         for config in source.configs:
             if config.name == name:
                 return source, config
-    names = ", ".join(config.name for source in datasets for config in source.configs)
-    raise ConfigurationError(f"there is no dataset {name!r}", f"one of {names}")
+    known = [config.name for source in datasets for config in source.configs]
+    raise ConfigurationError(f"there is no dataset {name!r}", did_you_mean(name, known))
 
 
 __all__ = ["DATASETS", "Config", "File", "Source", "Split", "find_config"]

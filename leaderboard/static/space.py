@@ -30,7 +30,7 @@ CARRIED = "package"
 # What Spaces install beside it has bounds of its own on these: there our own bounds stand, not one version.
 UNPINNED = ("pydantic",)
 MAX_TITLE = 60
-_HUB = re.compile(r"(?:hf://datasets/|hub:)([^/]+/[^/]+)(?:/.+)?")
+_HUB = re.compile(r"hf://datasets/([^/]+/[^/]+)(?:/.+)?")
 
 APP = '''"""The board of a store. Made by `divbench board space`; to change it, make it again."""
 
@@ -80,8 +80,8 @@ def write_space(folder: Path, store: str, title: str = "DivBench", models: Seque
 
     Args:
         folder: To make; it must not exist, or be empty.
-        store: Of the board: `hf://datasets/ORG/NAME`, or the full path of a folder, for a Space with permanent storage.
-            It is not looked into.
+        store: Store of the board: `hf://datasets/ORG/NAME`, or the full path of a folder, for a Space with permanent
+            storage. It is not read here.
         title: Of the Space.
         models: Ids of models on the Hub, whose pages will name the Space.
 

@@ -25,7 +25,7 @@ def space(
 ) -> None:
     """Write a folder that is a Space: the board of a store, with a login, ready to upload to the Hub.
 
-    It holds this package, and names the versions of its libraries that are installed here. Nothing is uploaded.
+    It holds this package, and pins its libraries to the versions installed here. Nothing is uploaded.
 
     Example: divbench board space my-space --store hf://datasets/ORG/submissions, then
     hf upload ORG/board my-space --repo-type space

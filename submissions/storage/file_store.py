@@ -80,12 +80,12 @@ def open_store(text: str) -> FileStore:
 
     Args:
         text: A folder, existing or to be created in an existing one; or `hf://datasets/ORG/NAME`, optionally followed
-            by a folder of that repository. (`hub:ORG/NAME` is understood, too.)
+            by a folder of that repository.
 
     Raises:
         ConfigurationError: It names neither.
     """
-    if found := re.fullmatch(r"(?:hf://datasets/|hub:)([^/]+/[^/]+)(?:/(.+))?", text):
+    if found := re.fullmatch(r"hf://datasets/([^/]+/[^/]+)(?:/(.+))?", text):
         from submissions.storage.hub_store import HubStore
 
         return HubStore(found[1], prefix=found[2] or "")

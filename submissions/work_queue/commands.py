@@ -30,9 +30,9 @@ def submit(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Check a submission and hand it in to be scored. Nothing is sent unless it passes the service's checks.
+    """Check a submission and submit it for scoring. Nothing is sent unless it passes the service's checks.
 
-    It is named by its content: to hand in the same again changes nothing. Its texts become as public as the store is.
+    Its id comes from its content: submitting the same again changes nothing. Its texts become as public as the store.
 
     Example: divbench submit subs/my-model --to hf://datasets/ORG/submissions
     """
@@ -76,7 +76,10 @@ def list_(
     store: Store,
     json: JsonOption = False,
 ) -> None:
-    """List all submissions: state, age, submitter. Exit 1 where a state is damaged."""
+    """List all submissions: state, age, submitter. Exit 1 if a state is damaged.
+
+    Example: divbench submissions list --store hf://datasets/ORG/submissions
+    """
     from submissions.storage.file_store import open_store
     from submissions.work_queue.operations import listing
     from submissions.work_queue.printing import print_list, state_json
@@ -128,7 +131,7 @@ def retry(
     reason: Reason = None,
     json: JsonOption = False,
 ) -> None:
-    """Let what failed or was refused wait again, with all its attempts: for who runs the service, and mended it.
+    """Requeue a failed or rejected submission, with all its attempts; for operators.
 
     Example: divbench submissions retry 0123456789abcdef --store hf://datasets/ORG/submissions --by ann
     """
@@ -153,9 +156,11 @@ def withdraw(
     results_store: Annotated[str | None, typer.Option(help="Store of the published results, if not the same.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Take a submission back: it stays on record as withdrawn; its texts and results leave the store.
+    """Withdraw a submission: the record stays; its texts and results leave the store.
 
-    The commits before still have them: to be rid of those, too, whoever owns a Hub repository squashes its history.
+    Earlier commits still have them: to remove those as well, the owner of a Hub repository squashes its history.
+
+    Example: divbench submissions withdraw 0123456789abcdef --store hf://datasets/ORG/submissions --submitter me
     """
     from submissions.storage.file_store import open_store
     from submissions.work_queue.maintenance import withdraw as run

@@ -245,7 +245,7 @@ def a_place(kind: str, home: Path) -> Iterator[Place]:
         yield Place(str(home / "store"), home)
         return
     with running_hub(home) as server:
-        yield Place(f"hub:{REPO}", home, server)
+        yield Place(f"hf://datasets/{REPO}", home, server)
 
 
 def hand_in_each(store: FileStore, folders: list[Path], pause: float, ids: list[str]) -> None:

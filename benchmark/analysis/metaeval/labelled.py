@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from datasets_build.errors import ConfigurationError
+from datasets_build.errors import ConfigurationError, did_you_mean
 from datasets_build.load import load_table
 from datasets_build.sources import find_config
 from datasets_build.sources.tevet import REPORTED, TASKS
@@ -79,11 +79,11 @@ def task_names(given: Sequence[str]) -> list[str]:
         if config_name not in CONFIGS:
             raise ConfigurationError(
                 f"{name!r} has no labels to test a metric with",
-                f"one of {', '.join(CONFIGS)}, with or without a split, a file named .parquet, or gssbench",
+                f"{did_you_mean(name, [*CONFIGS, 'gssbench'])}; with or without a split; or a file named .parquet",
             )
         splits = [each.name for each in find_config(config_name)[1].splits]
         if split and split not in splits:
-            raise ConfigurationError(f"{config_name} has no split {split!r}", f"one of {', '.join(splits)}")
+            raise ConfigurationError(f"{config_name} has no split {split!r}", did_you_mean(split, splits))
         # Of two sizes of a dataset the larger is meant; the one with human scores is named.
         whole = [each for each in splits if config_name == "contest" or not each.endswith("_with_hds")]
         made += [f"{config_name}/{each}" for each in ([split] if split else whole)]

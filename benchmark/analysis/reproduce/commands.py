@@ -33,19 +33,19 @@ def reproduce(
     mirror: Annotated[Path | None, typer.Option(help="Folder with the released files. (env: DIVBENCH_MIRROR)")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Recompute the tables of the papers from what was released, and set ours beside every printed number.
+    """Recompute the tables of the papers from the released data, and show ours beside every printed number.
 
-    Each number is the same to the printed digits; or differs, for a reason that is known or not; or needs a model that
-    does not come with the package; or cannot be had, because what it takes was not released.
+    Each number is equal to the printed digits; or differs, for a known reason or not; or needs a model that does not
+    come with the package; or is not available, because what it takes was not released.
 
       divbench metrics reproduce tevet-2 decan-2
 
       divbench metrics reproduce --out tables.md
 
-    --bundled has the bundled language model read the sets of decan-2, decan-3 and decan-7: minutes for decan-7, hours
-    for all. What was read is kept.
+    With --bundled, the bundled language model reads the sets of decan-2, decan-3 and decan-7: minutes for decan-7,
+    hours for all. Its readings are cached.
 
-    Exit status: 1 where a number differs without a known reason, 2 where a table could not be run.
+    Exit status: 1 if a number differs without a known reason, 2 if a table could not be computed.
     """
     from benchmark.analysis.reproduce.bundled import bundled_reader
     from benchmark.analysis.reproduce.cells import read_published

@@ -58,11 +58,11 @@ def internals(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Read what an open model says of the responses of a submission, for the uncertainty metrics.
+    """Compute token likelihoods and hidden-state statistics of a submission's responses, for the uncertainty metrics.
 
-    The model reads each prompt with each response, as it was asked, and of its likelihoods and hidden states sums and
-    covariances are kept: perplexity, energy, entropies, EigenScores and LOOE follow from them. divbench generate does
-    the same at once with --internals, and then from the very tokens that were drawn. Interrupted, it goes on.
+    The open model that gave the responses reads each prompt with each response. Perplexity, energy, entropies,
+    EigenScores and LOOE follow from the sums and covariances that are kept. divbench generate --internals does the
+    same while sampling, on the very tokens that were sampled. After an interruption the same command continues.
 
       divbench metrics internals subs/qwen --model Qwen/Qwen3-0.6B@COMMIT --device cuda
 

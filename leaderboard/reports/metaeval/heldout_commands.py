@@ -70,8 +70,11 @@ def heldout(
 ) -> None:
     """Choose the best combination of metrics on some contexts and report it on the others, win or lose.
 
-    Over the nine tasks with two labels. A combination is a sum of z-scores; every one of up to --largest metrics is
-    tried, and the number tried is told. What was not chosen from these sets, the released columns, stands beside.
+    Over the nine tasks with two labels. A combination is a sum of z-scores; every one of up to --largest metrics
+    is tried, and the number tried is reported. The released columns, which were not chosen on these sets, are shown for
+    comparison.
+
+    Example: divbench metrics heldout --profile offline --out heldout.md
     """
     from benchmark.analysis.estimate import Resampling
     from benchmark.analysis.metaeval.heldout import halves, held_out, kinds

@@ -50,7 +50,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         yield Place(str(tmp_path / "store"), tmp_path)
         return
     with running_hub(tmp_path) as server:
-        yield Place(f"hub:{REPO}", tmp_path, server)
+        yield Place(f"hf://datasets/{REPO}", tmp_path, server)
 
 
 def disturb(server: HubServer) -> None:

@@ -339,7 +339,7 @@ def test_the_receipt_says_what_was_there_before(desk: Desk, tmp_path: Path) -> N
     store = FolderStore(tmp_path / "store")
     made = [desk.check_text(lines(), known(name=name)) for name in ("mine", "mine", "a twin")]
     receipts = [desk.hand_in(each.token or "", store, ANN, NOW) for each in made]
-    texts = [receipt_text(receipt, listing(store), "hub:org/name", NOW) for receipt in receipts]
+    texts = [receipt_text(receipt, listing(store), "hf://datasets/org/name", NOW) for receipt in receipts]
     assert texts[0].startswith("Handed in: mine as ")
     assert "of 2 that wait" in texts[0]
     assert texts[1].endswith(texts[0].splitlines()[-1])

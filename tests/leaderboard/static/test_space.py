@@ -31,7 +31,7 @@ from tests.conftest import divbench, document
 from tests.leaderboard.conftest import wait_for
 from tests.leaderboard.stores import Scored, publish, scored
 
-STORE = "hub:org/submissions"
+STORE = "hf://datasets/org/submissions"
 INSTALLS = (
     "DIVBENCH_TEST_INSTALLS"  # set, the test makes an environment from a package registry: minutes, and a gigabyte
 )
@@ -104,11 +104,11 @@ def test_nothing_is_overwritten(space: Path, tmp_path: Path) -> None:
     [
         "",
         "results",
-        "hub:org",
-        "hub:org/..",
-        "hub:o rg/name",
+        "hf://datasets/org",
+        "hf://datasets/org/..",
+        "hf://datasets/o rg/name",
         "https://huggingface.co/org/name",
-        "hub:org/a\nb",
+        "hf://datasets/org/a\nb",
         "/a\nb",
     ],
 )
@@ -119,7 +119,7 @@ def test_a_store_that_is_none_is_told(store: str, tmp_path: Path) -> None:
 
 
 def test_stores_are_datasets_of_the_hub_or_folders() -> None:
-    assert checked_store("hub:org/name") == checked_store("hf://datasets/org/name/a/folder") == "org/name"
+    assert checked_store("hf://datasets/org/name") == checked_store("hf://datasets/org/name/a/folder") == "org/name"
     assert checked_store("/data/store") is None
 
 

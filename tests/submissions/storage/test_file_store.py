@@ -27,7 +27,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         yield Place(str(tmp_path / "store"), tmp_path)
     else:
         with running_hub(tmp_path, page=7) as server:
-            yield Place(f"hub:{REPO}", tmp_path, server)
+            yield Place(f"hf://datasets/{REPO}", tmp_path, server)
 
 
 @pytest.fixture
@@ -295,8 +295,7 @@ def test_many_changes_are_those_of_a_dictionary(place: Place) -> None:
     ("text", "address"),
     [
         ("hf://datasets/lab/results", "hf://datasets/lab/results"),
-        ("hub:lab/results", "hf://datasets/lab/results"),
-        ("hub:Lab-1/Results_2.0/the/board", "hf://datasets/Lab-1/Results_2.0/the/board"),
+        ("hf://datasets/Lab-1/Results_2.0/the/board", "hf://datasets/Lab-1/Results_2.0/the/board"),
     ],
 )
 def test_a_text_names_a_repository(text: str, address: str) -> None:
@@ -314,16 +313,16 @@ def test_a_text_names_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 NO_STORES = [
-    "hub:",
-    "hub:name",
-    "hub:../x",
-    "hub:a/..",
-    "hub:a/b/../c",
-    "hub:a/b/C",
-    "hub:a/b/",
-    "hub:.a/b",
-    "hub:a/b.git",
-    "hub:a--b/c",
+    "hf://datasets/",
+    "hf://datasets/name",
+    "hf://datasets/../x",
+    "hf://datasets/a/..",
+    "hf://datasets/a/b/../c",
+    "hf://datasets/a/b/C",
+    "hf://datasets/a/b/",
+    "hf://datasets/.a/b",
+    "hf://datasets/a/b.git",
+    "hf://datasets/a--b/c",
     "hf://a/b",
     "hf://models/a/b",
     "hf://datasets/a",
@@ -337,7 +336,9 @@ NO_STORES = [
 ]
 
 
-@pytest.mark.parametrize("text", [*NO_STORES, "", " ", "hub:a b/c", "hub:a/" + "b" * 97, "a\0b", "a\nb", "x" * 300])
+@pytest.mark.parametrize(
+    "text", [*NO_STORES, "", " ", "hf://datasets/a b/c", "hf://datasets/a/" + "b" * 97, "a\0b", "a\nb", "x" * 300]
+)
 def test_a_text_that_names_no_store_is_refused_and_nothing_made(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

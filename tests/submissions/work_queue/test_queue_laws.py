@@ -201,7 +201,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         yield Place(str(tmp_path / "store"), tmp_path)
     else:
         with running_hub(tmp_path) as server:
-            yield Place(f"hub:{REPO}", tmp_path, server)
+            yield Place(f"hf://datasets/{REPO}", tmp_path, server)
 
 
 @pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # by the Hub's client

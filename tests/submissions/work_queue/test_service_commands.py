@@ -258,19 +258,21 @@ def test_on_the_hub_who_may_not_write_proposes(tmp_path: Path, demos: list[Path]
     with hub() as server:
         server.add_repo("alice/store")
         alice, bob, anybody = (on_hub(server, tmp_path, user) for user in ("alice", "bob", None))
-        ended = divbench("submit", demos[0], "--to", "hub:alice/store", **bob)
+        ended = divbench("submit", demos[0], "--to", "hf://datasets/alice/store", **bob)
         assert ended.returncode == 2
         assert "propose it with --as-pull-request" in ended.stderr
-        ended = divbench("submit", demos[0], "--to", "hub:alice/store", "--as-pull-request", "--json", **bob)
+        ended = divbench("submit", demos[0], "--to", "hf://datasets/alice/store", "--as-pull-request", "--json", **bob)
         assert ended.returncode == 0, ended.stderr
         proposed: dict[str, Any] = document(ended)
         assert proposed["new"]
         assert "/discussions/1" in proposed["pull_request"]
-        assert document(divbench("submissions", "list", "--store", "hub:alice/store", "--json", **anybody)) == {
+        assert document(
+            divbench("submissions", "list", "--store", "hf://datasets/alice/store", "--json", **anybody)
+        ) == {
             "submissions": [],
             "damaged": [],
         }
-        ended = divbench("submit", demos[0], "--to", "hub:alice/store", "--json", **alice)
+        ended = divbench("submit", demos[0], "--to", "hf://datasets/alice/store", "--json", **alice)
         assert ended.returncode == 0, ended.stderr
         assert document(ended)["id"] == proposed["id"]
         found = document(
