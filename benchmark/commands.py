@@ -9,7 +9,7 @@ import typer
 
 from benchmark.cluster.options import ClusterOptions
 from benchmark.scoring.options import ProfileName, ScoringOptions
-from datasets_build.console import JsonOption, err, out, print_json, progress, table
+from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress, table
 from datasets_build.option_groups import with_option_groups
 
 if TYPE_CHECKING:
@@ -46,10 +46,7 @@ def score(
             rich_help_panel="Output",
         ),
     ] = None,
-    mirror: Annotated[
-        Path | None,
-        typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
-    ] = None,
+    mirror: MirrorOption = None,
     cluster: ClusterOptions,
     json: JsonOption = False,
 ) -> None:

@@ -13,6 +13,10 @@ from rich.table import Table
 from datasets_build.tables import Report, print_blocks, write_report
 
 PIPED_WIDTH = 160
+MirrorOption = Annotated[
+    Path | None,
+    typer.Option(help="Folder with released files, for datasets that do not ship here. (env: DIVBENCH_MIRROR)"),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on stdout; everything else on stderr.")]
 
 

@@ -7,7 +7,6 @@ import typer
 
 from datasets_build.console import JsonOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError, need
-from leaderboard.reports.metric_study_command import metrics_study
 from leaderboard.static.space_command import space
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ Study = Annotated[
         help="Folder of a metric study by divbench metrics study; default: the one that ships here.", show_default=False
     ),
 ]
-app.command("metrics")(metrics_study)
 app.command()(space)
 
 

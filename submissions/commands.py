@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from datasets_build.console import JsonOption, err, out, print_json, progress
+from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
 
 
 class FromFormat(StrEnum):
@@ -43,12 +43,6 @@ class SamplingMode(StrEnum):
     paraphrase = "paraphrase"
     system_prompt = "system-prompt"
     in_context = "in-context"
-
-
-Mirror = Annotated[
-    Path | None,
-    typer.Option(help="Folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
-]
 
 
 def import_(
@@ -142,7 +136,7 @@ def import_(
         str | None,
         typer.Option("--filter", help="Filter whose rows are read from an lm-eval file.", rich_help_panel="File"),
     ] = None,
-    mirror: Mirror = None,
+    mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
     """Convert a file of responses to a submission folder, and check it. Nothing is written unless it passes.
@@ -217,7 +211,7 @@ def import_(
 def validate(
     folder: Annotated[Path, typer.Argument(help="Submission folder.")],
     strict: Annotated[bool, typer.Option("--strict", help="Strict mode: treats warnings as errors.")] = False,
-    mirror: Mirror = None,
+    mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
     """Check a submission folder: every problem, with its row, field and suggested fix. Exit 1 if it is rejected.
@@ -251,7 +245,7 @@ def baseline(
     kind: Annotated[str, typer.Option(help="Baseline: repeated, random-characters or shuffled-words.")],
     destination: Annotated[Path, typer.Option("--out", help="Submission folder to create.")],
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
-    mirror: Mirror = None,
+    mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
     """Make a known-bad system from a submission's texts; a good metric ranks it last.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from datasets_build.console import JsonOption, err, out, print_json, progress
+from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -108,10 +108,7 @@ def dpo(
             rich_help_panel="Pairs",
         ),
     ] = None,
-    mirror: Annotated[
-        Path | None,
-        typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
-    ] = None,
+    mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
     """Write preference pairs that favour diverse answers, for DPO training: DivPO, arXiv:2501.18101.

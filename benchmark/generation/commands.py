@@ -16,7 +16,7 @@ from benchmark.generation.options import (
     Thinking,
     with_lines,
 )
-from datasets_build.console import JsonOption, err, out, print_json, progress
+from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError, InputError
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def generate(
     id_column: Annotated[
         str | None,
         typer.Option(
-            help="Column of --prompts with the ids; default: prompt_id or id if present, otherwise p0001, p0002, …",
+            help="Column of --prompts with the ids; default: prompt_id or id if present, otherwise p0001 and so on.",
             rich_help_panel="Prompts",
         ),
     ] = None,
@@ -177,10 +177,7 @@ def generate(
             "--restart", help="Fresh start: discards what an interrupted run has sampled.", rich_help_panel="Output"
         ),
     ] = False,
-    mirror: Annotated[
-        Path | None,
-        typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
-    ] = None,
+    mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
     r"""Sample a model for every prompt of a suite and write a submission.

@@ -33,7 +33,7 @@ Template = Annotated[
 ChatTemplate = Annotated[
     bool,
     typer.Option(
-        "--chat-template/--no-chat-template", help="Use of the model's chat template.", rich_help_panel="Prompts"
+        "--chat-template/--no-chat-template", help="Chat template of the model, used or not.", rich_help_panel="Prompts"
     ),
 ]
 Thinking = Annotated[

@@ -12,7 +12,7 @@ import typer
 
 from benchmark.cluster.options import ClusterOptions
 from benchmark.scoring.options import ProfileName, ScoringOptions
-from datasets_build.console import err
+from datasets_build.console import MirrorOption, err
 from datasets_build.option_groups import with_option_groups
 
 if TYPE_CHECKING:
@@ -47,10 +47,6 @@ Results = Annotated[
         ),
         rich_help_panel="Service",
     ),
-]
-Mirror = Annotated[
-    Path | None,
-    typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
 ]
 Faults = Annotated[
     int,
@@ -87,7 +83,7 @@ def worker(
     results: Results = None,
     metric: MetricNames = None,
     cache: Cache = None,
-    mirror: Mirror = None,
+    mirror: MirrorOption = None,
     cluster: ClusterOptions,
 ) -> None:
     """Score the pending submissions of a service, oldest first, until stopped.
@@ -132,7 +128,7 @@ def rescore(
     results: Results = None,
     metric: MetricNames = None,
     cache: Cache = None,
-    mirror: Mirror = None,
+    mirror: MirrorOption = None,
     cluster: ClusterOptions,
 ) -> None:
     """Score scored submissions again where a result is missing: of a new metric, version, model or suite revision.

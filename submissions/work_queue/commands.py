@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datasets_build.console import JsonOption, err, out, print_json
+from datasets_build.console import JsonOption, MirrorOption, err, out, print_json
 
 if TYPE_CHECKING:
     from submissions.work_queue.schema import Identity
@@ -24,10 +24,7 @@ def submit(
         bool,
         typer.Option("--as-pull-request", help="Pull request in place of a direct commit (no write access needed)."),
     ] = False,
-    mirror: Annotated[
-        Path | None,
-        typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
-    ] = None,
+    mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
     """Check a submission and submit it for scoring. Nothing is sent unless it passes the service's checks.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from datasets_build.console import JsonOption, deliver, err, progress
+from datasets_build.console import JsonOption, MirrorOption, deliver, err, progress
 from datasets_build.errors import ConfigurationError
 from datasets_build.tables import check_report_path
 
@@ -117,12 +117,7 @@ def contrast(
             rich_help_panel="Models",
         ),
     ] = None,
-    mirror: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder with released files, for datasets and suites. (env: DIVBENCH_MIRROR)", rich_help_panel="Data"
-        ),
-    ] = None,
+    mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
     """Compare systems prompt by prompt: paired tests by every metric of a profile, all on the same texts.

@@ -9,7 +9,7 @@ import typer
 
 from benchmark.generation.commands import chosen_layers
 from benchmark.generation.options import AverageLayers, Dtype, Layer, Template, Thinking
-from datasets_build.console import JsonOption, out, print_json, progress
+from datasets_build.console import JsonOption, MirrorOption, out, print_json, progress
 from datasets_build.errors import ConfigurationError
 
 _READ_AT_ONCE = 64
@@ -38,7 +38,7 @@ def internals(
         bool | None,
         typer.Option(
             "--chat-template/--no-chat-template",
-            help="Use of the model's chat template; default: as the manifest says.",
+            help="Chat template of the model, used or not; default: as the manifest says.",
         ),
     ] = None,
     template: Template = None,
@@ -52,10 +52,7 @@ def internals(
     restart: Annotated[
         bool, typer.Option("--restart", help="Fresh start: discards what an interrupted run has read.")
     ] = False,
-    mirror: Annotated[
-        Path | None,
-        typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
-    ] = None,
+    mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
     """Compute token likelihoods and hidden-state statistics of a submission's responses, for the uncertainty metrics.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datasets_build.console import JsonOption, err, out, print_json, progress
+from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -55,16 +55,14 @@ def classes(
     seed: Annotated[int, typer.Option(help="Random seed of halves, orders and resamples.")] = 0,
     destination: Annotated[Path | None, typer.Option("--out", help="Output file: .json or .md.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Output file of the distinct-classes curves: .html.")] = None,
-    mirror: Annotated[
-        Path | None,
-        typer.Option(help="A folder with released files, for suites that do not ship here. (env: DIVBENCH_MIRROR)"),
-    ] = None,
+    mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Part answers into classes that say the same, and compare backends with each other and with published classes.
+    """Group responses by meaning, and compare equivalence backends with each other and with published classes.
 
-    For each backend and system: how many classes (distinct_k) with an interval over prompts, and how many are expected
-    of fewer answers. Where a submission came with classes: how far they agree, as adjusted Rand index and F1 of pairs.
+    For each backend and system: the number of equivalence classes (distinct_k) with an interval over prompts, and the
+    number expected of fewer responses. Where a submission came with a partition: their agreement (adjusted Rand index,
+    F1 of pairs).
 
       divbench metrics equivalence subs/gpt-4o subs/humans --equivalence rouge-1 --equivalence embedding
     """

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datasets_build.console import JsonOption, err, out, print_json, progress
+from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError, InputError, need
 
 if TYPE_CHECKING:
@@ -109,12 +109,7 @@ def explain(
     destination: Annotated[
         Path | None, typer.Option("--out", help="Output file with figures, to open in a browser: .html.")
     ] = None,
-    mirror: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder with released files, for datasets and suites. (env: DIVBENCH_MIRROR)", rich_help_panel="Data"
-        ),
-    ] = None,
+    mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show what a language model finds in one response set: all that stands behind its D_Can (arXiv:2606.01811).
