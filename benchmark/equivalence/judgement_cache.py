@@ -1,6 +1,6 @@
-"""What a judge said before, in one SQLite file: safe under several threads, processes and kills.
+"""Earlier judgements in one SQLite file: safe under several threads, processes and kills.
 
-Keys are hashes of the judge's signature, prompt and answers; the texts themselves are not kept.
+Keys are hashes of the judge's signature, prompt and responses; the texts themselves are not kept.
 """
 
 import json
@@ -17,22 +17,22 @@ _TABLES = (
 
 
 def default_judgements_path() -> Path:
-    """`judgements.sqlite` where the package keeps what it can make again (DIVBENCH_HOME)."""
+    """Return `judgements.sqlite` in the package's cache folder (DIVBENCH_HOME)."""
     return home() / "judgements.sqlite"
 
 
 class JudgementCache:
-    """The file at a path, made at its first use.
+    """The cache at a path, created at its first use.
 
     Raises:
-        ConfigurationError: By each method, where the file cannot be read or written.
+        ConfigurationError: By each method, if the file cannot be read or written.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def get(self, keys: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-        """The labels of those keys that are known, each with its number of answers; what does not fit is left out."""
+        """Return the labels of the known keys; `keys` has the number of responses of each, and others do not fit."""
         if not self.path.exists():
             return {}
         with open_cache(self.path, "judgements", *_TABLES) as database:
@@ -50,7 +50,7 @@ class JudgementCache:
             database.execute("INSERT OR REPLACE INTO judgements VALUES (?, ?)", (key, json.dumps(list(labels))))
 
     def reported(self, key: str) -> tuple[str | None] | None:
-        """What a server called its model, None inside where it said nothing; None where it was not asked."""
+        """Return what a server called its model, as (name,), or (None,) if it did not say; None if it was not asked."""
         if not self.path.exists():
             return None
         with open_cache(self.path, "judgements", *_TABLES) as database:

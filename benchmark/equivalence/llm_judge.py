@@ -1,7 +1,7 @@
-"""A language model behind a chat server that parts all answers to a prompt at once into groups that say the same.
+"""A language model behind a chat server that groups all responses to a prompt at once.
 
-Answers are strangers' texts. They are shown as strings of a JSON document, where none can end before its end, and what
-could pass for a mark of a chat template is escaped. The reply is JSON of indices, and taken only if it is a partition.
+Responses are untrusted. The model sees them as strings of a JSON document, which no response can leave, and what could
+pass for a token of a chat template is escaped. Its reply is JSON of indices, accepted only if it is a partition.
 """
 
 import hashlib
@@ -10,21 +10,27 @@ import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
-from typing import Any, Protocol
+from typing import Any
 
 from benchmark.equivalence.judgement_cache import JudgementCache
 from benchmark.metrics.metric import Missing
-from benchmark.models.http_client import KEY_VARIABLE, Endpoint, ServerFault
+from benchmark.models.http_client import (
+    CHAT_PATH,
+    KEY_VARIABLE,
+    Endpoint,
+    MalformedError,
+    ServerFault,
+    check_key_variable,
+    first_choice,
+    reported_model,
+)
 from datasets_build.errors import ConfigurationError
 
 JUDGE_VERSION = 1  # of the instructions, the document and how replies are read; part of signatures
-REPLIES = 3  # that may be no partition before a set is given up
+REPLIES = 3  # attempts at a partition before a set is given up
 
-_PATH = "/v1/chat/completions"
 _REPLY_BYTES = 1 << 20
-_MARKS = re.compile(r"[<\[](?=[|\uff5c/A-Za-z_])")  # as chat templates have them: <|user|>, </s>, [INST]
-_FILTERED = ("content_filter", "content management policy", "responsibleaipolicy")
+_TEMPLATE_TOKENS = re.compile(r"[<\[](?=[|\uff5c/A-Za-z_])")  # their beginnings: <|user|>, </s>, [INST]
 _INSTRUCTIONS = """\
 You sort answers to a prompt into groups. The user's message is a JSON document: "prompt" is what was asked, "answers" \
 are the answers, each with its "index" and "text".
@@ -43,28 +49,7 @@ Reply with one JSON object and nothing else, such as {"groups": [[0, 2], [1]]} f
 and the last say the same."""
 _PROBE = 'Reply with the JSON object {"groups": []} and nothing else.'
 
-Set = tuple[str, Sequence[str]]
-_Question = tuple[str, tuple[str, ...]]
-
-
-class SetJudge(Protocol):
-    """Parts sets of answers.
-
-    Attributes:
-        signature: All that is known of what determines the partitions.
-    """
-
-    signature: str
-
-    def partition(self, sets: Sequence[Set]) -> list[tuple[int, ...] | Missing]:
-        """For each prompt and its k answers the labels [k]: 0, 1, 2, … by first use, or why there are none.
-
-        Equal texts have equal labels.
-
-        Raises:
-            DivBenchError: The judge cannot be asked. What it said before that is not lost where there is a cache.
-        """
-        ...
+_Distinct = tuple[str, tuple[str, ...]]  # a prompt and its distinct responses
 
 
 class _NoPartitionError(Exception):
@@ -73,22 +58,22 @@ class _NoPartitionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LLMJudgeSpec:
-    """Which model judges, and where it is asked; it is asked nothing yet.
+    """Which model judges, and where; no request is sent yet.
 
-    The signature has what the server calls its model (`identified`). It cannot be made to prove which weights it has,
-    and at a temperature of 0 it may still not repeat itself: only the cache makes partitions repeatable.
+    The signature has what the server calls its model (`identified`). The server cannot prove which weights it has, and
+    even at temperature 0 it may not repeat itself: only the cache makes partitions repeatable.
 
     Attributes:
-        url: Of a server that speaks OpenAI's chat completions; with or without `/v1`.
-        model: The name by which to ask for the model.
-        reported: What the server calls it in its replies; a reply of another is refused. None: not known.
-        max_tokens: The most that a reply may have, with its reasoning if it does any.
-        key_variable: The environment variable that has the server's key, if it needs one.
-        concurrency: How many sets are judged at once.
-        timeout: Seconds without a sign of the server, and again for all of its answer after the first.
+        url: Address of a server that speaks OpenAI's chat completions; with or without `/v1`.
+        model: Name to request the model by.
+        reported: What the server calls it in its replies; replies of another are refused. None: not known.
+        max_tokens: Most tokens of a reply, including its reasoning.
+        key_variable: Name of the environment variable with the API key.
+        concurrency: Number of sets judged at once.
+        timeout: Seconds without a sign of the server, and again for the rest of its answer after the first byte.
 
     Raises:
-        ConfigurationError: A number is too small, the model has no name, or the variable none.
+        ConfigurationError: A number is too small, or the model's or the variable's name is malformed.
     """
 
     url: str
@@ -100,11 +85,7 @@ class LLMJudgeSpec:
     timeout: float = 300.0
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", self.key_variable):  # it may be the key itself: not shown
-            raise ConfigurationError(
-                "what was given is no name of an environment variable",
-                f"put the key into a variable and give its name, such as {KEY_VARIABLE}",
-            )
+        check_key_variable(self.key_variable)
         if not self.model.strip() or min(self.max_tokens, self.concurrency) < 1:
             raise ConfigurationError(
                 f"a judge {self.model!r} with {self.max_tokens} tokens and {self.concurrency} requests at once",
@@ -113,30 +94,30 @@ class LLMJudgeSpec:
 
     @property
     def signature(self) -> str:
-        """As in `SetJudge.signature`, such as `gpt-x=gpt-x-2026-01-31,judge-v1,4096-tokens`."""
+        """`SetJudge.signature`, such as `gpt-x=gpt-x-2026-01-31,judge-v1,4096-tokens`."""
         name = self.model if self.reported is None else f"{self.model}={self.reported}"
         return f"{name},judge-v{JUDGE_VERSION},{self.max_tokens}-tokens"
 
     def identified(self, cache: JudgementCache | None = None) -> "LLMJudgeSpec":
-        """The same with what the server calls its model: as the cache has it, else by one short request.
+        """Add what the server calls its model: from the cache, else by one short request.
 
         Raises:
-            ServerFault: The server cannot be reached, refuses, or is no such server.
+            ServerFault: The server is unreachable, refuses, or is of another kind.
         """
         if self.reported is not None:
             return self
         key = _hash(self.url, self.model)
         known = None if cache is None else cache.reported(key)
-        reported = LLMJudge(self).name_of_model() if known is None else known[0]
+        reported = LLMJudge(self).request_name() if known is None else known[0]
         if cache is not None and known is None:
             cache.put_reported(key, reported)
         return replace(self, reported=reported)
 
     def load(self, cache: JudgementCache | None = None) -> "LLMJudge":
-        """The judge; nothing is asked yet.
+        """Make the judge; no request is sent yet.
 
         Raises:
-            ConfigurationError: The address or the key cannot be one, or the time is none.
+            ConfigurationError: The address or the key is malformed, or the timeout is not positive.
         """
         return LLMJudge(self, cache)
 
@@ -144,7 +125,7 @@ class LLMJudgeSpec:
 class LLMJudge:
     """The judge of a spec. See `SetJudge`.
 
-    A set is judged once: what the cache has is not asked again. A set without a partition is asked again next time.
+    A set with a partition in the cache is not judged again; one without a partition is, next time.
     """
 
     def __init__(self, spec: LLMJudgeSpec, cache: JudgementCache | None = None) -> None:
@@ -153,30 +134,27 @@ class LLMJudge:
         self._cache = cache
         self._endpoint = Endpoint(spec.url, timeout=spec.timeout, key_variable=spec.key_variable)
         self._reported = spec.reported
-        self._refused: frozenset[str] = frozenset()  # fields that the server does not know
+        self._unknown: frozenset[str] = frozenset()  # fields that the server does not know
         self._lock = threading.Lock()
 
-    def partition(self, sets: Sequence[Set]) -> list[tuple[int, ...] | Missing]:
+    def partition(self, sets: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[int, ...] | Missing]:
         """As `SetJudge.partition`.
 
         Raises:
-            ServerFault: The server cannot be reached, is still busy or unwell after all attempts, refuses, is no such
-                server, or changed its model.
+            ServerFault: The server is unreachable, still busy or failing after all attempts, refuses, is of another
+                kind, or changed its model.
         """
-        questions: list[_Question] = [(prompt, tuple(dict.fromkeys(answers))) for prompt, answers in sets]
-        found: dict[_Question, tuple[int, ...] | Missing] = {
-            (prompt, texts): tuple(range(len(texts))) for prompt, texts in questions if len(texts) < 2
+        distinct: list[_Distinct] = [(prompt, tuple(dict.fromkeys(responses))) for prompt, responses in sets]
+        labels: dict[_Distinct, tuple[int, ...] | Missing] = {
+            (prompt, texts): tuple(range(len(texts))) for prompt, texts in distinct if len(texts) < 2
         }
-        found |= self._known([question for question in dict.fromkeys(questions) if question not in found])
-        asked = [question for question in dict.fromkeys(questions) if question not in found]
-        found |= zip(asked, self._endpoint.each(asked, self._judge, self._spec.concurrency), strict=True)
-        return [
-            _spread(found[question], question[1], answers)
-            for question, (_, answers) in zip(questions, sets, strict=True)
-        ]
+        labels |= self._cached([each for each in dict.fromkeys(distinct) if each not in labels])
+        new = [each for each in dict.fromkeys(distinct) if each not in labels]
+        labels |= zip(new, self._endpoint.map(new, self._judge, self._spec.concurrency), strict=True)
+        return [_spread(labels[each], each[1], responses) for each, (_, responses) in zip(distinct, sets, strict=True)]
 
-    def name_of_model(self) -> str | None:
-        """What the server calls its model, by one short request; None where it does not say.
+    def request_name(self) -> str | None:
+        """Find out by one short request what the server calls its model; None where it does not say.
 
         Raises:
             ServerFault: As `partition`.
@@ -185,36 +163,36 @@ class LLMJudge:
             self._reply(client, [{"role": "user", "content": _PROBE}], threading.Event())
         return self._reported
 
-    def _key(self, question: _Question) -> str:
-        prompt, texts = question
+    def _key(self, distinct: _Distinct) -> str:
+        prompt, texts = distinct
         return _hash(self.signature, prompt, *texts)
 
-    def _known(self, questions: Sequence[_Question]) -> dict[_Question, tuple[int, ...]]:
-        if self._cache is None or not questions:
+    def _cached(self, sets: Sequence[_Distinct]) -> dict[_Distinct, tuple[int, ...]]:
+        if self._cache is None or not sets:
             return {}
-        keys = {question: self._key(question) for question in questions}
-        kept = self._cache.get({key: len(texts) for (_, texts), key in keys.items()})
-        return {question: kept[key] for question, key in keys.items() if key in kept}
+        keys = {each: self._key(each) for each in sets}
+        found = self._cache.get({key: len(texts) for (_, texts), key in keys.items()})
+        return {each: found[key] for each, key in keys.items() if key in found}
 
-    def _judge(self, client: Any, question: _Question, halt: threading.Event) -> tuple[int, ...] | Missing:
-        document = {"role": "user", "content": _document(*question)}
+    def _judge(self, client: Any, distinct: _Distinct, halt: threading.Event) -> tuple[int, ...] | Missing:
+        document = {"role": "user", "content": _document(*distinct)}
         wrong, instructions = "", _INSTRUCTIONS
         for _ in range(REPLIES):
             try:
                 choice = self._reply(client, [{"role": "system", "content": instructions}, document], halt)
-                labels = self._labels(choice, len(question[1]))
+                labels = self._labels(choice, len(distinct[1]))
             except _NoPartitionError as error:
                 wrong = str(error)
                 instructions = f"{_INSTRUCTIONS}\n\nAn earlier reply to this document was refused: {wrong}."
             except ServerFault as error:
                 if error.too_long:
                     return Missing("the responses together are too long for the judge's context")
-                if any(words in error.said.lower() for words in _FILTERED):
-                    return Missing("the judge's server has a filter that refuses these responses")
+                if error.filtered:
+                    return Missing("a content filter of the judge's server refuses these responses")
                 raise
             else:
                 if self._cache is not None:  # at once: a kill loses nothing that was paid for
-                    self._cache.put(self._key(question), labels)
+                    self._cache.put(self._key(distinct), labels)
                 return labels
         return Missing(f"the judge's reply is no partition: {wrong}")
 
@@ -225,40 +203,38 @@ class LLMJudge:
         return _labels(message.get("content") if isinstance(message, dict) else None, count)
 
     def _reply(self, client: Any, messages: list[dict[str, str]], halt: threading.Event) -> dict[str, Any]:
-        """The first choice of the server's answer; fields that it refuses are given up or named otherwise."""
+        """Return the first choice of the server's answer; fields that it does not know are left out or renamed."""
         while True:
             body: dict[str, Any] = {"model": self._spec.model, "messages": messages, "temperature": 0}
-            limit = "max_completion_tokens" if "max_tokens" in self._refused else "max_tokens"
+            limit = "max_completion_tokens" if "max_tokens" in self._unknown else "max_tokens"
             body[limit] = self._spec.max_tokens
-            if "response_format" not in self._refused:
+            if "response_format" not in self._unknown:
                 body["response_format"] = {"type": "json_object"}
             try:
-                return self._first_choice(self._endpoint.ask(client, _PATH, body, _REPLY_BYTES, halt))
+                return self._first_choice(self._endpoint.request(client, CHAT_PATH, body, _REPLY_BYTES, halt))
             except ServerFault as error:
                 if error.status not in {400, 422} or error.too_long:
                     raise
-                refused = {name for name in ("response_format", "max_tokens") if name in body and name in error.said}
-                if not refused:
+                unknown = {name for name in ("response_format", "max_tokens") if name in body and name in error.said}
+                if not unknown:
                     raise
                 with self._lock:
-                    self._refused |= refused
+                    self._unknown |= unknown
 
-    def _first_choice(self, found: object) -> dict[str, Any]:
-        choices = found.get("choices") if isinstance(found, dict) else None
-        if not isinstance(found, dict) or not isinstance(choices, list) or not choices:
-            raise self._endpoint.wrong(_PATH, "no choices")
-        if not isinstance(choices[0], dict):
-            raise self._endpoint.wrong(_PATH, "no choices")
-        name = _plain_name(found.get("model"))
+    def _first_choice(self, document: Any) -> dict[str, Any]:
+        try:
+            choice = first_choice(document)
+        except MalformedError as error:
+            raise self._endpoint.malformed(CHAT_PATH, str(error)) from error
+        name = reported_model(document)
         with self._lock:
             known, self._reported = self._reported, self._reported or name
         if name is not None and known not in {None, name}:
             raise ServerFault(
                 f"{self._endpoint.base} now answers as {name}, and answered as {known} before",
-                "partitions of two models are not to be mixed: name the model by its exact version, or use a new cache",
+                "do not mix partitions of two models: name the model by its exact version, or use a new cache",
             )
-        first: dict[str, Any] = choices[0]
-        return first
+        return choice
 
 
 def _document(prompt: str, texts: Sequence[str]) -> str:
@@ -266,11 +242,11 @@ def _document(prompt: str, texts: Sequence[str]) -> str:
     answers = [{"index": index, "text": text} for index, text in enumerate(texts)]
     plain = json.dumps({"prompt": prompt, "answers": answers}, ensure_ascii=False, indent=1)
     # Outside of strings there is no "<", and after "[" no letter: only texts are changed, into JSON of the same texts.
-    return _MARKS.sub(lambda mark: f"\\u{ord(mark[0]):04x}", plain)
+    return _TEMPLATE_TOKENS.sub(lambda token: f"\\u{ord(token[0]):04x}", plain)
 
 
 def _labels(reply: object, count: int) -> tuple[int, ...]:
-    """Canonical labels [count] from a judge's words; a code fence around them and reasoning before are let pass."""
+    """Read canonical labels [count] from a reply; a code fence around it and reasoning before it are allowed."""
     if not isinstance(reply, str) or not reply.strip():
         raise _NoPartitionError("it has no text")
     text = reply.rpartition("</think>")[2].strip()
@@ -297,20 +273,13 @@ def _labels(reply: object, count: int) -> tuple[int, ...]:
 
 
 def _spread(
-    found: tuple[int, ...] | Missing, different: Sequence[str], answers: Sequence[str]
+    labels: tuple[int, ...] | Missing, distinct: Sequence[str], responses: Sequence[str]
 ) -> tuple[int, ...] | Missing:
-    """Labels of the different texts to labels of all answers."""
-    if isinstance(found, Missing):
-        return found
-    label = dict(zip(different, found, strict=True))
-    return tuple(label[answer] for answer in answers)
-
-
-def _plain_name(said: object) -> str | None:
-    """What a server calls its model, if that is a name; of a path on its machine the last part."""
-    if not isinstance(said, str) or not re.fullmatch(r"[\w./:@+-]{1,200}", said):
-        return None
-    return PurePosixPath(said).name if said.startswith("/") else said
+    """Give every response the label of its text."""
+    if isinstance(labels, Missing):
+        return labels
+    label_of = dict(zip(distinct, labels, strict=True))
+    return tuple(label_of[response] for response in responses)
 
 
 def _hash(*parts: str) -> str:

@@ -1,31 +1,25 @@
-"""What is posted to a server of OpenAI's chat completions for a request, and what its answer says; pure."""
+"""OpenAI's chat completions: the body of a request, and the response in a server's answer. Pure functions."""
 
 import re
 from dataclasses import asdict
-from pathlib import PurePosixPath
 from typing import Any
 
 from benchmark.generation.sampler import Failed, Outcome, Request, Sampled
-from benchmark.models.http_client import ServerFault
+from benchmark.models.http_client import MalformedError, ServerFault, first_choice
 from submissions.checking.checks import MAX_RESPONSE_BYTES
 
-UNYIELDING = {  # fields without which answers were of another distribution, and what to do where a server refuses one
-    "temperature": "ask for a temperature that it takes, mostly 1",
+REQUIRED = {  # fields without which responses have another distribution, and the hint where a server refuses one
+    "temperature": "use a temperature that the server accepts, mostly 1",
     "top_p": "leave out top_p",
     "top_k": "leave out top_k",
 }
 
-_SEEDS = _NUMBERS = 1 << 31  # servers take none beyond; nor do we
-_FILTERED = ("content_filter", "content management policy", "responsibleaipolicy")
-_BROKEN_OFF = ("error", "abort")  # what servers give as reason where the model did not end
-
-
-class MalformedError(Exception):
-    """What is wrong with an answer."""
+_SEEDS = _MOST_TOKENS = 1 << 31  # servers accept no more
+_BROKEN_OFF = ("error", "abort")  # finish reasons of servers where the model did not end
 
 
 def body_of(model: str, request: Request, without: frozenset[str]) -> dict[str, Any]:
-    """What is posted for a request to a server that does not know some fields."""
+    """Return the body of a request to a server that does not know the fields `without`."""
     settings = request.settings
     body: dict[str, Any] = {
         "model": model,
@@ -33,7 +27,7 @@ def body_of(model: str, request: Request, without: frozenset[str]) -> dict[str, 
         "temperature": settings.temperature,
         "max_completion_tokens" if "max_tokens" in without else "max_tokens": settings.max_tokens,
     }
-    if "top_p" not in without:  # said even where it is 1: some servers have another default
+    if "top_p" not in without:  # sent even where it is 1: some servers have another default
         body["top_p"] = settings.top_p
     if settings.top_k is not None:
         body["top_k"] = settings.top_k
@@ -43,31 +37,25 @@ def body_of(model: str, request: Request, without: frozenset[str]) -> dict[str, 
 
 
 def refused_fields(error: ServerFault, body: dict[str, Any]) -> frozenset[str]:
-    """The fields that a refusal names; of those that cannot be given up not what it may have quoted of the prompt."""
-    if error.status not in {400, 422} or error.too_long or is_filtered(error):
+    """Return the fields that a refusal names; no required field that it may have quoted from the prompt."""
+    if error.status not in {400, 422} or error.too_long or error.filtered:
         return frozenset()
     named = {
-        name for name in (*UNYIELDING, "max_tokens", "seed") if name in body and re.search(rf"\b{name}\b", error.said)
+        name for name in (*REQUIRED, "max_tokens", "seed") if name in body and re.search(rf"\b{name}\b", error.said)
     }
     prompt = "".join(message["content"] for message in body["messages"])
-    return frozenset(named - {name for name in UNYIELDING if name in prompt})
-
-
-def is_filtered(error: ServerFault) -> bool:
-    """Whether a filter of the server's refused a request."""
-    return error.status in {400, 403, 422} and any(words in error.said.lower() for words in _FILTERED)
+    return frozenset(named - {name for name in REQUIRED if name in prompt})
 
 
 def outcome_of(document: dict[str, Any], strip_thinking: bool) -> Outcome:
-    """The first choice of the server's document.
+    """Return the response in the first choice of a server's document, or why there is none.
 
     Raises:
-        MalformedError: There is none, or it is none.
+        MalformedError: There is no choice, or it is malformed.
     """
-    choices = document.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(choice, dict) or not isinstance(message, dict) or not {"role", "content"} & message.keys():
+    choice = first_choice(document)
+    message = choice.get("message")
+    if not isinstance(message, dict) or not {"role", "content"} & message.keys():
         raise MalformedError("no choices")
     finish_reason = choice.get("finish_reason")
     if not isinstance(finish_reason, str) or not re.fullmatch(r"[\w.-]{1,64}", finish_reason, re.ASCII):
@@ -82,27 +70,27 @@ def outcome_of(document: dict[str, Any], strip_thinking: bool) -> Outcome:
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
-        return Failed("the answer has lone surrogates, which UTF-8 cannot hold")
+        return Failed("the response has lone surrogates, which UTF-8 cannot encode")
     if size > MAX_RESPONSE_BYTES:
-        return Failed(f"the answer has {size:,} bytes; at most {MAX_RESPONSE_BYTES:,} are taken")
+        return Failed(f"the response has {size:,} bytes; the limit is {MAX_RESPONSE_BYTES:,}")
     tokens, reasoning_tokens = _usage(document.get("usage"))
     return Sampled(text, finish_reason, tokens=tokens, reasoning_tokens=reasoning_tokens)
 
 
 def _text(message: dict[str, Any], finish_reason: str | None) -> str | Failed:
-    """A message's content; nothing is an empty response, unless there is another reason for it."""
+    """A message's content. No content is an empty response, unless a filter or a tool call explains it."""
     content = message.get("content")
     if not content and finish_reason == "content_filter":
-        return Failed("the server's filter withheld the answer")
+        return Failed("the server's content filter withheld the response")
     if not content and (message.get("tool_calls") or message.get("function_call")):
-        return Failed("the model called a tool instead of answering")
+        return Failed("the model called a tool instead of responding")
     if not isinstance(content, str | None):
-        raise MalformedError(f"a {type(content).__name__} for an answer's text")
+        raise MalformedError(f"a {type(content).__name__} for a response's text")
     return content or ""
 
 
 def _after_thinking(text: str, finish_reason: str | None) -> str:
-    r"""What comes after the thinking that an answer begins with; nothing where it was cut off before that.
+    r"""Drop the thinking that a response begins with; nothing is left where it was truncated within.
 
     >>> [_after_thinking(text, None) for text in ("<think>a\n</think>\n\nb", "a<think>b</think>", "<think>a")]
     ['b', 'a<think>b</think>', '<think>a']
@@ -116,7 +104,7 @@ def _after_thinking(text: str, finish_reason: str | None) -> str:
 
 
 def _usage(usage: object) -> tuple[int | None, int | None]:
-    """How many tokens were drawn, and how many of those before the answer, where a server tells it."""
+    """Number of generated tokens, and of reasoning tokens among them, where the server reports them."""
     if not isinstance(usage, dict):
         return None, None
     details = usage.get("completion_tokens_details")
@@ -124,12 +112,5 @@ def _usage(usage: object) -> tuple[int | None, int | None]:
     return _number(usage.get("completion_tokens")), _number(reasoning)
 
 
-def _number(said: object) -> int | None:
-    return said if type(said) is int and 0 <= said < _NUMBERS else None
-
-
-def plain_name(said: object) -> str | None:
-    """What a server calls its model, if that is a name; of a path on its machine the last part."""
-    if not isinstance(said, str) or not re.fullmatch(r"[\w./:@+-]{1,200}", said):
-        return None
-    return PurePosixPath(said).name if said.startswith("/") else said
+def _number(reported: object) -> int | None:
+    return reported if type(reported) is int and 0 <= reported < _MOST_TOKENS else None

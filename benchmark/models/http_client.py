@@ -1,8 +1,8 @@
-"""A server that answers in JSON, asked with patience: it may be busy, unwell, gone, or not what it should be.
+"""A client of servers that answer in JSON, and what clients of OpenAI's protocol share.
 
-What passes is tried again, each time after a longer wait; what does not is an error at once. While the server asks to
-be left alone, no thread asks. Answers have a limit in size and time. Nobody is followed elsewhere, and the key is shown
-to the server alone.
+A server may be busy, failing, gone, or not what it should be. Transient failures are retried after growing waits; all
+others are errors at once. While a server asks for a pause, no thread sends a request. Answers have a limit in size and
+time. Redirects are not followed, and the API key is sent to the server alone.
 """
 
 import json
@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from pathlib import PurePosixPath
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
@@ -31,42 +32,53 @@ from tenacity import (
 from datasets_build.errors import ConfigurationError, DivBenchError
 
 KEY_VARIABLE = "DIVBENCH_API_KEY"
+CHAT_PATH = "/v1/chat/completions"
 ATTEMPTS = 6
 FIRST_WAIT_SECONDS = 0.5  # before the second attempt; doubled before each after it
 LONGEST_WAIT_SECONDS = 60.0  # whatever the server asks for
-_WORDS = 200  # characters of a refusal
-_WORDS_BYTES = 1 << 16
+_QUOTED = 200  # characters of a server's message
+_QUOTED_BYTES = 1 << 16
 _TOO_LONG = ("context length", "context window", "model length", "max_model_len", "too long", "too many tokens")
+_FILTERED = ("content_filter", "content management policy", "responsibleaipolicy")
 
-Trouble = Literal["refused", "malformed", "passing"]
+FaultKind = Literal["refused", "malformed", "transient"]
 Item = TypeVar("Item")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class ServerFault(DivBenchError):
-    """A server that does not answer, refuses, or answers with what cannot be right.
+    """A server that does not answer, refuses, or sends a malformed answer.
 
     Attributes:
-        status: Its HTTP status, if that was the trouble.
-        said: The beginning of its words, in plain text.
-        trouble: *passing* (still gone, busy or unwell at the last), *malformed* (what came is not right), or *refused*.
+        status: The HTTP status, if there was one.
+        said: The beginning of the server's message, in plain text.
+        kind: *transient* (still unreachable, busy or failing at the last attempt), *malformed*, or *refused*.
     """
 
     def __init__(
-        self, message: str, hint: str = "", status: int | None = None, said: str = "", trouble: Trouble = "refused"
+        self, message: str, hint: str = "", status: int | None = None, said: str = "", kind: FaultKind = "refused"
     ) -> None:
         super().__init__(message, hint)
         self.status = status
         self.said = said
-        self.trouble = trouble
+        self.kind = kind
 
     @property
     def too_long(self) -> bool:
         """Whether the server refused because the text does not fit the model's context."""
         return self.status in {400, 413, 422} and any(words in self.said.lower() for words in _TOO_LONG)
 
+    @property
+    def filtered(self) -> bool:
+        """Whether a content filter of the server refused the request."""
+        return self.status in {400, 403, 422} and any(words in self.said.lower() for words in _FILTERED)
 
-class _Passing(Exception):
+
+class MalformedError(Exception):
+    """What is wrong with an answer."""
+
+
+class _TransientError(Exception):
     """A failure that may not happen again."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
@@ -74,18 +86,18 @@ class _Passing(Exception):
         self.status = status
 
 
-class _Hold:
-    """Until when a server wants to be left alone: it says so to one request and means all.
+class _Pause:
+    """Until when a server asks not to be called: it tells one thread and means all.
 
-    A copy in another process, which may have another clock, begins anew.
+    A copy in another process, which may have another clock, starts without a pause.
     """
 
     def __init__(self) -> None:
         self._resume_at = 0.0
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[type["_Hold"], tuple[()]]:
-        return _Hold, ()
+    def __reduce__(self) -> tuple[type["_Pause"], tuple[()]]:
+        return _Pause, ()
 
     def extend(self, seconds: float) -> None:
         with self._lock:
@@ -97,7 +109,7 @@ class _Hold:
 
 
 class Endpoint:
-    """A server's address and how to ask there. It holds no connection, so it can be handed to other processes.
+    """A server's address and how to call it. It holds no connection, so other processes can have a copy.
 
     Attributes:
         base: The address, without `/v1`.
@@ -106,27 +118,27 @@ class Endpoint:
     def __init__(
         self, url: str, key: str | None = None, timeout: float = 120.0, key_variable: str = KEY_VARIABLE
     ) -> None:
-        """Nothing is asked yet.
+        """Check the address and find the key; no request is sent.
 
         Args:
-            url: Such as `http://localhost:8000`, with or without `/v1`.
-            key: What the server asks for, if anything; None: what the environment variable says.
-            timeout: Seconds without a sign of the server, and again for all of its answer after the first.
-            key_variable: The environment variable.
+            url: Address such as `http://localhost:8000`, with or without `/v1`.
+            key: API key; None: from the environment variable.
+            timeout: Seconds without a sign of the server, and again for the rest of its answer after the first byte.
+            key_variable: Name of the environment variable with the API key.
 
         Raises:
-            ConfigurationError: The address or the key cannot be one, or the time is none.
+            ConfigurationError: The address or the key is malformed, or the timeout is not positive.
         """
         if not timeout > 0:
             raise ConfigurationError(f"a timeout of {timeout} seconds", "give a time above 0")
         self.base = _base_of(url)
-        self._key = _usable_key(os.environ.get(key_variable, "") if key is None else key)
+        self._key = _checked_key(os.environ.get(key_variable, "") if key is None else key)
         self._key_variable = key_variable
         self._timeout = timeout
-        self._hold = _Hold()
+        self._pause = _Pause()
 
     def client(self, connections: int = 1) -> Any:
-        """The connections to ask over, as a context manager; several threads may share them."""
+        """Return the connections as a context manager; several threads may share them."""
         http = _http()
         return http.Client(
             headers={"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {self._key}"} if self._key else {}),
@@ -135,135 +147,175 @@ class Endpoint:
             follow_redirects=False,  # the key and the texts are for this server alone
         )
 
-    def ask(
+    def request(
         self,
         client: Any,
         path: str,
         body: Mapping[str, Any] | None = None,
         limit: int = 1 << 20,
         halt: threading.Event | None = None,
-        retry_cut: bool = True,
+        retry_incomplete: bool = True,
     ) -> Any:
-        """The JSON document that the server answers with.
+        """Return the JSON document that the server answers with.
 
         Args:
-            client: As `client` gives it.
-            path: Such as `/v1/models`.
-            body: What to post as JSON; None: nothing is posted.
-            limit: The most bytes that an answer may have.
-            halt: When it is set, waits end and nothing more is asked.
-            retry_cut: Whether an answer that breaks off is asked for again; else it is an error as one that is no JSON.
+            client: Connections, from `client`.
+            path: Path such as `/v1/models`.
+            body: Document to POST; None: GET.
+            limit: Most bytes of an answer.
+            halt: Event that ends waits; once it is set, no request is sent.
+            retry_incomplete: Whether to retry an answer that breaks off; else it is malformed.
 
         Raises:
-            ServerFault: The server could not be reached, is still busy or unwell after all attempts, refused, or gave
-                too much or no JSON; or `halt` is set.
+            ServerFault: The server is unreachable, still busy or failing after all attempts, refused, or its answer is
+                too large or no JSON; or `halt` is set.
         """
         halt = halt or threading.Event()
         retrying = Retrying(
             stop=stop_after_attempt(ATTEMPTS) | stop_when_event_set(halt),
-            wait=_pause,
+            wait=_backoff,
             sleep=sleep_using_event(halt),
-            retry=retry_if_exception_type(_Passing),
+            retry=retry_if_exception_type(_TransientError),
             reraise=True,
         )
         try:
-            answer = retrying(self._once, client, path, body, limit, halt, retry_cut)
-        except _Passing as error:
+            answer = retrying(self._request_once, client, path, body, limit, halt, retry_incomplete)
+        except _TransientError as error:
             raise ServerFault(
                 f"{self.base}{path} failed {ATTEMPTS} times, at last with {error}",
-                "look whether the server runs and is not overloaded, or ask for less at once",
+                "check that the server runs and is not overloaded, or lower --concurrency",
                 error.status,
-                trouble="passing",
+                kind="transient",
             ) from error
         try:
             return json.loads(answer)
         except (ValueError, RecursionError) as error:
-            raise self.wrong(path, "no JSON") from error
+            raise self.malformed(path, "no JSON") from error
 
-    def each(
-        self, items: Sequence[Item], work: Callable[[Any, Item, threading.Event], Found], concurrency: int
-    ) -> list[Found]:
-        """What `work(client, item, halt)` finds of each item, so many at once; the first failure ends the rest."""
+    def map(
+        self, items: Sequence[Item], work: Callable[[Any, Item, threading.Event], Result], concurrency: int
+    ) -> list[Result]:
+        """Return `work(client, item, halt)` for each item, `concurrency` at once; the first failure ends the rest."""
         if not items:
             return []
         halt = threading.Event()
         with self.client(concurrency) as client, ThreadPoolExecutor(concurrency) as pool:
-            asked = [pool.submit(work, client, item, halt) for item in items]
+            futures = [pool.submit(work, client, item, halt) for item in items]
             try:
-                wait(asked, return_when=FIRST_EXCEPTION)
-                for one in asked:
-                    if one.done():
-                        one.result()  # raises if it failed: the rest need not be asked then
-                return [one.result() for one in asked]
+                wait(futures, return_when=FIRST_EXCEPTION)
+                for future in futures:
+                    if future.done():
+                        future.result()  # raises if it failed: the others need not be waited for
+                return [future.result() for future in futures]
             finally:
                 halt.set()
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    def wrong(self, path: str, what: str) -> ServerFault:
-        """The error that an answer cannot be right."""
+    def malformed(self, path: str, what: str) -> ServerFault:
+        """Return the error for a malformed answer."""
         return ServerFault(
-            f"{self.base}{path} gave an answer that cannot be right: {what}",
+            f"{self.base}{path} sent a malformed answer: {what}",
             "is this the address of the right server?",
-            trouble="malformed",
+            kind="malformed",
         )
 
-    def _once(
-        self, client: Any, path: str, body: Mapping[str, Any] | None, limit: int, halt: threading.Event, retry_cut: bool
+    def _request_once(
+        self,
+        client: Any,
+        path: str,
+        body: Mapping[str, Any] | None,
+        limit: int,
+        halt: threading.Event,
+        retry_incomplete: bool,
     ) -> bytes:
-        self._hold.wait(halt)
+        self._pause.wait(halt)
         if halt.is_set():
-            raise ServerFault(f"{self.base}{path} was not asked: the work was ended")
+            raise ServerFault(f"{self.base}{path} was not called: the work was ended")
         begun = False
         try:
             with client.stream("GET" if body is None else "POST", self.base + path, json=body) as answer:
                 if answer.status_code != 200:
                     raise self._refusal(answer, path)
                 begun = True
-                found = self._receive(answer, limit)
+                received = self._receive(answer, limit)
         except _http().RequestError as error:
-            if begun and not retry_cut and not isinstance(error, _http().TimeoutException):
-                raise self.wrong(path, "it breaks off") from error
-            raise _Passing(f"{type(error).__name__} {error}".strip()) from error
-        if len(found) > limit:
-            raise self.wrong(path, f"more than {limit:,} bytes")
-        return found
+            if begun and not retry_incomplete and not isinstance(error, _http().TimeoutException):
+                raise self.malformed(path, "it breaks off") from error
+            raise _TransientError(f"{type(error).__name__} {error}".strip()) from error
+        if len(received) > limit:
+            raise self.malformed(path, f"more than {limit:,} bytes")
+        return received
 
     def _receive(self, answer: Any, limit: int) -> bytes:
-        """The body; of one beyond the limit, more than the limit but not all."""
+        """Return the body; of one beyond the limit, more than the limit but not all."""
         ends = time.monotonic() + self._timeout
         received = bytearray()
-        for part in answer.iter_bytes():
-            received += part
+        for chunk in answer.iter_bytes():
+            received += chunk
             if len(received) > limit:
                 break
             if time.monotonic() > ends:  # a server that sends a byte now and then never times out by itself
-                raise _Passing(f"an answer that was not complete after {self._timeout:g} seconds")
+                raise _TransientError(f"an answer that was not complete after {self._timeout:g} seconds")
         return bytes(received)
 
-    def _refusal(self, answer: Any, path: str) -> ServerFault | _Passing:
+    def _refusal(self, answer: Any, path: str) -> ServerFault | _TransientError:
         status: int = answer.status_code
         if 300 <= status < 400:
             place = answer.headers.get("Location", "").partition("//")[2]  # an address there may have a password or key
-            host = re.split(r"[/?#]", place)[0].rpartition("@")[2][:_WORDS]
+            host = re.split(r"[/?#]", place)[0].rpartition("@")[2][:_QUOTED]
             return ServerFault(
-                f"{self.base}{path} sends us elsewhere (HTTP {status}{f', to {host}' if host else ''})",
-                "we follow nobody: give the address where the server itself is",
+                f"{self.base}{path} redirects (HTTP {status}{f', to {host}' if host else ''})",
+                "redirects are not followed: give the final address",
                 status,
             )
-        said = self._words(self._receive(answer, _WORDS_BYTES))
+        said = self._quoted(self._receive(answer, _QUOTED_BYTES))
         what = f"HTTP {status}{f': {said}' if said else ''}"
         if status == 429 or status >= 500:
-            self._hold.extend(retry_after_seconds(answer.headers.get("Retry-After", "")))
-            return _Passing(what, status)
-        rights = f"give a key that it takes, by {self._key_variable}"
-        hints = {401: rights, 403: rights, 404: "look at the address and at the model's name"}
+            self._pause.extend(retry_after_seconds(answer.headers.get("Retry-After", "")))
+            return _TransientError(what, status)
+        key_hint = f"set a key that the server accepts in {self._key_variable}"
+        hints = {401: key_hint, 403: key_hint, 404: "check the address and the model's name"}
         return ServerFault(f"{self.base}{path} refused: {what}", hints.get(status, ""), status, said)
 
-    def _words(self, body: bytes) -> str:
+    def _quoted(self, body: bytes) -> str:
         text = body.decode("utf-8", "replace")
         if self._key:
             text = text.replace(self._key, "[key]")
-        return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:_WORDS]
+        return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:_QUOTED]
+
+
+def check_key_variable(name: str) -> None:
+    """Refuse what is not the name of an environment variable.
+
+    Raises:
+        ConfigurationError: It is not. What was given may be the key itself, so the message does not show it.
+    """
+    if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", name):
+        raise ConfigurationError(
+            "the given text is not the name of an environment variable",
+            f"put the key into a variable and give its name, such as {KEY_VARIABLE}",
+        )
+
+
+def first_choice(document: object) -> dict[str, Any]:
+    """Return the first choice of an answer in OpenAI's protocol.
+
+    Raises:
+        MalformedError: There is none.
+    """
+    choices = document.get("choices") if isinstance(document, dict) else None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise MalformedError("no choices")
+    choice: dict[str, Any] = choices[0]
+    return choice
+
+
+def reported_model(document: Mapping[str, Any]) -> str | None:
+    """Return what the server calls its model, if that is a name; of a path on its machine, the last part."""
+    name = document.get("model")
+    if not isinstance(name, str) or not re.fullmatch(r"[\w./:@+-]{1,200}", name):
+        return None
+    return PurePosixPath(name).name if name.startswith("/") else name
 
 
 def _http() -> Any:
@@ -282,28 +334,26 @@ def _base_of(url: str) -> str:
     except (ValueError, http.InvalidURL):
         fits = False
     if not fits or any(letter.isspace() or letter in "@?#" for letter in url):
-        shown = "what was given" if "@" in url else repr(url)  # there may be a password in it
-        raise ConfigurationError(f"{shown} is no address of a server", "give one such as http://localhost:8000")
+        shown = "the given text" if "@" in url else repr(url)  # there may be a password in it
+        raise ConfigurationError(f"{shown} is not a server's address", "give one such as http://localhost:8000")
     return url.rstrip("/").removesuffix("/v1").rstrip("/")
 
 
-def _usable_key(key: str) -> str:
+def _checked_key(key: str) -> str:
     key = key.strip()
-    if not all(
-        "!" <= letter <= "~" for letter in key
-    ):  # no header can hold it, and the errors about that would show it
+    if not all("!" <= letter <= "~" for letter in key):  # no header can hold it, and errors about that would show it
         raise ConfigurationError("the server's key has characters that no key has", "copy it again")
     return key
 
 
-def _pause(state: RetryCallState) -> float:
-    """How many seconds to wait: longer each time, and not in step with others."""
+def _backoff(state: RetryCallState) -> float:
+    """Seconds to wait: longer each time, with jitter."""
     backoff = wait_exponential(FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS) + wait_random(0, FIRST_WAIT_SECONDS)
     return backoff(state)
 
 
 def retry_after_seconds(header: str) -> float:
-    """What a Retry-After header asks for, a number of seconds or a date; 0 where it is neither, or past.
+    """Read a Retry-After header, a number of seconds or a date; 0 where it is neither, or past.
 
     >>> [retry_after_seconds(header) for header in ("7", "soon", "Wed, 21 Oct 2015 07:28:00 GMT")]
     [7.0, 0.0, 0.0]

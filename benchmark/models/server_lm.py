@@ -1,8 +1,8 @@
 """A causal language model behind a server that speaks OpenAI's completions and tells what a prompt's tokens cost.
 
-It is asked for `prompt_logprobs`, an extension of vLLM's that names each token by its id. A server that does not know
-that is asked in OpenAI's older way, `echo` with `logprobs`. Texts become tokens here and the server gets ids, so that
-nothing is added to them; what it says about their number, and in the first way about the ids, is checked.
+The request asks for `prompt_logprobs`, an extension of vLLM that identifies each token by its id. A server that does
+not know it is asked in OpenAI's older way, `echo` with `logprobs`. Texts are tokenised here and the server gets ids, so
+that it adds nothing; the number of its log-probabilities, and in the first way their ids, are checked.
 """
 
 import math
@@ -14,50 +14,36 @@ from typing import Any
 import numpy as np
 
 from benchmark.models.causal_lm import Encoding, Floats, Integers, TokenSequence
-from benchmark.models.hf_lm import find_causal_lm_spec
 from benchmark.models.hf_tokeniser import HFTokeniser
-from benchmark.models.http_client import Endpoint, ServerFault
+from benchmark.models.http_client import Endpoint, MalformedError, ServerFault, first_choice
+from benchmark.models.model_files import find_model_files, loading
 from datasets_build.errors import ConfigurationError, need
-
-__all__ = ["ServerFault", "ServerLM", "connect", "load_tokeniser"]
 
 _PATH = "/v1/completions"
 _BATCH_TOKENS = 16_384  # for each connection: so many requests that few connections idle at the end of a batch
 _ANSWER_BYTES, _TOKEN_BYTES, _MOST_BYTES = 1 << 20, 4096, 1 << 28
 _NO_PROBABILITY = -9999.0  # servers write it for −∞, which JSON cannot hold
 _ROUNDING = 1e-6  # by which a log-probability of nearly 0 may be above it
-_NEEDS = "a server is needed that gives `prompt_logprobs`, as vLLM does, or `echo` with `logprobs` and `max_tokens` 0"
-
-
-class _MalformedError(Exception):
-    """What is wrong with an answer."""
+_NEEDS = "use a server with `prompt_logprobs`, such as vLLM, or with `echo`, `logprobs` and `max_tokens` 0"
 
 
 def load_tokeniser(name: str) -> HFTokeniser:
-    """The tokeniser that goes with a served model.
+    """Load the tokeniser of a served model.
 
     Args:
-        name: A folder, or `ORG/NAME@COMMIT` on the Hub.
+        name: Folder, or `ORG/NAME@COMMIT` on the Hub.
 
     Raises:
         ConfigurationError: There is none, it is not pinned, or it needs remote code.
         MissingExtra: transformers is not installed.
     """
     transformers = need("transformers", "score")
-    where, options = name, dict[str, Any](trust_remote_code=False)
-    if Path(name).is_dir():
-        options["local_files_only"] = True
+    if Path(name).is_dir():  # it needs no weights
+        where, options = name, {"trust_remote_code": False, "local_files_only": True}
     else:
-        spec = find_causal_lm_spec(name)
-        where, options["revision"] = spec.name, spec.revision
-    try:
+        where, options = find_model_files(name).locate()
+    with loading(where):
         return HFTokeniser(transformers.AutoTokenizer.from_pretrained(where, **options))
-    except (OSError, ValueError, ImportError, KeyError) as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise ConfigurationError(
-            f"the tokeniser of {where} could not be loaded: {reason}",
-            "one without remote code is wanted; with HF_HUB_OFFLINE, one downloaded before",
-        ) from error
 
 
 def connect(
@@ -71,27 +57,27 @@ def connect(
     timeout: float = 120.0,
     context: int | None = None,
 ) -> "ServerLM":
-    """As `ServerLM`, after asking whether the server has the model; `context` becomes the server's if that is smaller.
+    """Make a `ServerLM` and check that the server has the model; `context` becomes the server's if that is smaller.
 
     Raises:
         ConfigurationError: The server does not serve the model; or as `ServerLM`.
-        ServerFault: The server cannot be reached, refuses, or is no such server.
+        ServerFault: The server is unreachable, refuses, or is of another kind.
     """
     settings: dict[str, Any] = {"key": key, "concurrency": concurrency, "timeout": timeout, "context": context}
-    made = ServerLM(url, model, tokeniser, revision=revision, **settings)
-    served = made.served()
+    lm = ServerLM(url, model, tokeniser, revision=revision, **settings)
+    served = lm.served()
     if model not in served:
         names = ", ".join(sorted(served)[:10])[:400] or "nothing"
         raise ConfigurationError(f"{url} does not serve {model}; it serves {names}", "name one of those")
-    made.context = min((limit for limit in (context, served[model]) if limit is not None), default=None)
-    return made
+    lm.context = min((limit for limit in (context, served[model]) if limit is not None), default=None)
+    return lm
 
 
 class ServerLM:
-    """A model that a server reads texts with. See `CausalLM`.
+    """A language model behind a server. See `CausalLM`.
 
-    The signature says the revision that the user states: a server cannot be made to prove which weights it has, in what
-    precision, nor that it will have the same ones tomorrow. For numbers to be published, serve the model yourself.
+    The signature has the revision that the user states: a server cannot prove which weights it has, in what precision,
+    nor that it will have the same ones tomorrow. For numbers to be published, serve the model yourself.
     """
 
     def __init__(
@@ -106,26 +92,26 @@ class ServerLM:
         timeout: float = 120.0,
         context: int | None = None,
     ) -> None:
-        """Nothing is asked yet; `connect` asks.
+        """Check the settings; no request is sent (`connect` sends one).
 
         Args:
-            url: The server's address, such as `http://localhost:8000`; with or without `/v1`.
-            model: The name under which it is served.
-            tokeniser: The model's own; see `load_tokeniser`.
-            revision: Of the weights, as the user states it.
-            key: What the server asks for, if anything; None: what DIVBENCH_API_KEY says.
-            concurrency: How many requests run at once.
-            timeout: Seconds without a sign of the server, and again for all of its answer after the first.
-            context: The most tokens that a sequence may have; None: unknown.
+            url: Server's address, such as `http://localhost:8000`; with or without `/v1`.
+            model: Name under which the model is served.
+            tokeniser: The model's own tokeniser; see `load_tokeniser`.
+            revision: Revision of the weights, as the user states it.
+            key: API key; None: from DIVBENCH_API_KEY.
+            concurrency: Number of requests at once.
+            timeout: Seconds without a sign of the server, and again for the rest of its answer after the first byte.
+            context: Most tokens of a sequence; None: unknown.
 
         Raises:
-            ConfigurationError: The address or the key cannot be one, or revision, time or concurrency are none.
+            ConfigurationError: The address or the key is malformed, the revision is empty, or a number too small.
         """
         if concurrency < 1:
             raise ConfigurationError(f"{concurrency} requests at once", "give at least 1")
         revision = revision.strip()
         if not revision:
-            raise ConfigurationError(f"no revision of {model}", "say which weights the server has, by their commit")
+            raise ConfigurationError(f"no revision of {model}", "state the commit of the server's weights")
         self.signature = f"{model}@{revision[:12]},server"
         self.context = context
         self.batch_tokens = _BATCH_TOKENS * concurrency
@@ -134,41 +120,39 @@ class ServerLM:
         self._tokeniser = tokeniser
         self._endpoint = Endpoint(url, key, timeout)
         self._concurrency = concurrency
-        self._echo = False  # whether to ask in the older way
+        self._echo = False  # whether to use the older way
 
     def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
         """As `CausalLM.encode`."""
         return self._tokeniser.encode(texts, begin=begin)
 
     def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
-        """As `CausalLM.surprisals`; equal sequences are asked for once.
+        """As `CausalLM.surprisals`; equal sequences are sent once.
 
         Raises:
-            ServerFault: The server could not be reached, refused, or gave what cannot be right.
+            ServerFault: The server is unreachable, refused, or sent a malformed answer.
         """
         different = {each.ids.tobytes(): each.ids for each in sequences if len(each.scored)}
-        bits = dict(zip(different, self._read(list(different.values())), strict=True))
+        found = self._endpoint.map(list(different.values()), self._all_bits, self._concurrency)
+        bits = dict(zip(different, found, strict=True))
         return [bits[each.ids.tobytes()][each.scored] if len(each.scored) else np.empty(0) for each in sequences]
 
     def served(self) -> dict[str, int | None]:
-        """The names of the models that the server has, each with the most tokens that a sequence may have, if it says.
+        """List the server's models, each with the most tokens of a sequence, or None where the server does not say.
 
         Raises:
             ServerFault: As `surprisals`.
         """
         with self._endpoint.client() as client:
-            found = self._endpoint.ask(client, "/v1/models")
-        models = found.get("data") if isinstance(found, dict) else None
+            document = self._endpoint.request(client, "/v1/models")
+        models = document.get("data") if isinstance(document, dict) else None
         if not isinstance(models, list):
-            raise self._endpoint.wrong("/v1/models", "no list of models")
+            raise self._endpoint.malformed("/v1/models", "no list of models")
         named = {each["id"]: each for each in models if isinstance(each, dict) and isinstance(each.get("id"), str)}
         return {name: _context_of(each.get("max_model_len")) for name, each in named.items()}
 
-    def _read(self, texts: Sequence[Integers]) -> list[Floats]:
-        """For each text the bits of all its tokens; the first one's are NaN."""
-        return self._endpoint.each(texts, self._one, self._concurrency)
-
-    def _one(self, client: Any, ids: Integers, halt: threading.Event) -> Floats:
+    def _all_bits(self, client: Any, ids: Integers, halt: threading.Event) -> Floats:
+        """The bits of each token [tokens]; the first one's are NaN."""
         # A temperature of 0 also turns off what a server's own settings would cut from the distribution.
         body = {"model": self._model, "prompt": ids.tolist(), "temperature": 0}
         try:
@@ -182,15 +166,15 @@ class ServerLM:
             if not isinstance(values, dict) or values.get("token_logprobs") is None:
                 raise ServerFault(f"{self._endpoint.base}{_PATH} gives no log-probabilities of prompts", _NEEDS)
             return _bits(values["token_logprobs"], len(ids))
-        except _MalformedError as error:
-            raise self._endpoint.wrong(_PATH, str(error)) from error
+        except MalformedError as error:
+            raise self._endpoint.malformed(_PATH, str(error)) from error
 
     def _choice(self, client: Any, body: Mapping[str, Any], halt: threading.Event) -> dict[str, Any]:
-        """The first choice of the answer; an empty one where the server refuses to be asked for `prompt_logprobs`."""
+        """Return the first choice of the answer; an empty one where the server does not know `prompt_logprobs`."""
         size = len(body["prompt"])
         limit = min(_MOST_BYTES, _ANSWER_BYTES + _TOKEN_BYTES * size)
         try:
-            found = self._endpoint.ask(client, _PATH, body, limit, halt)
+            return first_choice(self._endpoint.request(client, _PATH, body, limit, halt))
         except ServerFault as error:
             if error.status not in {400, 413, 422}:
                 raise
@@ -198,17 +182,12 @@ class ServerLM:
                 return {}
             if error.too_long:
                 raise ServerFault(
-                    f"{self._endpoint.base}{_PATH} finds {size:,} tokens too long for its context: {error.said}",
+                    f"{self._endpoint.base}{_PATH} refuses {size:,} tokens as too long for its context: {error.said}",
                     "score fewer or shorter responses at once, or serve the model with a longer context",
                     error.status,
                     error.said,
                 ) from error
             raise
-        choices = found.get("choices") if isinstance(found, dict) else None
-        if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-            raise _MalformedError("no choices")
-        first: dict[str, Any] = choices[0]
-        return first
 
 
 def _context_of(most: object) -> int | None:
@@ -217,14 +196,14 @@ def _context_of(most: object) -> int | None:
 
 
 def _by_id(entries: object, ids: Integers) -> list[object]:
-    """The log-probability of each token, from vLLM's list: for each place null, or what is known of tokens by id."""
+    """The log-probability of each token from vLLM's list, which has null or tokens by id at each position."""
     if not isinstance(entries, list) or len(entries) != len(ids):
-        raise _MalformedError(f"{_count(entries)} entries of prompt_logprobs for {len(ids)} tokens")
+        raise MalformedError(f"{_count(entries)} entries of prompt_logprobs for {len(ids)} tokens")
     found: list[object] = []
     for entry, token in zip(entries, ids.tolist(), strict=True):
         known = entry.get(str(token)) if isinstance(entry, dict) else None
         if entry is not None and not isinstance(known, dict):
-            raise _MalformedError(f"no log-probability of token {token}, which was sent; is its tokeniser another?")
+            raise MalformedError(f"no log-probability of token {token}, which was sent; is its tokeniser another?")
         found.append(known.get("logprob") if isinstance(known, dict) else None)
     return found
 
@@ -232,9 +211,9 @@ def _by_id(entries: object, ids: Integers) -> list[object]:
 def _bits(values: object, tokens: int) -> Floats:
     """Bits from log-probabilities, which are null where there is none."""
     if not isinstance(values, list) or len(values) != tokens:
-        raise _MalformedError(f"{_count(values)} log-probabilities for {tokens} tokens")
+        raise MalformedError(f"{_count(values)} log-probabilities for {tokens} tokens")
     if values[0] is not None:
-        raise _MalformedError("a log-probability of the first token: something stands before it that was not sent")
+        raise MalformedError("a log-probability of the first token, so something before it was not sent")
     return np.array([_bits_of(value) for value in values], np.float64)
 
 
@@ -242,9 +221,9 @@ def _bits_of(value: object) -> float:
     if value is None:
         return math.nan
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _MalformedError(f"a {type(value).__name__} for a log-probability")
+        raise MalformedError(f"a {type(value).__name__} for a log-probability")
     if value > _ROUNDING:
-        raise _MalformedError("a log-probability above 0")
+        raise MalformedError("a log-probability above 0")
     return math.nan if value <= _NO_PROBABILITY or math.isnan(value) else max(0.0, -value / math.log(2))
 
 

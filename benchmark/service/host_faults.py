@@ -94,7 +94,7 @@ def _mend(error: BaseException) -> str | None:
         return _MEMORY
     if isinstance(error, ConfigurationError) and not isinstance(error, UnknownSuite | UnknownSubmission):
         return error.hint or "look at how this worker was started"
-    if isinstance(error, ServerFault) and (error.trouble == "passing" or error.status in {401, 403, 404}):
+    if isinstance(error, ServerFault) and (error.kind == "transient" or error.status in {401, 403, 404}):
         return error.hint or "look at the server that judges"
     text = str(error) if isinstance(error, RuntimeError) else ""  # torch's kinds of errors differ by version
     full = "out of memory" in text or "allocate memory" in text

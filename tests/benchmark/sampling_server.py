@@ -129,7 +129,7 @@ def saying(content: object, finish_reason: object = "stop", **more: object) -> R
     return changed(change)
 
 
-# Answers that cannot be right, and what is said of them.
+# Malformed answers, and the error of each.
 MALFORMED = [
     (Reply(body=b"<html>"), "no JSON"),
     (Reply(body=b'{"choices": [{"mess'), "no JSON"),
@@ -142,8 +142,8 @@ MALFORMED = [
     (Reply(body=b'{"choices": [1]}'), "no choices"),
     (Reply(body=b'{"choices": [{"message": {}}]}'), "no choices"),
     (Reply(body=b'{"choices": [{"text": "a"}]}'), "no choices"),
-    (saying(7), "a int for an answer's text"),
-    (saying([{"type": "text", "text": "a"}]), "a list for an answer's text"),
+    (saying(7), "a int for a response's text"),
+    (saying([{"type": "text", "text": "a"}]), "a list for a response's text"),
     (saying("", "error"), "it was broken off by an error"),
     (saying("half an ", "abort"), "it was broken off by an error"),
     (changed(lambda choice: choice.update(error={"code": 502})), "it was broken off by an error"),

@@ -65,7 +65,7 @@ def wrapped(error: Exception) -> Exception:
         (wrapped(OSError(errno.EROFS, "read only")), "make room"),
         (RuntimeError("CUDA error: unspecified launch failure"), "driver"),
         (ConfigurationError("the model cannot be had", "download it"), "download it"),
-        (ServerFault("gone", "start it", trouble="passing"), "start it"),
+        (ServerFault("gone", "start it", kind="transient"), "start it"),
         (ServerFault("wrong key", "give the key", 401), "give the key"),
     ],
     ids=repr,
