@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 from benchmark.metrics.metric import Missing
+from benchmark.perf.synthetic_results import make_results
 from benchmark.scoring.result_files import read_result
 from datasets_build.console import out
-from leaderboard.data.synthetic import make_results
 
 START_SECONDS = 600.0
 _SERVE = "from leaderboard.cli import main; main()"

@@ -12,7 +12,7 @@ import gradio as gr
 
 from leaderboard.data.board import Board
 from leaderboard.tables.page_text import FIGURES
-from leaderboard.tables.table_view import Sheet
+from leaderboard.tables.table_view import TableView
 
 GONE = "The address names one that is not here; this is the first."
 
@@ -31,21 +31,21 @@ def table(label: str, name: str, *, height: int = 520, **more: Any) -> gr.Datafr
 
 
 def filled(
-    sheet: Sheet, *, styling: list[list[str]] | None = None, widths: Sequence[int | str] | None = None, **more: Any
+    view: TableView, *, styling: list[list[str]] | None = None, widths: Sequence[int | str] | None = None, **more: Any
 ) -> gr.Dataframe:
     """A table with what it shows.
 
     Args:
-        sheet: To show.
+        view: Table to show.
         styling: CSS of each cell, of our own making.
         widths: Of the columns; None: as wide as their longest text.
         more: As `gr.Dataframe` takes it.
     """
-    value = sheet.value()
+    value = view.value()
     if styling is not None:
         value["metadata"]["styling"] = styling
-    kinds: Any = list(sheet.kinds)
-    wide: Any = list(widths or sheet.widths())
+    kinds: Any = list(view.kinds)
+    wide: Any = list(widths or view.widths())
     return gr.Dataframe(value=value, datatype=kinds, column_widths=wide, visible=True, **more)
 
 

@@ -22,7 +22,7 @@ from benchmark.models.hf_lm import load_causal_lm
 from benchmark.scoring.profiles import OFFLINE_LM, PROFILES, Profile
 from benchmark.surprisal.token_surprisals import TokenCost, token_surprisals
 from datasets_build.errors import InputError
-from leaderboard.tables.table_view import Sheet, number_sheet
+from leaderboard.tables.table_view import TableView, number_table
 from submissions.checking.response_kinds import is_scorable
 from submissions.untrusted.plain_text import shortened
 
@@ -156,19 +156,19 @@ def read_added(profile: str, prompt: str, responses: Sequence[str], embedder: Em
     return Added(numbers, _floats(looe), _floats(min_max(looe)), _floats(distances), reads.signature)
 
 
-def tokens_table(tokens: Tokens) -> Sheet:
+def tokens_table(tokens: Tokens) -> TableView:
     """The tokens as text, a row an answer: its bits, and each token with its own."""
     rows = [
         (number, sum(token.bits for token in own), len(own), " ".join(map(_token, own[:TOKENS_SHOWN])))
         for number, own in zip(tokens.numbers, tokens.costs, strict=True)
     ]
-    return number_sheet({"#": "number", "bits": "number", "tokens": "number", "token (bits)": "str"}, rows)
+    return number_table({"#": "number", "bits": "number", "tokens": "number", "token (bits)": "str"}, rows)
 
 
-def added_table(added: Added) -> Sheet:
+def added_table(added: Added) -> TableView:
     """What each answer adds, a row an answer."""
     kinds = {"#": "number", "LOOE": "number", "LOOE, 0 least to 1 most": "number", "distance to the mean": "number"}
-    return number_sheet(kinds, list(zip(added.numbers, added.looe, added.share, added.distance, strict=True)))
+    return number_table(kinds, list(zip(added.numbers, added.looe, added.share, added.distance, strict=True)))
 
 
 def _token(token: TokenCost) -> str:

@@ -3,16 +3,16 @@
 from typing import Any
 
 from datasets_build.errors import need
-from leaderboard.data.metric_study import Agreement
 from leaderboard.figures.plots import DIVERGING, FONT, inert
-from leaderboard.tables.table_view import Sheet
+from leaderboard.metric_study.record import Agreement
+from leaderboard.tables.table_view import TableView
 
 _ROW, _TOP, _BOTTOM = 22, 90, 150  # pixels
 _NAME = 40  # letters
 
 
-def correlation_map(sheet: Sheet) -> Any:
-    """Metrics by tasks, coloured by the measure of a sheet of `tables.correlations`.
+def correlation_map(view: TableView) -> Any:
+    """Metrics by tasks, coloured by the values of a table of `correlations`.
 
     Returns:
         A `plotly.graph_objects.Figure` of one trace.
@@ -20,10 +20,10 @@ def correlation_map(sheet: Sheet) -> Any:
     Raises:
         MissingExtra: plotly is not installed.
     """
-    columns = sheet.headers[2:]
-    values = [list(row[2:]) for row in sheet.values]
-    texts = [list(row[2:]) for row in sheet.shown]
-    names = [str(row[0]) for row in sheet.values]
+    columns = view.headers[2:]
+    values = [list(row[2:]) for row in view.values]
+    texts = [list(row[2:]) for row in view.shown]
+    names = [str(row[0]) for row in view.values]
     return _map(values, texts, names, list(columns), "Metrics by tasks", top=1.0)
 
 

@@ -7,22 +7,22 @@ from typing import Any
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.scores import BoardScores
 from leaderboard.figures.board_plots import system_curves_figure, tradeoff_figure
-from leaderboard.static.render import Figure, Page, Table, figure_script, table_of
+from leaderboard.static.render import Figure, Page, Table, figure_script
 from leaderboard.tables import page_text
 from leaderboard.tables.compare import LEVEL, Gap, compare
-from leaderboard.tables.curves import Curve, curves_sheet, distinct_curves, patience_curves
+from leaderboard.tables.curves import Curve, curves_table, distinct_curves, patience_curves
 from leaderboard.tables.models import (
     PRESETS,
     Filter,
     ModelsTable,
     about_models,
     columns_of,
-    columns_sheet,
+    columns_table,
     models_table,
 )
 from leaderboard.tables.systems import first_systems, system_labels
-from leaderboard.tables.table_view import Sheet, places_for_all, ranged_text
-from leaderboard.tables.tradeoff import about_tradeoff, default_axes, end_of, tradeoff, tradeoff_sheet
+from leaderboard.tables.table_view import TableView, places_for_all, ranged_text
+from leaderboard.tables.tradeoff import about_tradeoff, default_axes, end_of, tradeoff, tradeoff_table
 
 MODELS, TRADEOFF, COMPARE, EXPLORE = "Models", "Diversity × quality", "Compare", "Explore"
 MOST_PAIRED = 12  # systems that are compared two by two
@@ -58,19 +58,19 @@ def models_page(board: Board, scores: BoardScores, file: str) -> Page:
     made = models_table(board, ranks, scores.standings(ranks), columns, beside, Filter(), scores.bytes_a_response)
     presets = {name: _shown(board, name, made, columns, beside) for name in PRESETS}
     marks = [MARKS.get(entry.result.manifest.system.type, "") for entry in made.entries]
-    sheet = Sheet(made.headers, made.values, made.shown, made.kinds)
+    view = TableView(made.headers, made.values, made.shown, made.kinds)
     first = frozenset(presets["overview"])
     values = {
         "lead": (page_text.MODELS,),
         "presets": presets,
-        "systems": table_of(sheet, "systems", "Mean over prompts [95% interval]", marks, first),
+        "systems": Table(view, "systems", "Mean over prompts [95% interval]", marks, first),
         "said": about_models(board, made),
         "notes": (
             f"Ranks are by {ranks.label}. A click on the head of any column sorts by it, and leaves the ranks as they "
             "are. People stand on green, known-bad baselines on yellow; the type says it, too.",
         ),
         "about_columns": (page_text.COLUMNS,),
-        "columns": table_of(columns_sheet(board), "columns", "What each column means"),
+        "columns": Table(columns_table(board), "columns", "What each column means"),
         "files": {
             "csv": f"data/{board.name}.csv",
             "parquet": f"data/{board.name}.parquet",
@@ -98,7 +98,7 @@ def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Made:
         name = f"{axes[0].label} and {axes[1].label}"
         figure = Figure("tradeoff", f"Each system by {name}, with 95% intervals; the table has the same numbers.", 560)
         scripts[f"figures/{board.name}-tradeoff.js"] = figure_script("tradeoff", tradeoff_figure(found))
-        table = table_of(tradeoff_sheet(board, found), "points", f"Systems by {name}")
+        table = Table(tradeoff_table(board, found), "points", f"Systems by {name}")
         parts.append(Part(figure=figure, said=(about_tradeoff(board, found),), tables=(table,)))
     parts.append(Part(title="More answers, more patience", text=(page_text.CURVES,)))
     kinds: tuple[tuple[str, str, str, str, Callable[..., tuple[Curve, ...]]], ...] = (
@@ -112,7 +112,7 @@ def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Made:
             figure = Figure(own, f"{title}: a line a system; the table has the same numbers.", 480)
             drawn = system_curves_figure(curves, at, of, diagonal=own == "distinct")
             scripts[f"figures/{board.name}-{own}.js"] = figure_script(own, drawn)
-            table = table_of(curves_sheet(curves, at), f"{own}-table", f"{title} [95% interval]")
+            table = Table(curves_table(curves, at), f"{own}-table", f"{title} [95% interval]")
             text = (
                 (f"The first {len(places)} of {len(board.entries)} systems.",)
                 if len(places) < len(board.entries)
@@ -171,9 +171,9 @@ def _pairs(name: str, column: Column, gaps: Sequence[Gap], names: Sequence[str])
             shown[row][other + 1] = _difference(gap, sign, digits)
     headers = ("row − column", *names)
     kinds = ("str", *["number"] * count)
-    sheet = Sheet(headers, tuple(map(tuple, values)), tuple(map(tuple, shown)), kinds)
+    view = TableView(headers, tuple(map(tuple, values)), tuple(map(tuple, shown)), kinds)
     caption = f"{column.label}: {column.title}{f' [{column.unit}]' if column.unit else ''}"
-    return Part(title=column.label, tables=(table_of(sheet, name, caption),))
+    return Part(title=column.label, tables=(Table(view, name, caption),))
 
 
 def _difference(gap: Gap, sign: int, digits: int) -> str:

@@ -6,17 +6,17 @@ from typing import Any
 
 from benchmark.metrics import FAMILIES, METRICS
 from leaderboard.data.board import Board
-from leaderboard.data.metric_study import MEASURES, MetricStudy
-from leaderboard.data.metric_study_files import load_studies
-from leaderboard.data.prompt_pair_accuracies import PairStudy, drawn_blocks
 from leaderboard.figures.metric_plots import agreement_map, correlation_map
+from leaderboard.metric_study.files import load_studies
+from leaderboard.metric_study.pair_accuracies import PairStudy, drawn_blocks
+from leaderboard.metric_study.record import MEASURES, MetricStudy
 from leaderboard.reports.gss.figure import heat_map_of
 from leaderboard.static.board_pages import Made, Part
-from leaderboard.static.render import Figure, Page, figure_script, table_of
+from leaderboard.static.render import Figure, Page, Table, figure_script
 from leaderboard.tables import page_text
 from leaderboard.tables.metrics import (
     about_study,
-    agreement_sheet,
+    agreement_table,
     agreements_of,
     correlations,
     described,
@@ -62,16 +62,16 @@ def _agreement_with_people(study: MetricStudy, figures: Figures) -> list[Part]:
     made = []
     for measure in measures_of(study):
         said = MEASURES[measure]
-        sheet, name = correlations(study, measure), f"metrics-{measure}"
+        view, name = correlations(study, measure), f"metrics-{measure}"
         title = f"{said[0].upper()}{said[1:]}"
-        figure = figures[name] = correlation_map(sheet)
+        figure = figures[name] = correlation_map(view)
         alt = f"{title}, metrics by tasks as a heat map; the table has the same numbers."
         made.append(
             Part(
                 title=title,
                 figure=_drawn(name, figure, alt),
                 said=(about_study(study, measure),),
-                tables=(table_of(sheet, f"{name}-table", f"{title} [interval]"),),
+                tables=(Table(view, f"{name}-table", f"{title} [interval]"),),
             )
         )
     return made
@@ -85,7 +85,7 @@ def _pairs(study: PairStudy, figures: Figures) -> Part:
         figure = _drawn(
             "metrics-pairs", drawn, "Accuracy by split and metric as a heat map; the table has the numbers."
         )
-    table = table_of(pair_accuracies(study), "metrics-pairs-table", "Share of prompt pairs ordered rightly")
+    table = Table(pair_accuracies(study), "metrics-pairs-table", "Share of prompt pairs ordered rightly")
     return Part(title="Prompt pairs", text=(page_text.PAIRS,), figure=figure, tables=(table,))
 
 
@@ -98,9 +98,7 @@ def _agreement(boards: Sequence[Board], study: MetricStudy | None, figures: Figu
         over = f"over {agreement.over}: {shortened(agreement.group, 80)}"
         figure = _drawn(name, drawn, f"Rank correlation of metrics {over}, as a heat map; the table has the numbers.")
         made.append(
-            Part(
-                figure=figure, tables=(table_of(agreement_sheet(agreement), f"{name}-table", f"Spearman's rho {over}"),)
-            )
+            Part(figure=figure, tables=(Table(agreement_table(agreement), f"{name}-table", f"Spearman's rho {over}"),))
         )
     return made
 
@@ -114,8 +112,8 @@ def _metric(name: str, study: MetricStudy | None) -> Part:
     facts = [
         (what, line.removeprefix("• ")) for what, text in described(name, study) for line in text.splitlines() if line
     ]
-    sheet = None if study is None else disagreements(study, name)
-    tables = (table_of(sheet, f"{_slug(name)}-worst", page_text.WORST),) if sheet is not None and sheet.values else ()
+    view = None if study is None else disagreements(study, name)
+    tables = (Table(view, f"{_slug(name)}-worst", page_text.WORST),) if view is not None and view.values else ()
     return Part(title=name, facts=tuple(facts), tables=tables)
 
 

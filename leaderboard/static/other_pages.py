@@ -1,7 +1,7 @@
 """The pages that depend on no result: datasets, about."""
 
 from leaderboard.static.board_pages import Part
-from leaderboard.static.render import Page, table_of
+from leaderboard.static.render import Page, Table
 from leaderboard.tables import page_text
 from leaderboard.tables.about import (
     HOW_IT_WORKS,
@@ -24,7 +24,7 @@ from leaderboard.tables.dataset_cards import (
     splits_table,
     suites_table,
 )
-from leaderboard.tables.table_view import Sheet
+from leaderboard.tables.table_view import TableView
 
 DATASETS_TITLE, ABOUT_TITLE = "Datasets", "About"
 
@@ -33,8 +33,8 @@ def datasets_page(file: str) -> Page:
     """The suites and datasets, each with its card."""
     found = cards()
     parts = [
-        Part(title="Suites of prompts", tables=(table_of(suites_table(), "suites", "Prompts that systems answer"),)),
-        Part(title="Datasets", tables=(table_of(overview(found), "overview", "All datasets"),)),
+        Part(title="Suites of prompts", tables=(Table(suites_table(), "suites", "Prompts that systems answer"),)),
+        Part(title="Datasets", tables=(Table(overview(found), "overview", "All datasets"),)),
         *map(_dataset, found),
     ]
     return Page(file, DATASETS_TITLE, "plain.html", {"lead": (page_text.DATASETS,), "parts": parts}, DATASETS_TITLE)
@@ -44,15 +44,15 @@ def _dataset(card: Card) -> Part:
     first = card.splits[0].name
     rows = samples(card.name, first)
     tables = [
-        table_of(splits_table(card), f"{card.name}-splits", "Splits"),
-        table_of(fields_table(card), f"{card.name}-fields", "Fields"),
+        Table(splits_table(card), f"{card.name}-splits", "Splits"),
+        Table(fields_table(card), f"{card.name}-fields", "Fields"),
     ]
-    if isinstance(rows, Sheet):
-        tables.append(table_of(rows, f"{card.name}-rows", f"First rows of {first}"))
+    if isinstance(rows, TableView):
+        tables.append(Table(rows, f"{card.name}-rows", f"First rows of {first}"))
     return Part(
         title=card.name,
         facts=facts(card),
-        said=() if isinstance(rows, Sheet) else (rows,),
+        said=() if isinstance(rows, TableView) else (rows,),
         tables=tuple(tables),
         codes=(
             ("Load it in Python", in_python(card, first)),
@@ -74,12 +74,12 @@ def about_page(file: str) -> Page:
         Part(
             title="Versions of metrics",
             text=(VERSIONS_NOTE,),
-            tables=(table_of(versions(), "versions", "Each metric's version, and since when"),),
+            tables=(Table(versions(), "versions", "Each metric's version, and since when"),),
         ),
         Part(
             title="Published elsewhere",
             text=(" ".join(PUBLISHED_NOTE.split()),),
-            tables=(table_of(published(), "published", "NoveltyBench as published"),),
+            tables=(Table(published(), "published", "NoveltyBench as published"),),
         ),
     ]
     return Page(file, ABOUT_TITLE, "plain.html", {"lead": (), "parts": parts}, ABOUT_TITLE)

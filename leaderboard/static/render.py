@@ -6,9 +6,10 @@ scripts lies in files of its own, since pages that open from a folder may not fe
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import zip_longest
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from datasets_build.errors import need
-from leaderboard.tables.table_view import Sheet
+from leaderboard.tables.table_view import TableView
 
 HERE = Path(__file__).parent
 # `file:` is what a page from a folder is, and where 'self' means nothing in some browsers. Plotly draws a picture of
@@ -34,46 +35,43 @@ POLICY = "; ".join(
 _CODE = re.compile(r"`([^`]+)`")
 _STRONG = re.compile(r"\*\*([^*]+)\*\*")
 _STYLES = re.compile(r'if\(!document\.getElementById\("([0-9a-f]{64})"\)\)')
-_BROAD = 26  # letters of a cell from which its lines may break
 # What would end a script or a line of it, and what would be markup if the file were read as such.
 _UNSAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell: how it is shown, and by what it sorts where it is a number."""
-
-    text: str
-    value: str = ""
-    wraps: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Table:
-    """A table of a page.
+    """A table of a page; the first cell of each row is its header.
 
     Attributes:
-        id: In the page.
-        caption: Over it.
-        heads: Of the columns.
-        kinds: *str* or *number*, by column.
-        rows: Of cells; the first one names its row.
-        marks: A class of our own for each row; empty for most.
-        shown: Columns that are shown at first; None: all.
+        view: The table.
+        id: Element id in the page.
+        caption: Caption.
+        marks: CSS class of each row, most empty; empty: no row has one.
+        shown: Columns that are visible at first; None: all.
     """
 
+    view: TableView
     id: str
     caption: str
-    heads: tuple[str, ...]
-    kinds: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    marks: tuple[str, ...]
+    marks: Sequence[str] = ()
     shown: frozenset[int] | None = None
+
+    def rows(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+        """The CSS class of each row, and the text and the sort value of its cells; only numbers have a sort value."""
+        for mark, values, texts in zip_longest(self.marks, self.view.values, self.view.shown, fillvalue=""):
+            keys = map(_sort_value, values, self.view.kinds)
+            yield mark, list(zip(texts, keys, strict=True))
+
+
+def _sort_value(value: Any, kind: str) -> str:
+    number = kind == "number" and isinstance(value, (int, float)) and isfinite(value)
+    return repr(value) if number else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure of a page: its script's name for it, and what it says in words."""
+    """A figure of a page: its element id, its text alternative and its height in pixels."""
 
     id: str
     alt: str
@@ -103,22 +101,6 @@ class Page:
     board: str = ""
     scripts: tuple[str, ...] = ()
     figures: bool = False
-
-
-def table_of(
-    made: Sheet, name: str, caption: str, marks: Sequence[str] = (), shown: frozenset[int] | None = None
-) -> Table:
-    """A sheet as a page shows it."""
-    rows = tuple(
-        tuple(_cell(*each) for each in zip(values, texts, made.kinds, strict=True))
-        for values, texts in zip(made.values, made.shown, strict=True)
-    )
-    return Table(name, caption, made.headers, made.kinds, rows, tuple(marks) or ("",) * len(rows), shown)
-
-
-def _cell(value: Any, text: str, kind: str) -> Cell:
-    number = kind == "number" and isinstance(value, (int, float)) and isfinite(value)
-    return Cell(text, repr(value) if number else "", wraps=len(text) > _BROAD)
 
 
 def figure_script(name: str, figure: Any) -> str:

@@ -25,7 +25,7 @@ from datasets_build.sources import find_config
 from leaderboard.data.board import Board
 
 PACKAGES = ("benchmark", "datasets_build", "leaderboard", "submissions")
-LEFT_OUT = ("benchmark/models/offline_lm/model",)  # twelve megabytes that score, and no board reads
+LEFT_OUT = ("benchmark/models/bundled_lm/model",)  # twelve megabytes that score, and no board reads
 CARRIED = "package"
 # What Spaces install beside it has bounds of its own on these: there our own bounds stand, not one version.
 UNPINNED = ("pydantic",)

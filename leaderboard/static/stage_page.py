@@ -7,7 +7,7 @@ from leaderboard.data.board import Board, Column
 from leaderboard.data.scores import BoardScores
 from leaderboard.figures.response_plots import distributions_figure, stage_curves_figure
 from leaderboard.static.board_pages import Made, Part
-from leaderboard.static.render import Figure, Page, Table, figure_script, table_of
+from leaderboard.static.render import Figure, Page, Table, figure_script
 from leaderboard.tables import page_text
 from leaderboard.tables.stages import (
     METRICS,
@@ -25,7 +25,6 @@ from leaderboard.tables.stages import (
     stage_curves,
     values_of,
 )
-from leaderboard.tables.table_view import Sheet
 
 STAGES_TITLE = "Post-training"
 
@@ -46,7 +45,7 @@ def stages_page(boards: Sequence[Board], scores: Mapping[str, BoardScores], file
     lead = (page_text.STAGES,) if parts else (page_text.STAGES, page_text.NO_STAGES)
     title = "What makes a series, and how contrasts are made"
     parts.append(Part(title=title, text=(RULE, page_text.CONTRASTS)))
-    published = table_of(published_table(), "published", page_text.PRINTED)
+    published = Table(published_table(), "published", page_text.PRINTED)
     parts.append(Part(title="Published", text=(page_text.PRINTED_STAGES,), tables=(published,)))
     values = {"lead": lead, "parts": parts}
     page = Page(file, STAGES_TITLE, "plain.html", values, STAGES_TITLE, "", tuple(scripts), bool(scripts))
@@ -75,7 +74,7 @@ def _curves(board: Board, series: Series, figures: dict[str, object]) -> Part:
     return Part(
         figure=Figure(name, alt, 420),
         said=(about_curves(found),),
-        tables=(_table(curves_table(found), name, "Mean a_k ± standard error"),),
+        tables=(Table(curves_table(found), f"{name}-table", "Mean a_k ± standard error"),),
     )
 
 
@@ -88,11 +87,7 @@ def _metric(board: Board, scores: BoardScores, series: Series, column: Column, f
         title=column.title,
         figure=Figure(name, f"Every prompt's {column.label} by stage; the table has its quantiles.", 420),
         tables=(
-            _table(contrasts_table(found), f"{name}-contrasts", "Paired contrasts of each stage and the next"),
-            _table(quantiles_table(series, values), f"{name}-quantiles", "The distribution over prompts"),
+            Table(contrasts_table(found), f"{name}-contrasts-table", "Paired contrasts of each stage and the next"),
+            Table(quantiles_table(series, values), f"{name}-quantiles-table", "The distribution over prompts"),
         ),
     )
-
-
-def _table(made: Sheet, name: str, caption: str) -> Table:
-    return table_of(made, f"{name}-table", caption)

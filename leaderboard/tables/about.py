@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmark.metrics import METRICS, Metric
 from datasets_build.sources import DATASETS, Source
-from leaderboard.tables.table_view import Sheet, number_text, plain_sheet
+from leaderboard.tables.table_view import TableView, number_text, plain_table
 from submissions.demo.baselines import BASELINES
 
 PUBLISHED = Path(__file__).parents[1] / "published"
@@ -113,7 +113,7 @@ def paper_citations(datasets: Sequence[Source] = DATASETS) -> tuple[tuple[str, s
     return tuple(found.items())
 
 
-def versions(metrics: Sequence[Metric] = METRICS) -> Sheet:
+def versions(metrics: Sequence[Metric] = METRICS) -> TableView:
     """A row a metric: its version, since when, and what changed with it."""
     rows = []
     for metric in metrics:
@@ -121,7 +121,7 @@ def versions(metrics: Sequence[Metric] = METRICS) -> Sheet:
         version = next((each for each in history if each.number == metric.version), None)
         since, change = ("", "") if version is None else (version.date, version.change)
         rows.append((metric.id, metric.title, metric.version, since, change))
-    return plain_sheet(("metric", "what it is", "version", "since", "what changed"), rows)
+    return plain_table(("metric", "what it is", "version", "since", "what changed"), rows)
 
 
 VERSIONS_NOTE = "A changed definition is a new version, and numbers of two versions never share a column."
@@ -130,7 +130,7 @@ not ours. `distinct` is the number of classes; the paper's Table 1 prints one mo
 have different judges: do not compare across them, nor with the columns of our tables."""
 
 
-def published() -> Sheet:
+def published() -> TableView:
     """What others published, with source and date."""
     rows = []
     for path in sorted(PUBLISHED.glob("*.csv")):
@@ -139,4 +139,4 @@ def published() -> Sheet:
     values = tuple(tuple(float(row[name]) if name in _NUMBERS else row[name] for name in _COLUMNS) for row in rows)
     shown = tuple(tuple(value if isinstance(value, str) else number_text(value, 2) for value in row) for row in values)
     kinds = tuple("number" if name in _NUMBERS else "str" for name in _COLUMNS)
-    return Sheet(_COLUMNS, values, shown, kinds)
+    return TableView(_COLUMNS, values, shown, kinds)

@@ -17,7 +17,7 @@ from leaderboard.data.scores import BoardScores, prompt_row
 from leaderboard.tables.models import QUALITY
 from leaderboard.tables.prompts import prompts_of
 from leaderboard.tables.systems import system_ids
-from leaderboard.tables.table_view import Sheet, number_text, p_text, places_for, places_for_all, ranged_text
+from leaderboard.tables.table_view import TableView, number_text, p_text, places_for, places_for_all, ranged_text
 from leaderboard.tables.tradeoff import end_of
 
 FEWEST, MOST = 2, 4
@@ -162,7 +162,7 @@ def _have(scores: BoardScores, column: Column, place: int) -> bool:
     return cell is not None and cell.value is not None
 
 
-def compare_sheet(gaps: Sequence[Gap]) -> Sheet:
+def compare_table(gaps: Sequence[Gap]) -> TableView:
     """Differences as a table, a row a metric and pair."""
     headers = (
         "metric",
@@ -202,7 +202,7 @@ def compare_sheet(gaps: Sequence[Gap]) -> Sheet:
                 str(gap.n),
             )
         )
-    return Sheet(headers, tuple(values), tuple(shown), ("str", "str", "str", *["number"] * 10))
+    return TableView(headers, tuple(values), tuple(shown), ("str", "str", "str", *["number"] * 10))
 
 
 def about_compare(gaps: Sequence[Gap], labels: Sequence[str]) -> str:
@@ -284,7 +284,7 @@ def _texts(entries: Sequence[Entry], prompts: Sequence[str]) -> dict[str, tuple[
     return found
 
 
-def differing_sheet(rows: Sequence[Differing], systems: int) -> Sheet:
+def differing_table(rows: Sequence[Differing], systems: int) -> TableView:
     """Prompts as a table, a row a prompt.
 
     Args:
@@ -304,7 +304,7 @@ def differing_sheet(rows: Sequence[Differing], systems: int) -> Sheet:
         )
         for row in rows
     ]
-    return Sheet(headers, tuple(values), tuple(shown), ("str", *["number"] * (systems + 1), "str", "str"))
+    return TableView(headers, tuple(values), tuple(shown), ("str", *["number"] * (systems + 1), "str", "str"))
 
 
 def _excerpt(text: str) -> str:

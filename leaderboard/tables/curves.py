@@ -15,7 +15,7 @@ from benchmark.scoring.result_files import PER_PROMPT_FILE
 from leaderboard.data.board import Board, Entry
 from leaderboard.data.score_index import table_faults
 from leaderboard.tables.systems import system_labels
-from leaderboard.tables.table_view import Sheet, ranged_text
+from leaderboard.tables.table_view import TableView, ranged_text
 
 PATIENCES = tuple(place / 10 for place in range(11))
 _RESAMPLES = 1000
@@ -93,7 +93,7 @@ def patience_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
     return _curves(board, places, _utilities, lambda _: PATIENCES)
 
 
-def curves_sheet(curves: Sequence[Curve], of: str) -> Sheet:
+def curves_table(curves: Sequence[Curve], of: str) -> TableView:
     """Curves as a table, a row a system.
 
     Args:
@@ -108,7 +108,7 @@ def curves_sheet(curves: Sequence[Curve], of: str) -> Sheet:
         texts = [ranged_text(*each, places=2) for each in zip(curve.mean, curve.low, curve.high, strict=True)]
         values.append((curve.name, *curve.mean, *[None] * gap, max(curve.prompts)))
         shown.append((curve.name, *texts, *[""] * gap, _counts(curve.prompts)))
-    return Sheet(headers, tuple(values), tuple(shown), ("str", *["number"] * (len(longest) + 1)))
+    return TableView(headers, tuple(values), tuple(shown), ("str", *["number"] * (len(longest) + 1)))
 
 
 def _counts(prompts: Sequence[int]) -> str:

@@ -9,7 +9,7 @@ from datasets_build.build import read_manifest
 from datasets_build.errors import DivBenchError, InputError
 from datasets_build.load import SUITES, SuiteSource, data_folder, find_split, load_table
 from datasets_build.sources import DATASETS, Config, Source, find_config
-from leaderboard.tables.table_view import Sheet, plain_sheet
+from leaderboard.tables.table_view import TableView, plain_table
 from submissions.untrusted.plain_text import shortened
 
 REPO = "ORG/divbench"  # whoever publishes the datasets chooses where
@@ -141,31 +141,31 @@ def _origins(source: Source, read: set[str]) -> tuple[str, ...]:
     return (*folders, *archives)
 
 
-def overview(found: Sequence[Card]) -> Sheet:
+def overview(found: Sequence[Card]) -> TableView:
     """A row a dataset."""
     headers = ("dataset", "rows", "splits", "what it is", "paper", "licence", "version")
     rows = [(c.name, c.rows, len(c.splits), c.about, c.paper or "our own", c.licence, c.version) for c in found]
-    return plain_sheet(headers, rows)
+    return plain_table(headers, rows)
 
 
-def suites_table(suites: Sequence[SuiteSource] = SUITES) -> Sheet:
+def suites_table(suites: Sequence[SuiteSource] = SUITES) -> TableView:
     """A row a suite: prompts that submissions answer."""
     rows = []
     for suite in suites:
         _, config = find_config(suite.config)
         count = find_split(config, suite.split).count
         rows.append((suite.name, suite.title, count, f"{suite.config}/{suite.split}", sample_command(suite.name)))
-    return plain_sheet(("suite", "what it is", "prompts", "rows of", "how to answer it"), rows)
+    return plain_table(("suite", "what it is", "prompts", "rows of", "how to answer it"), rows)
 
 
-def splits_table(card: Card) -> Sheet:
+def splits_table(card: Card) -> TableView:
     """A row a split."""
-    return plain_sheet(("split", "rows", "bytes, as built here"), [(s.name, s.rows, s.bytes) for s in card.splits])
+    return plain_table(("split", "rows", "bytes, as built here"), [(s.name, s.rows, s.bytes) for s in card.splits])
 
 
-def fields_table(card: Card) -> Sheet:
+def fields_table(card: Card) -> TableView:
     """A row a field."""
-    return plain_sheet(("field", "type", "what it is"), card.fields)
+    return plain_table(("field", "type", "what it is"), card.fields)
 
 
 def facts(card: Card) -> tuple[tuple[str, str], ...]:
@@ -211,7 +211,7 @@ def in_the_shell(card: Card, repo: str = REPO) -> str:
     return "\n".join(lines)
 
 
-def samples(name: str, split: str, data: Path | None = None, mirror: Path | None = None) -> Sheet | str:
+def samples(name: str, split: str, data: Path | None = None, mirror: Path | None = None) -> TableView | str:
     """The first rows of a split, as text; where they are not at hand, how to get them. Downloads nothing.
 
     Args:
@@ -235,7 +235,7 @@ def samples(name: str, split: str, data: Path | None = None, mirror: Path | None
     except DivBenchError:
         return f"The rows of {name}/{split} are not at hand here. To get them: divbench data build {name}"
     texts = [[_text(row[field]) for field in config.schema.names] for row in rows]
-    return plain_sheet(config.schema.names, texts)
+    return plain_table(config.schema.names, texts)
 
 
 def _text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""A board as files: CSV for spreadsheets, Parquet for programs, JSON for what every column means."""
+"""A board as files: CSV for spreadsheets, Parquet for programs, JSON with the meaning of every column."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datasets_build.files import atomic_file, canonical_json, readable_json, write_text
-from datasets_build.tables import escape_csv
+from datasets_build.tables import Table, to_csv
 from leaderboard.data.board import Board, frame, ranking_column
 
 
@@ -17,7 +17,7 @@ def export(board: Board, folder: Path) -> list[Path]:
     """Write `NAME.csv`, `NAME.parquet` and `NAME.columns.json`; the same board gives the same bytes.
 
     Returns:
-        The files.
+        Paths of the files.
     """
     folder.mkdir(parents=True, exist_ok=True)
     table = frame(board)
@@ -33,7 +33,7 @@ def export(board: Board, folder: Path) -> list[Path]:
 
 
 def about_json(board: Board) -> dict[str, Any]:
-    """What a board is of, by which column it is sorted, and what every column means."""
+    """Suite and profile of a board, the column it is sorted by, and the meaning of every column."""
     ranks = ranking_column(board)
     return {
         "suite": board.suite,
@@ -45,11 +45,7 @@ def about_json(board: Board) -> dict[str, Any]:
     }
 
 
-def as_csv(table: pd.DataFrame) -> str:
-    """A table as CSV in which no text is a formula."""
-    text: str = (
-        table.rename(columns=lambda name: str(escape_csv(name)))
-        .map(escape_csv)
-        .to_csv(index=False, lineterminator="\n")
-    )
-    return text
+def as_csv(frame: pd.DataFrame) -> str:
+    """A data frame as CSV in which no text is a formula."""
+    rows = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
+    return to_csv(Table("", list(frame.columns), rows))

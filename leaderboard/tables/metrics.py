@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from benchmark.metrics import FAMILIES, METRICS
 from leaderboard.data.board import Board
-from leaderboard.data.metric_study import MEASURES, Agreement, Measure, MetricStudy, Number, signature_on
-from leaderboard.data.metric_study_build import systems_agreement
-from leaderboard.data.metric_study_files import SetTexts
-from leaderboard.data.prompt_pair_accuracies import COLUMNS, PairStudy
+from leaderboard.metric_study.build import systems_agreement
+from leaderboard.metric_study.files import SetTexts
+from leaderboard.metric_study.pair_accuracies import COLUMNS, PairStudy
+from leaderboard.metric_study.record import MEASURES, Agreement, Measure, MetricStudy, Number, signature_on
 from leaderboard.tables.models import DIRECTIONS
-from leaderboard.tables.table_view import Sheet, number_text, ranged_text
+from leaderboard.tables.table_view import TableView, number_text, ranged_text
 
 _KNOWN = {metric.id: metric for metric in METRICS}
 NOTHING = Number(None, None, None)
@@ -27,7 +27,7 @@ def agreements_of(study: MetricStudy | None, boards: Sequence[Board]) -> tuple[A
     return (*(study.agreements if study else ()), *filter(None, map(systems_agreement, boards)))
 
 
-def correlations(study: MetricStudy, measure: Measure) -> Sheet:
+def correlations(study: MetricStudy, measure: Measure) -> TableView:
     """A row a metric: its overall measure and that of each task, with intervals; the best overall first.
 
     Args:
@@ -48,7 +48,7 @@ def correlations(study: MetricStudy, measure: Measure) -> Sheet:
         values.append((each.name, family, *(number.value for number in numbers)))
         texts.append((each.name, family, *(ranged_text(*number) for number in numbers)))
     kinds = ("str", "str", *("number" for _ in headers[2:]))
-    return Sheet(headers, tuple(values), tuple(texts), kinds)
+    return TableView(headers, tuple(values), tuple(texts), kinds)
 
 
 def _family(name: str) -> str | None:
@@ -74,7 +74,7 @@ def about_study(study: MetricStudy, measure: Measure) -> str:
     return " ".join(lines)
 
 
-def pair_accuracies(study: PairStudy) -> Sheet:
+def pair_accuracies(study: PairStudy) -> TableView:
     """A row a model and metric: the share of prompt pairs that it orders rightly, by split and on average."""
     headers = ("model", "metric", *COLUMNS, "pairs")
     values, texts = [], []
@@ -84,16 +84,16 @@ def pair_accuracies(study: PairStudy) -> Sheet:
             values.append((block.title, row.metric, *(number.value for number in numbers), row.pairs))
             said = "" if row.pairs is None else f"{row.pairs:,}"
             texts.append((block.title, row.metric, *(ranged_text(*number) for number in numbers), said))
-    return Sheet(headers, tuple(values), tuple(texts), ("str", "str", *("number" for _ in headers[2:])))
+    return TableView(headers, tuple(values), tuple(texts), ("str", "str", *("number" for _ in headers[2:])))
 
 
-def agreement_sheet(agreement: Agreement) -> Sheet:
+def agreement_table(agreement: Agreement) -> TableView:
     """The rank correlation of every two metrics."""
     matrix = agreement.matrix()
     rows = list(zip(agreement.metrics, matrix, strict=True))
     values = tuple((name, *row) for name, row in rows)
     shown = tuple((name, *(number_text(each, 2) for each in row)) for name, row in rows)
-    return Sheet(("metric", *agreement.metrics), values, shown, ("str", *("number" for _ in agreement.metrics)))
+    return TableView(("metric", *agreement.metrics), values, shown, ("str", *("number" for _ in agreement.metrics)))
 
 
 def described(name: str, study: MetricStudy | None) -> tuple[tuple[str, str], ...]:
@@ -125,7 +125,7 @@ def described(name: str, study: MetricStudy | None) -> tuple[tuple[str, str], ..
     return tuple(lines)
 
 
-def disagreements(study: MetricStudy, metric: str) -> Sheet:
+def disagreements(study: MetricStudy, metric: str) -> TableView:
     """The sets that a metric ranks farthest from where people do, task by task."""
     headers = ("task", "set", "people's score", "people's rank", "metric's value", "metric's rank", "of sets")
     values, texts = [], []
@@ -134,7 +134,7 @@ def disagreements(study: MetricStudy, metric: str) -> Sheet:
             row = (task.name, each.set_id, each.human, each.human_rank, each.value, each.metric_rank, task.evaluated)
             values.append(row)
             texts.append((task.name, each.set_id, *(f"{number:,.4g}" for number in row[2:])))
-    return Sheet(headers, tuple(values), tuple(texts), ("str", "str", *("number" for _ in headers[2:])))
+    return TableView(headers, tuple(values), tuple(texts), ("str", "str", *("number" for _ in headers[2:])))
 
 
 def disagreement_text(

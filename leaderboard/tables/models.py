@@ -8,7 +8,7 @@ from benchmark.analysis.ranking import Standing
 from benchmark.scoring.printing import ARROWS
 from leaderboard.data.board import Board, Column, Entry, facts
 from leaderboard.tables.systems import system_labels
-from leaderboard.tables.table_view import Sheet, plain_sheet, ranged_texts
+from leaderboard.tables.table_view import TableView, plain_table, ranged_texts
 
 ANY = "any"
 QUALITY = ("utility_k", "utility_k_reported", "mean_head_quality", "first_quality", "coherence")
@@ -81,8 +81,8 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelsTable(Sheet):
-    """A sheet of systems.
+class ModelsTable(TableView):
+    """A table of systems.
 
     Attributes:
         entries: Of the rows.
@@ -195,13 +195,13 @@ def _more(count: int) -> str:
     return f" and {count} more" if count > 0 else ""
 
 
-def columns_sheet(board: Board) -> Sheet:
+def columns_table(board: Board) -> TableView:
     """What each column of a board is, where it comes from, and its signature: a row a column."""
     headers = ("column", "what it is", "unit", "direction", "origin", "source", "version", "signature")
     rows = [
         (c.label, c.title, c.unit, direction_text(c), c.origin, c.paper, c.version, c.signature) for c in board.columns
     ]
-    return plain_sheet(headers, rows)
+    return plain_table(headers, rows)
 
 
 def direction_text(column: Column) -> str:

@@ -16,7 +16,7 @@ from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
 from datasets_build.errors import InputError
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.tables.prompts import Asked
-from leaderboard.tables.table_view import Sheet, number_sheet
+from leaderboard.tables.table_view import TableView, number_table
 from submissions.checking.response_kinds import is_blank, is_placeholder, is_refusal, is_scorable
 
 MOST_LETTERS = 20_000  # of one response on a page
@@ -282,7 +282,7 @@ def class_words(answer: Answer, view: View) -> str:
     return f"{answer.group + 1} of {len(view.sizes)}: {f'{count} alike' if count > 1 else 'alone'}"
 
 
-def answers_table(view: View) -> Sheet:
+def answers_table(view: View) -> TableView:
     """The responses, a row each: number, text, class, what is to be said of it, surprisal alone, quality, size.
 
     Of notes, surprisals, rewards and qualities those that no response has are left out.
@@ -306,24 +306,24 @@ def answers_table(view: View) -> Sheet:
         if name in _ALWAYS or any(row[place] not in {"", None} for row in rows)
     ]
     kinds = {name: kind for place, (name, kind) in enumerate(ANSWERS.items()) if place in kept}
-    return number_sheet(kinds, [[row[place] for place in kept] for row in rows])
+    return number_table(kinds, [[row[place] for place in kept] for row in rows])
 
 
-def scores_table(view: View) -> Sheet:
+def scores_table(view: View) -> TableView:
     """The scores, a row a metric: this prompt, the system's mean, the mean of all systems, why it is missing."""
     rows = [(s.column.label, s.value, s.system_mean, s.board_mean, s.column.unit, s.reason) for s in view.scores]
     kinds = {"metric": "str", "this prompt": "number", "system's mean": "number", "board's mean": "number"}
-    return number_sheet(kinds | {"unit": "str", "why missing": "str"}, rows)
+    return number_table(kinds | {"unit": "str", "why missing": "str"}, rows)
 
 
-def curve_table(view: View) -> Sheet:
+def curve_table(view: View) -> TableView:
     """The a_k curve, a row a place; none where there is no curve."""
     curve = view.curve or SlotCurve((), (), "")
     rows = [
         (place, rate, None if math.isnan(error) else error)
         for place, (rate, error) in enumerate(zip(curve.rate, curve.error, strict=True), 1)
     ]
-    return number_sheet({"place k": "number", "a_k (bits/byte)": "number", "standard error": "number"}, rows)
+    return number_table({"place k": "number", "a_k (bits/byte)": "number", "standard error": "number"}, rows)
 
 
 def remarks(view: View, profile: str) -> list[str]:

@@ -21,7 +21,7 @@ from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
 from datasets_build.errors import InputError
 from leaderboard.data.board import Board, Column, Entry
-from leaderboard.tables.table_view import Sheet, number_text, p_text, ranged_text
+from leaderboard.tables.table_view import TableView, number_text, p_text, ranged_text
 from submissions.untrusted.plain_text import shortened
 
 Floats = NDArray[np.float64]
@@ -250,7 +250,7 @@ def contrasts(
     )
 
 
-def contrasts_table(found: Sequence[Contrast]) -> Sheet:
+def contrasts_table(found: Sequence[Contrast]) -> TableView:
     """The contrasts, a row a pair: means, their difference with its 95% interval, d_z, Wilcoxon's p, Holm's.
 
     Where a pair is not tested, there is a column that says why.
@@ -287,7 +287,7 @@ def contrasts_table(found: Sequence[Contrast]) -> Sheet:
             )
         )
     kept = len(kinds) if any(c.untested for c in found) else len(kinds) - 1
-    return Sheet(
+    return TableView(
         tuple(kinds)[:kept],
         tuple(row[:kept] for row in values),
         tuple(row[:kept] for row in shown),
@@ -295,7 +295,7 @@ def contrasts_table(found: Sequence[Contrast]) -> Sheet:
     )
 
 
-def quantiles_table(series: Series, values: Floats) -> Sheet:
+def quantiles_table(series: Series, values: Floats) -> TableView:
     """The distribution over prompts, a row a stage: prompts, mean, standard deviation, quantiles.
 
     Args:
@@ -310,10 +310,10 @@ def quantiles_table(series: Series, values: Floats) -> Sheet:
         spread = float(there.std(ddof=1)) if len(there) > 1 else None
         rows.append((stage, len(there), mean, spread, *quantiles, entry.result.manifest.name))
     shown = tuple((row[0], str(row[1]), *(number_text(x, 3) for x in row[2:-1]), row[-1]) for row in rows)
-    return Sheet(headers, tuple(rows), shown, ("str", *["number"] * (len(headers) - 2), "str"))
+    return TableView(headers, tuple(rows), shown, ("str", *["number"] * (len(headers) - 2), "str"))
 
 
-def curves_table(found: StageCurves) -> Sheet:
+def curves_table(found: StageCurves) -> TableView:
     """The mean curves, a row a place: for each stage the mean and its standard error over prompts."""
     headers = ("place k", *found.stages)
     values, shown = [], []
@@ -321,14 +321,14 @@ def curves_table(found: StageCurves) -> Sheet:
         values.append((place, *mean))
         errors = ("" if math.isnan(e) else f" ± {e:.3f}" for e in error)
         shown.append((str(place), *(f"{m:.3f}{e}" for m, e in zip(mean, errors, strict=True))))
-    return Sheet(headers, tuple(values), tuple(shown), ("number",) * len(headers))
+    return TableView(headers, tuple(values), tuple(shown), ("number",) * len(headers))
 
 
-def published_table() -> Sheet:
+def published_table() -> TableView:
     """What the study of OLMo's stages printed (arXiv:2606.01811, Table 4), as it printed it."""
     columns = ("mean", "std", "n", "difference", "d_z", "p")
     rows: dict[str, dict[str, str]] = {}
     for one in read_published()["decan-4"]:
         rows.setdefault(one.row, {})[one.column] = one.printed
     shown = tuple((row, *(cells.get(column, "") for column in columns)) for row, cells in rows.items())
-    return Sheet(("D_Ca_n", *columns), shown, shown, ("str",) * (len(columns) + 1))
+    return TableView(("D_Ca_n", *columns), shown, shown, ("str",) * (len(columns) + 1))

@@ -1,4 +1,4 @@
-"""Tables as they are shown: numbers that sort as numbers, and how they are written."""
+"""Tables with sortable values and display text, and how numbers are written in them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ _LETTER, _ROOM, _WIDEST = 8, 30, 42  # pixels of a letter and around a text; let
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
-    """A table.
+class TableView:
+    """A table of the board; whoever shows it treats every text as untrusted.
 
     Attributes:
-        headers: Of the columns.
-        values: By row.
-        shown: The same cells as text.
-        kinds: *str* or *number*, by column.
+        headers: Column headers.
+        values: Cell values by row: texts, numbers or None.
+        shown: Display text of the same cells.
+        kinds: Kind of each column, *str* or *number*.
     """
 
     headers: tuple[str, ...]
@@ -28,7 +28,7 @@ class Sheet:
     kinds: tuple[str, ...]
 
     def frame(self) -> pd.DataFrame:
-        """As a frame; numbers as floats."""
+        """The values as a data frame, number columns as floats."""
         made = pd.DataFrame(list(self.values), columns=list(self.headers))
         for name, kind in zip(self.headers, self.kinds, strict=True):
             if kind == "number":
@@ -36,7 +36,7 @@ class Sheet:
         return made
 
     def value(self) -> dict[str, Any]:
-        """As a page's table takes it."""
+        """The value of a `gr.Dataframe`."""
         return {
             "headers": list(self.headers),
             "data": [list(row) for row in self.values],
@@ -44,14 +44,14 @@ class Sheet:
         }
 
     def widths(self) -> list[int | str]:
-        """Pixels that give each column's longest text one line."""
+        """Column widths in pixels at which each column's longest text fits on one line, up to a limit."""
         columns = list(zip(*self.shown, strict=True)) or [() for _ in self.headers]
         longest = [max([len(head) + 3, *map(len, texts)]) for head, texts in zip(self.headers, columns, strict=True)]
         return [_LETTER * min(length, _WIDEST) + _ROOM for length in longest]
 
 
-def plain_sheet(headers: Sequence[str], rows: Sequence[Sequence[str | int | None]]) -> Sheet:
-    """A table of texts and whole numbers; a column that holds a number is one of numbers, with nothing for None."""
+def plain_table(headers: Sequence[str], rows: Sequence[Sequence[str | int | None]]) -> TableView:
+    """A table of texts and integers; a column with any integer is a number column, and None is an empty cell."""
     columns = list(zip(*rows, strict=True)) or [() for _ in headers]
     kinds = tuple("number" if any(isinstance(value, int) for value in column) else "str" for column in columns)
     values = tuple(
@@ -62,18 +62,18 @@ def plain_sheet(headers: Sequence[str], rows: Sequence[Sequence[str | int | None
         tuple("" if value is None else f"{value:,}" if isinstance(value, int) else value for value in row)
         for row in rows
     )
-    return Sheet(tuple(headers), values, shown, kinds)
+    return TableView(tuple(headers), values, shown, kinds)
 
 
-def number_sheet(kinds: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Sheet:
-    """A table of texts and numbers: those with three places after the point, wholes without.
+def number_table(kinds: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> TableView:
+    """A table of texts and numbers; floats are shown with three decimals, with one from 100 on.
 
     Args:
-        kinds: Of each column by its name, *str* or *number*.
-        rows: Their values; None where there is none.
+        kinds: Kind of each column (*str* or *number*) by its header.
+        rows: Cell values; None is an empty cell.
     """
     shown = [tuple(_shown(value) for value in row) for row in rows]
-    return Sheet(tuple(kinds), tuple(map(tuple, rows)), tuple(shown), tuple(kinds.values()))
+    return TableView(tuple(kinds), tuple(map(tuple, rows)), tuple(shown), tuple(kinds.values()))
 
 
 def _shown(value: Any) -> str:
@@ -83,20 +83,20 @@ def _shown(value: Any) -> str:
 
 
 def places_for(width: float) -> int:
-    """Decimal places that an interval of this width makes meaningful; one of no width says nothing."""
+    """Number of decimals that an interval of this width justifies; an interval of width 0 says nothing."""
     if width <= 0:
         return 2
     return 4 if width < 0.02 else 3 if width < 0.2 else 2 if width < 20 else 0
 
 
 def places_for_all(widths: Iterable[float]) -> int:
-    """Decimal places for numbers that stand under one another: those of the median width, widths of nothing aside."""
-    wide = [width for width in widths if width > 0]  # as of identical answers: it says nothing of the others
+    """Number of decimals for a column: the one that its median interval width justifies, widths of 0 left out."""
+    wide = [width for width in widths if width > 0]  # 0 as for identical responses says nothing about the others
     return places_for(median(wide) if wide else 0.0)
 
 
 def number_text(value: float | None, places: int) -> str:
-    """A number; nothing where there is none.
+    """A number with so many decimals; empty if missing.
 
     >>> number_text(-0.001, 2), number_text(None, 2)
     ('0.00', '')
@@ -108,10 +108,10 @@ def ranged_text(value: float | None, low: float | None, high: float | None, plac
     """A number with its interval, such as `2.89 [2.50, 3.31]`.
 
     Args:
-        value: The number; None or NaN: nothing is written.
-        low: Of its interval; None where there is none.
-        high: Likewise.
-        places: Decimal places; None: as many as the interval makes meaningful.
+        value: Number; nothing is written for None or NaN.
+        low: Lower end of its interval; None if it has none.
+        high: Upper end, likewise.
+        places: Number of decimals; None: as many as the interval justifies.
     """
     if low is None or high is None:
         return number_text(value, 3 if places is None else places)
@@ -120,17 +120,13 @@ def ranged_text(value: float | None, low: float | None, high: float | None, plac
 
 
 def ranged_texts(numbers: Sequence[tuple[float | None, float | None, float | None]]) -> list[str]:
-    """Numbers with their intervals as a column of texts, to the places that its intervals make meaningful.
-
-    Args:
-        numbers: As `ranged_text` takes them.
-    """
+    """The display texts of a column of numbers (value, low, high), with as many decimals as its intervals justify."""
     places = places_for_all(high - low for _, low, high in numbers if low is not None and high is not None)
     return [ranged_text(*number, places) for number in numbers]
 
 
 def p_text(p: float | None) -> str:
-    """A p-value to two significant places.
+    """A p-value with two significant digits.
 
     >>> p_text(0.01234), p_text(0.00001), p_text(1.0), p_text(None)
     ('0.012', '< 0.0001', '1', '')

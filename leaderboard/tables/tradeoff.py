@@ -13,7 +13,7 @@ from leaderboard.data.board import Board, Column
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.models import QUALITY, cell_texts
 from leaderboard.tables.systems import system_labels
-from leaderboard.tables.table_view import Sheet
+from leaderboard.tables.table_view import TableView
 
 # The first that a board has is an axis to begin with. utility_k mixes quality with diversity, so it is not the first.
 DIVERSITY_AXES = ("distinct_k", "embedding_diversity", "distinct_k_reported", "distinct_n")
@@ -248,7 +248,7 @@ def _comparable(values: Floats) -> Floats:
         return np.asarray(np.round(values / step), np.float64)
 
 
-def tradeoff_sheet(board: Board, made: Tradeoff) -> Sheet:
+def tradeoff_table(board: Board, made: Tradeoff) -> TableView:
     """The systems as a table: those on the front first, the surest of them before the others.
 
     Args:
@@ -267,7 +267,7 @@ def tradeoff_sheet(board: Board, made: Tradeoff) -> Sheet:
         values.append((point.label, point.type, point.x, point.y, said, point.share))
         cells = (texts[made.x.signature][point.place], texts[made.y.signature][point.place])
         shown.append((point.label, point.type, *cells, said, "" if point.share is None else f"{point.share:.1%}"))
-    return Sheet(headers, tuple(values), tuple(shown), ("str", "str", "number", "number", "str", "number"))
+    return TableView(headers, tuple(values), tuple(shown), ("str", "str", "number", "number", "str", "number"))
 
 
 def about_tradeoff(board: Board, made: Tradeoff) -> str:

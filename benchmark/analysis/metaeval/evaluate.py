@@ -134,9 +134,9 @@ def evaluate_task(
     if rows:
         weights = resample_weights(rows, clusters=kept.contexts, resamples=how.resamples, seed=how.seed)
         stacked = np.concatenate([agreement.ones(rows), weights])
-        sheet = _Sheet.of(kept, stacked)
-        draws = {name: sheet.measures(column[keep]) for name, column in values.items()}
-        ceiling = sheet.noise_ceiling()
+        view = _Sheet.of(kept, stacked)
+        draws = {name: view.measures(column[keep]) for name, column in values.items()}
+        ceiling = view.noise_ceiling()
     evaluations = tuple(
         Evaluation(
             metric=each.name,

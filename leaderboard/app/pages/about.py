@@ -15,7 +15,7 @@ from leaderboard.tables.about import (
     versions,
 )
 from leaderboard.tables.page_text import CITE
-from leaderboard.tables.table_view import Sheet
+from leaderboard.tables.table_view import TableView
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
@@ -34,6 +34,6 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     wire(page, {}, lambda query: [], lambda: None, [])
 
 
-def _table(made: Sheet, label: str, name: str) -> None:
+def _table(made: TableView, label: str, name: str) -> None:
     with_all = {"value": made.value(), "datatype": list(made.kinds), "column_widths": made.widths()}
     components.table(label, name, height=640, wrap=True, show_search="filter", buttons=["copy"], **with_all)

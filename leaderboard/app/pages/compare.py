@@ -21,15 +21,15 @@ from leaderboard.tables.compare import (
     MOST,
     about_compare,
     compare,
-    compare_sheet,
+    compare_table,
     differing,
-    differing_sheet,
+    differing_table,
     explore_link,
     side_by_side,
 )
 from leaderboard.tables.models import PRESETS, columns_of
 from leaderboard.tables.systems import first_systems, places_of, system_ids, system_labels
-from leaderboard.tables.table_view import plain_sheet
+from leaderboard.tables.table_view import plain_table
 from leaderboard.tables.tradeoff import default_axes
 
 _CHOOSE = "Choose two to four; choose a row of a prompt to read what they answered."
@@ -166,15 +166,15 @@ def _shown(live: LiveResults, downloads: Downloads, board: Board, given: Mapping
     scores = live.scores(board)
     columns, _ = columns_of(board, given["show"], ())
     gaps = _remembered(scores, places, columns or board.columns)
-    sheet = compare_sheet(gaps)
-    files = downloads.write(sheet.frame(), f"{board.name}-compare")
+    view = compare_table(gaps)
+    files = downloads.write(view.frame(), f"{board.name}-compare")
     labels = system_labels(board)
     return [
         about_compare(gaps, [labels[place] for place in places]),
         components.drawn(forest_figure(gaps) if gaps else None),
-        components.filled(sheet),
+        components.filled(view),
         *components.files(files),
-        components.filled(differing_sheet(differing(scores, places, by), len(places))),
+        components.filled(differing_table(differing(scores, places, by), len(places))),
         *_reading(board, places, given["prompt"]),
     ]
 
@@ -186,7 +186,7 @@ def _reading(board: Board, places: Sequence[int], prompt_id: str | None) -> list
     beside = side_by_side([board.entries[place] for place in places], prompt_id)
     widths: Any = [50 if head == "#" else 90 if "class" in head else _ANSWER for head in beside.headers]
     table = (
-        components.filled(plain_sheet(beside.headers, beside.rows), widths=widths)
+        components.filled(plain_table(beside.headers, beside.rows), widths=widths)
         if beside.rows
         else components.no_table()
     )

@@ -8,15 +8,15 @@ import gradio as gr
 from leaderboard.app import components
 from leaderboard.app.permalinks import chosen, wire
 from leaderboard.data.live_results import LiveResults
-from leaderboard.data.metric_study import MEASURES, Agreement
-from leaderboard.data.metric_study_files import Studies, load_studies
-from leaderboard.data.prompt_pair_accuracies import PairStudy, drawn_blocks
 from leaderboard.figures.metric_plots import agreement_map, correlation_map
+from leaderboard.metric_study.files import Studies, load_studies
+from leaderboard.metric_study.pair_accuracies import PairStudy, drawn_blocks
+from leaderboard.metric_study.record import MEASURES, Agreement
 from leaderboard.reports.gss.figure import heat_map_of
 from leaderboard.tables import page_text
 from leaderboard.tables.metrics import (
     about_study,
-    agreement_sheet,
+    agreement_table,
     agreements_of,
     correlations,
     described,
@@ -25,7 +25,7 @@ from leaderboard.tables.metrics import (
     measures_of,
     pair_accuracies,
 )
-from leaderboard.tables.table_view import Sheet, plain_sheet
+from leaderboard.tables.table_view import TableView, plain_table
 
 NO_TEXTS = (
     "The texts of these sets are not at hand here: their licence is not known. divbench metrics study reads them."
@@ -102,9 +102,9 @@ def _correlations(there: Studies, measure: Any) -> list[Any]:
     faults = " ".join(there.faults)
     if there.study is None or measure not in MEASURES:
         return [components.drawn(None), components.no_table(), faults or "There is no study of metrics here."]
-    sheet = correlations(there.study, measure)
+    view = correlations(there.study, measure)
     said = " ".join(filter(None, [about_study(there.study, measure), faults]))
-    return [components.drawn(correlation_map(sheet)), components.filled(sheet), said]
+    return [components.drawn(correlation_map(view)), components.filled(view), said]
 
 
 def _pairs(study: PairStudy | None) -> list[Any]:
@@ -117,17 +117,17 @@ def _pairs(study: PairStudy | None) -> list[Any]:
 def _agreement(found: Agreement | None) -> list[Any]:
     if found is None:
         return [components.drawn(None), components.no_table()]
-    return [components.drawn(agreement_map(found)), components.filled(agreement_sheet(found))]
+    return [components.drawn(agreement_map(found)), components.filled(agreement_table(found))]
 
 
 def _metric(there: Studies, metric: Any, case: Any) -> list[Any]:
     if there.study is None or not isinstance(metric, str) or there.study.entry(metric) is None:
         return [components.no_table(), components.no_table(), gr.Textbox(visible=False), components.no_table()]
-    sheet = disagreements(there.study, metric)
+    view = disagreements(there.study, metric)
     return [
-        components.filled(plain_sheet(("what", "of this metric"), described(metric, there.study)), widths=[220, 900]),
-        components.filled(sheet) if sheet.values else components.no_table(),
-        *_case(there, metric, case if sheet.values else None),
+        components.filled(plain_table(("what", "of this metric"), described(metric, there.study)), widths=[220, 900]),
+        components.filled(view) if view.values else components.no_table(),
+        *_case(there, metric, case if view.values else None),
     ]
 
 
@@ -141,5 +141,5 @@ def _case(there: Studies, metric: str, case: Any) -> list[Any]:
     return [gr.Textbox(context, visible=True), components.filled(_numbered(texts), widths=[60, 900])]
 
 
-def _numbered(texts: Sequence[str]) -> Sheet:
-    return plain_sheet(("#", "response"), [(str(place), text) for place, text in enumerate(texts, 1)])
+def _numbered(texts: Sequence[str]) -> TableView:
+    return plain_table(("#", "response"), [(str(place), text) for place, text in enumerate(texts, 1)])

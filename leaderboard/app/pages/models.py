@@ -23,7 +23,7 @@ from leaderboard.tables.models import (
     ModelsTable,
     about_models,
     columns_of,
-    columns_sheet,
+    columns_table,
     facets,
     models_table,
 )
@@ -96,7 +96,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
     def means(name: str | None) -> Any:
         board = live.snapshot().board(name)
-        return components.no_table() if board is None else components.filled(columns_sheet(board))
+        return components.no_table() if board is None else components.filled(columns_table(board))
 
     # Of a table, whatever is chosen in it.
     table.change(means, table, meaning, api_visibility="private", show_progress="hidden")

@@ -15,7 +15,8 @@ from leaderboard.app.permalinks import chosen, chosen_several, count_on, remembe
 from leaderboard.app.submitting.identity import login_is_real, submitter, takes_names
 from leaderboard.app.submitting.intake import ENDINGS, PROBLEM_HEADERS, Checked, Desk, form, in_words
 from leaderboard.app.submitting.messages import accepted_text, receipt_text, refused_text
-from leaderboard.app.submitting.queue_tables import (
+from leaderboard.data.live_results import LiveResults
+from leaderboard.tables.submission_queue import (
     HISTORY_HEADERS,
     QUEUE_HEADERS,
     STATES,
@@ -26,7 +27,6 @@ from leaderboard.app.submitting.queue_tables import (
     queue_rows,
     queue_text,
 )
-from leaderboard.data.live_results import LiveResults
 from submissions.checking.prompts import OWN
 from submissions.schema import Mode, SystemType
 

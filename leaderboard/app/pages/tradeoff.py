@@ -15,9 +15,9 @@ from leaderboard.data.live_results import LiveResults
 from leaderboard.data.sources import Snapshot
 from leaderboard.figures.board_plots import system_curves_figure, tradeoff_figure
 from leaderboard.tables import page_text
-from leaderboard.tables.curves import Curve, curves_sheet, distinct_curves, patience_curves
+from leaderboard.tables.curves import Curve, curves_table, distinct_curves, patience_curves
 from leaderboard.tables.systems import first_systems, places_of, system_ids, system_labels
-from leaderboard.tables.tradeoff import about_tradeoff, default_axes, tradeoff, tradeoff_sheet
+from leaderboard.tables.tradeoff import about_tradeoff, default_axes, tradeoff, tradeoff_table
 
 FIELDS = [("all but baselines", "systems"), ("everything", "all")]
 MOST_LINES = 12
@@ -95,13 +95,13 @@ def _shown(live: LiveResults, downloads: Downloads, board: Board, given: Mapping
         return _nothing(page_text.NO_RANKS)
     x, y = (board.column(given[name]) or default for name, default in zip("xy", axes, strict=True))
     made = _remembered(live.scores(board), x, y, baselines=given["front"] == "all")
-    sheet = tradeoff_sheet(board, made)
-    files = downloads.write(sheet.frame(), f"{board.name}-tradeoff")
+    view = tradeoff_table(board, made)
+    files = downloads.write(view.frame(), f"{board.name}-tradeoff")
     places = places_of(board, given["systems"] or ())[:MOST_LINES]
     return [
         components.drawn(tradeoff_figure(made)),
         about_tradeoff(board, made),
-        components.filled(sheet),
+        components.filled(view),
         *components.files(files),
         *_curve_views(distinct_curves(board, places), "answers m", "different answers expected", "m"),
         *_curve_views(found := patience_curves(board, places), "patience p", "utility, 0 to 10", "p"),
@@ -114,7 +114,7 @@ def _curve_views(curves: Sequence[Curve], at: str, of: str, letter: str) -> list
     if not curves:
         return [components.drawn(None), components.no_table()]
     figure = system_curves_figure(curves, at, of, diagonal=letter == "m")
-    return [components.drawn(figure), components.filled(curves_sheet(curves, letter))]
+    return [components.drawn(figure), components.filled(curves_table(curves, letter))]
 
 
 def _nothing(why: str) -> list[Any]:

@@ -13,9 +13,9 @@ from leaderboard.data.scores import BoardScores
 from leaderboard.tables.compare import (
     about_compare,
     compare,
-    compare_sheet,
+    compare_table,
     differing,
-    differing_sheet,
+    differing_table,
     explore_link,
     side_by_side,
 )
@@ -55,16 +55,16 @@ def test_tables_hold_the_numbers_of_the_pure_functions(site_address: str, browse
     open_page(browser, f"{site_address}/compare?systems={quote(','.join(ids))}&show=diversity&by=self_bleu")
     places, scores = places_of(board, ids), BoardScores(board)
     gaps = compare(scores, places, columns_of(board, "diversity", ())[0])
-    shows(browser, "gaps", compare_sheet(gaps))
+    shows(browser, "gaps", compare_table(gaps))
     assert value(browser, "note") == about_compare(gaps, [system_labels(board)[place] for place in places])
     by = next(column for column in board.columns if column.label == "self_bleu")
     prompts = differing(scores, places, by)
-    sheet = differing_sheet(prompts, 3)
-    first = sheet.shown[0][0]
+    view = differing_table(prompts, 3)
+    first = view.shown[0][0]
     until(
-        lambda: [row[0] for row in rows(browser, "prompts")][:5] == [row[0] for row in sheet.shown[:5]], "other prompts"
+        lambda: [row[0] for row in rows(browser, "prompts")][:5] == [row[0] for row in view.shown[:5]], "other prompts"
     )
-    assert rows(browser, "prompts")[0] == list(sheet.shown[0])
+    assert rows(browser, "prompts")[0] == list(view.shown[0])
     answers_are(browser, board, ids, first)  # those of the first prompt, unless another is asked for
     figure = drawn(browser, "forest")
     assert all(pair in figure for pair in ("A − B", "A − C", "B − C", "self_bleu"))
@@ -122,7 +122,7 @@ def test_downloads_equal_the_table(site_address: str, browser: Any, board: Board
         browser.find_element("css selector", f"#{kind}").click()
         until(partial(any_file, tmp_path, kind), f"no {kind} was downloaded")
     gaps = compare(BoardScores(board), places_of(board, ids), columns_of(board, "overview", ())[0])
-    wanted = compare_sheet(gaps).frame()
+    wanted = compare_table(gaps).frame()
     pd.testing.assert_frame_equal(pd.read_parquet(next(tmp_path.glob("*.parquet"))), wanted)
     pd.testing.assert_frame_equal(pd.read_csv(next(tmp_path.glob("*.csv"))), wanted)
 

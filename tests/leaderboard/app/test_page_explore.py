@@ -13,7 +13,7 @@ from leaderboard.data.scores import prompt_row
 from leaderboard.figures.response_plots import TINTS
 from leaderboard.tables.prompts import prompts_of
 from leaderboard.tables.responses import answers_table, curve_table, make_view, scores_table
-from leaderboard.tables.table_view import Sheet
+from leaderboard.tables.table_view import TableView
 from submissions.checking.validate import open_submission
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, serving, shown_anew, until
 from tests.leaderboard.injections import INJECTIONS, assert_inert, not_shown
@@ -68,7 +68,7 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def same(browser: Any, table: str, wanted: Sheet) -> None:
+def same(browser: Any, table: str, wanted: TableView) -> None:
     """The table on the page is the one that was made, as far as it is laid out."""
     found = rows(browser, table)
     assert found

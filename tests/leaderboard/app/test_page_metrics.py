@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from leaderboard.data.metric_study_files import MEASURED, PAIRS_FILE, STUDY_FILE, TEXTS_FILE, write_texts
+from leaderboard.metric_study.files import MEASURED, PAIRS_FILE, STUDY_FILE, TEXTS_FILE, write_texts
 from leaderboard.tables.metrics import correlations, described, disagreements
 from tests.leaderboard.conftest import console_errors, open_page, serving, until
 from tests.leaderboard.injections import INJECTIONS, assert_inert
@@ -45,10 +45,10 @@ def address(results: Path, own: Path) -> Any:
 
 def test_the_study_that_ships_here_is_shown(site_address: str, browser: Any) -> None:
     open_page(browser, f"{site_address}/metrics?measure=human_spearman&metric={METRIC}")
-    sheet = correlations(shipped_study(), "human_spearman")
+    view = correlations(shipped_study(), "human_spearman")
     shown = rows(browser, "correlations", 0)
-    assert shown == [row[0] for row in sheet.shown][: len(shown)]
-    assert rows(browser, "correlations", 2) == [row[2] for row in sheet.shown][: len(shown)]
+    assert shown == [row[0] for row in view.shown][: len(shown)]
+    assert rows(browser, "correlations", 2) == [row[2] for row in view.shown][: len(shown)]
     said = rows(browser, "about-metric", 1)
     assert dict(described(METRIC, None))["In a sentence"] in said
     assert "not at hand" in value(browser, "context")

@@ -11,10 +11,10 @@ import pytest
 
 from leaderboard.data.board import Board, load_boards
 from leaderboard.data.scores import BoardScores
-from leaderboard.tables.curves import curves_sheet, distinct_curves, patience_curves
+from leaderboard.tables.curves import curves_table, distinct_curves, patience_curves
 from leaderboard.tables.systems import places_of, system_ids
-from leaderboard.tables.table_view import Sheet
-from leaderboard.tables.tradeoff import default_axes, tradeoff, tradeoff_sheet
+from leaderboard.tables.table_view import TableView
+from leaderboard.tables.tradeoff import default_axes, tradeoff, tradeoff_table
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, serving, shown_anew, until
 from tests.leaderboard.injections import assert_inert
 from tests.leaderboard.judged import judged_results
@@ -51,9 +51,9 @@ def rows(browser: Any, table: str) -> list[list[str]]:
     return [[str(cell).strip() for cell in row] for row in browser.execute_script(script, table)]
 
 
-def shows(browser: Any, table: str, sheet: Sheet) -> None:
-    """The table on the page comes to hold what the sheet does."""
-    wanted = [[cell.strip() for cell in row] for row in sheet.shown]
+def shows(browser: Any, table: str, view: TableView) -> None:
+    """The table on the page comes to hold what the table view does."""
+    wanted = [[cell.strip() for cell in row] for row in view.shown]
     until(lambda: rows(browser, table) == wanted, f"{table} is not {wanted[0]} …")
 
 
@@ -76,9 +76,9 @@ def test_tables_hold_the_numbers_of_the_pure_functions(address: str, browser: An
     open_page(browser, address)
     axes = default_axes(board)
     assert axes is not None
-    shows(browser, "points", tradeoff_sheet(board, tradeoff(BoardScores(board), *axes)))
-    shows(browser, "classes", curves_sheet(distinct_curves(board, range(6)), "m"))
-    shows(browser, "patience", curves_sheet(patience_curves(board, range(6)), "p"))
+    shows(browser, "points", tradeoff_table(board, tradeoff(BoardScores(board), *axes)))
+    shows(browser, "classes", curves_table(distinct_curves(board, range(6)), "m"))
+    shows(browser, "patience", curves_table(patience_curves(board, range(6)), "p"))
     assert "On the front" in value(browser, "note")
     assert not browser.find_elements("css selector", "#no-patience textarea")
     assert "mean_head_quality" in drawn(browser, "tradeoff")
@@ -91,8 +91,8 @@ def test_a_permalink_restores_every_choice(address: str, browser: Any, board: Bo
     ids = [system_ids(board)[place] for place in (3, 1)]
     open_page(browser, f"{address}?x=self_bleu&y=utility_k&front=all&systems={quote(','.join(ids))}")
     x, y = (next(c for c in board.columns if c.label == label) for label in ("self_bleu", "utility_k"))
-    shows(browser, "points", tradeoff_sheet(board, tradeoff(BoardScores(board), x, y, baselines=True)))
-    shows(browser, "classes", curves_sheet(distinct_curves(board, places_of(board, ids)), "m"))
+    shows(browser, "points", tradeoff_table(board, tradeoff(BoardScores(board), x, y, baselines=True)))
+    shows(browser, "classes", curves_table(distinct_curves(board, places_of(board, ids)), "m"))
     checked = browser.find_element("css selector", "#front input:checked")
     assert checked.get_property("value") == "all"
 
@@ -117,7 +117,7 @@ def test_downloads_equal_the_table(address: str, browser: Any, board: Board, tmp
         browser.find_element("css selector", f"#{kind}").click()
         until(partial(any_file, tmp_path, kind), f"no {kind} was downloaded")
     x, y = (next(c for c in board.columns if c.label == label) for label in ("distinct_k", "utility_k"))
-    wanted = tradeoff_sheet(board, tradeoff(BoardScores(board), x, y)).frame()
+    wanted = tradeoff_table(board, tradeoff(BoardScores(board), x, y)).frame()
     pd.testing.assert_frame_equal(pd.read_parquet(next(tmp_path.glob("*.parquet"))), wanted)
     pd.testing.assert_frame_equal(pd.read_csv(next(tmp_path.glob("*.csv"))), wanted)
 
@@ -127,10 +127,10 @@ def test_without_quality_the_page_says_so_and_names_are_text(site_address: str, 
     board = load_boards(results)[0][0]
     axes = default_axes(board)
     assert axes is not None
-    shows(browser, "points", tradeoff_sheet(board, tradeoff(BoardScores(board), *axes)))
+    shows(browser, "points", tradeoff_table(board, tradeoff(BoardScores(board), *axes)))
     assert "no metric of quality" in value(browser, "note")
     open_page(browser, f"{site_address}/tradeoff")
-    shows(browser, "classes", curves_sheet(distinct_curves(board, range(7)), "m"))
+    shows(browser, "classes", curves_table(distinct_curves(board, range(7)), "m"))
     assert "no curve of patience" in value(browser, "no-patience")
     assert HOSTILE_NAME in drawn(browser, "classes-plot")
     assert HOSTILE_NAME[:21] in drawn(browser, "tradeoff")

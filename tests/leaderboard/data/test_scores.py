@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmark.analysis.ranking import standings
+from benchmark.perf.synthetic_results import make_results
 from benchmark.scoring.resampling import Floats
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE
 from datasets_build.errors import InputError
 from leaderboard.data.board import Board, Column, load_boards
 from leaderboard.data.scores import BoardScores, prompt_row
-from leaderboard.data.synthetic import make_results
 
 PROMPTS, METRICS = 150, 4
 

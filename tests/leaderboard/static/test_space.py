@@ -64,9 +64,9 @@ def test_it_holds_the_package_and_nothing_that_a_board_does_not_read(space: Path
         "submissions",
         f"divbench-{version('divbench')}.dist-info",
     }
-    assert "package/leaderboard/assets/board.css" in names
+    assert "package/leaderboard/app/assets/board.css" in names
     assert "package/submissions/demo/varied.jsonl" in names
-    assert not [name for name in names if "__pycache__" in name or "offline_lm/model" in name]
+    assert not [name for name in names if "__pycache__" in name or "bundled_lm/model" in name]
     assert max(len(content) for content in contents(space).values()) < 10 * 2**20  # more the Hub takes only as LFS
 
 

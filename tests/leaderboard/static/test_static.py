@@ -20,7 +20,7 @@ from leaderboard.data.sources import FolderSource
 from leaderboard.static.render import POLICY, coded, data_script, marked
 from leaderboard.static.write import Written, write_static
 from leaderboard.tables.compare import compare
-from leaderboard.tables.models import PRESETS, Filter, columns_of, columns_sheet, models_table
+from leaderboard.tables.models import PRESETS, Filter, columns_of, columns_table, models_table
 from leaderboard.tables.systems import first_systems
 from tests.leaderboard.injections import INJECTIONS
 
@@ -100,7 +100,7 @@ def test_the_meaning_of_columns_and_what_ranks_stand_on_the_page_of_models(resul
     (board,), _ = load_boards(results)
     page = Page(exported.folder / "index.html")
     head, *rows = page.tables["columns"]
-    wanted = columns_sheet(board)
+    wanted = columns_table(board)
     assert tuple(text for text, _ in head) == wanted.headers
     assert tuple(tuple(text for text, _ in row) for row in rows) == wanted.shown
     ranks = ranking_column(board)

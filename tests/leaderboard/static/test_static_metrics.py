@@ -7,10 +7,10 @@ import pytest
 from benchmark.metrics import METRICS
 from leaderboard.data.board import load_boards
 from leaderboard.data.live_results import LiveResults
-from leaderboard.data.metric_study_build import systems_agreement
 from leaderboard.data.sources import FolderSource
+from leaderboard.metric_study.build import systems_agreement
 from leaderboard.static.write import write_static
-from leaderboard.tables.metrics import agreement_sheet, pair_accuracies
+from leaderboard.tables.metrics import agreement_table, pair_accuracies
 from tests.leaderboard.shipped import shipped_pairs
 from tests.leaderboard.static.test_static import Page
 
@@ -44,7 +44,7 @@ def test_accuracies_and_agreement_are_those_of_the_tables(folder: Path, results:
     assert agreement is not None
     last = max(name for name in page.tables if name.startswith("metrics-agreement-"))
     found = tuple(tuple(text for text, _ in row) for row in page.tables[last][1:])
-    assert found == agreement_sheet(agreement).shown
+    assert found == agreement_table(agreement).shown
 
 
 def test_a_damaged_study_is_said_to_be_and_the_rest_is_there(results: Path, tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ from leaderboard.tables.compare import (
     Gap,
     about_compare,
     compare,
-    compare_sheet,
+    compare_table,
     differing,
-    differing_sheet,
+    differing_table,
     explore_link,
     side_by_side,
 )
@@ -147,16 +147,16 @@ def test_identical_systems_are_not_told_apart(board: Board, scores: BoardScores,
 
 
 def test_the_table_holds_the_numbers(gaps: tuple[Gap, ...]) -> None:
-    sheet = compare_sheet(gaps)
-    assert len(sheet.values) == len(gaps)
-    for row, shown, gap in zip(sheet.values, sheet.shown, gaps, strict=True):
+    view = compare_table(gaps)
+    assert len(view.values) == len(gaps)
+    for row, shown, gap in zip(view.values, view.shown, gaps, strict=True):
         numbers = (gap.mean_first, gap.mean_second, gap.difference, gap.d_z)
         assert row[1:] == (gap.pair, gap.finding, *numbers, gap.wins, gap.ties, gap.losses, gap.p_holm, gap.p, gap.n)
         assert row[0].split(" ")[0] == shown[0].split(" ")[0] == gap.column.label
         written = shown[5].split(" ")[0]
         places = len(written.partition(".")[2])
         assert float(written) == pytest.approx(gap.difference, abs=0.51 * 10**-places)
-    assert sheet.frame()["p (Holm)"].dtype == "float64"
+    assert view.frame()["p (Holm)"].dtype == "float64"
 
 
 def test_words_say_who_is_who_and_how_many_are_told_apart(gaps: tuple[Gap, ...]) -> None:
@@ -180,9 +180,9 @@ def test_prompts_stand_by_the_range_of_their_values(
         assert list(row.values) == values[row.prompt_id]
         assert row.spread == pytest.approx(spread[row.prompt_id])
         assert (row.prompt, row.category) == (suite.by_id[row.prompt_id].prompt, suite.by_id[row.prompt_id].category)
-    sheet = differing_sheet(found, 3)
-    assert sheet.headers[:5] == ("prompt", "difference", "A", "B", "C")
-    assert [row[:2] for row in sheet.values] == [(row.prompt_id, row.spread) for row in found]
+    view = differing_table(found, 3)
+    assert view.headers[:5] == ("prompt", "difference", "A", "B", "C")
+    assert [row[:2] for row in view.values] == [(row.prompt_id, row.spread) for row in found]
     assert submission.manifest.name == "varied"
 
 

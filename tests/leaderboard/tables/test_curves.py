@@ -17,7 +17,7 @@ from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.scoring.scorer import score_submission
 from datasets_build.errors import InputError
 from leaderboard.data.board import Board, Entry, load_boards
-from leaderboard.tables.curves import PATIENCES, class_curves, curves_sheet, distinct_curves, patience_curves
+from leaderboard.tables.curves import PATIENCES, class_curves, curves_table, distinct_curves, patience_curves
 from leaderboard.tables.systems import first_systems, places_of, system_ids, system_labels
 from leaderboard.tables.table_view import p_text, places_for, ranged_text
 from submissions.checking.validate import open_submission
@@ -126,17 +126,17 @@ def test_without_a_judge_here_patience_is_of_what_came_with_the_submission(tmp_p
         weights = [patience**place for place in range(k)]
         wanted = [7.0] * (len(rows) - 2) + [4.0 * weights[0] / sum(weights)]
         assert mean == pytest.approx(np.mean(wanted))
-    assert curves_sheet([curve], "p").shown[0][0] == "judged elsewhere (reported)"
+    assert curves_table([curve], "p").shown[0][0] == "judged elsewhere (reported)"
     assert not distinct_curves(board, [0])[0].reported
 
 
 def test_the_table_of_curves_holds_their_numbers(board: Board) -> None:
     curves = patience_curves(board, [2, 0])
-    sheet = curves_sheet(curves, "p")
-    assert sheet.headers == ("system", *(f"p = {p:g}" for p in PATIENCES), "prompts")
-    assert [row[1:-1] for row in sheet.values] == [curve.mean for curve in curves]
-    assert sheet.shown[0][1] == ranged_text(curves[0].mean[0], curves[0].low[0], curves[0].high[0], 2)
-    assert curves_sheet((), "p").values == ()
+    view = curves_table(curves, "p")
+    assert view.headers == ("system", *(f"p = {p:g}" for p in PATIENCES), "prompts")
+    assert [row[1:-1] for row in view.values] == [curve.mean for curve in curves]
+    assert view.shown[0][1] == ranged_text(curves[0].mean[0], curves[0].low[0], curves[0].high[0], 2)
+    assert curves_table((), "p").values == ()
 
 
 def test_a_result_that_is_gone_is_an_error_that_names_it(board: Board, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from leaderboard.tables.dataset_cards import (
     splits_table,
     suites_table,
 )
-from leaderboard.tables.table_view import Sheet, plain_sheet
+from leaderboard.tables.table_view import TableView, plain_table
 from tests.conftest import divbench
 
 NAMES = [config.name for source in DATASETS for config in source.configs]
@@ -88,7 +88,7 @@ def test_tables_have_a_row_an_item() -> None:
 @pytest.mark.parametrize(("name", "split"), [("demo", "prompts"), ("gssbench", "union"), ("scenarios", "scenarios")])
 def test_samples_are_the_first_rows_of_what_ships_here(nothing: Path, name: str, split: str) -> None:
     found = samples(name, split)
-    assert isinstance(found, Sheet)
+    assert isinstance(found, TableView)
     table = load_table(name, split)
     assert found.headers == tuple(table.schema.names)
     assert len(found.values) == SAMPLES
@@ -103,7 +103,7 @@ def test_samples_are_the_first_rows_of_what_ships_here(nothing: Path, name: str,
 @pytest.mark.mirror
 def test_lists_are_numbered_and_cut(mirror: Path) -> None:
     found = samples("mcdiv", "story_gen", mirror=mirror)
-    assert isinstance(found, Sheet)
+    assert isinstance(found, TableView)
     first: Any = load_table("mcdiv", "story_gen", mirror=mirror)["responses"].to_pylist()[0]
     shown = found.shown[0][found.headers.index("responses")]
     assert shown.startswith(f"1: {first[0][:40]}")
@@ -149,8 +149,8 @@ def test_code_and_commands_are_ones_that_run() -> None:
 
 
 def test_a_plain_table_has_numbers_only_where_it_says_so() -> None:
-    made = plain_sheet(("a", "b", "c"), [("x", 1234, None), ("y", None, None)])
+    made = plain_table(("a", "b", "c"), [("x", 1234, None), ("y", None, None)])
     assert made.kinds == ("str", "number", "str")
     assert made.values == (("x", 1234, ""), ("y", None, ""))
     assert made.shown == (("x", "1,234", ""), ("y", "", ""))
-    assert plain_sheet(("a",), []).kinds == ("str",)
+    assert plain_table(("a",), []).kinds == ("str",)

@@ -3,11 +3,11 @@
 import pytest
 
 from benchmark.metrics import METRICS, Metric
-from leaderboard.data.metric_study import MEASURES, MetricStudy, Number
 from leaderboard.figures.metric_plots import agreement_map, correlation_map
+from leaderboard.metric_study.record import MEASURES, MetricStudy, Number
 from leaderboard.tables.metrics import (
     about_study,
-    agreement_sheet,
+    agreement_table,
     correlations,
     described,
     disagreement_text,
@@ -23,12 +23,12 @@ def study() -> MetricStudy:
 
 
 def test_correlations_are_those_of_the_study_best_first(study: MetricStudy) -> None:
-    sheet = correlations(study, "spearman")
-    means = [row[2] for row in sheet.values if row[2] is not None]
+    view = correlations(study, "spearman")
+    means = [row[2] for row in view.values if row[2] is not None]
     assert means == sorted(means, reverse=True)
-    assert all(row[2] is None for row in sheet.values[len(means) :])  # those without a mean come last
-    for row in sheet.values:
-        for name, value in zip(sheet.headers[3:], row[3:], strict=True):
+    assert all(row[2] is None for row in view.values[len(means) :])  # those without a mean come last
+    for row in view.values:
+        for name, value in zip(view.headers[3:], row[3:], strict=True):
             task = study.task(name)
             assert task is not None
             found = {each.metric: each.measures for each in task.results}
@@ -53,15 +53,15 @@ def test_what_the_table_is_of_is_said(study: MetricStudy) -> None:
 
 def test_pair_accuracies_have_every_row(study: MetricStudy) -> None:
     pairs = shipped_pairs()
-    sheet = pair_accuracies(pairs)
-    assert [(row[0], row[1]) for row in sheet.values] == [
+    view = pair_accuracies(pairs)
+    assert [(row[0], row[1]) for row in view.values] == [
         (block.title, row.metric) for block in pairs.blocks for row in block.rows
     ]
 
 
 def test_agreement_is_symmetric_with_ones_on_the_diagonal(study: MetricStudy) -> None:
     for each in study.agreements:
-        rows = agreement_sheet(each).values
+        rows = agreement_table(each).values
         for i, row in enumerate(rows):
             assert row[1 + i] == 1.0
             assert all(row[1 + j] == rows[j][1 + i] for j in range(len(rows)))
@@ -92,18 +92,18 @@ def test_who_agrees_not_at_all_stands_between_who_agrees_and_who_disagrees(study
         for each in study.overall
         if each.metric in given
     ]
-    sheet = correlations(study.model_copy(update={"overall": overall}), "spearman")
-    assert [row[2] for row in sheet.values[:3]] == [0.5, 0.0, -0.5]
-    assert all(row[2] is None for row in sheet.values[3:])
-    assert len(sheet.values) > 3
+    view = correlations(study.model_copy(update={"overall": overall}), "spearman")
+    assert [row[2] for row in view.values[:3]] == [0.5, 0.0, -0.5]
+    assert all(row[2] is None for row in view.values[3:])
+    assert len(view.values) > 3
 
 
 def test_disagreements_are_far_in_rank_and_their_texts_are_found_by_task_and_set(study: MetricStudy) -> None:
-    sheet = disagreements(study, "distinct_n")
-    assert sheet.values
-    for task, set_id, _, human_rank, _, metric_rank, of in sheet.values:
+    view = disagreements(study, "distinct_n")
+    assert view.values
+    for task, set_id, _, human_rank, _, metric_rank, of in view.values:
         assert abs(human_rank - metric_rank) > of / 3, (task, set_id)
-    task, set_id = sheet.values[1][:2]
+    task, set_id = view.values[1][:2]
     texts = {(task, set_id): ("context", ("one", "two"))}
     assert disagreement_text(study, "distinct_n", 1, texts) == ("context", ("one", "two"))
     assert disagreement_text(study, "distinct_n", 0, texts) is None
@@ -111,8 +111,8 @@ def test_disagreements_are_far_in_rank_and_their_texts_are_found_by_task_and_set
 
 
 def test_figures_show_the_values_of_their_tables(study: MetricStudy) -> None:
-    sheet = correlations(study, "spearman")
-    figure = correlation_map(sheet)
-    assert [list(row) for row in figure.data[0].z] == [list(row[2:]) for row in sheet.values]
+    view = correlations(study, "spearman")
+    figure = correlation_map(view)
+    assert [list(row) for row in figure.data[0].z] == [list(row[2:]) for row in view.values]
     figure = agreement_map(study.agreements[0])
     assert [list(row) for row in figure.data[0].z] == study.agreements[0].matrix()

@@ -16,7 +16,7 @@ from leaderboard.tables.models import (
     ModelsTable,
     about_models,
     columns_of,
-    columns_sheet,
+    columns_table,
     direction_text,
     facets,
     fact_text,
@@ -136,10 +136,10 @@ def test_ones_own_columns_are_those_named(board: Board) -> None:
 
 
 def test_what_each_column_means_stands_in_a_table(board: Board) -> None:
-    sheet = columns_sheet(board)
-    assert [row[0] for row in sheet.values] == [column.label for column in board.columns]
-    for row, column in zip(sheet.values, board.columns, strict=True):
-        found = dict(zip(sheet.headers, row, strict=True))
+    view = columns_table(board)
+    assert [row[0] for row in view.values] == [column.label for column in board.columns]
+    for row, column in zip(view.values, board.columns, strict=True):
+        found = dict(zip(view.headers, row, strict=True))
         assert found["what it is"] == column.title
         assert (found["unit"], found["origin"], found["source"]) == (column.unit, column.origin, column.paper)
         assert (found["version"], found["signature"]) == (column.version, column.signature)

@@ -21,7 +21,7 @@ from leaderboard.tables.tradeoff import (
     has_quality,
     pareto,
     tradeoff,
-    tradeoff_sheet,
+    tradeoff_table,
 )
 from tests.leaderboard.judged import judged_results
 
@@ -160,20 +160,20 @@ def test_systems_without_a_value_are_counted_not_drawn(board: Board) -> None:
 def test_the_table_says_what_the_points_are(board: Board, scores: BoardScores) -> None:
     x, y = column_of(board, "distinct_k"), column_of(board, "utility_k")
     made = tradeoff(scores, x, y)
-    sheet = tradeoff_sheet(board, made)
+    view = tradeoff_table(board, made)
     by_label = {point.label: point for point in made.points}
     texts = dict(zip(by_label, zip(cell_texts(board, x), cell_texts(board, y), strict=True), strict=True))
-    assert sheet.headers[2:4] == ("distinct_k ↑", "utility_k ↑")
-    for values, shown in zip(sheet.values, sheet.shown, strict=True):
+    assert view.headers[2:4] == ("distinct_k ↑", "utility_k ↑")
+    for values, shown in zip(view.values, view.shown, strict=True):
         point = by_label[values[0]]
         assert values[2:4] == (point.x, point.y)
         assert values[5] == point.share
         assert shown[2:4] == texts[values[0]]
         assert shown[5] == ("" if point.share is None else f"{point.share:.1%}")
-    said = [row[4] for row in sheet.values]
+    said = [row[4] for row in view.values]
     assert said == sorted(said, key=["yes", "no", "left out"].index)
     on = about_tradeoff(board, made).split(".")[0]
     assert all((point.label in on) == bool(point.on_front) for point in made.points)
-    frame = sheet.frame()
+    frame = view.frame()
     assert frame["distinct_k ↑"].dtype == "float64"
     assert frame["share of resamples"].isna().sum() == 3

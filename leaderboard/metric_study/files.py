@@ -18,8 +18,8 @@ from benchmark.analysis.metaeval.labelled import Labelled
 from datasets_build.errors import DivBenchError, InputError
 from datasets_build.files import atomic_file, write_text
 from datasets_build.schema import conform
-from leaderboard.data.metric_study import MetricStudy
-from leaderboard.data.prompt_pair_accuracies import PairStudy
+from leaderboard.metric_study.pair_accuracies import PairStudy
+from leaderboard.metric_study.record import MetricStudy
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, Refused
 from submissions.untrusted.json_files import strict_json

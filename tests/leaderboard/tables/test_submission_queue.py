@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from leaderboard.app.submitting.queue_tables import choices, details, find, history_rows, queue_rows, queue_text
+from leaderboard.tables.submission_queue import choices, details, find, history_rows, queue_rows, queue_text
 from submissions.demo.build import write_demo_submissions
 from submissions.schema import Problem
 from submissions.storage.folder_store import FolderStore
