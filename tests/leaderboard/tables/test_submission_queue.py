@@ -45,7 +45,7 @@ def test_the_queue_is_told_in_its_order(tmp_path: Path) -> None:
     first = find(found, taken.submission_id)
     assert first is not None
     assert [row[1] for row in history_rows(first)] == ["pending", "claimed", "refused"]
-    assert f"error: generations.parquet, row 3, responses: {INJECTIONS[0]} (mend)" in details(first, found, now)
+    assert f"error: generations.parquet, row 3, responses: {INJECTIONS[0]} (hint)" in details(first, found, now)
     release(store, second, "no such model", now)
     again = find(listing(store), second.submission_id)
     assert again is not None
