@@ -1,1 +1,1 @@
-"""A snapshot of the board in; the Gradio application out."""
+"""Live results in; the Gradio application out."""

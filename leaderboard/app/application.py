@@ -1,4 +1,4 @@
-"""The Gradio application: the frame around the pages."""
+"""The Gradio application: the frame around its pages."""
 
 from contextlib import suppress
 from importlib import import_module
@@ -14,8 +14,8 @@ from leaderboard.app.theme import CSS, HEAD, THEME
 from leaderboard.data.live_results import LiveResults
 
 TITLE = "DivBench"
-_UPLOADS = (600, 3600)  # seconds: how often uploads are looked through, and how old they get
-_WAITING = 64  # events; who comes later is told to come again
+_UPLOADS = (600, 3600)  # seconds between clean-ups of uploads, and the age at which uploads are deleted
+_WAITING = 64  # queued events; further ones are refused
 
 
 def build_app(live: LiveResults, pages: tuple[Page, ...] = PAGES) -> gr.Blocks:
@@ -39,11 +39,11 @@ def build_app(live: LiveResults, pages: tuple[Page, ...] = PAGES) -> gr.Blocks:
 
 
 def _frame(blocks: gr.Blocks, live: LiveResults, page: Page) -> None:
-    """A page with what is wrong above it, where something is."""
+    """Build a page with the data warnings above it."""
     gr.Markdown(f"# {TITLE} · {page.title}", elem_classes="masthead")
     trouble = gr.Textbox(
         "",
-        label="Not all is well",
+        label="Data warnings",
         visible=False,
         interactive=False,
         lines=2,
@@ -56,15 +56,14 @@ def _frame(blocks: gr.Blocks, live: LiveResults, page: Page) -> None:
 
 
 def _trouble(live: LiveResults) -> object:
-    """What visitors must know of the state of what they see."""
     lines = live.snapshot().warnings
     return gr.Textbox("\n".join(lines), visible=bool(lines))
 
 
 def launch(app: gr.Blocks, host: str, port: int | None, *, wait: bool = True) -> str:
-    """Serve the application and give its address; with `wait` only when it has ended."""
+    """Serve the application and return its address, with `wait` once it has stopped."""
     with suppress(ImportError):
-        import_module("matplotlib.pyplot")  # Gradio would at the first event, and let its visitor wait
+        import_module("matplotlib.pyplot")  # else Gradio imports it during the first event
     app.queue(api_open=False, max_size=_WAITING, default_concurrency_limit=4)
     _, local, _ = app.launch(
         server_name=host,

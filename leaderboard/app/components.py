@@ -1,7 +1,7 @@
-"""What pages are made of, each as all pages have it: tables, notes, figures, downloads, lists to choose from.
+"""Components that pages share: tables, notes, figures, downloads, dropdown choices.
 
-The first of each pair makes a component when the page is built, the second fills or hides it when the page is shown.
-Strangers' texts go into tables and text boxes only, where they are never more than text.
+The first function of each pair creates a component when the page is built; the second fills or hides it when the page
+is shown. Untrusted texts go only into tables and text boxes, which show them as plain text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,17 +14,17 @@ from leaderboard.data.board import Board
 from leaderboard.tables.page_text import FIGURES
 from leaderboard.tables.table_view import TableView
 
-GONE = "The address names one that is not here; this is the first."
+GONE = "The permalink names one that does not exist here; this is the first."
 
 
 def table(label: str, name: str, *, height: int = 520, **more: Any) -> gr.Dataframe:
-    """A table to read.
+    """A read-only table.
 
     Args:
-        label: Above it.
-        name: Of the element.
-        height: In pixels, at most; what is longer scrolls.
-        more: As `gr.Dataframe` takes it.
+        label: Label above it.
+        name: Element id.
+        height: Maximum height in pixels; longer tables scroll.
+        more: Other arguments of `gr.Dataframe`.
     """
     given: dict[str, Any] = {"interactive": False, "show_label": True, "buttons": ["fullscreen", "copy"], **more}
     return gr.Dataframe(label=label, max_height=height, elem_id=name, **given)
@@ -33,13 +33,13 @@ def table(label: str, name: str, *, height: int = 520, **more: Any) -> gr.Datafr
 def filled(
     view: TableView, *, styling: list[list[str]] | None = None, widths: Sequence[int | str] | None = None, **more: Any
 ) -> gr.Dataframe:
-    """A table with what it shows.
+    """An update that fills a table and shows it.
 
     Args:
         view: Table to show.
-        styling: CSS of each cell, of our own making.
-        widths: Of the columns; None: as wide as their longest text.
-        more: As `gr.Dataframe` takes it.
+        styling: CSS of each cell.
+        widths: Column widths; default: those of the longest texts.
+        more: Other arguments of `gr.Dataframe`.
     """
     value = view.value()
     if styling is not None:
@@ -50,41 +50,41 @@ def filled(
 
 
 def no_table() -> gr.Dataframe:
-    """A table that is not shown."""
+    """An update that hides a table."""
     return gr.Dataframe(value=None, visible=False)
 
 
 def figure(name: str, label: str | None = None, *, visible: bool = True) -> gr.Plot:
-    """A figure; what it is, is told by `words.FIGURES` to who does not see it.
+    """A figure with a text alternative.
 
     Args:
-        name: Of the element, a key there.
-        label: Above it, where it has one.
-        visible: Whether it is there at first.
+        name: Element id, a key of `FIGURES`.
+        label: Label above it; None: none.
+        visible: Whether it is visible at first.
     """
     if name not in FIGURES:
-        raise KeyError(f"words.FIGURES does not say what {name} is")
+        raise KeyError(f"page_text.FIGURES has no text alternative for {name}")
     return gr.Plot(label=label, show_label=label is not None, visible=visible, elem_id=name)
 
 
 def drawn(found: Any) -> gr.Plot:
-    """A figure with what it shows; none where there is None."""
+    """An update that shows a figure; None hides it."""
     return gr.Plot(value=found, visible=found is not None)
 
 
 def note(name: str, lines: int = 3, text: str = "") -> gr.Textbox:
-    """Words beneath something; strangers' may be among them.
+    """Plain text below a component; it may contain untrusted text.
 
     Args:
-        name: Of the element.
-        lines: High.
-        text: At first.
+        name: Element id.
+        lines: Height in lines.
+        text: Initial text.
     """
     return gr.Textbox(text, show_label=False, container=False, interactive=False, lines=lines, elem_id=name)
 
 
 def downloads() -> list[gr.DownloadButton]:
-    """The buttons to take a table away."""
+    """The buttons that download a table."""
     with gr.Row(elem_classes="downloads"):
         return [
             gr.DownloadButton("Download this table as CSV", size="sm", elem_id="csv", scale=0, min_width=240),
@@ -93,30 +93,30 @@ def downloads() -> list[gr.DownloadButton]:
 
 
 def files(paths: Sequence[Path]) -> list[gr.DownloadButton]:
-    """The buttons with their files."""
+    """Updates that give the download buttons their files."""
     return [gr.DownloadButton(value=str(path), visible=True) for path in paths]
 
 
 def no_files() -> list[gr.DownloadButton]:
-    """The buttons where there is nothing to take away."""
+    """Updates that hide the download buttons."""
     return [gr.DownloadButton(visible=False), gr.DownloadButton(visible=False)]
 
 
 def board_choices(boards: Sequence[Board]) -> list[tuple[str, str]]:
-    """What a list shows of each board, and its name."""
+    """Label and name of each board, for a dropdown."""
     return [(board.label, board.name) for board in boards]
 
 
 def column_choices(board: Board | None) -> list[tuple[str, str]]:
-    """What a list shows of each column of a board, and its label."""
+    """Text and label of each column of a board, for a dropdown."""
     return [] if board is None else [(f"{column.label}: {column.title}", column.label) for column in board.columns]
 
 
 def gone(asked: Mapping[str, str], name: str, value: str | None) -> str:
-    """What stands beneath a control where the address asks for something that it does not offer."""
+    """The hint below a control if the permalink asks for something that it does not offer."""
     return GONE if asked.get(name) not in (None, "", value) else ""
 
 
 def told(error: Exception) -> str:
-    """What is wrong, on one line."""
+    """An error message on one line."""
     return " ".join(str(error).split())

@@ -1,4 +1,4 @@
-"""Files for visitors to take away: the table that they see, as CSV and as Parquet."""
+"""Downloads of the table that a visitor sees, as CSV and as Parquet."""
 
 import atexit
 import os
@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 from datasets_build.files import atomic_file, content_id, write_text
 from leaderboard.tables.export import as_csv
 
-KEPT_SECONDS = 600.0  # far longer than the server takes to copy a file to where visitors fetch it from
+KEPT_SECONDS = 600.0  # far longer than the server takes to copy a file to its download folder
 
 
 class Downloads:
-    """A folder of files of our own naming; those that nobody has asked for in a while go.
+    """A temporary folder of download files; files that were not requested for a while are deleted.
 
     Args:
-        clock: The time, as files have it.
+        clock: Current time in seconds since the epoch, as in file times.
     """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
@@ -32,11 +32,11 @@ class Downloads:
         atexit.register(rmtree, self._folder, ignore_errors=True)
 
     def write(self, frame: pd.DataFrame, name: str) -> tuple[Path, Path]:
-        """The frame as CSV, safe for spreadsheets, and as Parquet; the same frame gives the same files.
+        """Write a frame as CSV, safe for spreadsheets, and as Parquet; the same frame gives the same files.
 
         Args:
-            frame: To write.
-            name: What the files are called; of our own making, never a stranger's.
+            frame: Table to write.
+            name: Stem of the file names; must not be untrusted.
         """
         text = as_csv(frame)
         folder = self._folder / content_id([name, text])

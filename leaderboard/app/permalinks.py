@@ -1,7 +1,7 @@
-"""Permalinks: every choice on a page stands in the address, and an address restores every choice.
+"""Permalinks: the address of a page holds every choice made on it, and opening an address restores them.
 
-A page names its controls; what the visitor changes goes into the query by script, and what the query says goes
-through the page's own `restore`, which takes only what it offers: an address is a stranger's text.
+A page names its controls. A script writes changed choices into the query of the address; when the page is opened, its
+`restore` reads the query and accepts only what the page offers, since an address is untrusted.
 """
 
 import json
@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 
 import gradio as gr
 
-MAX_VALUE = 2000  # letters of one value
+MAX_VALUE = 2000  # characters of one value
 _REMEMBER = """(...values) => {
   const address = new URL(window.location);
   NAMES.forEach((name, place) => {
@@ -37,15 +37,13 @@ def wire(
     """Fill a page when it is opened, and again whenever the visitor changes a control.
 
     Args:
-        page: The page's blocks.
-        controls: By their names in the address. The values of lists stand between commas, their own
-            escaped.
-        restore: From the query to a value or an update for each control, in their order. It sees no more than the
-            names of the controls, each cut to `MAX_VALUE` letters.
-        show: From the controls' values to the outputs.
-        outputs: What `show` fills.
-        cascade: Controls on which it depends what the others offer: when one of these changes, all go through
-            `restore` again.
+        page: Blocks of the page.
+        controls: Controls by their names in the address. Lists are separated by commas, commas in values are escaped.
+        restore: Function from the query to a value or an update for each control, in their order. The query is limited
+            to the controls' names and each value to `MAX_VALUE` characters.
+        show: Function from the controls' values to the outputs.
+        outputs: Components that `show` fills.
+        cascade: Names of controls that determine what the others offer: when one of them changes, `restore` runs again.
     """
     inputs = list(controls.values())
 
@@ -63,7 +61,7 @@ def wire(
         def again(*values: Any, changing: str = name) -> Any:
             made = list(restore({name: _text(value) for name, value in zip(controls, values, strict=True)}))
             if isinstance(controls[changing], gr.Textbox):
-                made[list(controls).index(changing)] = gr.skip()  # its visitor is typing
+                made[list(controls).index(changing)] = gr.skip()  # the visitor is still typing
             return made
 
         changed = controls[name].input(
@@ -74,7 +72,7 @@ def wire(
             inputs,
             list(outputs),
             js=script,
-            trigger_mode="always_last",  # it may still be at the letter before
+            trigger_mode="always_last",  # an event for earlier keystrokes may still be running
             api_visibility="private",
             show_progress="minimal",
         )
@@ -95,12 +93,12 @@ def wire(
 
 
 def count_on(name: str) -> str:
-    """A script that counts on the page's body how often something was done, for programs that watch it."""
+    """A script that counts events in a data attribute of the page's body, for tests and benchmarks."""
     return f"() => {{ const d = document.body.dataset; d.{name} = String(Number(d.{name} || 0) + 1); }}"
 
 
 def _text(value: Any) -> str:
-    """A control's value as an address has it."""
+    """A control's value as it is written in an address."""
     if isinstance(value, list | tuple):
         text = ",".join(quote(str(each), safe="") for each in value)
     else:
@@ -109,22 +107,22 @@ def _text(value: Any) -> str:
 
 
 def remember(names: Sequence[str]) -> str:
-    """A script that writes the values it is given into the address, and passes them on.
+    """A script that writes the values it is given into the address and passes them on.
 
     Args:
-        names: Of the values, in their order.
+        names: Names of the values, in their order.
     """
     return _REMEMBER.replace("NAMES", json.dumps(list(names)))
 
 
 def chosen(query: Mapping[str, str], name: str, offered: Sequence[str], default: str | None) -> str | None:
-    """The value of the query, if it is offered."""
+    """The value in the query if it is offered; else the default."""
     value = query.get(name)
     return value if value in offered else default
 
 
 def chosen_several(query: Mapping[str, str], name: str, offered: Sequence[str], default: Sequence[str]) -> list[str]:
-    """The values of the query that are offered, in the order of the query; the default where it names none."""
+    """The offered values in the query, in its order; the default if the query does not have the name."""
     if name not in query:
         return list(default)
     wanted = [unquote(value) for value in query[name].split(",")]

@@ -1,4 +1,4 @@
-"""How the board looks: fonts of the reader's own system, one accent, colours that the colour-blind can tell apart."""
+"""The theme of the application: system fonts, one accent, colours that are safe for colour-blind readers."""
 
 import json
 from pathlib import Path
@@ -83,7 +83,7 @@ THEME = gr.themes.Base(
     table_odd_background_fill_dark="*neutral_900",
 )
 CSS = (Path(__file__).parent / "assets" / "board.css").read_text(encoding="utf-8")
-# What each figure is, for who does not see it, whenever one is put into the page; all of it our own words.
+# Gives every figure that is put into the page its text alternative; all of these texts are our own.
 _DESCRIBE = """
 const figures = FIGURES;
 const describe = () => {
@@ -94,8 +94,7 @@ const describe = () => {
     figure.setAttribute("aria-label", text);
   }
 };
-// A list of choices scrolls, so a browser would stop at it on the way from one control to the next, and lose its place
-// when the list goes.
+// A list of choices scrolls, so Tab would stop at it between two controls and lose its place when the list closes.
 const pass = () => {
   for (const list of document.querySelectorAll("ul[role=listbox]:not([tabindex])")) list.tabIndex = -1;
 };

@@ -1,1 +1,1 @@
-"""Result folders and stores in; tables of comparable numbers out. Pure but for reading files."""
+"""Result folders and stores in; boards (tables of comparable numbers) and their per-prompt scores out."""

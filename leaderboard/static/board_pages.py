@@ -129,7 +129,7 @@ def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Made:
 
 
 def compare_page(board: Board, scores: BoardScores, file: str) -> Page:
-    """Each two systems of a board by its main metrics: paired differences, and whether they are told apart."""
+    """Each two systems of a board by its main metrics: paired differences, and whether they are significant."""
     columns = columns_of(board, "overview", ())[0] or board.columns[:1]
     places = first_systems(board, MOST_PAIRED)
     labels = system_labels(board)
@@ -145,7 +145,7 @@ def compare_page(board: Board, scores: BoardScores, file: str) -> Page:
         "Mean difference of the row's system less the column's, over the prompts that both have a value for, with its "
         "95% percentile bootstrap interval. ▲: the row's system is ahead, ▽: the column's is, by Wilcoxon's "
         f"signed-rank test, two-sided, at {LEVEL:g} after Holm's correction over all {tested} tests of this page. "
-        "No sign: not told apart.",
+        "No symbol: no significant difference.",
     ]
     if len(places) < len(board.entries):
         lead.append(f"{len(places)} of the {len(board.entries)} systems: those that the table has first.")

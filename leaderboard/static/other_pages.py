@@ -1,5 +1,6 @@
-"""The pages that depend on no result: datasets, about."""
+"""The pages that do not depend on results: Datasets and About."""
 
+from benchmark.metrics.metric import Missing
 from leaderboard.static.board_pages import Part
 from leaderboard.static.render import Page, Table
 from leaderboard.tables import page_text
@@ -24,7 +25,6 @@ from leaderboard.tables.dataset_cards import (
     splits_table,
     suites_table,
 )
-from leaderboard.tables.table_view import TableView
 
 DATASETS_TITLE, ABOUT_TITLE = "Datasets", "About"
 
@@ -33,7 +33,7 @@ def datasets_page(file: str) -> Page:
     """The suites and datasets, each with its card."""
     found = cards()
     parts = [
-        Part(title="Suites of prompts", tables=(Table(suites_table(), "suites", "Prompts that systems answer"),)),
+        Part(title="Suites", tables=(Table(suites_table(), "suites", "Suites of prompts"),)),
         Part(title="Datasets", tables=(Table(overview(found), "overview", "All datasets"),)),
         *map(_dataset, found),
     ]
@@ -47,23 +47,23 @@ def _dataset(card: Card) -> Part:
         Table(splits_table(card), f"{card.name}-splits", "Splits"),
         Table(fields_table(card), f"{card.name}-fields", "Fields"),
     ]
-    if isinstance(rows, TableView):
+    if not isinstance(rows, Missing):
         tables.append(Table(rows, f"{card.name}-rows", f"First rows of {first}"))
     return Part(
         title=card.name,
         facts=facts(card),
-        said=() if isinstance(rows, TableView) else (rows,),
+        said=(rows.reason,) if isinstance(rows, Missing) else (),
         tables=tuple(tables),
         codes=(
             ("Load it in Python", in_python(card, first)),
-            ("and by command", in_the_shell(card)),
-            ("Cite it", card.citation),
+            ("On the command line", in_the_shell(card)),
+            ("Citation", card.citation),
         ),
     )
 
 
 def about_page(file: str) -> Page:
-    """How the board works, how to cite it, versions of metrics, what others published."""
+    """How the board works, citations, versions of metrics, published results."""
     parts = [Part(title=section.title, text=section.paragraphs) for section in HOW_IT_WORKS]
     parts += [
         Part(
@@ -74,12 +74,12 @@ def about_page(file: str) -> Page:
         Part(
             title="Versions of metrics",
             text=(VERSIONS_NOTE,),
-            tables=(Table(versions(), "versions", "Each metric's version, and since when"),),
+            tables=(Table(versions(), "versions", "Version of each metric and its date"),),
         ),
         Part(
             title="Published elsewhere",
             text=(" ".join(PUBLISHED_NOTE.split()),),
-            tables=(Table(published(), "published", "NoveltyBench as published"),),
+            tables=(Table(published(), "published", "Published results of NoveltyBench"),),
         ),
     ]
     return Page(file, ABOUT_TITLE, "plain.html", {"lead": (), "parts": parts}, ABOUT_TITLE)

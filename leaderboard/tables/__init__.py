@@ -1,1 +1,1 @@
-"""What the pages show, as tables: pure functions that the application, the static export and the API share."""
+"""Boards and studies in; tables and texts of the pages out, shared by the application and the static export."""

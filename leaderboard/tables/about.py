@@ -1,4 +1,4 @@
-"""What the board is: how it works, how to cite it, what changed in its metrics, what others published. Pure."""
+"""The content of the page About: how the board works, citations, metric versions, published results."""
 
 import csv
 from collections.abc import Sequence
@@ -29,11 +29,11 @@ _NUMBERS = ("distinct", "utility", "distinct_as_printed")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A title over our own words.
+    """A section of the page About.
 
     Attributes:
-        title: Over it.
-        text: Paragraphs between blank lines; only `code` is marked.
+        title: Heading.
+        text: Paragraphs separated by blank lines; only `code` is marked up.
     """
 
     title: str
@@ -41,61 +41,64 @@ class Section:
 
     @property
     def paragraphs(self) -> tuple[str, ...]:
-        """On one line each."""
+        """The paragraphs, each on one line."""
         return tuple(" ".join(paragraph.split()) for paragraph in self.text.split("\n\n"))
 
 
 _BASELINES = "; ".join(f"`{baseline.name}` ({baseline.about})" for baseline in BASELINES)
 HOW_IT_WORKS: tuple[Section, ...] = (
     Section(
-        "From answers to a row",
-        """A suite is a fixed set of prompts with many good answers. A system answers each of them k times, and hands in
-        the texts with a manifest that says how they were drawn. They are checked, with all problems listed by row, and
-        then scored here, from the texts, by every metric of a profile: a named bundle of models. Nobody's own scores
-        enter the tables, but as values marked reported.
+        "From responses to a row",
+        """A suite is a fixed set of prompts with many good responses. A system gives k responses to each of them; its
+        submission contains these texts and a manifest that says how they were sampled. Submissions are validated, with
+        all problems listed by row, and then scored here, from the texts, with every metric of a profile: a named set of
+        models. Scores computed by submitters enter the tables only as values marked as reported.
 
-        Only results of the same suite, revision, number of responses and profile stand in one table.""",
+        A table contains only results with the same suite, revision, number of responses and profile.""",
     ),
     Section(
         "Values and intervals",
-        """A score is the mean over the suite's prompts. The range behind it is its 95% interval: the 2.5th and 97.5th
-        percentile of the means of prompts drawn again with replacement. It says how far the number would move with
-        other prompts of the same kind. It does not cover other responses of the same system, nor other models inside
+        """A score is the mean over the suite's prompts. The range after it is its 95% interval: the 2.5th and 97.5th
+        percentile of the means over bootstrap resamples of the prompts. It says how much the score would vary with
+        other prompts of the same kind. It covers neither other responses of the same system nor other models inside
         the metric.""",
     ),
     Section(
         "Ranks and tie groups",
-        """A rank is one more than the number of systems that are better on the metric that ranks the table. Its
-        interval comes from ranking all systems again on the same resampled prompts. Systems that share a letter are not
-        told apart: the interval of the paired difference to the best of the group holds 0. A system that does differ
-        from it opens the next group. Filters hide systems and leave ranks as they are.""",
+        """A rank is one more than the number of systems that score better on the metric that ranks the table. Its
+        interval comes from ranking all systems again on the same resampled prompts. Systems that share a letter are
+        statistically tied: the interval of the paired difference to the best system of the group contains 0. A system
+        that does differ from it opens the next group. Filters hide systems but do not change ranks.""",
     ),
     Section(
         "Signatures",
         """Every number carries a signature: the metric and its version, its parameters, the models with their
-        revisions, the profile, the suite and its revision, k, and the version of the package. Numbers of different
-        signatures never share a column; where a table has a metric twice, its columns say in what they differ.""",
+        revisions, the profile, the suite and its revision, k, and the version of the package. Numbers with different
+        signatures never share a column; if a table has a metric twice, the column labels say how the signatures
+        differ.""",
     ),
     Section(
         "What is missing, and why",
-        """Blank responses and placeholders such as `[Blocked]` are counted and left out; refusals and answers that were
-        cut off are never novel. A prompt that cannot be scored is missing with its reason: too few answers, a set
-        longer than the language model reads, no reward model in the profile. Missing values are counted, and never
-        stand as 0. A result that cannot be read is named above the page, and leaves the others as they are.""",
+        """Blank responses and placeholders such as `[Blocked]` are counted and left out; refusals and truncated
+        responses never count as distinct. A prompt that cannot be scored is missing, with its reason: too few
+        responses, a response set longer than the language model's context, no reward model in the profile. Missing
+        values are counted and never shown as 0. A result that cannot be read is named at the top of the page and does
+        not affect the others.""",
     ),
     Section(
-        "Known-bad baselines, and people",
-        f"""Diversity alone is easily had. So systems that are known to be bad stand among the others: {_BASELINES}.
-        A metric that ranks one of them first measures something else. Answers written by people are marked, where a
-        suite has them.
+        "Known-bad baselines and human responses",
+        f"""Diversity alone is easy to get. So each table includes systems that are known to be bad: {_BASELINES}. A
+        metric that ranks one of them first measures something other than useful diversity. Responses written by people
+        are marked where a suite has them.
 
-        Read diversity beside quality: the page Diversity × quality has both, and which systems no other one beats.""",
+        Read diversity together with quality: the page Diversity × quality plots both and marks the systems that no
+        other system beats.""",
     ),
 )
 
 
 def divbench_citation() -> str:
-    """BibTeX of this package at its version."""
+    """BibTeX entry of this package at its version."""
     return (
         "@software{divbench,\n"
         "  title = {DivBench: datasets, metrics and a leaderboard for the output diversity of language models},\n"
@@ -108,7 +111,7 @@ def divbench_citation() -> str:
 
 
 def paper_citations(datasets: Sequence[Source] = DATASETS) -> tuple[tuple[str, str], ...]:
-    """Identifier and BibTeX of each paper that the datasets are of, in their order."""
+    """Identifier and BibTeX entry of each dataset's paper, in the order of the datasets."""
     found = {source.paper: source.citation for source in datasets if source.paper and source.citation.startswith("@")}
     return tuple(found.items())
 
@@ -124,14 +127,14 @@ def versions(metrics: Sequence[Metric] = METRICS) -> TableView:
     return plain_table(("metric", "what it is", "version", "since", "what changed"), rows)
 
 
-VERSIONS_NOTE = "A changed definition is a new version, and numbers of two versions never share a column."
-PUBLISHED_NOTE = """What others published stands here, beside and never among our numbers: their judges and samples are
-not ours. `distinct` is the number of classes; the paper's Table 1 prints one more. NoveltyBench's versions 1.0 and 1.1
-have different judges: do not compare across them, nor with the columns of our tables."""
+VERSIONS_NOTE = "A changed definition gets a new version; numbers of different versions never share a column."
+PUBLISHED_NOTE = """Published results of others stand here, apart from our own: they were computed with other judges and
+samples. `distinct` is the number of classes; the paper's Table 1 prints one more. NoveltyBench 1.0 and 1.1 use
+different judges, so they are comparable neither with each other nor with the columns of our tables."""
 
 
 def published() -> TableView:
-    """What others published, with source and date."""
+    """Published results of others, with source and date."""
     rows = []
     for path in sorted(PUBLISHED.glob("*.csv")):
         with path.open(encoding="utf-8", newline="") as file:

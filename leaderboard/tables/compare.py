@@ -1,4 +1,4 @@
-"""Two to four systems of a board, prompt by prompt: who is ahead by each metric, how sure that is, and where. Pure."""
+"""Paired comparison of two to four systems of a board: differences by metric with tests, and by prompt. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,33 +22,33 @@ from leaderboard.tables.tradeoff import end_of
 
 FEWEST, MOST = 2, 4
 LETTERS = "ABCD"
-LEVEL = 0.05  # of the tests
+LEVEL = 0.05  # significance level
 RESAMPLES = 10_000
 SHOWN_PROMPTS = 50
-_EXCERPT = 120  # letters of a prompt in a table
+_EXCERPT = 120  # characters of a prompt in a table
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """One metric, two of the systems compared.
+    """Difference between two systems on one metric.
 
     Attributes:
-        column: The metric.
-        first: Which of the systems compared, 0 for A.
-        second: Likewise.
-        n: Prompts on which both have a value; all that follows is over those.
-        mean_first: None where n is 0.
-        mean_second: Likewise.
-        difference: The mean of first − second; likewise.
-        interval: Its 95% percentile bootstrap interval over prompts; None where there is none.
-        d_z: The difference in standard deviations of the prompts' differences; None where they do not vary.
-        d_z_interval: The interval in the same standard deviations.
-        wins: Prompts on which the first is better; for a metric that has no better end, higher.
-        ties: Prompts on which they are equal.
-        losses: Prompts on which the second is.
-        p: Of Wilcoxon's signed-rank test, two-sided; None where untested.
-        p_holm: Adjusted over all that are shown together.
-        untested: Why there is no p.
+        column: Column of the metric.
+        first: Index of the first system among those compared, 0 for A.
+        second: Index of the second system.
+        n: Number of prompts on which both have a value; everything below is over these.
+        mean_first: Mean of the first system; None if n is 0.
+        mean_second: Mean of the second system; None if n is 0.
+        difference: Mean of first − second; None if n is 0.
+        interval: Its 95% percentile bootstrap interval over prompts; None if there is none.
+        d_z: Difference in standard deviations of the prompts' differences; None if they do not vary.
+        d_z_interval: Interval in the same standard deviations.
+        wins: Number of prompts on which the first is better (for a metric without direction, higher).
+        ties: Number of prompts on which they are equal.
+        losses: Number of prompts on which the second is better.
+        p: p-value of Wilcoxon's two-sided signed-rank test; None if untested.
+        p_holm: p-value after Holm's correction over all differences shown together.
+        untested: Reason why there is no p-value.
     """
 
     column: Column
@@ -75,11 +75,11 @@ class Gap:
 
     @property
     def finding(self) -> str:
-        """Who is ahead, where the adjusted test says that somebody is."""
+        """The system that is ahead, if the corrected test finds a significant difference."""
         if self.p_holm is None or self.difference is None:
             return "not tested"
         if self.p_holm >= LEVEL or self.difference == 0:
-            return "not told apart"
+            return "no significant difference"
         ahead = (self.difference > 0) == (end_of(self.column) >= 0)
         return f"{LETTERS[self.first if ahead else self.second]} {_word(self.column)}"
 
@@ -96,23 +96,23 @@ def compare(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> tuple[Gap, ...]:
-    """Paired differences of each two systems by each metric.
+    """Paired differences between every two systems on every metric.
 
-    The numbers of a metric are those of `paired_contrast` in `benchmark.analysis.contrast.paired`, two-sided and over
-    prompts; only Holm's correction is wider: over everything returned here.
+    The numbers equal those of `paired_contrast` in `benchmark.analysis.contrast.paired`, two-sided and over prompts,
+    except that Holm's correction is over everything returned here.
 
     Args:
-        scores: Of the board.
-        places: Of the systems on the board, A first.
-        columns: The metrics.
-        resamples: Of the bootstrap; all differences are from the same ones.
-        seed: Of the bootstrap.
+        scores: Scores of the board.
+        places: Indices of the systems on the board, A first.
+        columns: Columns of the metrics.
+        resamples: Number of bootstrap resamples, shared by all differences.
+        seed: Random seed of the bootstrap.
 
     Returns:
-        By metric, then by pair; metrics that fewer than two of the systems have are left out.
+        Differences by metric, then by pair; metrics that fewer than two of the systems have are left out.
 
     Raises:
-        InputError: The files of a result are not there any more.
+        InputError: A result's files are gone.
     """
     pairs = [
         (column, first, second)
@@ -163,16 +163,16 @@ def _have(scores: BoardScores, column: Column, place: int) -> bool:
 
 
 def compare_table(gaps: Sequence[Gap]) -> TableView:
-    """Differences as a table, a row a metric and pair."""
+    """The differences as a table, one row per metric and pair."""
     headers = (
         "metric",
         "pair",
         "finding",
-        "mean of the first",
-        "of the second",
+        "first mean",
+        "second mean",
         "difference [95%]",
-        "standardised [95%]",
-        "prompts won",
+        "d_z [95%]",
+        "won",
         "tied",
         "lost",
         "p (Holm)",
@@ -206,20 +206,20 @@ def compare_table(gaps: Sequence[Gap]) -> TableView:
 
 
 def about_compare(gaps: Sequence[Gap], labels: Sequence[str]) -> str:
-    """Who is A, B, …, and what the numbers are."""
+    """The caption of the comparison: who is A, B, …, and how to read the numbers."""
     who = "; ".join(f"{letter} is {label}" for letter, label in zip(LETTERS, labels, strict=False))
     if not gaps:
-        return f"{who}. They share no metric that is shown here."
+        return f"{who}. They have none of the metrics shown in common."
     tested = sum(gap.p is not None for gap in gaps)
-    told = sum(gap.finding not in ("not told apart", "not tested") for gap in gaps)
+    significant = sum(gap.finding not in ("no significant difference", "not tested") for gap in gaps)
     return (
-        f"{who}. {told} of {tested} tests tell two systems apart at {LEVEL:g} after Holm's correction over all "
-        f"{tested} that are shown. Differences are first − second, over the prompts that both have a value for, with "
-        "95% percentile bootstrap intervals over prompts; p is of Wilcoxon's signed-rank test, two-sided. An interval "
-        "is of the mean and is not corrected, so the two can differ in what they say. A prompt is won by the more "
-        "diverse or better one; where a metric has no better end, by the higher one. The figure has differences in "
-        "standard deviations of the prompts' differences, turned towards the better end; open shapes are of metrics "
-        "that have none."
+        f"{who}. {significant} of {tested} tests find a significant difference at {LEVEL:g} after Holm's correction "
+        f"over all {tested} shown. Differences are first − second over the prompts for which both have a value, with "
+        "95% percentile bootstrap intervals over prompts; p-values are from Wilcoxon's two-sided signed-rank test. "
+        "Intervals are for the mean and uncorrected, so they can disagree with the tests. The more diverse or better "
+        "system wins a prompt; on metrics without direction, the higher one. d_z is the difference in standard "
+        "deviations of the prompts' differences; in the figure, positive d_z means that the first system is better, "
+        "and open symbols mark metrics without direction."
     )
 
 
@@ -228,11 +228,11 @@ class Differing:
     """A prompt on which systems differ.
 
     Attributes:
-        prompt_id: Its id.
-        category: Its category.
-        prompt: Its text.
-        values: Of each system compared; None where it has none.
-        spread: The greatest less the smallest.
+        prompt_id: Id of the prompt.
+        category: Category of the prompt.
+        prompt: Text of the prompt.
+        values: Value of each system compared; None if missing.
+        spread: Difference between the largest and the smallest value.
     """
 
     prompt_id: str
@@ -245,18 +245,18 @@ class Differing:
 def differing(
     scores: BoardScores, places: Sequence[int], column: Column, most: int = SHOWN_PROMPTS
 ) -> tuple[Differing, ...]:
-    """The prompts on which the systems differ most by a metric; among equals, in the suite's order.
+    """The prompts on which systems differ most on a metric, ties in the suite's order.
 
-    Prompts on which fewer than two have a value are never among them.
+    Prompts on which fewer than two systems have a value are left out.
 
     Args:
-        scores: Of the board.
-        places: Of the systems on the board.
-        column: The metric.
-        most: How many prompts at most.
+        scores: Scores of the board.
+        places: Indices of the systems on the board.
+        column: Column of the metric.
+        most: Maximum number of prompts.
 
     Raises:
-        InputError: The files of a result are not there any more.
+        InputError: A result's files are gone.
     """
     values = scores.matrix(column)[:, list(places)]
     rows = np.flatnonzero(np.isfinite(values).sum(axis=1) > 1)
@@ -276,7 +276,7 @@ def differing(
 
 
 def _texts(entries: Sequence[Entry], prompts: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """The category and the text of prompts by their ids."""
+    """Category and text of prompts by their ids."""
     found: dict[str, tuple[str, str]] = {}
     for entry in entries:
         if any(name not in found for name in prompts):
@@ -285,11 +285,11 @@ def _texts(entries: Sequence[Entry], prompts: Sequence[str]) -> dict[str, tuple[
 
 
 def differing_table(rows: Sequence[Differing], systems: int) -> TableView:
-    """Prompts as a table, a row a prompt.
+    """The prompts as a table, one row each.
 
     Args:
-        rows: To show.
-        systems: How many are compared.
+        rows: Prompts to show.
+        systems: Number of systems compared.
     """
     headers = ("prompt", "difference", *LETTERS[:systems], "text", "category")
     places = places_for_all(row.spread / 10 for row in rows)
@@ -314,13 +314,13 @@ def _excerpt(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """What several systems answered to one prompt.
+    """Responses of several systems to one prompt.
 
     Attributes:
-        prompt: Its text; empty where no system has the prompt.
-        headers: Of the rows: the number of the answer, and for each system its answer and, where the system's
-            answers were parted, its class.
-        rows: A row an answer, all text; systems with fewer answers have empty cells.
+        prompt: Text of the prompt; empty if no system has it.
+        headers: Column headers: the response's number, then for each system its response and, if there is a partition,
+            the response's class.
+        rows: One row per number, all text; systems with fewer responses have empty cells.
     """
 
     prompt: str
@@ -329,14 +329,14 @@ class SideBySide:
 
 
 def side_by_side(entries: Sequence[Entry], prompt_id: str) -> SideBySide:
-    """The answers of systems to a prompt beside each other.
+    """The responses of systems to a prompt, side by side.
 
     Args:
-        entries: Of the systems, A first.
-        prompt_id: The prompt.
+        entries: Entries of the systems, A first.
+        prompt_id: Id of the prompt.
 
     Raises:
-        InputError: The files of a result are not there any more.
+        InputError: A result's files are gone.
     """
     found = [prompt_row(entry, prompt_id) for entry in entries]
     prompt = next((row["prompt"] for row in found if row is not None), "")
@@ -360,6 +360,6 @@ def _class_labels(row: dict[str, Any] | None) -> list[int | None]:
 
 
 def explore_link(board: Board, place: int, prompt_id: str) -> str:
-    """The address of a prompt's answers on the page Explore, relative to this site's pages."""
+    """The permalink to a system's responses on the page Explore, relative to the other pages."""
     query = {"table": board.name, "system": system_ids(board)[place], "prompt": prompt_id}
     return f"explore?{urlencode(query)}"

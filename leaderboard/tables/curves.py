@@ -1,4 +1,4 @@
-"""Mean curves of a board's systems, from their classes: what to expect of m answers, and of a reader's patience."""
+"""Mean curves of a board's systems: expected distinct responses among m, and utility by the reader's patience."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from leaderboard.tables.table_view import TableView, ranged_text
 
 PATIENCES = tuple(place / 10 for place in range(11))
 _RESAMPLES = 1000
-_REACH = 0.8  # of the prompts; prompts with many answers that count are others than those with few
+_REACH = 0.8  # share of prompts that must reach a size: those with many valid responses are not a random sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +27,13 @@ class Curve:
     """A system's mean curve over prompts.
 
     Attributes:
-        label: Of the system; no other of its board has it.
-        at: Where it was taken: numbers of answers, or patiences.
-        mean: There, over the prompts that reach so far.
-        low: Of the 95% interval over prompts; None where fewer than two reach so far.
-        high: Likewise.
-        prompts: How many reach so far.
-        reported: Whether it is of values that came with the submission: another judge's.
+        label: Label of the system, unique on its board.
+        at: Positions on the x-axis: numbers of responses, or patiences.
+        mean: Mean at each position over the prompts that reach it.
+        low: Lower end of the 95% interval over prompts; None if fewer than two reach the position.
+        high: Upper end, likewise.
+        prompts: Number of prompts that reach each position.
+        reported: Whether the values came with the submission, that is, from another judge.
     """
 
     label: str
@@ -46,17 +46,17 @@ class Curve:
 
     @property
     def name(self) -> str:
-        """The label, with what tells it from curves that were made here."""
+        """The label, marked if the values are reported."""
         return f"{self.label} (reported)" if self.reported else self.label
 
 
 def class_curves(board: Board) -> dict[str, tuple[float, ...]]:
-    """Mean classes expected of 1, 2, … answers (rarefaction), over prompts that have as many; by the entry's label.
+    """Mean expected number of classes among 1, 2, … responses (rarefaction) by the system's label.
 
-    Systems whose answers were not parted have none.
+    Systems without a partition are left out; each size is over the prompts that have as many responses.
 
     Raises:
-        InputError: The files of a result are not there any more.
+        InputError: A result's files are gone.
     """
     made = {}
     for label, entry in zip(system_labels(board), board.entries, strict=True):
@@ -67,14 +67,14 @@ def class_curves(board: Board) -> dict[str, tuple[float, ...]]:
 
 
 def distinct_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
-    """Classes expected of 1, 2, … answers (rarefaction), with intervals over prompts.
+    """Expected number of classes among 1, 2, … responses (rarefaction), with intervals over prompts.
 
     Args:
-        board: Whose systems.
-        places: On the board, of those that are wanted; those whose answers were not parted have no curve.
+        board: Board of the systems.
+        places: Indices of the systems; those without a partition have no curve.
 
     Raises:
-        InputError: The files of a result are not there any more.
+        InputError: A result's files are gone.
     """
     return _curves(board, places, _distinct, lambda width: tuple(float(m) for m in range(1, width + 1)))
 
@@ -83,22 +83,22 @@ def patience_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
     """NoveltyBench's utility by the reader's patience (`PATIENCES`), with intervals over prompts.
 
     Args:
-        board: Whose systems.
-        places: On the board, of those that are wanted. Where no reward model judged a system's answers here, it is of
-            the classes and qualities that came with the submission; without those it has no curve.
+        board: Board of the systems.
+        places: Indices of the systems. If no reward model rated a system's responses here, its curve is computed from
+            the classes and qualities that came with the submission; without these it has none.
 
     Raises:
-        InputError: The files of a result are not there any more.
+        InputError: A result's files are gone.
     """
     return _curves(board, places, _utilities, lambda _: PATIENCES)
 
 
 def curves_table(curves: Sequence[Curve], of: str) -> TableView:
-    """Curves as a table, a row a system.
+    """The curves as a table, one row per system.
 
     Args:
-        curves: To show.
-        of: What they are taken at, such as `m` or `p`.
+        curves: Curves to show.
+        of: Symbol of the x-axis, such as `m` or `p`.
     """
     longest = max((curve.at for curve in curves), key=len, default=())
     headers = ("system", *(f"{of} = {at:g}" for at in longest), "prompts")
@@ -113,7 +113,7 @@ def curves_table(curves: Sequence[Curve], of: str) -> TableView:
 
 def _counts(prompts: Sequence[int]) -> str:
     most, least = max(prompts), min(prompts)
-    return f"{most}" if most == least else f"{most}, at the end {least}"
+    return f"{most}" if most == least else f"{most}, {least} at the end"
 
 
 def _curves(
@@ -148,9 +148,9 @@ def _distinct(entry: Entry) -> tuple[Floats, bool]:
 
 
 def _expected_classes(entry: Entry) -> Floats:
-    """[prompts, answers], NaN where a prompt has not as many; no columns where answers were not parted.
+    """[prompts, responses], NaN where a prompt has fewer; no columns if there is no partition.
 
-    It ends where too few prompts reach (`_REACH`): the mean would be one of other prompts.
+    It ends where fewer than the share `_REACH` of the prompts have as many: the mean would be over other prompts.
     """
     curves = [row["curve"] for row in _classes(entry, COLUMN) if row["curve"]]
     made = np.full((len(curves), max(map(len, curves), default=0)), np.nan)
@@ -162,7 +162,7 @@ def _expected_classes(entry: Entry) -> Floats:
 
 
 def _utilities(entry: Entry) -> tuple[Floats, bool]:
-    """[prompts, patiences] of the prompts whose classes have qualities, no rows where none has; whether reported."""
+    """[prompts, patiences] for the prompts whose classes have qualities, and whether these are reported."""
     own = _utilities_of(_classes(entry, COLUMN))
     return (own, False) if own.size else (_utilities_of(_classes(entry, REPORTED_COLUMN)), True)
 
@@ -183,7 +183,7 @@ def _utilities_of(rows: Sequence[Mapping[str, Any]]) -> Floats:
 
 
 def _classes(entry: Entry, column: str) -> list[dict[str, Any]]:
-    """The classes of each prompt that has some in a column."""
+    """The partition of each prompt that has one in a column."""
     with table_faults(entry), pq.ParquetFile(entry.folder / PER_PROMPT_FILE) as file:
         if column not in file.schema_arrow.names:
             return []

@@ -1,10 +1,11 @@
-"""Cards of the datasets and suites: what each is, where it comes from, how to load it, its first rows. Pure."""
+"""Cards of datasets and suites: description, source, how to load them, first rows. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmark.metrics.metric import Missing
 from datasets_build.build import read_manifest
 from datasets_build.errors import DivBenchError, InputError
 from datasets_build.load import SUITES, SuiteSource, data_folder, find_split, load_table
@@ -12,9 +13,9 @@ from datasets_build.sources import DATASETS, Config, Source, find_config
 from leaderboard.tables.table_view import TableView, plain_table
 from submissions.untrusted.plain_text import shortened
 
-REPO = "ORG/divbench"  # whoever publishes the datasets chooses where
+REPO = "ORG/divbench"  # placeholder: the publisher chooses the repository
 SAMPLES = 5
-_LONGEST = 300  # letters of a sample's text that are shown
+_LONGEST = 300  # characters of a sample's text that are shown
 _LISTED = 3  # items of a list that are shown
 
 
@@ -23,9 +24,9 @@ class SplitFacts:
     """A split.
 
     Attributes:
-        name: Such as `story_gen`.
-        rows: How many.
-        bytes: Of its Parquet file; None where it is not built here.
+        name: Name, such as `story_gen`.
+        rows: Number of rows.
+        bytes: Size of its Parquet file; None if it is not built here.
     """
 
     name: str
@@ -35,24 +36,24 @@ class SplitFacts:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What there is to say of a dataset.
+    """The facts about a dataset.
 
     Attributes:
-        name: Of the config, as in `load_dataset(repo, name)`.
-        about: One line.
+        name: Name of the config, as in `load_dataset(repo, name)`.
+        about: Description in one line.
         made: How it was made.
-        source: Where it comes from, for people.
-        paper: Its identifier; empty for our own.
-        version: Of what is made of the source.
-        revision: Of the build that lies here; None where none does.
-        files: How many released files are read, each by its SHA-256; 0 where the dataset is generated.
-        origins: Where those are published, at their fixed revisions.
-        licence: As far as it is stated.
-        citation: BibTeX, or a line.
-        flaws: Known ones.
-        splits: In order.
-        fields: Name, type and meaning of each.
-        suites: That ask its prompts.
+        source: Source, for people.
+        paper: Identifier of the paper; empty for our own.
+        version: Version of the build recipe.
+        revision: Revision of the local build; None if there is none.
+        files: Number of released files that it is built from, each with its SHA-256; 0 if it is generated.
+        origins: Addresses where those files are published, at fixed revisions.
+        licence: Licence, as far as it is stated.
+        citation: BibTeX entry, or a line of text.
+        flaws: Known flaws.
+        splits: Splits in order.
+        fields: Name, type and meaning of each field.
+        suites: Suites that use its prompts.
     """
 
     name: str
@@ -73,7 +74,7 @@ class Card:
 
     @property
     def rows(self) -> int:
-        """Of all splits."""
+        """Total number of rows."""
         return sum(split.rows for split in self.splits)
 
 
@@ -83,15 +84,15 @@ def cards(
     """The cards of all datasets, in the order of `DATASETS`.
 
     Args:
-        data: The folder of built datasets; else the package's own.
-        datasets: The sources.
-        suites: That may ask their prompts.
+        data: Folder of built datasets; default: the package's own.
+        datasets: Sources of the datasets.
+        suites: Suites that may use their prompts.
     """
     return tuple(_card(source, config, data, suites) for source in datasets for config in source.configs)
 
 
 def find_card(found: Sequence[Card], name: str | None) -> Card:
-    """The card of a name; the first where there is none of it."""
+    """The card of a name; the first if there is none."""
     return next((card for card in found if card.name == name), found[0])
 
 
@@ -120,21 +121,21 @@ def _card(source: Source, config: Config, data: Path | None, suites: Sequence[Su
 
 
 def _built(source: Source, config: Config, data: Path | None) -> tuple[str | None, Mapping[str, int]]:
-    """The revision and the splits' bytes of the build that lies here, if it is one of this version."""
+    """The revision and the splits' sizes of the local build, if it has this version."""
     folder = data_folder(data) / "data" / config.name
     if not folder.is_dir():
         return None, {}
     try:
         manifest = read_manifest(folder)
     except DivBenchError:
-        return None, {}  # a damaged build: its rows say so where they are asked for
+        return None, {}  # a damaged build; `samples` reports it
     if manifest.version != source.version:
         return None, {}
     return manifest.revision, {name: split.bytes for name, split in manifest.splits.items()}
 
 
 def _origins(source: Source, read: set[str]) -> tuple[str, ...]:
-    """Where the files that are read are published: the folder they share, and the archives that hold others."""
+    """Where the files are published: the folders they share, and the archives that contain others."""
     files = [file for file in source.files if file.path in read]
     folders = sorted({file.urls[0].rpartition("/")[0] for file in files if file.urls})
     archives = sorted({file.found_in for file in files if file.found_in and not file.urls})
@@ -142,86 +143,87 @@ def _origins(source: Source, read: set[str]) -> tuple[str, ...]:
 
 
 def overview(found: Sequence[Card]) -> TableView:
-    """A row a dataset."""
-    headers = ("dataset", "rows", "splits", "what it is", "paper", "licence", "version")
-    rows = [(c.name, c.rows, len(c.splits), c.about, c.paper or "our own", c.licence, c.version) for c in found]
+    """One row per dataset."""
+    headers = ("dataset", "rows", "splits", "description", "paper", "licence", "version")
+    rows = [(c.name, c.rows, len(c.splits), c.about, c.paper or "ours", c.licence, c.version) for c in found]
     return plain_table(headers, rows)
 
 
 def suites_table(suites: Sequence[SuiteSource] = SUITES) -> TableView:
-    """A row a suite: prompts that submissions answer."""
+    """One row per suite."""
     rows = []
     for suite in suites:
         _, config = find_config(suite.config)
         count = find_split(config, suite.split).count
         rows.append((suite.name, suite.title, count, f"{suite.config}/{suite.split}", sample_command(suite.name)))
-    return plain_table(("suite", "what it is", "prompts", "rows of", "how to answer it"), rows)
+    return plain_table(("suite", "description", "prompts", "source", "how to generate responses"), rows)
 
 
 def splits_table(card: Card) -> TableView:
-    """A row a split."""
-    return plain_table(("split", "rows", "bytes, as built here"), [(s.name, s.rows, s.bytes) for s in card.splits])
+    """One row per split."""
+    return plain_table(("split", "rows", "bytes of the local build"), [(s.name, s.rows, s.bytes) for s in card.splits])
 
 
 def fields_table(card: Card) -> TableView:
-    """A row a field."""
-    return plain_table(("field", "type", "what it is"), card.fields)
+    """One row per field."""
+    return plain_table(("field", "type", "meaning"), card.fields)
 
 
 def facts(card: Card) -> tuple[tuple[str, str], ...]:
-    """What there is to say beside splits and fields, each with its name."""
+    """The facts apart from splits and fields, each with its name."""
     if card.files:
-        made_of = f"{card.files} released files, each held to its SHA-256: {'; '.join(card.origins)}"
+        made_of = f"{card.files} released files, each verified by SHA-256: {'; '.join(card.origins)}"
     else:
-        made_of = "generated by this package, the same bytes everywhere"
+        made_of = "generated by this package, with the same bytes everywhere"
     return (
-        ("what it is", card.about),
+        ("description", card.about),
         ("how it was made", card.made),
-        ("source", f"{card.source} ({card.paper or 'our own'})"),
-        ("made of", made_of),
+        ("source", f"{card.source} ({card.paper or 'ours'})"),
+        ("files", made_of),
         ("licence", card.licence),
         ("version", card.version),
-        ("revision", card.revision or "not built here; divbench data build says it"),
-        ("suites on it", ", ".join(card.suites) or "none"),
+        ("revision", card.revision or "not built here; divbench data build shows it"),
+        ("suites", ", ".join(card.suites) or "none"),
         *(("known flaw", flaw) for flaw in card.flaws),
     )
 
 
 def sample_command(suite: str) -> str:
-    """How a model's answers to a suite are drawn."""
+    """The command that generates a model's responses to a suite."""
     return f"divbench generate ORG/NAME@COMMIT --suite {suite} --out DIR"
 
 
 def in_python(card: Card, split: str, repo: str = REPO) -> str:
-    """How the split is loaded in Python: from the Hub, and by this package."""
+    """Code that loads the split in Python: from the Hub, or with this package."""
     return (
         "from datasets import load_dataset\n"
         f'rows = load_dataset("{repo}", "{card.name}", split="{split}", revision="v{card.version}")\n'
         "\n"
-        "# or, from a local build or a mirror, by this package:\n"
+        "# or, from a local build or a mirror, with this package:\n"
         "from datasets_build.load import load_split\n"
         f'rows = load_split("{card.name}", "{split}")'
     )
 
 
 def in_the_shell(card: Card, repo: str = REPO) -> str:
-    """How it is built, looked at and fetched by command."""
+    """Commands that build, describe and download it."""
     lines = [f"divbench data build {card.name}", f"divbench data info {card.name}"]
     lines += [f"divbench data pull {repo}@v{card.version}", *map(sample_command, card.suites)]
     return "\n".join(lines)
 
 
-def samples(name: str, split: str, data: Path | None = None, mirror: Path | None = None) -> TableView | str:
-    """The first rows of a split, as text; where they are not at hand, how to get them. Downloads nothing.
+def samples(name: str, split: str, data: Path | None = None, mirror: Path | None = None) -> TableView | Missing:
+    """The first rows of a split as text. Downloads nothing.
 
     Args:
-        name: Of the config.
-        split: Of it.
-        data: The folder of built datasets; else the package's own.
-        mirror: A folder with released files; else the one that DIVBENCH_MIRROR names.
+        name: Name of the config.
+        split: Name of the split.
+        data: Folder of built datasets; default: the package's own.
+        mirror: Folder of released files; default: the one that DIVBENCH_MIRROR names.
 
     Returns:
-        A table of texts, long ones cut; or a line that names no path of this machine.
+        A table of texts, long ones cut; missing, with how to get the rows, if they are not here. The reason contains no
+        path of this machine.
 
     Raises:
         ConfigurationError: There is no such dataset or split.
@@ -231,15 +233,17 @@ def samples(name: str, split: str, data: Path | None = None, mirror: Path | None
     try:
         rows = load_table(name, split, data=data, mirror=mirror).slice(0, SAMPLES).to_pylist()
     except InputError:
-        return f"What lies here of {name}/{split} is not as it was released: divbench data verify {name}"
+        return Missing(
+            f"The local files of {name}/{split} differ from the released ones; check: divbench data verify {name}"
+        )
     except DivBenchError:
-        return f"The rows of {name}/{split} are not at hand here. To get them: divbench data build {name}"
+        return Missing(f"The rows of {name}/{split} are not available here; to get them: divbench data build {name}")
     texts = [[_text(row[field]) for field in config.schema.names] for row in rows]
     return plain_table(config.schema.names, texts)
 
 
 def _text(value: Any) -> str:
-    """A value as a sample shows it: on one line, cut, the items of a list numbered."""
+    """A value on one line, cut, with the items of a list numbered."""
     if isinstance(value, list):
         shown = (shortened(_text(item), _LONGEST // _LISTED) for item in value[:_LISTED])
         items = [f"{place}: {text}" for place, text in enumerate(shown, 1)]

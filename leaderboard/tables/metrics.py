@@ -1,4 +1,4 @@
-"""The board of metrics as tables: how metrics agree with people, with prompt pairs, and with each other. Pure."""
+"""A metric study as tables: agreement with people, with prompt pairs and between metrics. Pure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,7 @@ from leaderboard.tables.table_view import TableView, number_text, ranged_text
 
 _KNOWN = {metric.id: metric for metric in METRICS}
 NOTHING = Number(None, None, None)
-_LEAST = -2.0  # less than any correlation: who has none stands last
+_LEAST = -2.0  # below any correlation: metrics without one come last
 
 
 def measures_of(study: MetricStudy) -> tuple[Measure, ...]:
@@ -23,17 +23,12 @@ def measures_of(study: MetricStudy) -> tuple[Measure, ...]:
 
 
 def agreements_of(study: MetricStudy | None, boards: Sequence[Board]) -> tuple[Agreement, ...]:
-    """How alike metrics rank the sets of a study, and the systems of each board."""
+    """Rank agreement between metrics over the response sets of a study and over the systems of each board."""
     return (*(study.agreements if study else ()), *filter(None, map(systems_agreement, boards)))
 
 
 def correlations(study: MetricStudy, measure: Measure) -> TableView:
-    """A row a metric: its overall measure and that of each task, with intervals; the best overall first.
-
-    Args:
-        study: Whose.
-        measure: Which.
-    """
+    """One row per metric: a measure overall and on each task, with intervals; the best overall first."""
     overall = {each.metric: each.measures.get(measure, NOTHING) for each in study.overall}
     tasks = [task for task in study.tasks if any(measure in each.measures for each in task.results)]
     cells = {task.name: {each.metric: each.measures.get(measure, NOTHING) for each in task.results} for task in tasks}
@@ -57,25 +52,25 @@ def _family(name: str) -> str | None:
 
 
 def about_study(study: MetricStudy, measure: Measure) -> str:
-    """What the table of correlations is of."""
+    """The caption of the table of correlations."""
     sets = sum(task.evaluated for task in study.tasks)
     ceilings = [task for task in study.tasks if task.noise_ceiling is not None and task.noise_ceiling.value is not None]
     lines = [
-        f"{MEASURES[measure][0].upper()}{MEASURES[measure][1:]}, on {len(study.tasks)} tasks with {sets:,} sets of "
-        f"responses that all metrics scored, profile {study.profile}; ranges are {study.level:.0%} intervals from "
-        f"{study.resamples:,} resamples of contexts. Scores of metrics that fall with diversity are turned round, so "
-        "more is better in every column."
+        f"{MEASURES[measure][0].upper()}{MEASURES[measure][1:]}, on {len(study.tasks)} tasks with {sets:,} "
+        f"response sets that all metrics scored, profile {study.profile}; ranges are {study.level:.0%} intervals from "
+        f"{study.resamples:,} bootstrap resamples of contexts. Metrics that fall with diversity are negated, so higher "
+        "is better in every column."
     ]
     if measure == "human_spearman" and ceilings:
         said = ", ".join(
             f"{task.name} {number_text(task.noise_ceiling[0], 2)}" for task in ceilings if task.noise_ceiling
         )
-        lines.append(f"What the raters' own disagreement allows: {said}.")
+        lines.append(f"Noise ceiling from disagreement between raters: {said}.")
     return " ".join(lines)
 
 
 def pair_accuracies(study: PairStudy) -> TableView:
-    """A row a model and metric: the share of prompt pairs that it orders rightly, by split and on average."""
+    """One row per model and metric: the share of prompt pairs ordered correctly, by split and on average."""
     headers = ("model", "metric", *COLUMNS, "pairs")
     values, texts = [], []
     for block in study.blocks:
@@ -88,7 +83,7 @@ def pair_accuracies(study: PairStudy) -> TableView:
 
 
 def agreement_table(agreement: Agreement) -> TableView:
-    """The rank correlation of every two metrics."""
+    """The rank correlation between every two metrics."""
     matrix = agreement.matrix()
     rows = list(zip(agreement.metrics, matrix, strict=True))
     values = tuple((name, *row) for name, row in rows)
@@ -101,14 +96,14 @@ def described(name: str, study: MetricStudy | None) -> tuple[tuple[str, str], ..
     metric = _KNOWN.get(name)
     entry = study.entry(name) if study else None
     if metric is None or metric.card is None:
-        said = entry.signature if entry else "nothing is known of it here"
-        return (("Metric", name), ("Where its scores come from", said))
+        said = entry.signature if entry else "unknown here"
+        return (("Metric", name), ("Source of its scores", said))
     card = metric.card
     low, high = metric.bounds
     parameters = ", ".join(f"{key} = {value}" for key, value in metric.parameters.items())
     lines = [
         ("Metric", f"{metric.id}, version {metric.version}: {metric.title}"),
-        ("In a sentence", card.summary),
+        ("In one sentence", card.summary),
         ("Formula", card.formula + (f" ({parameters})" if parameters else "")),
         ("Known failures", "\n".join(f"• {failure}" for failure in card.failures)),
         (
@@ -121,13 +116,13 @@ def described(name: str, study: MetricStudy | None) -> tuple[tuple[str, str], ..
     ]
     tasks = [task for task in study.tasks if any(each.metric == name for each in task.results)] if study else []
     if entry is not None and tasks:
-        lines.append(("Signature, as on " + tasks[0].name, signature_on(entry, tasks[0])))
+        lines.append(("Signature on " + tasks[0].name, signature_on(entry, tasks[0])))
     return tuple(lines)
 
 
 def disagreements(study: MetricStudy, metric: str) -> TableView:
-    """The sets that a metric ranks farthest from where people do, task by task."""
-    headers = ("task", "set", "people's score", "people's rank", "metric's value", "metric's rank", "of sets")
+    """The response sets on which a metric's rank differs most from people's, task by task."""
+    headers = ("task", "response set", "human score", "human rank", "metric value", "metric rank", "sets")
     values, texts = [], []
     for task in study.tasks:
         for each in task.disagreements.get(metric, []):
@@ -140,6 +135,6 @@ def disagreements(study: MetricStudy, metric: str) -> TableView:
 def disagreement_text(
     study: MetricStudy, metric: str, place: int, texts: Mapping[tuple[str, str], SetTexts]
 ) -> tuple[str, tuple[str, ...]] | None:
-    """Context and responses of a row of `disagreements`; None where its texts are not at hand."""
+    """Context and responses of a row of `disagreements`; None if its texts are not included."""
     rows = [(task.name, each.set_id) for task in study.tasks for each in task.disagreements.get(metric, [])]
     return texts.get(rows[place]) if 0 <= place < len(rows) else None

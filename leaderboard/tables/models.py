@@ -1,4 +1,4 @@
-"""The table of models: which systems, in which order, with which columns. Pure."""
+"""The table of systems: filtering, ranking and choice of columns. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ DIVERSITY = (
 )
 COST = ("parameters", "responses", "bytes_a_response", "not_answered", "cut_off")
 FACTS = ("type", "mode", "open_weights", "licence", "date")
-# What a preset shows: metrics where the board has them, and facts.
+# The metrics (if the board has them) and the facts that a preset shows.
 PRESETS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "overview": ((*DIVERSITY[:6], *QUALITY[:2]), ("type", "mode")),
     "diversity": (DIVERSITY, ("type", "mode")),
@@ -34,25 +34,25 @@ PRESETS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "cost": (("distinct_k", "embedding_diversity", "utility_k"), ("type", *COST)),
     "everything": ((), (*FACTS, *COST)),
 }
-OWN = "own choice"
-DIRECTIONS: Mapping[int, str] = {1: "higher is more diverse", -1: "lower is more diverse", 0: "says neither"}
-_NAMED = 12  # systems, under the table
-# The greatest number of parameters of each choice.
+OWN = "custom"
+DIRECTIONS: Mapping[int, str] = {1: "higher is more diverse", -1: "lower is more diverse", 0: "no direction"}
+_NAMED = 12  # systems named below the table
+# Maximum number of parameters of each choice.
 SIZES: Mapping[str, int] = {"1B": 10**9, "3B": 3 * 10**9, "10B": 10**10, "40B": 4 * 10**10, "100B": 10**11}
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which systems are shown; what is empty or `ANY` leaves all.
+    """A filter of systems; an empty field or `ANY` keeps all.
 
     Attributes:
-        text: Words that must all stand in the name, model id, submitter or licence; letters' case does not count.
-        types: Of systems.
-        modes: Of sampling.
+        text: Words that must all occur in the name, model id, submitter or licence; case-insensitive.
+        types: System types.
+        modes: Sampling modes.
         weights: *open*, *closed* or any.
-        size: A key of `SIZES`: systems of at most so many parameters; those that do not say are left out.
-        licence: As the manifest says it.
-        since: A date as YYYY-MM-DD: responses made on it or later.
+        size: Key of `SIZES`, the maximum number of parameters; systems of unknown size are left out.
+        licence: Licence as in the manifest.
+        since: Date as YYYY-MM-DD: responses generated on it or later.
     """
 
     text: str = ""
@@ -64,7 +64,7 @@ class Filter:
     since: str = ""
 
     def takes(self, entry: Entry) -> bool:
-        """Whether an entry is shown."""
+        """Whether the filter keeps an entry."""
         manifest = entry.result.manifest
         system, generation, submitter = manifest.system, manifest.generation, manifest.submitter
         searched = (manifest.name, system.model_id, submitter.name, system.licence)
@@ -85,14 +85,14 @@ class ModelsTable(TableView):
     """A table of systems.
 
     Attributes:
-        entries: Of the rows.
+        entries: Entries of the rows.
     """
 
     entries: tuple[Entry, ...]
 
 
 def columns_of(board: Board, preset: str, own: Sequence[str]) -> tuple[tuple[Column, ...], tuple[str, ...]]:
-    """The metric columns of a preset, or those of one's own choice by label, and the facts beside them."""
+    """The metric columns of a preset, or the custom ones by label, and the facts shown with them."""
     if preset == OWN:
         labels = set(own)
         return tuple(column for column in board.columns if column.label in labels), ("type", "mode")
@@ -114,16 +114,16 @@ def models_table(
 ) -> ModelsTable:
     """The systems of a board that a filter keeps, the best first.
 
-    Ranks and tie groups are those on the whole board: a filter hides systems, and makes no other one better.
+    Ranks and tie groups are those on the whole board: a filter hides systems but does not change ranks.
 
     Args:
-        board: Whose systems.
-        ranked_by: The column that they are ranked by.
-        standing: Of each entry in that column.
-        columns: To show.
+        board: Board of the systems.
+        ranked_by: Column that they are ranked by.
+        standing: Rank of each entry in that column.
+        columns: Metric columns to show.
         beside: Facts to show.
-        keep: Which systems.
-        bytes_a_response: The mean length of each entry's responses; asked only where it is shown.
+        keep: Filter of the systems.
+        bytes_a_response: Function to the mean length of each entry's responses; called only if the table shows it.
     """
     labels = system_labels(board)
     lengths = bytes_a_response() if "bytes_a_response" in beside else [float("nan")] * len(board.entries)
@@ -162,29 +162,29 @@ def models_table(
 
 
 def cell_texts(board: Board, column: Column) -> list[str]:
-    """A column of a board as text, such as `2.89 [2.50, 3.31]`, by entry."""
+    """The display texts of a column, such as `2.89 [2.50, 3.31]`, by entry."""
     cells = [entry.cells.get(column.signature) for entry in board.entries]
     return ranged_texts([(None, None, None) if cell is None else (cell.value, cell.low, cell.high) for cell in cells])
 
 
 def about_models(board: Board, made: ModelsTable, most: int | None = None) -> str:
-    """What the table is of, how it is read, and who is there for calibration; strangers' names are in it.
+    """The caption of the table; it contains untrusted names.
 
     Args:
-        board: Whose.
-        made: The table.
-        most: How many of its rows are shown; None: all.
+        board: Board of the systems.
+        made: Table of the systems.
+        most: Number of rows shown; None: all.
     """
     entries = board.entries
     lines = [
         f"{len(made.entries)} of {len(entries)} systems on {board.suite} ({entries[0].result.prompts} prompts, "
-        f"revision {board.revision}). ↑ higher is more diverse, ↓ lower is; no arrow: neither. Ranks are those on the "
-        "whole table, with the 95% interval of the rank. Columns ending in _reported hold values that came with the "
-        "submission; all others are computed here from the texts."
+        f"revision {board.revision}). ↑: higher is more diverse; ↓: lower is more diverse; no arrow: no direction. "
+        "Ranks are over the whole table, with 95% intervals. Columns ending in _reported contain values that came with "
+        "the submission; all others are computed here from the texts."
     ]
     if most is not None and len(made.entries) > most:
-        lines.append(f"Here are the first {most} by rank; the downloads have all.")
-    for kind, said in (("baseline", "Known-bad systems, for calibration"), ("human", "Written by people")):
+        lines.append(f"Only the first {most} by rank are shown; the downloads contain all.")
+    for kind, said in (("baseline", "Known-bad baselines, for calibration"), ("human", "Written by people")):
         names = [entry.result.manifest.name for entry in entries if entry.result.manifest.system.type == kind]
         if names:
             lines.append(f"{said}: {', '.join(names[:_NAMED])}{_more(len(names) - _NAMED)}.")
@@ -196,8 +196,8 @@ def _more(count: int) -> str:
 
 
 def columns_table(board: Board) -> TableView:
-    """What each column of a board is, where it comes from, and its signature: a row a column."""
-    headers = ("column", "what it is", "unit", "direction", "origin", "source", "version", "signature")
+    """Meaning, source and signature of each column of a board, one row per column."""
+    headers = ("column", "description", "unit", "direction", "origin", "source", "version", "signature")
     rows = [
         (c.label, c.title, c.unit, direction_text(c), c.origin, c.paper, c.version, c.signature) for c in board.columns
     ]
@@ -205,12 +205,12 @@ def columns_table(board: Board) -> TableView:
 
 
 def direction_text(column: Column) -> str:
-    """What more of a column means."""
+    """Which end of a column is better or more diverse."""
     return "higher is better" if not column.direction and column.metric in QUALITY else DIRECTIONS[column.direction]
 
 
 def rank_text(standing: Standing) -> str:
-    """A rank with its interval and tie group, such as `3 [2–5] C`: systems of one letter are not told apart."""
+    """A rank with its interval and tie group, such as `3 [2–5] C`; systems with the same letter are tied."""
     if standing.rank is None or standing.group is None:
         return ""
     interval = "" if standing.low is None else f" [{standing.low}–{standing.high}]"
@@ -218,7 +218,7 @@ def rank_text(standing: Standing) -> str:
 
 
 def group_name(group: int) -> str:
-    """A, B, …, Z, AA, AB, … of 1, 2, …
+    """The letters of tie group 1, 2, …: A, B, …, Z, AA, AB, …
 
     >>> [group_name(n) for n in (1, 26, 27, 52, 53)]
     ['A', 'Z', 'AA', 'AZ', 'BA']
@@ -231,7 +231,7 @@ def group_name(group: int) -> str:
 
 
 def fact_text(name: str, value: Any) -> str:
-    """A fact for people; empty where it is not known."""
+    """A fact as display text; empty if unknown."""
     if value is None:
         return ""
     if name == "parameters":
@@ -243,7 +243,7 @@ def fact_text(name: str, value: Any) -> str:
 
 
 def facets(board: Board) -> dict[str, list[str]]:
-    """What can be chosen of each facet: the values that the board's manifests have."""
+    """The values of each filter that occur in the board's manifests."""
     manifests = [entry.result.manifest for entry in board.entries]
     return {
         "types": sorted({m.system.type for m in manifests}),

@@ -1,104 +1,103 @@
-"""What the pages say in our own words, once for the application and the static export.
+"""The prose of the pages, shared by the application and the static export.
 
-Paragraphs in which `code` and **what matters** are marked, and nothing else: Gradio shows them as Markdown, the export
-as `static.render.marked` does. What only one of the two has (how its own table is read) stands beside that table.
+Only `code` and **emphasis** are marked up: Gradio renders them as Markdown, the export through `static.render.marked`.
 """
 
 NO_RESULTS = (
-    "There are no results yet. `divbench score SUBMISSION --out RESULTS` makes one; the page Submit of a served board "
-    "takes submissions."
+    "There are no results yet. `divbench score SUBMISSION --out RESULTS` makes one; the Submit page of a served board "
+    "accepts submissions."
 )
-NO_RANKS = "No metric has a value for any system of this table."
+NO_RANKS = "No metric has a value for any system in this table."
 MODELS = (
-    "How diverse are the answers of a language model? Means over the prompts of a suite, with 95% intervals over "
-    "prompts. **Systems that share a letter behind their rank are not told apart** by the metric that ranks them. "
-    "Noise is diverse, too: known-bad baselines and people stand among the systems, for calibration."
+    "How diverse are the responses of a language model? Scores are means over the prompts of a suite, with 95% "
+    "confidence intervals. **Systems that share a letter after their rank are statistically tied** on the metric that "
+    "ranks them. Noise is diverse, too: known-bad baselines and human responses are listed for calibration."
 )
 COLUMNS = (
-    "What each column means, where it comes from, and its signature: numbers of different signatures never share a "
-    "column."
+    "The meaning, source and signature of each column. Numbers with different signatures are not comparable and never "
+    "share a column."
 )
 TRADEOFF = (
-    "Diversity is easy to have alone: noise is diverse. What is hard is **different answers that are good**. Each "
-    "system stands here with both; whiskers are 95% intervals over prompts. The dashed line is the Pareto front: "
-    "systems that no other one beats on both."
+    "Diversity alone is easy: noise is diverse. The challenge is to give **different responses that are all good**. "
+    "Each system is plotted by both, with 95% intervals. The dashed line is the Pareto front: systems that no other "
+    "system beats on both axes."
 )
 CURVES = (
-    "How many different answers to expect of m (rarefaction; what counts as the same is told on the page Metrics), and "
-    "how useful they are to a reader who asks on with probability p (NoveltyBench's utility: 0 wants the first answer "
-    "alone, 1 reads all). A curve of answers ends where fewer than four in five of the system's prompts have as many "
-    "that count: cut-off answers and refusals do not. Where no reward model judged a system's answers here, its "
-    "utility is of the classes and qualities that came with the submission, and its name says reported: another "
-    "judge's are not to be held against ours."
+    "How many distinct responses to expect among m (rarefaction; the Metrics page says when two responses count as "
+    "the same), and how useful they are to a reader who asks for another with probability p (NoveltyBench's utility: a "
+    "reader with p = 0 reads one response, one with p = 1 reads all). A curve over responses ends where fewer than 80% "
+    "of a system's prompts have that many valid responses; truncated responses and refusals are not valid. If no "
+    "reward model rated a system's responses here, its utility is computed from the classes and qualities that came "
+    "with the submission and is marked as reported: ratings by another judge are not comparable with ours."
 )
 NO_PATIENCE = (
-    "There is no curve of patience: of none of these systems did a reward model judge the answers here, and no "
-    "qualities of single answers came with the submissions."
+    "There is no utility curve: no reward model rated the responses of these systems here, and their submissions "
+    "include no quality scores for single responses."
 )
 COMPARE = (
-    "Systems that answered the same prompts can be compared **prompt by prompt**, which tells more than two means "
-    "beside each other."
+    "Systems that responded to the same prompts can be compared **prompt by prompt**, which is more sensitive than "
+    "comparing two means."
 )
-ALONE = "It takes two systems to compare; this table has one."
+ALONE = "A comparison needs two systems; this table has one."
 EXPLORE = (
-    "The words behind the numbers: what one system answered to one prompt. Responses of one colour say the same: they "
-    "are one class; those without a colour are alone. Bits/byte alone is how surprising a language model finds a "
-    "response that has only the prompt before it; quality is that of the first response of a class."
+    "The texts behind the scores: one system's responses to one prompt. Responses of the same colour are equivalent: "
+    "they form one class. Uncoloured responses are each in a class of their own. Bits/byte alone is the surprisal of a "
+    "response given only the prompt; quality is that of the first response of a class."
 )
 METRICS = (
-    "A metric of diversity is worth what it agrees with: sets that people find diverse, sets made to be diverse, "
-    "prompts that leave more or less room. **None agrees with all of them.**"
+    "A diversity metric is worth as much as it agrees with human judgements, with response sets of known diversity, "
+    "and with prompts that leave more or less room for variety. **No metric agrees with all of them.**"
 )
 PAIRS = (
-    "Of two prompts one leaves room for more different answers. The share of pairs that a metric orders rightly "
-    "(GSSBench); ties are wrong, chance is one half. The table has what others published, too."
+    "In each pair of prompts, one allows more different responses than the other. Accuracy is the share of pairs that "
+    "a metric orders correctly (GSSBench); ties count as errors, and chance level is one half. The table includes "
+    "published results."
 )
-AGREEMENT = (
-    "The rank correlation between every two metrics, over the same sets of responses or over the systems of a table."
-)
-WORST = "Where it is farthest from people: the sets with the greatest difference in rank"
+AGREEMENT = "Rank correlation between every two metrics, over the same response sets or over the systems of a table."
+WORST = "Largest disagreements with people, by difference in rank"
 STAGES = (
-    "What does post-training do to diversity? The same prompts, answered by a model after each stage of its training: "
+    "How does post-training change diversity? The same prompts, answered by a model after each stage of its training: "
     "base, supervised fine-tuning (SFT), preference optimisation (DPO), reinforcement learning (RLVR). Contrasts are "
-    "paired, prompt by prompt."
+    "paired by prompt."
 )
 NO_STAGES = (
-    "No table here has systems that are stages of one model. The answers that the study of OLMo's stages released come "
-    "with the dataset olmo_stages; `divbench contrast olmo_stages/base olmo_stages/sft --length both` compares them."
+    "No table here includes several training stages of one model. The responses released with the study of OLMo's "
+    "stages are in the dataset olmo_stages; to compare two of its stages, run "
+    "`divbench contrast olmo_stages/base olmo_stages/sft --length both`."
 )
-PRINTED = "What the study of OLMo's stages printed"
+PRINTED = "Published results of the study of OLMo's stages"
 CONTRASTS = (
-    "Contrasts: Wilcoxon's signed-rank test of the prompts that both stages have a value on; Holm's correction over "
-    "the pairs shown; d_z is the mean difference over the standard deviation of the differences; intervals are 95% "
-    "percentile bootstrap intervals over prompts, 10,000 resamples. Curves are means over the prompts on which every "
-    "stage has a whole curve; their bands are 1.96 standard errors over prompts. Later stages often answer at another "
-    "length, and length moves most metrics: a series cut to equal length takes that away."
+    "Contrasts use Wilcoxon's signed-rank test on the prompts for which both stages have a value, with Holm's "
+    "correction over the pairs shown. d_z is the mean difference divided by the standard deviation of the differences; "
+    "intervals are 95% percentile bootstrap intervals over prompts (10,000 resamples). Curves are means over the "
+    "prompts for which every stage has a complete curve; bands are ±1.96 standard errors over prompts. Later stages "
+    "often respond at a different length, and length affects most metrics; length-matched series remove that effect."
 )
 PRINTED_STAGES = (
-    "arXiv:2606.01811, Table 4: D_Ca_n of OLMo-2-7B's stages under Qwen2.5-3B, ten responses a prompt, cut to equal "
-    "length. Tests are one-sided but for the last; p is Bonferroni's. Another language model, other responses a prompt "
-    "or uncut responses give other values: what can be compared is the order of the stages and d_z."
+    "arXiv:2606.01811, Table 4: D_Ca_n of OLMo-2-7B's stages under Qwen2.5-3B, ten length-matched responses per "
+    "prompt. All tests but the last are one-sided; p-values are Bonferroni-corrected. Another language model, another "
+    "number of responses or unmatched lengths give other values; only the order of the stages and d_z are comparable."
 )
 DATASETS = (
-    "What is measured on, and what metrics are tested with. Every dataset is made from released files that are held to "
-    "their hashes, or is generated here; the same version gives the same rows everywhere. Each keeps the licence of "
-    "its source. A **suite** is a set of prompts that systems answer; the datasets beside them hold responses with "
-    "human labels or of known structure."
+    "The prompts that systems respond to, and the data that metrics are tested on. Every dataset is built from "
+    "released files with verified hashes, or generated here; the same version has the same rows everywhere. Each "
+    "keeps the licence of its source. A **suite** is a set of prompts for submissions; the other datasets contain "
+    "responses with human labels or with known structure."
 )
-CITE = "This package, and the paper of each dataset and metric that you use."
+CITE = "Please cite this package and the paper of each dataset and metric that you use."
 
-# What each figure of the application is, by the element's name, for who does not see it. Beside each stands its table.
-_SAME = "The table beneath has the same numbers."
+# Text alternatives of the application's figures by element id. A table next to each figure has its numbers.
+_SAME = "The table below has the same numbers."
 FIGURES = {
     "tradeoff": f"Systems on two metrics with 95% intervals, and the Pareto front. {_SAME}",
-    "classes-plot": f"How many different answers to expect of m answers, a line a system. {_SAME}",
-    "patience-plot": f"Utility by the reader's patience, a line a system. {_SAME}",
-    "forest": f"Paired differences between systems with 95% intervals, a row a metric. {_SAME}",
-    "curve": f"How surprising the response in each place is once those before it are known. {_SAME}",
-    "strip": "The tokens of each response, coloured by their surprise. The table beneath has the same in words.",
-    "curves": f"The mean surprise of the response in each place, a line a stage of training. {_SAME}",
-    "spread": "Every prompt's value, a box a stage of training. The table beneath has the distribution in numbers.",
-    "correlations-plot": f"Metrics by tasks, coloured by how far they agree with people or labels. {_SAME}",
-    "pairs-plot": f"Metrics by splits of prompt pairs, coloured by the share that is ordered rightly. {_SAME}",
-    "agreement-plot": f"Metrics by metrics, coloured by their rank correlation. {_SAME}",
+    "classes-plot": f"Expected number of distinct responses among m, one line per system. {_SAME}",
+    "patience-plot": f"Utility by the reader's patience, one line per system. {_SAME}",
+    "forest": f"Paired differences between systems with 95% intervals, one row per metric. {_SAME}",
+    "curve": f"Surprisal of the response at each position, given those before it. {_SAME}",
+    "strip": "The tokens of each response, coloured by surprisal. The table below has the same in words.",
+    "curves": f"Mean surprisal of the response at each position, one line per training stage. {_SAME}",
+    "spread": "Value of every prompt, one box per training stage. The table below summarises the distribution.",
+    "correlations-plot": f"Metrics by tasks, coloured by agreement with people or labels. {_SAME}",
+    "pairs-plot": f"Metrics by splits of prompt pairs, coloured by accuracy. {_SAME}",
+    "agreement-plot": f"Metrics by metrics, coloured by rank correlation. {_SAME}",
 }

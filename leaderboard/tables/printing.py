@@ -1,4 +1,4 @@
-"""How a board looks in a terminal, and as JSON."""
+"""A board in the terminal and as JSON."""
 
 from typing import Any
 
@@ -16,10 +16,10 @@ from leaderboard.tables.systems import system_labels
 
 
 def print_board(board: Board, console: Console) -> None:
-    """A board with metrics down and systems across: names of metrics are long, and there are more of them."""
+    """Print a board with one row per metric, since metrics have longer names and outnumber systems."""
     made = table("", "metric")
     ranks = ranking_column(board)
-    best = "" if ranks is None else f"; the best by {ranks.label} first"
+    best = "" if ranks is None else f"; best by {ranks.label} first"
     made.title = Text(f"{board.suite}, k = {board.k}, profile {board.profile}; ↑ higher is more diverse{best}")
     for name in system_labels(board):
         made.add_column(plain(name), justify="right", overflow="fold")
@@ -30,13 +30,13 @@ def print_board(board: Board, console: Console) -> None:
 
 
 def print_curves(board: Board, console: Console) -> None:
-    """How many different answers to expect of 1, 2, … answers of each system; nothing where none were parted."""
+    """Print each system's expected number of distinct responses among 1, 2, …; nothing without a partition."""
     curves = class_curves(board)
     longest = max(map(len, curves.values()), default=0)
     if longest == 0:
         return
     sizes = [str(size) for size in range(1, longest + 1)]
-    made = table("different answers to expect of m answers (mean over prompts)", "system", *sizes, numbers=tuple(sizes))
+    made = table("expected distinct responses among m (mean over prompts)", "system", *sizes, numbers=tuple(sizes))
     for name, curve in sorted(curves.items(), key=lambda item: -item[1][-1]):
         cells = [f"{value:.2f}" for value in curve]
         made.add_row(plain(name), *cells, *[""] * (longest - len(cells)))

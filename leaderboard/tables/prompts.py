@@ -1,4 +1,4 @@
-"""What Explore offers to choose from: a system's prompts, found by category and words, and a board's systems."""
+"""The choices of the page Explore: a system's prompts by category and words, and a board's systems."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from leaderboard.tables.systems import system_ids, system_labels
 from submissions.untrusted.plain_text import shortened
 
 ANY = "any"
-LABEL = 70  # letters of a prompt in a list
-BLOCK = 500  # prompts in a list
-FEWEST_DIGITS = 6  # of an id, in an address
+LABEL = 70  # characters of a prompt in a dropdown
+BLOCK = 500  # prompts in a dropdown
+FEWEST_DIGITS = 6  # of an id in a permalink
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A prompt that a system answered."""
+    """A prompt of a result."""
 
     prompt_id: str
     category: str
@@ -30,31 +30,33 @@ class Asked:
 
 
 def prompts_of(entry: Entry) -> tuple[Asked, ...]:
-    """The prompts that a system answered, in the suite's order.
+    """The prompts of a system's result, in the suite's order.
 
     Raises:
-        InputError: The file is not there any more, or is another one.
+        InputError: The result's file is gone or was replaced.
     """
     return _prompts(entry.folder / PER_PROMPT_FILE, entry.result.per_prompt_sha256)
 
 
 @lru_cache(maxsize=8)
 def _prompts(path: Path, sha256: str) -> tuple[Asked, ...]:
-    """`sha256` is what tells another file at the same place from this one."""
+    """The prompts; `sha256` keeps a replaced file from being served from the cache."""
     try:
         rows = pq.read_table(path, columns=["prompt_id", "category", "prompt"]).to_pylist()
     except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path.parent.name}: its prompts cannot be read", "the result is gone: reload") from error
+        raise InputError(
+            f"{path.parent.name}: its prompts cannot be read", "the result is gone; reload the page"
+        ) from error
     return tuple(Asked(*(str(row[name] or "") for name in ("prompt_id", "category", "prompt"))) for row in rows)
 
 
 def categories_of(prompts: Sequence[Asked]) -> list[str]:
-    """The categories, in the order of first use."""
+    """The categories in order of first appearance."""
     return list(dict.fromkeys(each.category for each in prompts))
 
 
 def matching(prompts: Sequence[Asked], category: str = ANY, words: str = "") -> list[Asked]:
-    """The prompts of a category whose id, category or text hold all words; letters' case does not count."""
+    """The prompts of a category whose id, category or text contain all words; case-insensitive."""
     wanted = words.casefold().split()
     return [
         each
@@ -69,19 +71,19 @@ def _holds(text: str, words: Sequence[str]) -> bool:
 
 
 def block_of(prompts: Sequence[Asked], prompt_id: str | None, size: int = BLOCK) -> tuple[int, list[Asked]]:
-    """The block of prompts that a list shows, the one with the prompt in it: its first place, and the prompts."""
+    """The block of prompts that contains a prompt: the index of its first prompt, and its prompts."""
     place = place_of(prompts, prompt_id) or 0
     start = place // size * size
     return start, list(prompts[start : start + size])
 
 
 def place_of(prompts: Sequence[Asked], prompt_id: str | None) -> int | None:
-    """Where a prompt stands; None where it does not."""
+    """The index of a prompt; None if it is not among them."""
     return next((place for place, each in enumerate(prompts) if each.prompt_id == prompt_id), None)
 
 
 def stepped(prompts: Sequence[Asked], prompt_id: str | None, by: int) -> str | None:
-    """The prompt so many places on, round the end; the first where the prompt is not among them."""
+    """The prompt so many positions further, cyclically; the first if the prompt is not among them."""
     place = place_of(prompts, prompt_id)
     if not prompts:
         return None
@@ -89,22 +91,22 @@ def stepped(prompts: Sequence[Asked], prompt_id: str | None, by: int) -> str | N
 
 
 def prompt_choices(prompts: Sequence[Asked]) -> list[tuple[str, str]]:
-    """What a list shows of each prompt, and its id."""
+    """Label and id of each prompt, for a dropdown."""
     return [(f"{shortened(p.prompt_id, 40)} · {shortened(p.text, LABEL)}", p.prompt_id) for p in prompts]
 
 
 def system_choices(board: Board) -> list[tuple[str, str]]:
-    """What a list shows of each system, and what it is called in addresses."""
+    """Label and permalink id of each system, for a dropdown."""
     return [(shortened(label, 80), own) for label, own in zip(system_labels(board), system_ids(board), strict=True)]
 
 
 def first_entry(board: Board) -> Entry:
-    """The system to read first: the best that is no known-bad baseline."""
+    """The system shown first: the best that is not a known-bad baseline."""
     return next((each for each in board.entries if each.result.manifest.system.type != "baseline"), board.entries[0])
 
 
 def find_entry(board: Board, start: str | None) -> Entry | None:
-    """The system whose submission or result id starts so; names can be anybody's and are no address."""
+    """The system whose submission or result id starts so; names are not unique, so permalinks use ids."""
     if start is None or len(start) < FEWEST_DIGITS:
         return None
     for ids in ([e.result.submission_id for e in board.entries], [e.result.result_id for e in board.entries]):

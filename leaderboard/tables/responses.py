@@ -1,7 +1,7 @@
-"""One system's responses to one prompt, with all that its result keeps of them. Pure.
+"""One system's responses to one prompt with all that its result says about them. Pure.
 
-Texts are strangers': they go on as they are, cut to what a page can bear, and whoever shows them must not let them be
-more than text. Files can be strangers', too: a value of another shape than it should have is one that is not there.
+Texts are untrusted: they are passed on verbatim, cut to what a page can hold, and must be shown as plain text. Files
+are untrusted, too: a value of the wrong shape counts as missing.
 """
 
 import math
@@ -19,7 +19,7 @@ from leaderboard.tables.prompts import Asked
 from leaderboard.tables.table_view import TableView, number_table
 from submissions.checking.response_kinds import is_blank, is_placeholder, is_refusal, is_scorable
 
-MOST_LETTERS = 20_000  # of one response on a page
+MOST_LETTERS = 20_000  # characters of one response on a page
 ANSWERS: Mapping[str, str] = {
     "#": "number",
     "response": "str",
@@ -31,7 +31,7 @@ ANSWERS: Mapping[str, str] = {
     "bytes": "number",
 }
 _ALWAYS = frozenset({"#", "response", "bytes"})
-# Letters that show nothing and belong to no word: they hide or turn what stands around them.
+# Invisible characters that belong to no word: they hide text or reverse its direction.
 _HIDING = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2060\u202a-\u202e\u2066-\u2069\ufeff]"
 )
@@ -42,14 +42,14 @@ class Answer:
     """A response.
 
     Attributes:
-        number: 1, 2, … in the order in which they were drawn.
-        text: As it was handed in.
-        notes: What is to be said of it: blank, refused, cut off, …
-        group: Its class of those that say the same, 0, 1, …; None where it is in none that counts.
-        quality: Of the first response of its class, 1 to 10; None where nothing judged it.
-        reward: Likewise, as the reward model gave it.
-        bits: Its surprisal with only the prompt before it, in bits; None where it was not read.
-        size: Its length, UTF-8 bytes.
+        number: Its number in sampling order, from 1.
+        text: Text as submitted.
+        notes: Remarks: blank, refused, truncated, …
+        group: Index of its equivalence class; None if it is in none.
+        quality: Quality of the first response of its class, 1 to 10; None if it was not rated.
+        reward: Raw reward of the same response; likewise.
+        bits: Surprisal given only the prompt, in bits; None if it was not scored.
+        size: Length in bytes of UTF-8.
     """
 
     number: int
@@ -63,7 +63,7 @@ class Answer:
 
     @property
     def rate(self) -> float | None:
-        """Surprisal alone, bits/byte."""
+        """Surprisal given only the prompt, in bits/byte."""
         return None if self.bits is None or self.size == 0 else self.bits / self.size
 
 
@@ -72,9 +72,9 @@ class SlotCurve:
     """The a_k curve of one prompt.
 
     Attributes:
-        rate: a_k for k = 1 … n, bits/byte: what the response in place k costs, the k − 1 before it known.
-        error: The standard errors that the choice of orders leaves; NaN where they are not known.
-        estimator: Of the errors, as in benchmark/surprisal/response_orders.py.
+        rate: a_k for k = 1 … n in bits/byte: surprisal of the response at position k, given the k − 1 before it.
+        error: Standard errors due to the choice of orders; NaN if unknown.
+        estimator: Estimator of the errors, as in benchmark/surprisal/response_orders.py.
     """
 
     rate: tuple[float, ...]
@@ -87,12 +87,12 @@ class Score:
     """A metric's value for one prompt.
 
     Attributes:
-        column: Which.
-        value: None where it is missing.
-        reason: Why.
-        system_mean: Over all prompts of the system.
-        board_mean: The mean of the systems' means.
-        systems: How many of those there are.
+        column: Column of the metric.
+        value: Value; None if missing.
+        reason: Why it is missing.
+        system_mean: Mean over all prompts of the system.
+        board_mean: Mean of the systems' means.
+        systems: Number of systems in that mean.
     """
 
     column: Column
@@ -105,15 +105,15 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """All that a result keeps of one prompt.
+    """All that a result says about one prompt.
 
     Attributes:
         asked: The prompt.
-        answers: In the order in which they were drawn.
-        sizes: Responses in each class.
-        parted: Whether there are classes.
-        curve: None where it was not estimated.
-        scores: By the board's columns.
+        answers: Responses in sampling order.
+        sizes: Number of responses in each equivalence class.
+        parted: Whether there is a partition.
+        curve: The a_k curve; None if it was not estimated.
+        scores: Scores in the order of the board's columns.
     """
 
     asked: Asked
@@ -125,21 +125,21 @@ class View:
 
 
 def make_view(board: Board, entry: Entry, row: Mapping[str, Any]) -> View:
-    """What there is to see of a row of a result's per-prompt table.
+    """The view of a row of a result's per-prompt table.
 
     Args:
-        board: With the system and those that it is held against.
-        entry: The system.
-        row: Of `scores.prompt_row`.
+        board: Board of the system.
+        entry: Entry of the system.
+        row: Row from `scores.prompt_row`.
 
     Raises:
-        InputError: The row has no prompt and responses.
+        InputError: The row has no list of responses.
     """
     asked = Asked(*(_text(row.get(name)) for name in ("prompt_id", "category", "prompt")))
     texts = row.get("responses")
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise InputError(
-            f"{entry.folder.name}: {PER_PROMPT_FILE}, {asked.prompt_id!r}: responses is no list of texts",
+            f"{entry.folder.name}: {PER_PROMPT_FILE}, {asked.prompt_id!r}: responses is not a list of texts",
             "score the submission again",
         )
     labels = _labels(row, len(texts))
@@ -171,7 +171,7 @@ def _number(value: object) -> float | None:
 
 
 def _numbers(values: list[Any] | None, length: int) -> list[float | None]:
-    """So many numbers; None for each where they are not that many."""
+    """A list of numbers of this length; all None if the length differs."""
     return [None] * length if values is None or len(values) != length else [_number(value) for value in values]
 
 
@@ -187,10 +187,10 @@ def _answers(
 ) -> tuple[Answer, ...]:
     reasons = row.get("finish_reasons")
     ended = reasons if isinstance(reasons, list) and len(reasons) == len(texts) else [None] * len(texts)
-    # A class's quality and reward are those of its first response: no other was judged.
+    # Only the first response of a class is rated.
     qualities = _numbers(_part(row, CLASSES, "qualities"), groups)
     rewards = _numbers(_part(row, CLASSES, "rewards"), groups)
-    places = [place for place, text in enumerate(texts) if is_scorable(text)]  # what the language model read
+    places = [place for place, text in enumerate(texts) if is_scorable(text)]  # those that the language model scored
     bits = dict(zip(places, _numbers(_part(row, SURPRISALS, "unconditional_bits"), len(places)), strict=True))
     first: dict[str, int] = {}
     made = []
@@ -211,29 +211,29 @@ def _answers(
 
 
 def notes_of(text: str, reason: str | None, first: int, number: int) -> list[str]:
-    """What is to be said of a response beside its words.
+    """Remarks about a response.
 
     Args:
-        text: The response.
-        reason: Why sampling ended, as far as it is known.
-        first: The number of the first response of the same words.
-        number: Its own.
+        text: Text of the response.
+        reason: Finish reason, if known.
+        first: Number of the first response with the same text.
+        number: Its own number.
     """
     found = []
     if is_blank(text):
         found.append("blank, not scored")
     elif is_placeholder(text):
-        found.append("no answer, not scored")
+        found.append("placeholder, not scored")
     elif is_refusal(text):
-        found.append("refused, never counted as different")
+        found.append("refused, never counted as distinct")
     if reason == "length":
-        found.append("cut off")
+        found.append("truncated")
     if first < number:
         found.append(f"repeats {first}")
     if hidden := len(_HIDING.findall(text)):
-        found.append(f"{hidden} letters that do not show")
+        found.append(f"{hidden} invisible characters")
     if len(text) > MOST_LETTERS:
-        found.append(f"the first {MOST_LETTERS:,} of {len(text):,} letters")
+        found.append(f"first {MOST_LETTERS:,} of {len(text):,} characters")
     return found
 
 
@@ -260,7 +260,7 @@ def _scores(board: Board, entry: Entry, row: Mapping[str, Any]) -> tuple[Score, 
     made = []
     for column in board.columns:
         own = entry.cells.get(column.signature)
-        if own is None:  # of another signature, so the file's column of that name is not this one
+        if own is None:  # another signature: the file's column of that name is another one
             continue
         value = _number(row.get(column.metric))
         mean, systems = board.means[column.signature]
@@ -270,22 +270,22 @@ def _scores(board: Board, entry: Entry, row: Mapping[str, Any]) -> tuple[Score, 
 
 
 def shared_classes(view: View) -> dict[int, int]:
-    """The classes of more than one response, numbered from 0: those that a colour shows."""
+    """The classes with more than one response, numbered from 0 for their colours."""
     return {group: place for place, group in enumerate(g for g, size in enumerate(view.sizes) if size > 1)}
 
 
 def class_words(answer: Answer, view: View) -> str:
-    """The class in words, such as `2 of 3, with 4 responses`."""
+    """The class in words, such as `2 of 3: 4 equivalent`."""
     if answer.group is None:
-        return "in none" if view.parted else ""
+        return "none" if view.parted else ""
     count = view.sizes[answer.group]
-    return f"{answer.group + 1} of {len(view.sizes)}: {f'{count} alike' if count > 1 else 'alone'}"
+    return f"{answer.group + 1} of {len(view.sizes)}: {f'{count} equivalent' if count > 1 else 'unique'}"
 
 
 def answers_table(view: View) -> TableView:
-    """The responses, a row each: number, text, class, what is to be said of it, surprisal alone, quality, size.
+    """The responses, one row each: number, text, class, notes, surprisal alone, quality, reward, size.
 
-    Of notes, surprisals, rewards and qualities those that no response has are left out.
+    Columns without any value are left out.
     """
     rows = [
         (
@@ -310,27 +310,27 @@ def answers_table(view: View) -> TableView:
 
 
 def scores_table(view: View) -> TableView:
-    """The scores, a row a metric: this prompt, the system's mean, the mean of all systems, why it is missing."""
+    """The scores, one row per metric: this prompt, the system's mean, the board's mean, why a value is missing."""
     rows = [(s.column.label, s.value, s.system_mean, s.board_mean, s.column.unit, s.reason) for s in view.scores]
-    kinds = {"metric": "str", "this prompt": "number", "system's mean": "number", "board's mean": "number"}
-    return number_table(kinds | {"unit": "str", "why missing": "str"}, rows)
+    kinds = {"metric": "str", "this prompt": "number", "system mean": "number", "board mean": "number"}
+    return number_table(kinds | {"unit": "str", "missing because": "str"}, rows)
 
 
 def curve_table(view: View) -> TableView:
-    """The a_k curve, a row a place; none where there is no curve."""
+    """The a_k curve, one row per position; no rows if there is no curve."""
     curve = view.curve or SlotCurve((), (), "")
     rows = [
         (place, rate, None if math.isnan(error) else error)
         for place, (rate, error) in enumerate(zip(curve.rate, curve.error, strict=True), 1)
     ]
-    return number_table({"place k": "number", "a_k (bits/byte)": "number", "standard error": "number"}, rows)
+    return number_table({"position k": "number", "a_k (bits/byte)": "number", "standard error": "number"}, rows)
 
 
 def remarks(view: View, profile: str) -> list[str]:
-    """What is not there, and why; in our own words."""
+    """What is missing and why."""
     said = []
     if not view.parted:
-        said.append("No classes: this profile does not part responses, or none of these is an answer.")
+        said.append("No classes: this profile has no equivalence backend, or no response is valid.")
     elif all(answer.quality is None for answer in view.answers):
         said.append(f"No quality: the profile {profile} has no reward model.")
     if view.curve is None:

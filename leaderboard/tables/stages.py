@@ -1,4 +1,4 @@
-"""The stages of a model's training side by side: which systems of a board are such a series, and how they differ. Pure.
+"""Series of training stages of one model on a board, and how the stages differ. Pure.
 
 As in the study of OLMo's stages (arXiv:2606.01811, section 4.3): mean a_k curves, values by prompt, paired contrasts.
 """
@@ -25,7 +25,7 @@ from leaderboard.tables.table_view import TableView, number_text, p_text, ranged
 from submissions.untrusted.plain_text import shortened
 
 Floats = NDArray[np.float64]
-# What a name says of the stage, in the order of training; after reinforcement learning many are called instruct.
+# Words in a name that indicate the stage, in training order; many RLVR models are called instruct.
 STAGES: Mapping[str, tuple[str, ...]] = {
     "base": ("base", "pretrained", "pt"),
     "SFT": ("sft",),
@@ -34,30 +34,34 @@ STAGES: Mapping[str, tuple[str, ...]] = {
 }
 _WORDS = "; ".join(f"{stage}: {', '.join(words)}" for stage, words in STAGES.items())
 RULE = (
-    "A series is found by names alone. Systems of one table and one submitter are one when their names are the same "
-    f"but for a word that tells the stage: {_WORDS}. A name without such a word is the base of the series that has the "
-    "same other words. Where a stage is there twice, the later submission counts."
+    "Series are found by name only. Systems of one table and one submitter form a series if their names are identical "
+    f"except for a word that indicates the stage: {_WORDS}. A name without such a word is the base of the series with "
+    "the same other words. If a stage occurs twice, the later submission is used."
 )
 MATCHED = frozenset({"matched", "lengthmatched", "truncated"})
-METRICS = ("d_can", "embedding_diversity", "distinct_k")  # what stages are compared by: the first is shown first
+METRICS = (
+    "d_can",
+    "embedding_diversity",
+    "distinct_k",
+)  # metrics that stages are compared on; the first is the default
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _NONE: list[float | None] = [None] * (1 + len(QUANTILES))
 _ORDER = {word: (place, stage) for place, (stage, words) in enumerate(STAGES.items()) for word in words}
-_NAME = 60  # letters of a stranger's name
+_NAME = 60  # characters of an untrusted name
 _WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Systems that are stages of one model.
+    """Systems that are training stages of one model.
 
     Attributes:
-        name: The words that their names share; a stranger's text.
-        submitter: Who handed them in; likewise.
-        stages: Their stages, in the order of training.
-        entries: The systems, in that order.
-        matched: Whether the name says that responses were cut to equal length.
-        passed_over: Systems of a stage of which a later one is there.
+        name: Words that their names share; untrusted.
+        submitter: Submitter's name; untrusted.
+        stages: Names of the stages, in training order.
+        entries: Entries of the systems, in that order.
+        matched: Whether the name says that responses are length-matched.
+        superseded: Number of systems replaced by a later submission of their stage.
     """
 
     name: str
@@ -65,16 +69,16 @@ class Series:
     stages: tuple[str, ...]
     entries: tuple[Entry, ...]
     matched: bool
-    passed_over: int
+    superseded: int
 
     @property
     def key(self) -> str:
-        """What an address calls it: the submission id of its first system."""
+        """Its permalink id: the submission id of its first system."""
         return self.entries[0].result.submission_id
 
 
 def stage_of(name: str) -> tuple[str | None, tuple[str, ...]]:
-    """The latest stage that a name has a word for, and its other words.
+    """The latest stage that a name indicates, and its other words.
 
     >>> stage_of("OLMo-2-7B-SFT"), stage_of("olmo-2-7b")
     (('SFT', ('olmo', '2', '7b')), (None, ('olmo', '2', '7b')))
@@ -85,7 +89,7 @@ def stage_of(name: str) -> tuple[str | None, tuple[str, ...]]:
 
 
 def find_series(board: Board) -> list[Series]:
-    """The series of a board by `RULE`, the longest first."""
+    """The series of a board according to `RULE`, the longest first."""
     families: dict[tuple[str, tuple[str, ...]], dict[str, list[Entry]]] = {}
     for entry in board.entries:
         stage, family = stage_of(entry.result.manifest.name)
@@ -104,22 +108,22 @@ def find_series(board: Board) -> list[Series]:
                 stages=tuple(there),
                 entries=tuple(chosen),
                 matched=not MATCHED.isdisjoint(family),
-                passed_over=sum(map(len, by_stage.values())) - len(chosen),
+                superseded=sum(map(len, by_stage.values())) - len(chosen),
             )
         )
     return sorted(made, key=lambda series: (-len(series.entries), series.matched, series.name, series.submitter))
 
 
 def about_series(board: Board, series: Series) -> str:
-    """Which systems are compared, on what, and how their responses were cut; strangers' names are in it."""
+    """The caption of a series: systems, suite, lengths; it contains untrusted names."""
     named = zip(series.stages, series.entries, strict=True)
     systems = ", ".join(f"{stage}: {shortened(entry.result.manifest.name, _NAME)}" for stage, entry in named)
     said = (
-        f"{systems}. Handed in by {shortened(series.submitter, _NAME)}; {board.suite}, {board.k} responses a prompt, "
-        f"{'cut to equal length, as the names say' if series.matched else 'as sampled, of unequal length'}."
+        f"{systems}. Submitted by {shortened(series.submitter, _NAME)}; {board.suite}, {board.k} responses per prompt, "
+        f"{'length-matched according to the names' if series.matched else 'as sampled, of unequal length'}."
     )
-    if series.passed_over:
-        said += f" {series.passed_over} earlier submissions of the same stages are passed over."
+    if series.superseded:
+        said += f" {series.superseded} earlier submissions of the same stages are ignored."
     return said
 
 
@@ -129,14 +133,14 @@ def _lateness(entry: Entry) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StageCurves:
-    """Mean a_k curves, bits/byte, over the prompts on which every stage has a whole curve.
+    """Mean a_k curves in bits/byte over the prompts on which every stage has a complete curve.
 
     Attributes:
-        stages: Their names.
-        means: float64 [stages, n].
-        errors: Likewise, standard errors over prompts; NaN of one prompt.
-        prompts: How many.
-        left_out: How many have no whole curve in a stage: responses that are no answers, or that were not read.
+        stages: Names of the stages.
+        means: Means, float64 [stages, n].
+        errors: Standard errors over prompts, float64 [stages, n]; NaN with one prompt.
+        prompts: Number of prompts.
+        left_out: Number of prompts without a complete curve in some stage: not all responses were valid or scored.
     """
 
     stages: tuple[str, ...]
@@ -147,20 +151,22 @@ class StageCurves:
 
 
 def stage_curves(series: Series, k: int) -> StageCurves | Missing:
-    """The curves of a series; why not, where there are none.
+    """The mean curves of a series; missing, with the reason, if there are none.
 
     Args:
-        series: Whose.
-        k: Responses a prompt: a curve of fewer places is of other orders, and would bend the mean.
+        series: Series of stages.
+        k: Responses per prompt; shorter curves come from other orders and would distort the mean.
 
     Raises:
-        InputError: A file is not there any more.
+        InputError: A result's files are gone.
     """
     curves = [_curves_of(entry, k) for entry in series.entries]
     everyone = set().union(*curves)
     shared = sorted(set(everyone).intersection(*curves))
     if not shared:
-        return Missing("no prompt has a whole curve in every stage: the profile's language model must read all places")
+        return Missing(
+            "no prompt has a complete curve in every stage; the profile's language model must score all positions"
+        )
     stacked = np.array([[own[prompt] for prompt in shared] for own in curves])
     means = stacked.mean(axis=1)
     n = len(shared)
@@ -170,25 +176,25 @@ def stage_curves(series: Series, k: int) -> StageCurves | Missing:
 
 
 def about_curves(found: StageCurves | Missing) -> str:
-    """What the curves are over; why there are none, where there are none."""
+    """The caption of the curves."""
     if isinstance(found, Missing):
         return f"There are no curves: {found.reason}."
-    left = f"; {found.left_out} without a whole curve in every stage are left out" if found.left_out else ""
+    left = f"; {found.left_out} without a complete curve in every stage are left out" if found.left_out else ""
     return f"The curves are over {found.prompts} prompts{left}."
 
 
 def by_stage(stages: Sequence[str], values: Floats) -> dict[str, list[float]]:
-    """Numbers by their stage, as figures take them.
+    """Numbers by stage, as figures take them.
 
     Args:
-        stages: Their names.
-        values: [stages, n].
+        stages: Names of the stages.
+        values: Numbers [stages, n].
     """
     return dict(zip(stages, values.tolist(), strict=True))
 
 
 def _curves_of(entry: Entry, k: int) -> dict[str, list[float]]:
-    """The whole curves of a system by prompt, bits/byte."""
+    """The complete curves of a system by prompt, in bits/byte."""
     path = entry.folder / PER_PROMPT_FILE
     try:
         with pq.ParquetFile(path) as file:
@@ -196,7 +202,9 @@ def _curves_of(entry: Entry, k: int) -> dict[str, list[float]]:
                 return {}
             table = file.read(columns=["prompt_id", f"{SURPRISALS}.curve_rate"])
     except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{entry.folder.name}: its curves cannot be read", "the result is gone: reload") from error
+        raise InputError(
+            f"{entry.folder.name}: its curves cannot be read", "the result is gone; reload the page"
+        ) from error
     found = {}
     for prompt, part in zip(table["prompt_id"].to_pylist(), table[SURPRISALS].to_pylist(), strict=True):
         curve = part.get("curve_rate") if isinstance(part, dict) else None
@@ -206,12 +214,12 @@ def _curves_of(entry: Entry, k: int) -> dict[str, list[float]]:
 
 
 def values_of(series: Series, board: Board, matrix: Floats) -> Floats:
-    """[prompts, stages] of a metric.
+    """The values of a metric, [prompts, stages].
 
     Args:
-        series: Of the board.
-        board: Whose entries the columns of the matrix are.
-        matrix: Of `BoardScores.matrix`.
+        series: Series of the board.
+        board: Board whose entries are the columns of the matrix.
+        matrix: Scores from `BoardScores.matrix`.
     """
     ids = [entry.result.result_id for entry in board.entries]
     return matrix[:, [ids.index(entry.result.result_id) for entry in series.entries]]
@@ -230,13 +238,13 @@ def contrasts(
     """Paired tests between stages on one metric; the p-values of all pairs are corrected together.
 
     Args:
-        series: Whose stages.
-        prompts: Of the rows.
-        values: [prompts, stages]; NaN where missing.
-        column: The metric.
+        series: Series of stages.
+        prompts: Ids of the rows.
+        values: Values [prompts, stages]; NaN if missing.
+        column: Column of the metric.
         pairing: *consecutive* stages, or *all* pairs.
         expected: *greater*: the earlier stage is expected to be more diverse; or *two-sided*.
-        resamples: Of the bootstrap over prompts.
+        resamples: Number of bootstrap resamples over prompts.
     """
     given: dict[str, dict[str, Value]] = {
         stage: dict(zip(prompts, values[:, place].tolist(), strict=True)) for place, stage in enumerate(series.stages)
@@ -251,9 +259,9 @@ def contrasts(
 
 
 def contrasts_table(found: Sequence[Contrast]) -> TableView:
-    """The contrasts, a row a pair: means, their difference with its 95% interval, d_z, Wilcoxon's p, Holm's.
+    """The contrasts, one row per pair: means, difference with 95% interval, d_z, Wilcoxon's p, Holm's p.
 
-    Where a pair is not tested, there is a column that says why.
+    If a pair is untested, a column says why.
     """
     kinds = {
         "stages": "str",
@@ -265,7 +273,7 @@ def contrasts_table(found: Sequence[Contrast]) -> TableView:
         "test": "str",
         "p": "number",
         "p (Holm)": "number",
-        "why untested": "str",
+        "untested because": "str",
     }
     values, shown = [], []
     for c in found:
@@ -296,11 +304,11 @@ def contrasts_table(found: Sequence[Contrast]) -> TableView:
 
 
 def quantiles_table(series: Series, values: Floats) -> TableView:
-    """The distribution over prompts, a row a stage: prompts, mean, standard deviation, quantiles.
+    """The distribution over prompts, one row per stage: prompts, mean, standard deviation, quantiles.
 
     Args:
-        series: Whose stages.
-        values: [prompts, stages]; NaN where missing.
+        series: Series of stages.
+        values: Values [prompts, stages]; NaN if missing.
     """
     headers = ("stage", "prompts", "mean", "sd", *(f"{q:.0%}" for q in QUANTILES), "system")
     rows = []
@@ -314,8 +322,8 @@ def quantiles_table(series: Series, values: Floats) -> TableView:
 
 
 def curves_table(found: StageCurves) -> TableView:
-    """The mean curves, a row a place: for each stage the mean and its standard error over prompts."""
-    headers = ("place k", *found.stages)
+    """The mean curves, one row per position: for each stage the mean and its standard error over prompts."""
+    headers = ("position k", *found.stages)
     values, shown = [], []
     for place, (mean, error) in enumerate(zip(found.means.T.tolist(), found.errors.T.tolist(), strict=True), 1):
         values.append((place, *mean))
@@ -325,7 +333,7 @@ def curves_table(found: StageCurves) -> TableView:
 
 
 def published_table() -> TableView:
-    """What the study of OLMo's stages printed (arXiv:2606.01811, Table 4), as it printed it."""
+    """Published results of the study of OLMo's stages (arXiv:2606.01811, Table 4), as printed."""
     columns = ("mean", "std", "n", "difference", "d_z", "p")
     rows: dict[str, dict[str, str]] = {}
     for one in read_published()["decan-4"]:

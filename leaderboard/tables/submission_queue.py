@@ -1,4 +1,4 @@
-"""The queue of the submission service as tables of text. Pure; every cell is one printable line."""
+"""The queue of the submission service as tables of text; every cell is one printable line."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,19 +7,19 @@ from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.printing import duration_text, person, standing, when
 from submissions.work_queue.schema import Listing, State, utc_seconds
 
-QUEUE_HEADERS = ("place", "system", "suite", "submitter", "state", "attempt", "for", "handed in", "id")
-HISTORY_HEADERS = ("when", "state", "attempt", "by", "until", "why")
+QUEUE_HEADERS = ("position", "system", "suite", "submitter", "state", "attempt", "since", "submitted", "id")
+HISTORY_HEADERS = ("time", "state", "attempt", "by", "lease until", "reason")
 STATES = ("pending", "claimed", "scored", "refused", "failed", "withdrawn")
 MAX_ROWS = 1000
 
 
 def queue_rows(listing: Listing, now: datetime, states: Sequence[str] = ()) -> list[list[str]]:
-    """The submissions under `QUEUE_HEADERS`: those that wait in their order, those being scored, then the last changed.
+    """Rows under `QUEUE_HEADERS`: the queue in its order, submissions being scored, then the most recently changed.
 
     Args:
-        listing: All of them.
-        now: The moment.
-        states: To keep; none: all.
+        listing: All submissions.
+        now: Current time.
+        states: States to keep; empty: all.
     """
     at = utc_seconds(now)
     places = {
@@ -39,24 +39,24 @@ def _queue_row(state: State, place: int | None, now: datetime) -> list[str]:
 
 
 def queue_text(listing: Listing, now: datetime) -> str:
-    """How long the queue is, and whether anybody works on it."""
+    """The length of the queue and the last sign of a worker."""
     place = listing.queue_position("", now)
-    lines = [f"{place.waiting} wait, {place.claimed} being scored, {len(listing.states)} in all."]
+    lines = [f"{place.waiting} waiting, {place.claimed} being scored, {len(listing.states)} in total."]
     if place.worker_seen is None:
-        lines.append("No worker was ever seen here.")
+        lines.append("No worker has been seen yet.")
     else:
-        lines.append(f"A worker last wrote {duration_text(utc_seconds(now) - place.worker_seen)} ago.")
+        lines.append(f"A worker was last active {duration_text(utc_seconds(now) - place.worker_seen)} ago.")
     return " ".join(lines)
 
 
 def find(listing: Listing | None, submission_id: str | None) -> State | None:
-    """A submission of the listing."""
+    """The submission of an id; None if there is none."""
     states = () if listing is None else listing.states
     return next((state for state in states if state.submission_id == submission_id), None)
 
 
 def choices(listing: Listing | None) -> list[tuple[str, str]]:
-    """Submissions to choose from, the last handed in first: a label, and the id."""
+    """Label and id of each submission, the latest first, for a dropdown."""
     states = () if listing is None else listing.states[::-1][:MAX_ROWS]
     return [
         (one_line(f"{state.name} · {state.submission_id} · {state.current.state}"), state.submission_id)
@@ -65,7 +65,7 @@ def choices(listing: Listing | None) -> list[tuple[str, str]]:
 
 
 def history_rows(state: State) -> list[list[str]]:
-    """All that happened to a submission, under `HISTORY_HEADERS`."""
+    """The history of a submission under `HISTORY_HEADERS`."""
     made = []
     for record in state.history:
         until = "" if record.lease_until is None else when(record.lease_until)
@@ -75,11 +75,11 @@ def history_rows(state: State) -> list[list[str]]:
 
 
 def details(state: State, listing: Listing, now: datetime) -> str:
-    """Whose a submission is, where it stands, and what came of it: lines of text."""
+    """The submitter, state, results and problems of a submission, as lines of text."""
     place = listing.queue_position(state.submission_id, now)
-    lines = [f"{state.name} ({state.submission_id}) answers {state.suite}; handed in by {person(state.submitter)}."]
+    lines = [f"{state.name} ({state.submission_id}) responds to {state.suite}; submitted by {person(state.submitter)}."]
     if place.position is not None:
-        lines.append(f"It is number {place.position} of {place.waiting} that wait; {place.claimed} being scored.")
+        lines.append(f"It is number {place.position} of {place.waiting} in the queue; {place.claimed} being scored.")
     else:
         lines.append(f"It is {standing(state, utc_seconds(now))}.")
     if state.results and state.current.state != "withdrawn":  # whose results went with it

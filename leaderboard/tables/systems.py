@@ -1,15 +1,15 @@
-"""How the systems of a board are told apart: a label for people, an id for addresses."""
+"""Labels and permalink ids of the systems of a board."""
 
 from collections import Counter
 from collections.abc import Sequence
 
 from leaderboard.data.board import Board
 
-DEFAULT_LINES = 8  # that can still be told apart in one figure
+DEFAULT_LINES = 8  # lines that can be distinguished in one figure
 
 
 def system_labels(board: Board) -> tuple[str, ...]:
-    """A label for each entry: its name, with as much of its ids as tells it from others of that name."""
+    """A unique label for each entry: its name, with the start of an id if several have that name."""
     labels = [entry.result.manifest.name for entry in board.entries]
     for ids in ([e.result.submission_id[:6] for e in board.entries], [e.result.result_id[:12] for e in board.entries]):
         counted = Counter(labels)
@@ -18,7 +18,7 @@ def system_labels(board: Board) -> tuple[str, ...]:
 
 
 def system_ids(board: Board) -> tuple[str, ...]:
-    """What each entry is called in addresses: its submission's id, or its result's where a submission stands twice."""
+    """The permalink id of each entry: its submission's id, or its result's if the submission has several results."""
     counted = Counter(entry.result.submission_id for entry in board.entries)
     return tuple(
         entry.result.submission_id if counted[entry.result.submission_id] == 1 else entry.result.result_id
@@ -27,13 +27,13 @@ def system_ids(board: Board) -> tuple[str, ...]:
 
 
 def places_of(board: Board, ids: Sequence[str]) -> tuple[int, ...]:
-    """The places on the board of systems by their ids, in the order of the ids; what is not there is left out."""
+    """The indices of systems on the board by their permalink ids, in the order of the ids; unknown ids are left out."""
     places = {name: place for place, name in enumerate(system_ids(board))}
     return tuple(places[name] for name in dict.fromkeys(ids) if name in places)
 
 
 def first_systems(board: Board, count: int = DEFAULT_LINES) -> tuple[int, ...]:
-    """Places of some systems to show where there is no room for all: people first, known-bad baselines last."""
+    """Indices of the systems to show if there is no room for all: people first, known-bad baselines last."""
     order = {"human": 0, "baseline": 2}
     places = range(len(board.entries))
     ordered = sorted(places, key=lambda place: order.get(board.entries[place].result.manifest.system.type, 1))

@@ -1,4 +1,4 @@
-"""Diversity against quality: where systems stand on two metrics, and which of them no other one beats on both. Pure."""
+"""Diversity against quality: systems on two metrics, and the Pareto front. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from leaderboard.tables.models import QUALITY, cell_texts
 from leaderboard.tables.systems import system_labels
 from leaderboard.tables.table_view import TableView
 
-# The first that a board has is an axis to begin with. utility_k mixes quality with diversity, so it is not the first.
+# The first that a board has is the default axis. utility_k mixes quality with diversity, so it is not the first.
 DIVERSITY_AXES = ("distinct_k", "embedding_diversity", "distinct_k_reported", "distinct_n")
 QUALITY_AXES = ("mean_head_quality", "utility_k", "coherence", "first_quality", "utility_k_reported")
 RESAMPLES = 1000
@@ -27,16 +27,16 @@ class Point:
     """A system on both axes.
 
     Attributes:
-        place: On the board.
-        label: No other system of the board has it.
-        type: Of the system.
-        x: Mean over prompts.
-        x_range: Its 95% interval; None where there is none.
-        y: Likewise.
-        y_range: Likewise.
-        on_front: Whether no system of the front's field is at least as good on both axes and better on one. None for
-            what is not in the field, and where an axis has no better end.
-        share: Of the resamples of prompts, those in which it is on the front; None likewise.
+        place: Index on the board.
+        label: Label, unique on the board.
+        type: System type.
+        x: Mean over prompts on the x-axis.
+        x_range: Its 95% interval; None if there is none.
+        y: Mean over prompts on the y-axis.
+        y_range: Its 95% interval; None if there is none.
+        on_front: Whether no eligible system is at least as good on both axes and better on one. None if the system is
+            not eligible or an axis has no direction.
+        share: Share of the resamples in which it is on the front; None likewise.
     """
 
     place: int
@@ -55,13 +55,13 @@ class Tradeoff:
     """Systems on two axes.
 
     Attributes:
-        x: The one axis.
-        y: The other.
-        points: Of the systems that have a value on both, in the board's order.
-        absent: Labels of the systems that have not.
-        front: Whether there is a front: both axes have a better end.
-        baselines: Whether known-bad baselines are in the front's field.
-        resamples: That the shares are of.
+        x: Column of the x-axis.
+        y: Column of the y-axis.
+        points: Systems that have a value on both, in the board's order.
+        absent: Labels of the other systems.
+        front: Whether there is a front: both axes have a direction.
+        baselines: Whether known-bad baselines are Pareto-eligible.
+        resamples: Number of resamples behind the shares.
     """
 
     x: Column
@@ -74,12 +74,12 @@ class Tradeoff:
 
 
 def end_of(column: Column) -> int:
-    """The better end: +1 where more is better, −1 where less is, 0 where nothing says so; of quality, more is."""
+    """The direction in which a column is better: +1 higher, −1 lower, 0 none; for quality, higher."""
     return column.direction or (1 if column.metric in QUALITY else 0)
 
 
 def default_axes(board: Board) -> tuple[Column, Column] | None:
-    """A metric of diversity and one of quality; any others where the board has none; None where it has no metric."""
+    """A diversity and a quality metric; other metrics if the board has none; None if it has no metric."""
     if not board.columns:
         return None
     x = _first(board, DIVERSITY_AXES) or board.columns[0]
@@ -88,7 +88,7 @@ def default_axes(board: Board) -> tuple[Column, Column] | None:
 
 
 def has_quality(board: Board) -> bool:
-    """Whether the board has any metric of quality."""
+    """Whether the board has a quality metric."""
     return _first(board, QUALITY_AXES) is not None
 
 
@@ -106,21 +106,21 @@ def tradeoff(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Tradeoff:
-    """Where the systems of a board stand on two metrics, and the Pareto front with how sure it is.
+    """The systems of a board on two metrics, and the Pareto front with its bootstrap shares.
 
-    A resample draws prompts, the same ones for all systems and both axes; each system's means are over the prompts
-    drawn that it has values for.
+    A resample draws the same prompts for all systems and both axes; each system's means are over the drawn prompts that
+    it has values for.
 
     Args:
-        scores: Of the board.
-        x: One axis.
-        y: The other.
-        baselines: Whether known-bad baselines can be on the front, and keep others from it. Noise is diverse.
-        resamples: How many.
-        seed: Of the resamples.
+        scores: Scores of the board.
+        x: Column of the x-axis.
+        y: Column of the y-axis.
+        baselines: Whether known-bad baselines are eligible for the front.
+        resamples: Number of bootstrap resamples.
+        seed: Random seed of the bootstrap.
 
     Raises:
-        InputError: The files of a result are not there any more.
+        InputError: A result's files are gone.
     """
     board = scores.board
     types = [entry.result.manifest.system.type for entry in board.entries]
@@ -157,7 +157,7 @@ def tradeoff(
 
 
 def _any(values: Floats) -> NDArray[np.bool_]:
-    """Which columns have any value."""
+    """Whether each column has any value."""
     return np.asarray(np.isfinite(values).any(axis=0), np.bool_)
 
 
@@ -166,16 +166,16 @@ def _range(low: float | None, high: float | None) -> tuple[float, float] | None:
 
 
 def front_shares(x: Floats, y: Floats, *, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
-    """In which share of bootstrap resamples over prompts each system is on the Pareto front.
+    """Share of bootstrap resamples over prompts in which each system is on the Pareto front.
 
     Args:
-        x: [prompts, systems], more is better; NaN where missing.
-        y: Likewise, of the same prompts and systems.
-        resamples: How many.
-        seed: Of the resamples.
+        x: Values [prompts, systems], higher is better; NaN if missing.
+        y: Values on the other axis, same shape.
+        resamples: Number of bootstrap resamples.
+        seed: Random seed of the bootstrap.
 
     Returns:
-        [systems], over the resamples in which the system has a value on both; NaN where there are none.
+        Shares [systems], over the resamples in which the system has a value on both axes; NaN if there are none.
     """
     prompts, systems = x.shape
     weights = resample_weights(prompts, resamples=resamples, seed=seed)
@@ -197,7 +197,7 @@ def _fronts(x: Floats, y: Floats, weights: NDArray[np.int64]) -> tuple[NDArray[n
 
 
 def _means(values: Floats, weights: NDArray[np.int64]) -> Floats:
-    """[resamples, systems], NaN where a resample drew no prompt that the system has a value for."""
+    """Means [resamples, systems], NaN if a resample drew no prompt for which the system has a value."""
     there = np.isfinite(values)
     drawn = weights.astype(np.float64)
     counts = drawn.sum(axis=1, keepdims=True) if there.all() else drawn @ there.astype(np.float64)
@@ -207,30 +207,32 @@ def _means(values: Floats, weights: NDArray[np.int64]) -> Floats:
 
 
 def pareto(x: Floats, y: Floats) -> NDArray[np.bool_]:
-    """Which systems no other one dominates: none is at least as good on both axes and better on one.
+    """Whether each system is on the Pareto front: no other is at least as good on both axes and better on one.
 
-    Sorting, not comparing pairs: boards have a thousand systems, and this is asked a thousand times.
+    By sorting instead of comparing pairs: a board can have a thousand systems, and the bootstrap asks a thousand times.
 
     Args:
-        x: [..., systems], more is better; NaN is on no front, and dominates nobody.
-        y: Likewise.
+        x: Values [..., systems], higher is better; a system with NaN is not on the front and dominates none.
+        y: Values on the other axis, same shape.
 
     Returns:
-        [..., systems].
+        Booleans [..., systems].
 
     >>> pareto(np.array([1.0, 2.0, 3.0, 2.0]), np.array([3.0, 2.0, 1.0, 1.0])).tolist()
     [True, True, True, False]
     """
     valid = np.isfinite(x) & np.isfinite(y)
     one, other = (_comparable(np.where(valid, axis, -np.inf)) for axis in (x, y))
-    order = np.lexsort((-other, -one), axis=-1)  # by x, the best first; among equals by y
+    order = np.lexsort((-other, -one), axis=-1)  # by x, the best first; ties by y
     sorted_x, sorted_y = np.take_along_axis(one, order, -1), np.take_along_axis(other, order, -1)
     highest = np.maximum.accumulate(sorted_y, axis=-1)
     places = np.broadcast_to(np.arange(one.shape[-1]), one.shape)
     rises = np.ones(one.shape, bool)
     rises[..., 1:] = sorted_y[..., 1:] > highest[..., :-1]
-    first = np.maximum.accumulate(np.where(rises, places, 0), axis=-1)  # who first was as high as any so far
-    # Who rises is beaten by none before it; who only equals the highest so far is not either, if x is equal, too.
+    first = np.maximum.accumulate(
+        np.where(rises, places, 0), axis=-1
+    )  # index of the first system with the highest y so far
+    # A system whose y rises is dominated by none before it; nor is one that equals the highest y at the same x.
     equals = (sorted_y == highest) & (sorted_x == np.take_along_axis(sorted_x, first, -1))
     made = np.zeros(one.shape, bool)
     np.put_along_axis(made, order, rises | equals, -1)
@@ -238,7 +240,7 @@ def pareto(x: Floats, y: Floats) -> NDArray[np.bool_]:
 
 
 def _comparable(values: Floats) -> Floats:
-    """Values rounded so that those which differ by rounding alone are equal."""
+    """Values rounded so that those that differ only by rounding errors are equal."""
     finite = np.abs(values[np.isfinite(values)])
     scale = float(finite.max()) if finite.size else 0.0
     if scale == 0.0:
@@ -249,16 +251,16 @@ def _comparable(values: Floats) -> Floats:
 
 
 def tradeoff_table(board: Board, made: Tradeoff) -> TableView:
-    """The systems as a table: those on the front first, the surest of them before the others.
+    """The systems as a table: those on the front first, the largest shares before the others.
 
     Args:
-        board: Whose.
-        made: By `tradeoff`.
+        board: Board of the systems.
+        made: Result of `tradeoff`.
     """
     texts = {column.signature: cell_texts(board, column) for column in (made.x, made.y)}
     heads = tuple(f"{column.label} {ARROWS[end_of(column)]}".strip() for column in (made.x, made.y))
-    headers = ("system", "type", *heads, "on the front", "share of resamples")
-    words = {True: "yes", False: "no", None: "left out"}
+    headers = ("system", "type", *heads, "on front", "share of resamples")
+    words = {True: "yes", False: "no", None: "not eligible"}
     order = list(words)
     ordered = sorted(made.points, key=lambda p: (order.index(p.on_front), -(p.share or 0.0), p.place))
     values, shown = [], []
@@ -271,33 +273,31 @@ def tradeoff_table(board: Board, made: Tradeoff) -> TableView:
 
 
 def about_tradeoff(board: Board, made: Tradeoff) -> str:
-    """What the table and the figure say, and what they do not, in words."""
+    """The caption of the table and the figure."""
     lines = []
     if not has_quality(board):
         lines.append(
-            "This table has no metric of quality: its profile has neither a reward model nor a language model. "
-            "Two metrics of diversity are shown."
+            "This table has no quality metric: its profile has neither a reward model nor a language model. Two "
+            "diversity metrics are shown."
         )
     unclear = [column.label for column in (made.x, made.y) if end_of(column) == 0]
     if unclear:
-        lines.append(
-            f"Neither end of {' and of '.join(dict.fromkeys(unclear))} is the better one, so there is no front."
-        )
+        lines.append(f"There is no front, since no direction is defined for {' and '.join(dict.fromkeys(unclear))}.")
     elif made.front:
         on = [point.label for point in made.points if point.on_front]
         lines.append(
-            f"On the front, where no other system is at least as good on both axes and better on one: {', '.join(on)}."
+            f"On the Pareto front, where no other system is as good on both axes and better on one: {', '.join(on)}."
             if on
-            else "No system is on the front: all that are here are known-bad baselines."
+            else "No system is on the front: all systems are known-bad baselines."
         )
         lines.append(
-            f"The share says how sure that is: of {made.resamples:,} resamples of the prompts, in how many the system "
+            f"The share is the proportion of {made.resamples:,} bootstrap resamples of the prompts in which the system "
             "is on the front."
         )
         lines.append(
-            "Known-bad baselines count like all others."
+            "Known-bad baselines are eligible."
             if made.baselines
-            else "Known-bad baselines are shown, and left out of the front: noise is diverse, too."
+            else "Known-bad baselines are shown but not eligible: noise is diverse, too."
         )
     if made.absent:
         lines.append(f"Without a value on both axes: {len(made.absent)} of {len(board.entries)} systems.")

@@ -1,4 +1,4 @@
-"""The pages of the application, one thin file each. A new one is a file here and a line in `PAGES`."""
+"""Pages of the application, one file each: live results in, Gradio components out. New pages are listed in `PAGES`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ class Page:
     """A page of the application.
 
     Attributes:
-        title: In the navigation.
-        path: Of its address; empty for the first page.
-        build: Makes its components; everything that it shows it reads from the site when the page is opened.
+        title: Title in the navigation.
+        path: Path of its address; empty for the first page.
+        build: Function that creates its components; data is read when the page is opened.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""Page: how the board works, how to cite it, versions of metrics with dates, what others published."""
+"""Page About: how the board works, citations, versions of metrics, published results."""
 
 import gradio as gr
 
@@ -19,7 +19,7 @@ from leaderboard.tables.table_view import TableView
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
-    """Texts and tables of our own; nothing here depends on the results."""
+    """Build the page; nothing on it depends on the results."""
     text = "\n\n".join(f"## {each.title}\n\n" + "\n\n".join(each.paragraphs) for each in HOW_IT_WORKS)
     gr.Markdown(text, elem_id="how")
     gr.Markdown(f"## How to cite\n\n{CITE}")
@@ -28,9 +28,9 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         for place, (name, bibtex) in enumerate(paper_citations()):
             gr.Code(bibtex, label=name, language=None, interactive=False, elem_id=f"paper-{place}")
     gr.Markdown(f"## Versions of metrics\n\n{VERSIONS_NOTE}")
-    _table(versions(), "Each metric's version, and since when", "versions")
+    _table(versions(), "Version of each metric and its date", "versions")
     gr.Markdown(f"## Published elsewhere\n\n{PUBLISHED_NOTE}")
-    _table(published(), "NoveltyBench as published", "published")
+    _table(published(), "Published results of NoveltyBench", "published")
     wire(page, {}, lambda query: [], lambda: None, [])
 
 

@@ -1,4 +1,4 @@
-"""Page: two to four systems beside each other, by metric, by prompt and in their own words."""
+"""Page Compare: two to four systems side by side, by metric, by prompt and by their responses."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -32,16 +32,16 @@ from leaderboard.tables.systems import first_systems, places_of, system_ids, sys
 from leaderboard.tables.table_view import plain_table
 from leaderboard.tables.tradeoff import default_axes
 
-_CHOOSE = "Choose two to four; choose a row of a prompt to read what they answered."
+_CHOOSE = "Choose two to four systems; select a prompt's row to read their responses."
 TOO_FEW = f"Choose {FEWEST} to {MOST} systems."
 SHOWN = [name for name in PRESETS if name != "cost"]
 CHOICES = ("table", "systems", "show", "by", "prompt")
 _ANSWER = 420  # pixels
-_remembered = lru_cache(maxsize=8)(compare)  # another prompt is no reason to test everything again
+_remembered = lru_cache(maxsize=8)(compare)  # choosing another prompt must not repeat all tests
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
-    """Differences by metric, the prompts where they are greatest, and the answers side by side."""
+    """Build the page: differences by metric, prompts with the largest differences, responses side by side."""
     downloads = Downloads()
     gr.Markdown(f"{page_text.COMPARE} {_CHOOSE}", elem_classes="lead")
     with gr.Row(equal_height=False):
@@ -51,20 +51,20 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     note = components.note("note", 4)
     plot = components.figure("forest")
     shown = components.table(
-        "The figure in numbers: paired differences over prompts", "gaps", height=560, pinned_columns=1
+        "Data of the figure: paired differences over prompts", "gaps", height=560, pinned_columns=1
     )
     taken = components.downloads()
-    gr.Markdown("### Where they differ most")
-    by = gr.Dropdown([], label="By", elem_id="by")
+    gr.Markdown("### Largest differences")
+    by = gr.Dropdown([], label="Metric of the differences", elem_id="by")
     prompts = components.table(
-        "Prompts, the greatest difference first. Choose a row to read the answers", "prompts", height=420
+        "Prompts, largest difference first. Select a row to read the responses", "prompts", height=420
     )
     prompt = gr.Dropdown([], label="Prompt", elem_id="prompt")
-    asked = gr.Textbox("", label="What was asked", interactive=False, lines=2, elem_id="asked")
-    answers = components.table("Answers side by side", "answers", height=700, wrap=True)
+    asked = gr.Textbox("", label="Text of the prompt", interactive=False, lines=2, elem_id="asked")
+    answers = components.table("Responses side by side", "answers", height=700, wrap=True)
     with gr.Row(elem_classes="downloads"):
         buttons = [
-            gr.Button(f"Explore {letter}'s answers", size="sm", visible=False, elem_id=f"explore-{letter}")
+            gr.Button(f"Explore {letter}'s responses", size="sm", visible=False, elem_id=f"explore-{letter}")
             for letter in LETTERS
         ]
     controls = dict(zip(CHOICES, (table, systems, metrics, by, prompt), strict=True))
@@ -107,7 +107,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
 
 def _controls(live: LiveResults, asked: Mapping[str, str]) -> list[Any]:
-    """The controls with what they offer, set to what is asked for where they offer it."""
+    """The controls with their choices, set to what the permalink asks for if they offer it."""
     snapshot: Snapshot = live.snapshot()
     tables = components.board_choices(snapshot.boards)
     names = [name for _, name in tables]
@@ -135,7 +135,7 @@ def _controls(live: LiveResults, asked: Mapping[str, str]) -> list[Any]:
 
 
 def _prompts(live: LiveResults, board: Board, places: Sequence[int], by: str | None) -> list[str]:
-    """The prompts where systems differ most; none where they cannot be read, which `show` then says."""
+    """The prompts with the largest differences; none if they cannot be read, which `show` then reports."""
     column = _column(board, by)
     if column is None or len(places) < FEWEST:
         return []
@@ -153,7 +153,7 @@ def _has(live: LiveResults, board: Board, prompt_id: str) -> bool:
 
 
 def _column(board: Board, label: str | None) -> Column | None:
-    """The column of a label; the board's first axis where it has none of it; None where it has no column."""
+    """The column of a label; else the board's default axis; None if the board has no columns."""
     axes = default_axes(board)
     return board.column(label) or (axes[0] if axes else None)
 
@@ -180,7 +180,7 @@ def _shown(live: LiveResults, downloads: Downloads, board: Board, given: Mapping
 
 
 def _reading(board: Board, places: Sequence[int], prompt_id: str | None) -> list[Any]:
-    """What was asked, the answers, and the buttons that lead on."""
+    """The prompt, the responses and the links to Explore."""
     if prompt_id is None or not places:
         return _unread()
     beside = side_by_side([board.entries[place] for place in places], prompt_id)

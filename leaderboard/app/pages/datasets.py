@@ -1,10 +1,11 @@
-"""Page: the datasets and suites: what each is, its licence and source, how to load it, its first rows."""
+"""Page Datasets: what each suite and dataset is, its licence and source, how to load it, its first rows."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import gradio as gr
 
+from benchmark.metrics.metric import Missing
 from datasets_build.load import SUITES
 from datasets_build.sources import DATASETS
 from leaderboard.app import components
@@ -28,7 +29,7 @@ from leaderboard.tables.dataset_cards import (
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
-    """Suites and datasets as tables, then one dataset at a time; nothing here depends on the results."""
+    """Build the page; nothing on it depends on the results."""
     names = [config.name for source in DATASETS for config in source.configs]
     gr.Markdown(page_text.DATASETS, elem_classes="lead")
     suites = components.table("Suites of prompts", "suites", **_TABLE)
@@ -38,12 +39,12 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         split = gr.Dropdown([], label="Split", elem_id="split")
     known = gr.Markdown(elem_id="facts", latex_delimiters=[])
     splits = components.table("Splits", "splits", **_TABLE)
-    rows = components.table(f"Its first {SAMPLES} rows", "samples", visible=False, **_TABLE)
-    absent = gr.Textbox(label="Its first rows", interactive=False, visible=False, elem_id="absent")
+    rows = components.table(f"First {SAMPLES} rows", "samples", visible=False, **_TABLE)
+    absent = gr.Textbox(label="First rows", interactive=False, visible=False, elem_id="absent")
     fields = components.table("Fields", "fields", **_TABLE)
     python = gr.Code(label="Load it in Python", language="python", interactive=False, elem_id="python")
-    shell = gr.Code(label="and by command", language="shell", interactive=False, elem_id="shell")
-    citation = gr.Code(label="Cite it", language=None, interactive=False, elem_id="citation")
+    shell = gr.Code(label="On the command line", language="shell", interactive=False, elem_id="shell")
+    citation = gr.Code(label="Citation", language=None, interactive=False, elem_id="citation")
 
     def restore(asked: Mapping[str, str]) -> list[Any]:
         name = chosen(asked, "dataset", names, names[0])
@@ -72,17 +73,17 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     wire(page, controls, restore, show, outputs, cascade=("dataset",))
 
 
-_TABLE: dict[str, Any] = {"wrap": True, "buttons": ["copy"], "height": 2000}  # all rows at once: there are few
+_TABLE: dict[str, Any] = {"wrap": True, "buttons": ["copy"], "height": 2000}  # high enough for all rows
 
 
 def _facts(card: Card) -> str:
-    """What there is to say of a dataset as a list; all of it stands in this package's own code."""
+    """The facts about a dataset as a Markdown list; all of them come from this package's code."""
     return "\n".join(f"- **{what}**: {text}" for what, text in facts(card))
 
 
 def _first_rows(card: Card, split: str) -> list[Any]:
-    """The table of rows or the line that says how to get them; one of the two is shown."""
+    """The table of rows, or the text that says how to get them; the other is hidden."""
     found = samples(card.name, split)
-    if isinstance(found, str):
-        return [components.no_table(), gr.Textbox(found, visible=True)]
+    if isinstance(found, Missing):
+        return [components.no_table(), gr.Textbox(found.reason, visible=True)]
     return [components.filled(found, label=f"First rows of {split}"), gr.Textbox(visible=False)]

@@ -1,4 +1,7 @@
-"""Page: the responses of one system to one prompt, and all that its result keeps of them; strangers' text as text."""
+"""Page Explore: one system's responses to one prompt with all that its result says about them.
+
+Untrusted text is shown as plain text.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -43,9 +46,9 @@ from leaderboard.tables.responses import (
 from leaderboard.tables.systems import system_ids
 
 CHOICES = ("table", "system", "category", "q", "prompt")
-# The address of the view: that of the page, with what the server gave for a query in place of its own.
+# Makes the permalink absolute: the page's address with the query that the server gave.
 _ABSOLUTE = "(query) => query.startsWith('?') ? window.location.origin + window.location.pathname + query : query"
-# A response as wide as the screen lets it be, so that a narrow one shows it whole.
+# The response column is as wide as the screen allows, so that a narrow screen shows it whole.
 _WIDTHS: dict[str, int | str] = {
     "#": 44,
     "response": "min(66vw, 640px)",
@@ -56,27 +59,29 @@ _WIDTHS: dict[str, int | str] = {
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
-    """Choose a table, a system and a prompt; read, and go on to the next."""
+    """Build the page: choose a table, a system and a prompt; read; go on to the next prompt."""
     gr.Markdown(page_text.EXPLORE, elem_classes="lead")
     with gr.Row(equal_height=False):
         table = gr.Dropdown([], label="Table", elem_id="table", scale=2)
         system = gr.Dropdown([], label="System", elem_id="system", scale=2)
-        category = gr.Dropdown([ANY], value=ANY, label="Category of prompts", elem_id="category", scale=1)
-        query = gr.Textbox(label="Search prompts", placeholder="words or an id", elem_id="q", scale=1, max_length=200)
+        category = gr.Dropdown([ANY], value=ANY, label="Prompt category", elem_id="category", scale=1)
+        query = gr.Textbox(label="Search prompts", placeholder="words or id", elem_id="q", scale=1, max_length=200)
     prompt = gr.Dropdown([], label="Prompt", elem_id="prompt", info=" ")
     with gr.Row(elem_classes="downloads"):
         back = gr.Button("Previous prompt", size="sm", elem_id="previous")
         forward = gr.Button("Next prompt", size="sm", elem_id="next")
     asked = gr.Textbox(label="Prompt", interactive=False, lines=2, max_lines=12, elem_id="asked", buttons=["copy"])
-    answers = components.table("Responses, in the order in which they were drawn", "responses", height=900, wrap=True)
+    answers = components.table("Responses, in sampling order", "responses", height=900, wrap=True)
     note = components.note("note", 2)
-    link = gr.Textbox("", label="Link to this view", interactive=False, max_lines=2, buttons=["copy"], elem_id="link")
+    link = gr.Textbox("", label="Permalink", interactive=False, max_lines=2, buttons=["copy"], elem_id="link")
     with gr.Row(equal_height=False):
         with gr.Column(min_width=320):
             scores = components.table("Scores of this prompt", "scores", height=560, wrap=True)
         with gr.Column(min_width=320):
-            curve = components.figure("curve", "a_k: surprise of the response in place k, with k − 1 before it")
-            places = components.table("The curve in numbers", "places", height=260)
+            curve = components.figure(
+                "curve", "a_k: surprisal of the response at position k, given the k − 1 before it"
+            )
+            places = components.table("Data of the curve", "places", height=260)
     deeper = _deeper()
     controls = dict(zip(CHOICES, (table, system, category, query, prompt), strict=True))
     given = list(controls.values())
@@ -94,11 +99,11 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         moved = button.click(
             _stepper(live, by),
             given,
-            [prompt, *outputs],  # in one go: a second one would be most of the time that a visitor waits
+            [prompt, *outputs],  # in one event: a second one would double the waiting time
             api_visibility="private",
             trigger_mode="always_last",
             show_progress="hidden",
-            queue=False,  # nor a line to stand in: it reads one prompt
+            queue=False,  # reading one prompt need not queue
         )
         moved.then(None, given, None, js=script).then(None, js=count_on("shown"))
     link.change(None, link, link, js=_ABSOLUTE, api_visibility="private")
@@ -106,24 +111,24 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
 
 def _deeper() -> dict[str, Any]:
-    """What is computed only when it is asked for."""
-    with gr.Accordion("Look deeper: token by token, and what each response adds", open=False, elem_id="deeper"):
+    """Components for what is computed only on request."""
+    with gr.Accordion("Token surprisals and marginal contributions", open=False, elem_id="deeper"):
         gr.Markdown(
-            "Small models that come with the package read the responses when you press a button; the first time takes "
-            "some seconds. One visitor is served at a time."
+            "Computed on request by small models that come with the package; the first request takes some seconds. "
+            "Requests are served one at a time."
         )
         with gr.Row():
-            read = gr.Button("Surprise of every token", size="sm", elem_id="read-tokens")
-            add = gr.Button("What each response adds", size="sm", elem_id="read-added")
+            read = gr.Button("Surprisal of every token", size="sm", elem_id="read-tokens")
+            add = gr.Button("Contribution of each response", size="sm", elem_id="read-added")
         said = components.note("deeper-note", 2)
         strip = components.figure("strip", visible=False)
-        tokens = components.table("The same in words", "tokens", height=420, wrap=True, visible=False)
-        added = components.table("What each response adds", "added", height=420, visible=False)
+        tokens = components.table("Data of the figure", "tokens", height=420, wrap=True, visible=False)
+        added = components.table("Contribution of each response to diversity", "added", height=420, visible=False)
     return {"read": read, "add": add, "said": said, "strip": strip, "tokens": tokens, "added": added}
 
 
 def _wire_deeper(live: LiveResults, given: Sequence[Any], deeper: Mapping[str, Any]) -> None:
-    """The buttons: one visitor at a time in both."""
+    """Wire the buttons; the two share one request at a time."""
 
     def read(*values: Any) -> list[Any]:
         return _read_tokens(live.snapshot(), dict(zip(CHOICES, values, strict=True)))
@@ -141,9 +146,9 @@ def _wire_deeper(live: LiveResults, given: Sequence[Any], deeper: Mapping[str, A
 
 
 def _stepper(live: LiveResults, by: int) -> Callable[..., Any]:
-    """To the prompt so many places on, among those that the filter leaves; the list follows where it must.
+    """A handler that moves so many prompts forward among those that match the filter.
 
-    Gives what the list becomes, and all that is then shown.
+    It returns the updated list of prompts and all outputs for the new prompt.
     """
 
     def step(*values: Any) -> Any:
@@ -152,7 +157,7 @@ def _stepper(live: LiveResults, by: int) -> Callable[..., Any]:
             _, entry = _found(live.snapshot(), given)
             prompts = matching(prompts_of(entry), given["category"] or ANY, given["q"] or "")
         except DivBenchError:
-            return [gr.skip(), *_shown(live.snapshot(), given)]  # which says what is wrong
+            return [gr.skip(), *_shown(live.snapshot(), given)]  # which shows the error
         old, new = given["prompt"], stepped(prompts, given["prompt"], by)
         moved = _prompt_list(prompts, new, same_block=block_of(prompts, old)[0] == block_of(prompts, new)[0])
         return [moved, *_shown(live.snapshot(), given | {"prompt": new})]
@@ -163,12 +168,12 @@ def _stepper(live: LiveResults, by: int) -> Callable[..., Any]:
 def _prompt_list(
     prompts: Sequence[Asked], prompt_id: str | None, *, same_block: bool = False, gone: bool = False
 ) -> Any:
-    """The list of prompts around one of them; of a long suite a block, so that the page stays light."""
+    """The dropdown of prompts around one of them; for long suites it holds only a block of prompts."""
     start, block = block_of(prompts, prompt_id)
     place = place_of(prompts, prompt_id)
-    info = "No prompt has these words." if place is None else f"Prompt {place + 1:,} of {len(prompts):,}."
+    info = "No prompt matches." if place is None else f"Prompt {place + 1:,} of {len(prompts):,}."
     if len(prompts) > BLOCK:
-        info += f" The list has numbers {start + 1:,} to {start + len(block):,}; the search finds all."
+        info += f" The list shows prompts {start + 1:,} to {start + len(block):,}; the search covers all."
     info = f"{components.GONE} {info}" if gone else info
     if same_block:
         return gr.update(value=prompt_id, info=info)
@@ -176,7 +181,7 @@ def _prompt_list(
 
 
 def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
-    """The controls with what they offer, set to what is asked for where they offer it."""
+    """The controls with their choices, set to what the permalink asks for if they offer it."""
     offered = components.board_choices(snapshot.boards)
     there = [name for _, name in offered]
     name = chosen(asked, "table", there, there[0] if there else None)
@@ -189,13 +194,13 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     try:
         prompts = prompts_of(entry)
     except DivBenchError:
-        prompts = ()  # `show` says what is wrong
+        prompts = ()  # `show` reports the error
     categories = categories_of(prompts)
     category = chosen(asked, "category", categories, ANY) or ANY
     left = matching(prompts, category, words)
     prompt_id = asked.get("prompt")
     known = place_of(left, prompt_id) is not None
-    # A prompt that the filter leaves out, as when another category was chosen, is not one that is gone.
+    # A prompt that only the filter hides, as after choosing another category, is not gone.
     gone = bool(prompt_id) and place_of(prompts, prompt_id) is None
     return [
         gr.Dropdown(offered, value=name, info=components.gone(asked, "table", name)),
@@ -211,24 +216,24 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
 
 
 def _found(snapshot: Snapshot, given: Mapping[str, Any]) -> tuple[Board, Entry]:
-    """The board and the system that are chosen.
+    """The chosen board and system.
 
     Raises:
-        DivBenchError: They are not there any more.
+        DivBenchError: They are gone.
     """
     board = next((each for each in snapshot.boards if each.name == given["table"]), None)
     entry = None if board is None else find_entry(board, given["system"])
     if board is None or entry is None:
-        why = "This system is not here any more: reload the page." if snapshot.boards else page_text.NO_RESULTS
+        why = "This system is gone; reload the page." if snapshot.boards else page_text.NO_RESULTS
         raise DivBenchError(why)
     return board, entry
 
 
 def _view(snapshot: Snapshot, given: Mapping[str, Any]) -> tuple[Board, View]:
-    """What there is to see of the chosen prompt.
+    """The chosen board and the details of the chosen prompt.
 
     Raises:
-        DivBenchError: There is nothing, or it cannot be read.
+        DivBenchError: Nothing is chosen, or it cannot be read.
     """
     board, entry = _found(snapshot, given)
     if not given["prompt"]:
@@ -240,7 +245,7 @@ def _view(snapshot: Snapshot, given: Mapping[str, Any]) -> tuple[Board, View]:
 
 
 def _shown(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
-    """All outputs for some choices; what was computed for another prompt goes."""
+    """All outputs for some choices; results computed on request for another prompt are cleared."""
     cleared = [
         gr.Button(interactive=True),
         gr.Button(interactive=True),
@@ -259,7 +264,7 @@ def _shown(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
         why(board.profile, view.asked.text, texts) for why in (live_models.why_no_tokens, live_models.why_not_added)
     ]
     cleared[:2] = [gr.Button(interactive=reason is None) for reason in reasons]
-    names = ("Tokens are not read here", "What each response adds is not told here")
+    names = ("Token surprisals are unavailable", "Contributions are unavailable")
     cleared[2] = "\n".join(f"{name}: {reason}" for name, reason in zip(names, reasons, strict=True) if reason)
     link = "?" + urlencode({name: given[name] for name in ("table", "system", "prompt")})
     counted = f" in {len(view.sizes)} {'class' if len(view.sizes) == 1 else 'classes'}" if view.parted else ""
@@ -278,7 +283,7 @@ def _shown(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
 
 
 def _curve(view: View) -> tuple[Any, Any]:
-    """The figure of the curve, and its numbers."""
+    """The curve as a figure and as a table."""
     if view.curve is None:
         return components.drawn(None), components.no_table()
     alone = [answer.rate for answer in view.answers if answer.rate is not None]
@@ -287,7 +292,7 @@ def _curve(view: View) -> tuple[Any, Any]:
 
 
 def _answers(view: View) -> Any:
-    """The responses, those that are alike in the colour of their class."""
+    """The responses, equivalent ones in the colour of their class."""
     made, colours = answers_table(view), shared_classes(view)
     places = [None if answer.group is None else colours.get(answer.group) for answer in view.answers]
     tints = ["" if place is None else f"background: {TINTS[place % len(TINTS)]}" for place in places]
@@ -302,8 +307,8 @@ def _read_tokens(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
     except DivBenchError as error:
         return [components.told(error), components.drawn(None), components.no_table()]
     said = (
-        f"Prompt {view.asked.prompt_id}: the answers read one after the other as they were drawn, by {read.model} "
-        f"({read.layout}). Each token's bits, with all that stands before it known."
+        f"Prompt {view.asked.prompt_id}: the responses in sampling order under {read.model} ({read.layout}). The "
+        "surprisal of each token, in bits, is conditioned on everything before it."
     )
     return [
         said,
@@ -319,7 +324,8 @@ def _read_added(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
     except DivBenchError as error:
         return [components.told(error), components.no_table()]
     said = (
-        f"Prompt {view.asked.prompt_id}: LOOE is the EigenScore of all answers' embeddings ({added.embedder}) less "
-        "that without the one; more adds more. GSSBench's is of hidden states, which results do not keep."
+        f"Prompt {view.asked.prompt_id}: LOOE is the EigenScore of all responses' embeddings ({added.embedder}) minus "
+        "that without the response; higher means a larger contribution. GSSBench computes it from hidden states, which "
+        "results do not contain."
     )
     return [said, components.filled(live_models.added_table(added))]

@@ -1,4 +1,4 @@
-"""Page: the board of metrics. How they agree with people and with each other, what each is, and where it goes wrong."""
+"""Page Metrics: how metrics agree with people and with each other, and what each one is and where it fails."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -28,32 +28,33 @@ from leaderboard.tables.metrics import (
 from leaderboard.tables.table_view import TableView, plain_table
 
 NO_TEXTS = (
-    "The texts of these sets are not at hand here: their licence is not known. divbench metrics study reads them."
+    "The texts of these response sets are not included, since their licence is unknown; divbench metrics study "
+    "reads them from the released data."
 )
 CHOICES = ("measure", "over", "metric", "case")
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
-    """Correlations, accuracies, agreement, and one metric with its worst disagreements with people."""
+    """Build the page: correlations, accuracies, agreement, and one metric with its largest disagreements."""
     there = load_studies(live.study)
-    gr.Markdown(f"{page_text.METRICS} Choose a metric to see what it is and where it goes wrong.", elem_classes="lead")
+    gr.Markdown(f"{page_text.METRICS} Choose a metric to see its definition and known failures.", elem_classes="lead")
     measure = gr.Dropdown([], label="Measure", elem_id="measure")
     plot = components.figure("correlations-plot")
-    shown = components.table("The figure in numbers, with 95% intervals", "correlations", pinned_columns=1)
+    shown = components.table("Data of the figure, with 95% intervals", "correlations", pinned_columns=1)
     note = components.note("note", 4)
     gr.Markdown(f"### Prompt pairs\n\n{page_text.PAIRS}")
     pair_plot = components.figure("pairs-plot")
-    pairs = components.table("The figure in numbers", "pairs", pinned_columns=1)
-    gr.Markdown(f"### Do they measure the same?\n\n{page_text.AGREEMENT}")
-    over = gr.Dropdown([], label="Over", elem_id="over")
+    pairs = components.table("Data of the figure", "pairs", pinned_columns=1)
+    gr.Markdown(f"### Do metrics measure the same thing?\n\n{page_text.AGREEMENT}")
+    over = gr.Dropdown([], label="Agreement over", elem_id="over")
     agree_plot = components.figure("agreement-plot")
-    agree = components.table("The figure in numbers: Spearman's rho", "agreement", pinned_columns=1)
-    gr.Markdown("### One metric")
+    agree = components.table("Data of the figure: Spearman's rho", "agreement", pinned_columns=1)
+    gr.Markdown("### Metric details")
     metric = gr.Dropdown([], label="Metric", elem_id="metric")
-    about = components.table("What it is", "about-metric", height=1200, wrap=True)
+    about = components.table("Definition", "about-metric", height=1200, wrap=True)
     worst = components.table(page_text.WORST, "worst", pinned_columns=1)
-    case = gr.Dropdown([], label="Read one of them", elem_id="case")
-    context = gr.Textbox("", label="What was asked, or went before", interactive=False, lines=2, elem_id="context")
+    case = gr.Dropdown([], label="Read a response set", elem_id="case")
+    context = gr.Textbox("", label="Prompt or context", interactive=False, lines=2, elem_id="context")
     responses = components.table("Responses", "case-responses", wrap=True)
     controls = dict(zip(CHOICES, (measure, over, metric, case), strict=True))
     outputs = [plot, shown, note, pair_plot, pairs, agree_plot, agree, about, worst, context, responses]
@@ -74,7 +75,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
 
 def _agreements(there: Studies, live: LiveResults) -> dict[str, Agreement]:
-    """What can be ranked, by a name for the address."""
+    """Agreements by their names in the address."""
     return {f"{each.over}:{each.group}": each for each in agreements_of(there.study, live.snapshot().boards)}
 
 
@@ -101,7 +102,7 @@ def _controls(there: Studies, agreements: Mapping[str, Agreement], asked: Mappin
 def _correlations(there: Studies, measure: Any) -> list[Any]:
     faults = " ".join(there.faults)
     if there.study is None or measure not in MEASURES:
-        return [components.drawn(None), components.no_table(), faults or "There is no study of metrics here."]
+        return [components.drawn(None), components.no_table(), faults or "There is no metric study here."]
     view = correlations(there.study, measure)
     said = " ".join(filter(None, [about_study(there.study, measure), faults]))
     return [components.drawn(correlation_map(view)), components.filled(view), said]
@@ -125,7 +126,7 @@ def _metric(there: Studies, metric: Any, case: Any) -> list[Any]:
         return [components.no_table(), components.no_table(), gr.Textbox(visible=False), components.no_table()]
     view = disagreements(there.study, metric)
     return [
-        components.filled(plain_table(("what", "of this metric"), described(metric, there.study)), widths=[220, 900]),
+        components.filled(plain_table(("property", "value"), described(metric, there.study)), widths=[220, 900]),
         components.filled(view) if view.values else components.no_table(),
         *_case(there, metric, case if view.values else None),
     ]

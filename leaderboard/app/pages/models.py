@@ -1,4 +1,4 @@
-"""Page: systems by metrics, with intervals, ranks and tie groups."""
+"""Page Models: systems by metrics, with intervals, ranks and tie groups."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,8 +28,8 @@ from leaderboard.tables.models import (
     models_table,
 )
 
-FEW, ALL = "the first 250", "all"
-MOST = 250  # rows that a browser shows at once without effort
+FEW, ALL = "first 250", "all"
+MOST = 250  # rows that a browser renders without delay
 CHOICES = (
     *("suite", "table", "rank", "show", "columns", "rows", "q"),
     *("types", "modes", "weights", "size", "licence", "since"),
@@ -37,32 +37,32 @@ CHOICES = (
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
-    """A board at a time, with facets, search, presets of columns and downloads."""
+    """Build the page: one board with filters, search, column presets and downloads."""
     downloads = Downloads()
     gr.Markdown(page_text.MODELS, elem_classes="lead")
-    suite = gr.Radio([], label="Suite of prompts", elem_classes="tabs-radio", elem_id="suite")
+    suite = gr.Radio([], label="Suite", elem_classes="tabs-radio", elem_id="suite")
     with gr.Row(equal_height=False):
         table = gr.Dropdown(
-            [], label="Responses a prompt (k), profile and revision", elem_id="table", min_width=220, scale=2
+            [], label="Responses per prompt (k), profile and revision", elem_id="table", min_width=220, scale=2
         )
         rank = gr.Dropdown([], label="Rank by", elem_id="rank", min_width=220, scale=2)
         preset = gr.Dropdown([*PRESETS, OWN], value="overview", label="Columns", elem_id="show", min_width=130, scale=1)
         query = gr.Textbox(
             label="Search", placeholder="name, model, submitter", elem_id="q", min_width=130, scale=2, max_length=200
         )
-    own = gr.Dropdown([], multiselect=True, label="Columns of your own choice", visible=False, elem_id="columns")
+    own = gr.Dropdown([], multiselect=True, label="Custom columns", visible=False, elem_id="columns")
     many = gr.Radio([FEW, ALL], value=FEW, label="Rows", visible=False, elem_id="rows")
     with gr.Accordion("Filter systems", open=False, elem_id="filters"), gr.Row(equal_height=False):
-        types = gr.Dropdown([], multiselect=True, label="Type", elem_id="types")
+        types = gr.Dropdown([], multiselect=True, label="System type", elem_id="types")
         modes = gr.Dropdown([], multiselect=True, label="Sampling mode", elem_id="modes")
         weights = gr.Dropdown([ANY, "open", "closed"], value=ANY, label="Weights", elem_id="weights")
-        size = gr.Dropdown([ANY, *SIZES], value=ANY, label="Parameters, at most", elem_id="size")
+        size = gr.Dropdown([ANY, *SIZES], value=ANY, label="Maximum parameters", elem_id="size")
         licence = gr.Dropdown([ANY], value=ANY, label="Licence", elem_id="licence")
-        since = gr.Textbox(label="Answered since", placeholder="YYYY-MM-DD", elem_id="since", max_length=10)
+        since = gr.Textbox(label="Generated on or after", placeholder="YYYY-MM-DD", elem_id="since", max_length=10)
     shown = components.table("Mean over prompts [95% interval]", "systems", height=720, pinned_columns=1)
     taken = components.downloads()
     note = components.note("note")
-    with gr.Accordion("What each column means", open=False, elem_id="meaning"):
+    with gr.Accordion("Column descriptions", open=False, elem_id="meaning"):
         gr.Markdown(page_text.COLUMNS)
         meaning = components.table("Columns of this table", "columns-table", wrap=True)
     controls = dict(
@@ -98,9 +98,9 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         board = live.snapshot().board(name)
         return components.no_table() if board is None else components.filled(columns_table(board))
 
-    # Of a table, whatever is chosen in it.
+    # Columns are described per table, whatever else is chosen.
     table.change(means, table, meaning, api_visibility="private", show_progress="hidden")
-    # Another suite or table has other systems, metrics and facets: the choices that it does not offer are dropped.
+    # Another suite or table has other systems, metrics and filter values: choices that it does not offer are dropped.
     wire(page, controls, restore, show, outputs, cascade=("suite", "table", "show"))
 
 
@@ -109,10 +109,10 @@ def _nothing(why: str) -> list[Any]:
 
 
 def table_of(live: LiveResults, board: Board, given: Mapping[str, Any]) -> ModelsTable | None:
-    """The table for some choices; None where no metric has a value.
+    """The table for some choices; None if no metric has a value.
 
     Raises:
-        InputError: The files of a result are gone.
+        InputError: A result's files are gone.
     """
     ranked_by = board.column(given["rank"]) or ranking_column(board)
     if ranked_by is None:
@@ -132,7 +132,7 @@ def table_of(live: LiveResults, board: Board, given: Mapping[str, Any]) -> Model
 
 
 def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
-    """The controls with what they offer, set to what is asked for where they offer it."""
+    """The controls with their choices, set to what the permalink asks for if they offer it."""
     boards = snapshot.boards
     suites = list(dict.fromkeys(board.suite for board in boards))
     named = next((board for board in boards if board.name == asked.get("table")), None)
@@ -165,12 +165,12 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
 
 
 def _component(made: ModelsTable, most: int | None) -> Any:
-    """The table with its first rows; all of them stand in the downloads."""
+    """The first rows of the table; the downloads have all rows."""
     made = replace(made, values=made.values[:most], shown=made.shown[:most], entries=made.entries[:most])
     return components.filled(made, styling=_styling(made))
 
 
 def _styling(made: ModelsTable) -> list[list[str]]:
-    """People and known-bad systems stand out, by colour and by their type in words."""
+    """Colours for the rows of people and known-bad baselines; their type says the same in words."""
     marks = {"human": "background: rgba(0, 158, 115, 0.13)", "baseline": "background: rgba(230, 159, 0, 0.15)"}
     return [[marks.get(entry.result.manifest.system.type, "")] * len(made.headers) for entry in made.entries]

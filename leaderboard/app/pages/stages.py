@@ -1,4 +1,4 @@
-"""Page: what post-training does to diversity: stages of a model's training side by side."""
+"""Page Post-training: the training stages of a model side by side."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -40,23 +40,23 @@ EXPECTED: tuple[Expected, ...] = ("two-sided", "greater")
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
-    """A series of a table, its curves, and one metric's distributions and contrasts."""
+    """Build the page: a series of stages, its curves, and one metric's distributions and contrasts."""
     gr.Markdown(page_text.STAGES, elem_classes="lead")
     with gr.Row(equal_height=False):
         table = gr.Dropdown([], label="Table", elem_id="table", scale=2)
-        series = gr.Dropdown([], label="Series of stages", elem_id="series", scale=2)
+        series = gr.Dropdown([], label="Series", elem_id="series", scale=2)
         metric = gr.Dropdown([], label="Metric", elem_id="metric", scale=2)
     with gr.Row(equal_height=False):
         pairs = gr.Radio(
-            [("each stage and the next", "consecutive"), ("all pairs", "all")],
+            [("consecutive stages", "consecutive"), ("all pairs", "all")],
             value="consecutive",
-            label="Contrasts of",
+            label="Contrasts",
             elem_id="pairs",
         )
         expected = gr.Radio(
-            [("stages differ (two-sided)", "two-sided"), ("the earlier is more diverse (one-sided)", "greater")],
+            [("stages differ (two-sided)", "two-sided"), ("earlier stage is more diverse (one-sided)", "greater")],
             value="two-sided",
-            label="Tested",
+            label="Hypothesis",
             elem_id="expected",
         )
     note = components.note("note")
@@ -64,13 +64,13 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     with gr.Row(equal_height=False):
         with gr.Column(min_width=320):
             curves = components.figure("curves", "Mean a_k, ± 1.96 standard errors over prompts")
-            places = components.table("Mean a_k in bits/byte, ± its standard error over prompts", "places", height=420)
+            places = components.table("Mean a_k in bits/byte, ± standard error over prompts", "places", height=420)
         with gr.Column(min_width=320):
-            spread = components.figure("spread", "Every prompt's value, by stage")
-            quantiles = components.table("The distribution over prompts", "quantiles", height=420)
-    with gr.Accordion("What makes a series, and how contrasts are made", open=False):
+            spread = components.figure("spread", "Value of every prompt, by stage")
+            quantiles = components.table("Distribution over prompts", "quantiles", height=420)
+    with gr.Accordion("How series are found and contrasts computed", open=False):
         components.note("rule", 9, f"{RULE}\n\n{page_text.CONTRASTS}")
-    with gr.Accordion("What the study of OLMo's stages printed", open=False):
+    with gr.Accordion(page_text.PRINTED, open=False):
         components.note("printed", 3, page_text.PRINTED_STAGES)
         made = published_table()
         components.table(
@@ -89,14 +89,14 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
 
 def _boards(snapshot: Snapshot) -> dict[str, tuple[Board, list[Series]]]:
-    """The boards that have series, by name, those with the longest series first."""
+    """Boards with series, by name, those with the longest series first."""
     found = [(board, find_series(board)) for board in snapshot.boards]
     having = sorted((each for each in found if each[1]), key=lambda each: -len(each[1][0].entries))
     return {board.name: (board, series) for board, series in having}
 
 
 def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
-    """The controls with what they offer, set to what is asked for where they offer it."""
+    """The controls with their choices, set to what the permalink asks for if they offer it."""
     boards = _boards(snapshot)
     names = list(boards)
     name = chosen(asked, "table", names, names[0] if names else None)
@@ -128,7 +128,7 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
 
 
 def _label(series: Series) -> str:
-    cut = ", cut to equal length" if series.matched else ""
+    cut = ", length-matched" if series.matched else ""
     return f"{shortened(series.name, 60)}: {', '.join(series.stages)}{cut}"
 
 
@@ -137,7 +137,7 @@ def _shown(live: LiveResults, given: Mapping[str, Any]) -> list[Any]:
     nothing = [components.no_table(), *[components.drawn(None), components.no_table()] * 2]
     boards = _boards(live.snapshot())
     if given["table"] not in boards:
-        return [page_text.NO_STAGES if not boards else "This table is not here any more: reload the page.", *nothing]
+        return [page_text.NO_STAGES if not boards else "This table is gone; reload the page.", *nothing]
     board, there = boards[given["table"]]
     series = next((each for each in there if each.key == given["series"]), there[0])
     column = board.column(given["metric"])
@@ -174,6 +174,6 @@ def _curves(found: StageCurves | Missing) -> list[Any]:
 
 
 def _about(board: Board, series: Series, curves: StageCurves | Missing) -> str:
-    """Which systems are compared, on what, and what is not there."""
-    lengths = "" if series.matched else "See below what unequal length means."
+    """What is compared, and what is missing."""
+    lengths = "" if series.matched else "The notes below explain how unequal length matters."
     return " ".join(filter(None, [about_series(board, series), about_curves(curves), lengths]))

@@ -1,4 +1,4 @@
-"""Page: check a submission, hand it in, follow it through the queue."""
+"""Page Submit: validate a submission, submit it, follow it through the queue."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,48 +30,46 @@ from leaderboard.tables.submission_queue import (
 from submissions.checking.prompts import OWN
 from submissions.schema import Mode, SystemType
 
-LEAD = """Check the answers of a system: all that is wrong is listed at once, with its row and how to mend it. What is
-accepted can be handed in, to be scored with every metric; **its texts become as public as the store that takes it**.
-From a terminal the same is `divbench import`, `divbench validate` and `divbench submit`."""
+LEAD = """Validate a system's responses: all problems are listed at once, by row, with a suggested fix. A valid
+submission can be submitted, to be scored with every metric; **its texts become as public as the store that receives
+it**. On the command line, use `divbench import`, `divbench validate` and `divbench submit`."""
 WAYS = {
     "folder": "the files of a submission folder",
-    "file": "a file of generations",
-    "paste": "lines to paste",
+    "file": "a file of responses",
+    "paste": "pasted text",
 }
-ABOUT_FOLDERS = """`manifest.json`, `generations.parquet` and, where there is one, `reported.parquet`; up to 64 MB each.
-`divbench generate` and `divbench import` write them."""
-ABOUT_LINES = """A JSON object a line with `prompt_id` and `responses` (a list), or one a response with `prompt_id` and
-`response`. Beside them may stand `prompt`, `sample_idx`, `finish_reason`, `model`, `temperature`, `top_k`, `top_p`,
-`max_tokens`, `seed`."""
+ABOUT_FOLDERS = """`manifest.json`, `generations.parquet` and optionally `reported.parquet`, up to 64 MB each, as
+written by `divbench generate` and `divbench import`."""
+ABOUT_LINES = """One JSON object per line with `prompt_id` and `responses` (a list), or one per response with
+`prompt_id` and `response`. Optional fields: `prompt`, `sample_idx`, `finish_reason`, `model`, `temperature`, `top_k`,
+`top_p`, `max_tokens`, `seed`."""
 ABOUT_FORMATS = f"""*jsonl*: {ABOUT_LINES[0].lower()}{ABOUT_LINES[1:]}
-*csv*: the same names as columns, a response a row. *noveltybench*: generations.jsonl, partitions.jsonl or scores.jsonl
-of its code. *lm-eval*: samples of lm-evaluation-harness. Up to 64 MB."""
-EXAMPLE = '{"prompt_id": "demo-00", "responses": ["one answer", "another answer"]}'
-NO_QUEUE = (
-    "This board shows a folder of results: it has no queue. `divbench submit` hands in to a service that has one."
-)
-FRESH_SECONDS = 5.0  # what was read so lately is not read again for the asking
+*csv*: the same names as columns, one response per row. *noveltybench*: generations.jsonl, partitions.jsonl or
+scores.jsonl from its code. *lm-eval*: sample files of lm-evaluation-harness. Up to 64 MB."""
+EXAMPLE = '{"prompt_id": "demo-00", "responses": ["one response", "another response"]}'
+NO_QUEUE = "This board shows a folder of results and has no queue. `divbench submit` submits to a service with a queue."
+FRESH_SECONDS = 5.0  # minimum age of a snapshot that the button rereads
 _TURNS: Mapping[str, Any] = {"api_visibility": "private", "concurrency_limit": 2, "concurrency_id": "submissions"}
 _QUIET: Mapping[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What the visitor gives."""
+    """Components for the upload."""
 
     way: gr.Radio
-    panels: tuple[gr.Column, ...]  # of each way, and of the form
+    panels: tuple[gr.Column, ...]  # one for each kind of upload, and the form
     files: gr.File
     file: gr.File
     kind: gr.Dropdown
     pasted: gr.Textbox
-    fields: dict[str, Any]  # by the manifest's names
+    fields: dict[str, Any]  # by the manifest's field names
     check: gr.Button
 
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What comes of it."""
+    """Components for the outcome of the validation and for submitting."""
 
     token: gr.State
     text: gr.Textbox
@@ -84,7 +82,7 @@ class _Verdict:
 
 @dataclass(frozen=True, slots=True)
 class _Queue:
-    """Where submissions stand."""
+    """Components for the queue."""
 
     states: gr.Dropdown
     refresh: gr.Button
@@ -96,11 +94,11 @@ class _Queue:
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
-    """Ways to give a submission, the verdict with its problems, handing in, and the queue."""
+    """Build the page: upload, validation result, submitting, queue."""
     desk = Desk()
     gr.Markdown(LEAD, elem_classes="lead")
     if login_is_real():
-        with gr.Row():  # at the top: to sign in is to leave the page, and what was checked on it
+        with gr.Row():  # at the top: signing in leaves the page and loses what was validated
             gr.LoginButton(size="md", scale=0, min_width=240, elem_id="login")
     given, verdict = _given(), _verdict(desk)
     queue = _queue()
@@ -134,62 +132,62 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
 def _given() -> _Given:
     ways = [(words, way) for way, words in WAYS.items()]
-    way = gr.Radio(ways, value="folder", label="You have", elem_id="way")
+    way = gr.Radio(ways, value="folder", label="Upload", elem_id="way")
     with gr.Column() as folder:
         gr.Markdown(ABOUT_FOLDERS)
-        files = gr.File(label="The files", file_count="multiple", height=180, elem_id="files")
+        files = gr.File(label="Files", file_count="multiple", height=180, elem_id="files")
     with gr.Column(visible=False) as single:
         gr.Markdown(ABOUT_FORMATS)
         kind = gr.Dropdown(list(ENDINGS), value="jsonl", label="Format", elem_id="kind")
-        file = gr.File(label="The file", height=180, elem_id="file")
+        file = gr.File(label="File", height=180, elem_id="file")
     with gr.Column(visible=False) as paste:
         gr.Markdown(f"{ABOUT_LINES} Up to 4 MB.")
         pasted = gr.Textbox(label="JSON Lines", placeholder=EXAMPLE, lines=6, max_lines=16, elem_id="pasted")
     with gr.Column(visible=False) as about:
         fields = _fields()
     with gr.Row():
-        check = gr.Button("Check", variant="primary", scale=0, min_width=160, elem_id="check")
+        check = gr.Button("Validate", variant="primary", scale=0, min_width=160, elem_id="check")
     return _Given(way, (folder, single, paste, about), files, file, kind, pasted, fields, check)
 
 
 def _fields() -> dict[str, Any]:
-    """The form of a manifest: what must be said, and what may be."""
+    """The form for a manifest: required fields, then optional ones."""
     suites = [suite.name for suite in SUITES]
     with gr.Row(equal_height=False):
         needed = {
-            "name": gr.Textbox(label="Name of the system, on the board", max_length=100, elem_id="f-name"),
-            "suite": gr.Dropdown([*suites, OWN], value=suites[0], label="Suite that it answers", elem_id="f-suite"),
-            "system.type": gr.Dropdown([*get_args(SystemType)], value="model", label="It is a", elem_id="f-type"),
+            "name": gr.Textbox(label="System name on the board", max_length=100, elem_id="f-name"),
+            "suite": gr.Dropdown([*suites, OWN], value=suites[0], label="Suite", elem_id="f-suite"),
+            "system.type": gr.Dropdown([*get_args(SystemType)], value="model", label="System type", elem_id="f-type"),
             "submitter.name": gr.Textbox(label="Submitter", max_length=100, elem_id="f-submitter"),
             "submitter.date": gr.Textbox(
-                label="Answers made on (else today)", placeholder="YYYY-MM-DD", elem_id="f-date"
+                label="Date of the responses (default: today)", placeholder="YYYY-MM-DD", elem_id="f-date"
             ),
         }
-    with gr.Accordion("More about the system and how it was sampled", open=False), gr.Row(equal_height=False):
+    with gr.Accordion("Details of the system and its sampling", open=False), gr.Row(equal_height=False):
         more = {
             "system.model_id": gr.Textbox(label="Model (Hub id, or the provider's name)", max_length=200),
-            "system.revision": gr.Textbox(label="Revision of the weights or the API", max_length=200),
+            "system.revision": gr.Textbox(label="Revision of the weights or API", max_length=200),
             "system.parameters": gr.Number(None, label="Parameters", precision=0),
             "system.open_weights": gr.Dropdown([("", ""), "open", "closed"], value="", label="Weights"),
             "system.licence": gr.Textbox(label="Licence", max_length=200),
-            "generation.mode": gr.Dropdown([("", ""), *get_args(Mode)], value="", label="Responses drawn by"),
+            "generation.mode": gr.Dropdown([("", ""), *get_args(Mode)], value="", label="Sampling mode"),
             "generation.temperature": gr.Number(None, label="Temperature"),
-            "generation.top_p": gr.Number(None, label="Top p"),
-            "generation.top_k": gr.Number(None, label="Top k", precision=0),
-            "generation.max_tokens": gr.Number(None, label="Tokens, at most", precision=0),
+            "generation.top_p": gr.Number(None, label="Top-p"),
+            "generation.top_k": gr.Number(None, label="Top-k", precision=0),
+            "generation.max_tokens": gr.Number(None, label="Maximum tokens per response", precision=0),
             "generation.seed": gr.Number(None, label="Seed", precision=0),
             "submitter.contact": gr.Textbox(label="Contact", max_length=200),
-            "submitter.links": gr.Textbox(label="Links, one a line", lines=2),
-            "reported": gr.Textbox(label="What made the partition and scores in the file", max_length=200),
+            "submitter.links": gr.Textbox(label="Links, one per line", lines=2),
+            "reported": gr.Textbox(label="Source of the partition and scores in the file", max_length=200),
             "notes": gr.Textbox(label="Notes", lines=2, max_length=2000),
         }
     return needed | more
 
 
 def _verdict(desk: Desk) -> _Verdict:
-    text = gr.Textbox(label="Verdict", visible=False, interactive=False, lines=2, max_lines=12, elem_id="verdict")
+    text = gr.Textbox(label="Result", visible=False, interactive=False, lines=2, max_lines=12, elem_id="verdict")
     problems = components.table(
-        "What is wrong, by row",
+        "Problems by row",
         "problems",
         headers=list(PROBLEM_HEADERS),
         datatype="str",
@@ -198,10 +196,10 @@ def _verdict(desk: Desk) -> _Verdict:
         column_widths=[90, 190, 70, 170, 330, 330],
     )
     with gr.Column(visible=False, elem_id="hand-in-panel") as panel:
-        label = "Your name; it is shown as not verified, as no login says that it is you"
+        label = "Your name (shown as unverified, since there is no login)"
         name = gr.Textbox(label=label, visible=takes_names(), max_length=100, elem_id="submitter")
         with gr.Row():
-            hand_in = gr.Button("Hand in", variant="primary", scale=0, min_width=160, elem_id="hand-in")
+            hand_in = gr.Button("Submit", variant="primary", scale=0, min_width=160, elem_id="hand-in")
     receipt = gr.Textbox(label="Receipt", visible=False, interactive=False, lines=3, elem_id="receipt")
     token = gr.State(None, time_to_live=3600, delete_callback=desk.forget)
     return _Verdict(token, text, problems, panel, name, hand_in, receipt)
@@ -211,15 +209,15 @@ def _queue() -> _Queue:
     gr.Markdown("## The queue")
     text = components.note("queue-text", 2)
     with gr.Row(equal_height=False):
-        states = gr.Dropdown(list(STATES), multiselect=True, label="Show only those that are", elem_id="state", scale=2)
+        states = gr.Dropdown(list(STATES), multiselect=True, label="Show only these states", elem_id="state", scale=2)
         refresh = gr.Button("Snapshot again", size="sm", scale=0, min_width=120, elem_id="refresh")
     table = components.table(
-        "Submissions: those that wait in their order, then the last changed",
+        "Submissions: the queue in its order, then the most recently changed",
         "queue",
         headers=list(QUEUE_HEADERS),
         datatype="str",
     )
-    which = gr.Dropdown([], label="All that happened to", elem_id="submission")
+    which = gr.Dropdown([], label="History of", elem_id="submission")
     about = components.note("details", 2)
     history = components.table(
         "History",
@@ -234,7 +232,7 @@ def _queue() -> _Queue:
 
 
 def _waiting(live: LiveResults, states: list[str], which: str | None) -> list[Any]:
-    """The queue's text and table, and of a submission its details and history."""
+    """The text and table of the queue, and the details and history of one submission."""
     listing, now = live.snapshot().queue, datetime.now(UTC)
     if listing is None:
         return [NO_QUEUE, components.no_table(), gr.Textbox("", visible=False), components.no_table()]
@@ -262,11 +260,11 @@ def _wire_check(live: LiveResults, desk: Desk, given: _Given, verdict: _Verdict)
             elif way == "paste":
                 found = desk.check_text(pasted or "", known)
             elif file is None:
-                raise ConfigurationError("there is no file", "choose one, and wait until it has arrived")
+                raise ConfigurationError("there is no file", "choose one and wait until it is uploaded")
             else:
                 found = desk.check_file(Path(file), kind, known)
         except (DivBenchError, OSError) as error:
-            said = gr.Textbox(f"Not checked: {in_words(error)}", visible=True)
+            said = gr.Textbox(f"Not validated: {in_words(error)}", visible=True)
             return [None, said, components.no_table(), gr.Column(visible=False), "", no_receipt]
         return [*_judged(live, found), no_receipt]
 
@@ -276,7 +274,7 @@ def _wire_check(live: LiveResults, desk: Desk, given: _Given, verdict: _Verdict)
 
 
 def _judged(live: LiveResults, found: Checked) -> list[Any]:
-    """The token, the verdict's text, its problems, the panel for handing in, and the name in it."""
+    """The token, the result's text, its problems, the panel for submitting and the name in it."""
     store, rows = live.source.store, found.rows
     problems = gr.Dataframe(value=rows or None, visible=bool(rows))
     if found.manifest is None:
@@ -291,11 +289,11 @@ def _wire_hand_in(live: LiveResults, desk: Desk, verdict: _Verdict, queue: _Queu
         store = live.source.store
         try:
             if token is None or store is None:
-                raise ConfigurationError("there is nothing to hand in", "check a submission first")
+                raise ConfigurationError("there is nothing to submit", "validate a submission first")
             by = submitter(called or "", None if profile is None else profile.username, dict(request.headers))
             receipt = desk.hand_in(token, store, by, datetime.now(UTC))
         except (DivBenchError, OSError) as error:
-            said = gr.Textbox(f"Not handed in: {in_words(error)}", visible=True)
+            said = gr.Textbox(f"Not submitted: {in_words(error)}", visible=True)
             return [token, said, gr.Column(), gr.Dropdown()]
         listing = live.reload().queue
         said = gr.Textbox(receipt_text(receipt, listing, store.address, datetime.now(UTC)), visible=True)

@@ -1,4 +1,4 @@
-"""Page: diversity against quality, and what to expect of more answers and of more patience."""
+"""Page Diversity × quality: the Pareto front, and curves over more responses and more patience."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -19,34 +19,34 @@ from leaderboard.tables.curves import Curve, curves_table, distinct_curves, pati
 from leaderboard.tables.systems import first_systems, places_of, system_ids, system_labels
 from leaderboard.tables.tradeoff import about_tradeoff, default_axes, tradeoff, tradeoff_table
 
-FIELDS = [("all but baselines", "systems"), ("everything", "all")]
+FIELDS = [("all but baselines", "systems"), ("all systems", "all")]
 MOST_LINES = 12
 _RANGE = "[95% interval]"
-_remembered = lru_cache(maxsize=8)(tradeoff)  # another choice of curves is no reason to draw a thousand resamples again
+_remembered = lru_cache(maxsize=8)(tradeoff)  # choosing other curves must not repeat the bootstrap
 CHOICES = ("table", "x", "y", "front", "systems")
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
-    """Two metrics of a board against each other, and curves of chosen systems."""
+    """Build the page: two metrics of a board plotted against each other, and curves of chosen systems."""
     downloads = Downloads()
     gr.Markdown(page_text.TRADEOFF, elem_classes="lead")
     with gr.Row(equal_height=False):
         table = gr.Dropdown([], label="Table", elem_id="table", scale=2)
-        x = gr.Dropdown([], label="Across: diversity", elem_id="x", scale=2)
-        y = gr.Dropdown([], label="Up: quality", elem_id="y", scale=2)
-        front = gr.Radio(FIELDS, value="systems", label="Who can be on the front", elem_id="front", scale=1)
+        x = gr.Dropdown([], label="x-axis: diversity", elem_id="x", scale=2)
+        y = gr.Dropdown([], label="y-axis: quality", elem_id="y", scale=2)
+        front = gr.Radio(FIELDS, value="systems", label="Pareto-eligible systems", elem_id="front", scale=1)
     plot = components.figure("tradeoff")
     note = components.note("note")
-    shown = components.table("The figure in numbers: mean over prompts [95% interval]", "points", pinned_columns=1)
+    shown = components.table("Data of the figure: mean over prompts [95% interval]", "points", pinned_columns=1)
     taken = components.downloads()
-    gr.Markdown(f"### More answers, more patience\n\n{page_text.CURVES}")
-    systems = gr.Dropdown([], multiselect=True, max_choices=MOST_LINES, label="Systems to draw", elem_id="systems")
+    gr.Markdown(f"### More responses, more patience\n\n{page_text.CURVES}")
+    systems = gr.Dropdown(
+        [], multiselect=True, max_choices=MOST_LINES, label="Systems in the curves", elem_id="systems"
+    )
     with gr.Row(equal_height=False):
         with gr.Column(min_width=320):
             classes_plot = components.figure("classes-plot")
-            classes = components.table(
-                f"Different answers to expect of m answers {_RANGE}", "classes", pinned_columns=1
-            )
+            classes = components.table(f"Expected distinct responses among m {_RANGE}", "classes", pinned_columns=1)
         with gr.Column(min_width=320):
             patience_plot = components.figure("patience-plot")
             patience = components.table(f"Utility by the reader's patience p {_RANGE}", "patience", pinned_columns=1)
@@ -69,7 +69,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
 
 def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
-    """The controls with what they offer, set to what is asked for where they offer it."""
+    """The controls with their choices, set to what the permalink asks for if they offer it."""
     tables = components.board_choices(snapshot.boards)
     names = [name for _, name in tables]
     table = chosen(asked, "table", names, names[0] if names else None)
@@ -103,14 +103,14 @@ def _shown(live: LiveResults, downloads: Downloads, board: Board, given: Mapping
         about_tradeoff(board, made),
         components.filled(view),
         *components.files(files),
-        *_curve_views(distinct_curves(board, places), "answers m", "different answers expected", "m"),
-        *_curve_views(found := patience_curves(board, places), "patience p", "utility, 0 to 10", "p"),
+        *_curve_views(distinct_curves(board, places), "responses m", "expected distinct responses", "m"),
+        *_curve_views(found := patience_curves(board, places), "patience p", "utility (0 to 10)", "p"),
         gr.Textbox(page_text.NO_PATIENCE, visible=not found),
     ]
 
 
 def _curve_views(curves: Sequence[Curve], at: str, of: str, letter: str) -> list[Any]:
-    """A figure and its table; both away where there is no curve."""
+    """A figure and its table; both hidden if there is no curve."""
     if not curves:
         return [components.drawn(None), components.no_table()]
     figure = system_curves_figure(curves, at, of, diagonal=letter == "m")

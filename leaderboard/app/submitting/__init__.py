@@ -1,1 +1,1 @@
-"""Behind the page Submit: strangers' files are taken aside, checked and handed in. No Gradio in here."""
+"""Untrusted uploads in; validated submissions in the queue out. Without Gradio."""

@@ -1,6 +1,6 @@
-"""Files of generations as submission folders, read in a process of its own: whatever they hold, the server goes on.
+"""Imports an uploaded file into a submission folder, in a child process: whatever it contains, the server goes on.
 
-It is the child of sandbox.py, with the same limits; it imports where that one only checks.
+The child runs under sandbox.py with the limits of validation.
 """
 
 import json
@@ -15,7 +15,7 @@ from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, Refused, problems_json
 from submissions.untrusted.table_files import lacks_column, read_table
 
-# A response a row. What is a number in a manifest is one in these columns, too.
+# One response per row; numbers as in the manifest.
 _WHOLE = ("sample_idx", "top_k", "max_tokens", "max_new_tokens", "seed")
 _DECIMAL = ("temperature", "top_p")
 COLUMNS = ("prompt_id", "prompt", "response", "finish_reason", "model", *_WHOLE, *_DECIMAL)
@@ -24,37 +24,37 @@ COLUMNS = ("prompt_id", "prompt", "response", "finish_reason", "model", *_WHOLE,
 def import_in_child(
     file: Path, kind: str, out: Path, known: Mapping[str, Any], *, memory: int, seconds: float
 ) -> dict[str, Any]:
-    """Make a submission folder from a file of generations as `import_submission` does, in a process of its own.
+    """Make a submission folder from a file of responses with `import_submission` in a child process.
 
     Args:
-        file: Of our own naming.
-        kind: Of `FORMATS`, or *csv*: a response a row, with `COLUMNS`.
-        out: The folder to make.
-        known: Fields of the manifest, plain enough for JSON.
-        memory: Bytes of addresses that the process may have.
-        seconds: How long it may take.
+        file: File under a name of our own.
+        kind: One of `FORMATS`, or *csv*: one response per row, with `COLUMNS`.
+        out: Folder to make.
+        known: Fields of the manifest, ready for JSON.
+        memory: Address-space limit of the process in bytes.
+        seconds: Time limit in seconds.
 
     Returns:
-        As `validate_in_child`, and `passed_over`: the file's fields that were not used. Where it is not accepted there
-        is no folder.
+        The report of `validate_in_child`, with the file's unused fields as `passed_over`. If the file is not accepted,
+        there is no folder.
 
     Raises:
-        ConfigurationError: The suite's file is not at hand.
+        ConfigurationError: The suite's file is not available.
     """
     asked = {"file": str(file.absolute()), "kind": kind, "out": str(out.absolute()), "known": dict(known)}
     return sandbox.run_in_child("leaderboard.app.submitting.importing", asked, memory=memory, seconds=seconds)
 
 
 def csv_as_jsonl(path: Path, target: Path, findings: Findings) -> set[str]:
-    """Write a CSV's rows as JSON Lines: each on the line of its number in the file, so that problems name it rightly.
+    """Write a CSV's rows as JSON Lines, each on the line of its row number, so that problems name the right row.
 
     Args:
-        path: With a row of heads, and a response in each row after it.
-        target: To write; nothing, where the file is no such table.
-        findings: Takes the problems.
+        path: CSV file with a header and one response per row.
+        target: File to write; not written if the CSV is invalid.
+        findings: Collects the problems.
 
     Returns:
-        The heads that nobody reads.
+        Column names that are not used.
     """
     table = read_table(path, COLUMNS, findings, endings=(".csv",))
     if table is None or [column for column in ("prompt_id", "response") if lacks_column(table, column, findings)]:
@@ -70,13 +70,13 @@ def csv_as_jsonl(path: Path, target: Path, findings: Findings) -> set[str]:
 
 
 def _value(name: str, cell: str, file: str, number: int, findings: Findings) -> str | int | float | None:
-    """A cell as its column has it; an empty one is no value, but for a response, which may be empty."""
+    """The typed value of a cell; an empty cell is None, except for a response, which may be empty."""
     if cell == "" and name != "response":
         return None
     if name not in _WHOLE and name not in _DECIMAL:
         return cell
     try:
-        if len(cell) > 40:  # digits
+        if len(cell) > 40:  # more digits than any number needs
             raise ValueError
         return int(cell) if name in _WHOLE else float(cell)
     except ValueError:

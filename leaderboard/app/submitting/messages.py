@@ -1,4 +1,4 @@
-"""What a submitter is told of a check and of handing in: plain text."""
+"""Messages to submitters about validation and submitting, as plain text."""
 
 from datetime import datetime
 
@@ -9,61 +9,63 @@ from submissions.work_queue.schema import Listing, Receipt
 
 
 def refused_text(found: Checked) -> str:
-    """How much is wrong; the table beneath says what."""
+    """The message for a rejected submission; the table below it lists the problems."""
     errors, warnings = found.report["errors"], found.report["warnings"]
-    lines = [f"Refused: {_number(errors, 'error')}, {_number(warnings, 'warning')}. Nothing was kept."]
+    lines = [f"Rejected: {_number(errors, 'error')}, {_number(warnings, 'warning')}. Nothing was saved."]
     if errors + warnings > len(found.rows):
-        lines.append(f"The first {len(found.rows)} are shown, at most 200 of a kind.")
+        lines.append(f"Only the first {len(found.rows)} are shown, at most 200 of each kind.")
     return " ".join(lines)
 
 
 def accepted_text(found: Checked, address: str | None, *, login: bool) -> str:
-    """What was accepted, and what happens next.
+    """The message for a valid submission, with what happens next.
 
     Args:
-        found: With a manifest.
-        address: Of the store that takes submissions; None where there is none.
+        found: Outcome of the validation, with a manifest.
+        address: Address of the store that takes submissions; None if there is none.
         login: Whether submitters log in.
     """
     manifest, counts = found.manifest, found.report["counts"]
     assert manifest is not None  # noqa: S101 - it was accepted
     lines = [
-        f"Accepted: {manifest.name} as {found.report['id']}.",
+        f"Valid: {manifest.name} as {found.report['id']}.",
         f"{manifest.suite}, {counts['prompts']:,} prompts, {counts['responses']:,} responses (k = "
         f"{manifest.generation.k}): {counts['blank']} blank, {counts['placeholder']} placeholders, {counts['refused']} "
-        f"refusals, {counts['cut_off']} cut off, {counts['repeated']} repeat an earlier one. "
+        f"refusals, {counts['cut_off']} truncated, {counts['repeated']} repeated. "
         f"{_number(found.report['warnings'], 'warning')}.",
     ]
     if unused := found.report.get("passed_over"):
         names = ", ".join(unused[:20]) + (", …" if len(unused) > 20 else "")
-        lines.append(f"Fields of the file that were not used: {names}.")
+        lines.append(f"Unused fields of the file: {names}.")
     if address is None:
         lines.append(
-            "This board shows a folder of results and takes nothing in: divbench submit DIR --to STORE hands a "
-            "submission in to a service, divbench score DIR scores it where you are."
+            "This board shows a folder of results and accepts no submissions: divbench submit DIR --to STORE submits "
+            "to a service, divbench score DIR scores on your machine."
         )
     else:
-        who = "Hand it in below under your login" if login else "Hand it in below"
+        who = "Submit it below under your login" if login else "Submit it below"
         lines.append(
-            f"{who}. It then waits in the queue; a worker checks it again, scores it with every metric, and its row "
-            "appears on the board. You can follow it on this page by its id."
+            f"{who}. It then waits in the queue until a worker validates it again and scores it with every metric; "
+            "then it appears on the board. You can follow it on this page by its id."
         )
     return "\n".join(one_line(line, 2000) for line in lines)
 
 
 def receipt_text(receipt: Receipt, listing: Listing | None, address: str, now: datetime) -> str:
-    """What came of handing in."""
+    """The receipt for a submission."""
     state = receipt.state
     if receipt.new:
-        lines = [f"Handed in: {state.name} as {state.submission_id}, by {person(state.submitter)}."]
+        lines = [f"Submitted: {state.name} as {state.submission_id}, by {person(state.submitter)}."]
     else:
-        known = f"was handed in before, on {when(state.received)}, and is {state.current.state}"
-        lines = [f"{state.name} ({state.submission_id}) {known}. Nothing was changed."]
+        known = f"was already submitted on {when(state.received)} and is {state.current.state}"
+        lines = [f"{state.name} ({state.submission_id}) {known}. Nothing changed."]
     place = None if listing is None else listing.queue_position(state.submission_id, now)
     if place is not None and place.position is not None:
-        lines.append(f"It is number {place.position} of {place.waiting} that wait; {place.claimed} being scored.")
-    lines += [f"The same answers are there as {twin.name}, {twin.submission_id}." for twin in receipt.same_rows[:10]]
-    lines.append(f"Follow it here, or: divbench submissions status {state.submission_id} --store {address}")
+        lines.append(f"It is number {place.position} of {place.waiting} in the queue; {place.claimed} being scored.")
+    lines += [
+        f"The same responses were submitted as {twin.name}, {twin.submission_id}." for twin in receipt.same_rows[:10]
+    ]
+    lines.append(f"Follow it here or with: divbench submissions status {state.submission_id} --store {address}")
     return "\n".join(one_line(line, 2000) for line in lines)
 
 

@@ -340,8 +340,8 @@ def test_the_receipt_says_what_was_there_before(desk: Desk, tmp_path: Path) -> N
     made = [desk.check_text(lines(), known(name=name)) for name in ("mine", "mine", "a twin")]
     receipts = [desk.hand_in(each.token or "", store, ANN, NOW) for each in made]
     texts = [receipt_text(receipt, listing(store), "hf://datasets/org/name", NOW) for receipt in receipts]
-    assert texts[0].startswith("Handed in: mine as ")
-    assert "of 2 that wait" in texts[0]
+    assert texts[0].startswith("Submitted: mine as ")
+    assert "of 2 in the queue" in texts[0]
     assert texts[1].endswith(texts[0].splitlines()[-1])
-    assert "was handed in before, on 2026-03-01 12:00 UTC, and is pending. Nothing was changed." in texts[1]
+    assert "was already submitted on 2026-03-01 12:00 UTC and is pending. Nothing changed." in texts[1]
     assert f"The same answers are there as mine, {receipts[0].state.submission_id}." in texts[2]

@@ -108,7 +108,7 @@ def test_responses_that_say_the_same_have_one_colour(address: str, browser: Any,
     tinted = [row for row, colour in enumerate(colours) if flat(colour) == TINTS[0].replace("0.20", "0.2")]
     assert tinted == [0, 4, 8]
     words = [row[2] for row in rows(browser, "responses")]
-    assert words[0] == words[4] == words[8] == "1 of 4: 3 alike"
+    assert words[0] == words[4] == words[8] == "1 of 4: 3 equivalent"
 
 
 def test_next_and_previous_go_round_and_the_link_of_the_view_leads_back(
@@ -166,7 +166,7 @@ def test_an_address_of_what_is_not_there_shows_the_first_and_says_so(address: st
     first = prompts_of(board.entries[0])[0]
     assert value(browser, "asked") == first.text
     text = browser.find_element("tag name", "body").text
-    assert text.count("The address names one that is not here") == 3
+    assert text.count("The permalink names one that does not exist here") == 3
 
 
 def test_tokens_and_what_each_adds_are_read_when_asked_for(address: str, browser: Any, board: Board) -> None:

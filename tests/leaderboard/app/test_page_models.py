@@ -64,7 +64,7 @@ def test_the_table_shows_the_numbers_of_the_results_by_rank(site_address: str, b
 
 
 def test_a_permalink_restores_every_choice(site_address: str, browser: Any) -> None:
-    asked = "rank=self_bleu&show=own+choice&columns=self_bleu%2Cead&q=e&types=baseline&weights=any"
+    asked = "rank=self_bleu&show=custom&columns=self_bleu%2Cead&q=e&types=baseline&weights=any"
     open_page(browser, f"{site_address}/?{asked}")
     assert set(cells(browser, 0)) == {"shuffled-words", "random-characters", "repeated"}
     headings = [e.text.split("\n")[0] for e in browser.find_elements("css selector", "#systems thead th")]
@@ -95,7 +95,7 @@ def test_choices_go_into_the_address_and_a_reload_keeps_them(site_address: str, 
 def test_sorting_goes_by_number_and_texts_move_along(site_address: str, browser: Any, board: Board) -> None:
     from selenium.webdriver import ActionChains
 
-    open_page(browser, f"{site_address}/?show=own+choice&columns=ead")
+    open_page(browser, f"{site_address}/?show=custom&columns=ead")
     table = browser.find_element("css selector", "#systems")
     heading = next(h for h in table.find_elements("css selector", "th") if h.text.startswith("ead"))
     menu = heading.find_element("css selector", "[aria-label='Open cell menu']")
@@ -127,7 +127,7 @@ def test_what_each_column_means_can_be_unfolded(site_address: str, browser: Any,
 
 
 def test_downloads_equal_the_table(site_address: str, browser: Any, board: Board, tmp_path: Path) -> None:
-    open_page(browser, f"{site_address}/?show=own+choice&columns=ead&rank=ead")
+    open_page(browser, f"{site_address}/?show=custom&columns=ead&rank=ead")
     browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
     for kind in ("csv", "parquet"):
         browser.find_element("css selector", f"#{kind}").click()

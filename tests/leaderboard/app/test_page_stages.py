@@ -88,12 +88,12 @@ def test_a_permalink_restores_the_choices(address: str, browser: Any, board: Boa
 def test_an_address_of_what_is_not_there_shows_the_first(address: str, browser: Any, board: Board) -> None:
     open_page(browser, f"{address}?table=gone&series=<script>window.hacked=1</script>&metric=gone&pairs=x&expected=y")
     shows(browser, board, "d_can", "consecutive", "two-sided")
-    assert browser.find_element("tag name", "body").text.count("The address names one that is not here") == 2
+    assert browser.find_element("tag name", "body").text.count("The permalink names one that does not exist here") == 2
     assert browser.execute_script("return window.hacked") is None
 
 
 def test_where_there_is_no_series_the_page_says_so(site_address: str, browser: Any) -> None:
     open_page(browser, f"{site_address}/post-training")
-    assert "No table here has systems that are stages of one model" in value(browser, "note")
+    assert "No table here includes several training stages of one model" in value(browser, "note")
     assert_inert(browser)
     assert console_errors(browser) == []

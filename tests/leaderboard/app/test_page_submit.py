@@ -108,7 +108,7 @@ def check(browser: Any, address: str, folder: Path) -> str:
 def test_a_good_submission_is_accepted_handed_in_and_seen_in_the_queue(
     address: str, browser: Any, good: Path, store: FolderStore
 ) -> None:
-    assert check(browser, address, good).startswith("Accepted: varied as ")
+    assert check(browser, address, good).startswith("Valid: varied as ")
     assert rows(browser, "problems") == []
     field = find(browser, "#submitter input, #submitter textarea")
     field.clear()
@@ -116,21 +116,21 @@ def test_a_good_submission_is_accepted_handed_in_and_seen_in_the_queue(
     press(browser, "hand-in", "handed")
     [state] = [state for state in listing(store).states if state.name == "varied"]
     assert (state.submitter.name, state.submitter.verified) == ("somebody", False)
-    assert f"Handed in: varied as {state.submission_id}, by somebody (not verified)." in value(browser, "receipt")
+    assert f"Submitted: varied as {state.submission_id}, by somebody (not verified)." in value(browser, "receipt")
     until(lambda: rows(browser, "history") != [], "its history is not shown")
     row = next(row for row in rows(browser, "queue") if row[-1] == state.submission_id)
     assert row[1:5] == ["varied", "demo", "somebody (not verified)", "pending"]
     assert [cells[1] for cells in rows(browser, "history")] == ["pending"]
-    assert "that wait" in value(browser, "details")
+    assert "in the queue" in value(browser, "details")
     until(
         lambda: parse_qs(urlsplit(browser.current_url).query).get("submission") == [state.submission_id],
         "the submission is not in the address",
     )
     open_page(browser, browser.current_url)
     assert [cells[1] for cells in rows(browser, "history")] == ["pending"]
-    assert check(browser, address, good).startswith("Accepted")
+    assert check(browser, address, good).startswith("Valid")
     press(browser, "hand-in", "handed")
-    assert "was handed in before" in value(browser, "receipt")
+    assert "was already submitted on" in value(browser, "receipt")
     assert console_errors(browser) == []
 
 
@@ -188,7 +188,7 @@ def test_pasted_lines_and_a_form_make_a_submission(address: str, browser: Any) -
     find(browser, "#f-name input, #f-name textarea").send_keys("pasted")
     find(browser, "#f-submitter input, #f-submitter textarea").send_keys("somebody")
     press(browser, "check", "checked")
-    assert value(browser, "verdict").startswith("Accepted: pasted as ")
+    assert value(browser, "verdict").startswith("Valid: pasted as ")
     assert "24 prompts, 48 responses (k = 2)" in value(browser, "verdict")
     assert value(browser, "submitter") == "somebody"
 
@@ -269,7 +269,7 @@ def folder_address(results: Path) -> Iterator[str]:
 
 def test_a_board_without_a_store_checks_and_says_how_to_submit(folder_address: str, browser: Any, good: Path) -> None:
     said = check(browser, folder_address, good)
-    assert said.startswith("Accepted: varied as ")
+    assert said.startswith("Valid: varied as ")
     assert "divbench submit DIR --to STORE" in said
     assert not browser.find_elements("css selector", "#hand-in")
     assert "has no queue" in value(browser, "queue-text")

@@ -79,7 +79,7 @@ def test_tables_hold_the_numbers_of_the_pure_functions(address: str, browser: An
     shows(browser, "points", tradeoff_table(board, tradeoff(BoardScores(board), *axes)))
     shows(browser, "classes", curves_table(distinct_curves(board, range(6)), "m"))
     shows(browser, "patience", curves_table(patience_curves(board, range(6)), "p"))
-    assert "On the front" in value(browser, "note")
+    assert "On the Pareto front" in value(browser, "note")
     assert not browser.find_elements("css selector", "#no-patience textarea")
     assert "mean_head_quality" in drawn(browser, "tradeoff")
     for plot in ("classes-plot", "patience-plot"):
@@ -102,12 +102,12 @@ def test_choices_go_into_the_address_and_a_reload_keeps_them(address: str, brows
     with shown_anew(browser):
         browser.find_element("css selector", "#front input[value=all]").click()
     until(lambda: "front=all" in browser.current_url, "the choice is not in the address")
-    assert "count like all others" in value(browser, "note")
+    assert "are eligible" in value(browser, "note")
     query = parse_qs(urlsplit(browser.current_url).query)
     assert query["table"] == [board.name]
     assert query["systems"] == [",".join(system_ids(board))]
     open_page(browser, browser.current_url)
-    assert "count like all others" in value(browser, "note")
+    assert "are eligible" in value(browser, "note")
 
 
 def test_downloads_equal_the_table(address: str, browser: Any, board: Board, tmp_path: Path) -> None:
@@ -128,10 +128,10 @@ def test_without_quality_the_page_says_so_and_names_are_text(site_address: str, 
     axes = default_axes(board)
     assert axes is not None
     shows(browser, "points", tradeoff_table(board, tradeoff(BoardScores(board), *axes)))
-    assert "no metric of quality" in value(browser, "note")
+    assert "no quality metric" in value(browser, "note")
     open_page(browser, f"{site_address}/tradeoff")
     shows(browser, "classes", curves_table(distinct_curves(board, range(7)), "m"))
-    assert "no curve of patience" in value(browser, "no-patience")
+    assert "no utility curve" in value(browser, "no-patience")
     assert HOSTILE_NAME in drawn(browser, "classes-plot")
     assert HOSTILE_NAME[:21] in drawn(browser, "tradeoff")
     assert HOSTILE_NAME in {row[0] for row in rows(browser, "points")}

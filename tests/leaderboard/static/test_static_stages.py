@@ -55,5 +55,5 @@ def test_without_stages_the_page_says_so(results: Path, tmp_path: Path) -> None:
     shutil.copytree(board.entries[0].folder, folder / "one")
     made = write_static(LiveResults(FolderSource(folder)), tmp_path / "exported", texts=False)
     text = (made.folder / "post-training.html").read_text(encoding="utf-8")
-    assert "No table here has systems that are stages of one model." in text
+    assert "No table here includes several training stages of one model." in text
     assert "<figure" not in text

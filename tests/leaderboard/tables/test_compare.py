@@ -122,7 +122,7 @@ def test_findings_name_who_is_ahead_whichever_end_is_better(gaps: tuple[Gap, ...
     assert (up.column.direction, down.column.direction) == (1, -1)
     assert (up.difference or 0) > 0 > (down.difference or 0)
     assert (up.finding, down.finding) == ("A more diverse", "A more diverse")
-    assert replace(up, p_holm=0.05).finding == "not told apart"
+    assert replace(up, p_holm=0.05).finding == "no significant difference"
     assert replace(up, p_holm=None).finding == "not tested"
     turned = replace(down, column=replace(down.column, direction=0))
     assert turned.finding == "B higher"
@@ -143,7 +143,7 @@ def test_a_metric_that_only_one_system_has_is_left_out(board: Board, places: tup
 def test_identical_systems_are_not_told_apart(board: Board, scores: BoardScores, places: tuple[int, ...]) -> None:
     (gap,) = compare(scores, (places[0], places[0]), [column_of(board, "ead")], resamples=50)
     assert (gap.difference, gap.interval, gap.p, gap.d_z, gap.d_z_interval) == (0.0, (0.0, 0.0), 1.0, None, None)
-    assert (gap.finding, gap.ties, gap.wins, gap.losses) == ("not told apart", gap.n, 0, 0)
+    assert (gap.finding, gap.ties, gap.wins, gap.losses) == ("no significant difference", gap.n, 0, 0)
 
 
 def test_the_table_holds_the_numbers(gaps: tuple[Gap, ...]) -> None:
@@ -161,7 +161,7 @@ def test_the_table_holds_the_numbers(gaps: tuple[Gap, ...]) -> None:
 
 def test_words_say_who_is_who_and_how_many_are_told_apart(gaps: tuple[Gap, ...]) -> None:
     said = about_compare(gaps, THREE)
-    told = sum(gap.finding != "not told apart" for gap in gaps if gap.p is not None)
+    told = sum(gap.finding != "no significant difference" for gap in gaps if gap.p is not None)
     assert said.startswith(f"A is varied; B is collapsed; C is {HOSTILE_NAME}. {told} of ")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from benchmark.metrics.metric import Missing
 from datasets_build.build import build, read_manifest
 from datasets_build.download import Fetcher
 from datasets_build.errors import ConfigurationError
@@ -113,9 +114,9 @@ def test_lists_are_numbered_and_cut(mirror: Path) -> None:
 def test_what_is_not_at_hand_says_how_to_get_it_and_no_path(nothing: Path, tmp_path: Path) -> None:
     for mirror in (None, tmp_path / "empty"):
         found = samples("mcdiv", "story_gen", mirror=mirror)
-        assert isinstance(found, str)
-        assert found.endswith("divbench data build mcdiv")
-        assert str(tmp_path) not in found
+        assert isinstance(found, Missing)
+        assert found.reason.endswith("divbench data build mcdiv")
+        assert str(tmp_path) not in found.reason
 
 
 def test_a_damaged_build_says_so_and_gives_no_rows(nothing: Path, tmp_path: Path) -> None:
@@ -123,9 +124,9 @@ def test_a_damaged_build_says_so_and_gives_no_rows(nothing: Path, tmp_path: Path
     path = nothing / "built" / "data" / "demo" / "prompts.parquet"
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     found = samples("demo", "prompts")
-    assert isinstance(found, str)
-    assert "not as it was released" in found
-    assert str(tmp_path) not in found
+    assert isinstance(found, Missing)
+    assert "differ from the released ones" in found.reason
+    assert str(tmp_path) not in found.reason
 
 
 def test_what_is_not_there_is_refused() -> None:

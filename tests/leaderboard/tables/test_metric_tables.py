@@ -80,8 +80,8 @@ def test_every_metric_is_described_with_formula_version_and_failures(metric: Met
 
 def test_a_metric_of_somebody_else_is_described_by_its_own_word(study: MetricStudy) -> None:
     released = next(each for each in study.metrics if each.origin == "released")
-    assert dict(described(released.name, study))["Where its scores come from"] == released.signature
-    assert "nothing is known" in dict(described("no_such", None))["Where its scores come from"]
+    assert dict(described(released.name, study))["Source of its scores"] == released.signature
+    assert "unknown" in dict(described("no_such", None))["Source of its scores"]
 
 
 def test_who_agrees_not_at_all_stands_between_who_agrees_and_who_disagrees(study: MetricStudy) -> None:

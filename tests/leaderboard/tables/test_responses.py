@@ -116,9 +116,9 @@ def test_classes_are_counted_and_have_the_quality_of_their_first(board: Board, o
         assert answer.quality == wanted
     assert any(answer.quality is not None for answer in view.answers)
     words = answers_table(view).frame()["class"].tolist()
-    assert words[0] == f"1 of {len(counted)}: 3 alike"
-    assert words[1] == "in none"
-    assert words[9].endswith(": alone")
+    assert words[0] == f"1 of {len(counted)}: 3 equivalent"
+    assert words[1] == "none"
+    assert words[9].endswith(": unique")
 
 
 def test_what_is_to_be_said_of_a_response(board: Board) -> None:
@@ -126,10 +126,10 @@ def test_what_is_to_be_said_of_a_response(board: Board) -> None:
     assert notes == [
         (),
         ("blank, not scored",),
-        ("no answer, not scored",),
-        ("refused, never counted as different",),
+        ("placeholder, not scored",),
+        ("refused, never counted as distinct",),
         ("repeats 1",),
-        ("cut off",),
+        ("truncated",),
         ("3 letters that do not show",),
         (),
         (),

@@ -96,7 +96,7 @@ def test_another_submitter_is_another_series_and_the_later_submission_counts() -
     twice = named("x-base", "x-sft", "x-SFT", days=(1, 9, 5))
     (found,) = find_series(twice)
     assert [e.result.manifest.name for e in found.entries] == ["x-base", "x-sft"]
-    assert found.passed_over == 1
+    assert found.superseded == 1
 
 
 def test_curves_are_means_over_the_prompts_that_all_stages_have(series: Series) -> None:
@@ -122,7 +122,7 @@ def test_curves_are_means_over_the_prompts_that_all_stages_have(series: Series) 
 def test_without_curves_there_is_a_reason(series: Series, results: Path) -> None:
     assert isinstance(stage_curves(series, 9), Missing)
     lexical = load_boards(results)[0][0]
-    none = Series("x", "y", ("base", "SFT"), lexical.entries[:2], matched=False, passed_over=0)
+    none = Series("x", "y", ("base", "SFT"), lexical.entries[:2], matched=False, superseded=0)
     reason = stage_curves(none, 10)
     assert isinstance(reason, Missing)
     assert "whole curve" in reason.reason
@@ -131,7 +131,7 @@ def test_without_curves_there_is_a_reason(series: Series, results: Path) -> None
 def test_a_result_that_is_gone_is_told(series: Series, tmp_path: Path) -> None:
     gone = Entry(tmp_path / "gone", series.entries[0].result, {})
     with pytest.raises(InputError, match="gone"):
-        stage_curves(Series("x", "y", ("base",), (gone,), matched=False, passed_over=0), 10)
+        stage_curves(Series("x", "y", ("base",), (gone,), matched=False, superseded=0), 10)
 
 
 @pytest.mark.parametrize(("metric", "expected"), [("d_can", "greater"), ("self_bleu", "greater"), ("ead", "two-sided")])
@@ -162,7 +162,7 @@ def test_contrasts_are_scipys(board: Board, series: Series, metric: str, expecte
     table = contrasts_table(found)
     assert [row[0] for row in table.values] == ["base − SFT", "base − DPO", "SFT − DPO"]
     assert [row[4] for row in table.values] == [c.difference for c in found]
-    assert "why untested" not in table.headers
+    assert "untested because" not in table.headers
 
 
 def test_few_prompts_are_not_tested_and_it_is_said(board: Board, series: Series) -> None:

@@ -21,7 +21,7 @@ def test_the_queue_is_told_in_its_order(tmp_path: Path) -> None:
     folders = {folder.name: folder for folder in write_demo_submissions(tmp_path / "demo")}
     for place, name in enumerate(names):
         submit(store, folders[name], ANN, NOW + timedelta(minutes=place))
-    assert queue_text(listing(store), NOW) == "4 wait, 0 being scored, 4 in all. No worker was ever seen here."
+    assert queue_text(listing(store), NOW) == "4 waiting, 0 being scored, 4 in total. No worker has been seen yet."
     hour = timedelta(hours=1)
     taken = claim(store, "w1", hour, NOW + hour)
     assert taken is not None
@@ -31,7 +31,7 @@ def test_the_queue_is_told_in_its_order(tmp_path: Path) -> None:
     second = claim(store, "w1", hour, NOW + hour)
     assert second is not None
     found, now = listing(store), NOW + hour + timedelta(minutes=5)
-    assert queue_text(found, now) == "2 wait, 1 being scored, 4 in all. A worker last wrote 5 min ago."
+    assert queue_text(found, now) == "2 waiting, 1 being scored, 4 in total. A worker was last active 5 min ago."
     rows = queue_rows(found, now)
     assert [(row[0], row[1], row[4]) for row in rows] == [
         ("1", "collapsed", "pending"),
@@ -50,7 +50,7 @@ def test_the_queue_is_told_in_its_order(tmp_path: Path) -> None:
     again = find(listing(store), second.submission_id)
     assert again is not None
     assert history_rows(again)[-1][-1] == "no such model"
-    assert "It is number 1 of 3 that wait; 0 being scored." in details(again, listing(store), now)
+    assert "It is number 1 of 3 in the queue; 0 being scored." in details(again, listing(store), now)
 
 
 def test_nobody_is_found_where_there_is_no_queue() -> None:
