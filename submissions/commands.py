@@ -218,12 +218,9 @@ def validate(
 
     Example: divbench validate subs/my-model
     """
-    from dataclasses import asdict
-
     from datasets_build.load import load_suite
     from submissions.checking.printing import print_report
     from submissions.checking.validate import validate as run
-    from submissions.untrusted.findings import problems_json
 
     with progress() as bar:
         task = bar.add_task("checking", total=None)
@@ -231,8 +228,7 @@ def validate(
         report = run(folder, find, progress=lambda rows: bar.update(task, completed=rows))
     accepted = report.submission is not None and not (strict and report.findings.count("warning"))
     if json:
-        name = report.submission.id if report.submission else None
-        print_json({"accepted": accepted, "id": name, "counts": asdict(report.counts)} | problems_json(report.findings))
+        print_json(report.as_json() | {"accepted": accepted})
     else:
         print_report(report, out())
     if not accepted:

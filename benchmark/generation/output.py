@@ -1,6 +1,7 @@
 """From a finished journal to a submission folder: checked by the checks of submissions before it takes its name."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -52,8 +53,7 @@ def write_output(
             how = how_read(reader, plan, report.submission.id)
             rows = ((item.id, internals_of(journal.internals(item.id), how)) for item in plan.items)
             write_internals(made / INTERNALS_FILE, how, rows)
-    found = report.submission
-    return Submission(folder, found.manifest, found.id, found.prompts)
+    return replace(report.submission, folder=folder)
 
 
 def rows_of(items: Sequence[Item], journal: Journal) -> Iterator[Row]:

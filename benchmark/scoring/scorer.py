@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from shutil import rmtree
 from zlib import ZLIB_RUNTIME_VERSION
@@ -223,8 +223,7 @@ def _in_order(submission: Submission, suite: Suite) -> Iterator[Row]:
 
     A file in another order is sorted in memory.
     """
-    places = (suite.position[row.prompt_id] for row in submission.rows())
-    if all(here < after for here, after in pairwise(places)):
+    if submission.in_suite_order:
         return submission.rows()
     return iter(sorted(submission.rows(), key=lambda row: suite.position[row.prompt_id]))
 

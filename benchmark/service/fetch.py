@@ -12,7 +12,7 @@ from datasets_build.load import load_suite
 from datasets_build.schema import Suite
 from submissions.checking.prompts import OWN
 from submissions.checking.sandbox import validate_in_child
-from submissions.checking.validate import open_submission
+from submissions.checking.validate import open_checked
 from submissions.schema import Manifest, Problem
 from submissions.storage.file_store import FileStore
 from submissions.storage.submission_folders import MANIFEST_FILE, Submission
@@ -113,7 +113,7 @@ def fetch_checked(store: FileStore, submission_id: str, folder: Path, suites: Su
     if not found["accepted"]:
         raise NotAcceptable([_problem(each) for each in found["problems"]], unsure=found["counts"] is None)
     try:
-        submission, suite, _ = open_submission(folder, suites.find)
+        submission, suite = open_checked(folder, found, suites.find)
     except Refused as error:
         raise NotAcceptable(error.findings.problems) from error
     if submission.id != submission_id:

@@ -138,7 +138,8 @@ def _made(
             manifest = fetch_manifest(worker.store, state.submission_id)
             if manifest is None or manifest.suite == OWN:  # a suite of own prompts is known by its rows
                 return False
-            return there(Submission(folder, manifest, state.submission_id, 0), worker.suites.find(manifest.suite))
+            unread = Submission(folder, manifest, state.submission_id, 0, state.rows_digest, in_suite_order=False)
+            return there(unread, worker.suites.find(manifest.suite))
 
         def fetched() -> tuple[Submission, Suite]:
             go_on()

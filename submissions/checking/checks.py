@@ -6,7 +6,7 @@ An *error* refuses the submission. A *warning* is shown and counted: blank answe
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from datasets_build.files import content_id
@@ -56,6 +56,9 @@ class SeenRows:
         first_row: The row in which each prompt id stood first.
         same_responses: The row in which each list of responses stood first, by its digest.
         broken: The prompt ids of rows that could not be taken.
+        last_position: Position in the suite of the latest row.
+        in_suite_order: Whether the positions of all rows so far ascend.
+        own_prompts: Rows without responses, where the submission answers prompts of its own.
         texts: For each prompt the responses, to hold against a reported partition.
         reported_rows: How often each prompt id stands in the reported file.
     """
@@ -66,12 +69,21 @@ class SeenRows:
     first_row: dict[str, int] = field(default_factory=dict)
     same_responses: dict[str, int] = field(default_factory=dict)
     broken: set[str | None] = field(default_factory=set)
+    last_position: int = -1
+    in_suite_order: bool = True
+    own_prompts: list[Row] = field(default_factory=list)
     texts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     reported_rows: Counter[str] = field(default_factory=Counter)
 
-    def add(self, row: Row) -> None:
+    def add(self, row: Row, context: Context) -> None:
         """Remember one row, after the checks have seen it."""
         self.prompt_bytes += len((row.prompt or "").encode())
+        if context.own and self.prompt_bytes <= MAX_PROMPTS_BYTES:
+            self.own_prompts.append(replace(row, responses=(), finish_reasons=None))
+        if context.suite is not None:
+            position = context.suite.position.get(row.prompt_id, -1)
+            self.in_suite_order &= position > self.last_position
+            self.last_position = position
         self.first_row.setdefault(row.prompt_id, row.number)
         if self.keep_texts:
             self.texts[row.prompt_id] = row.responses

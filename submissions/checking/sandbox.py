@@ -150,7 +150,6 @@ def _limit(memory: int, seconds: int) -> None:
 
 
 def _checked(folder: Path, mirror: Path | None) -> dict[str, Any]:
-    from dataclasses import asdict
     from functools import partial
 
     from datasets_build.load import load_suite
@@ -162,9 +161,7 @@ def _checked(folder: Path, mirror: Path | None) -> dict[str, Any]:
         return stopped("took more memory than it may")
     except DivBenchError as error:
         return error.as_json()
-    name = report.submission.id if report.submission else None
-    found = {"accepted": report.submission is not None, "id": name, "counts": asdict(report.counts)}
-    return found | problems_json(report.findings)
+    return report.as_json()
 
 
 def answer(reply: Callable[[dict[str, Any]], dict[str, Any]]) -> None:

@@ -7,8 +7,8 @@ nothing refuses them. To add a check: a function in `checks.py` and a line in `C
 """
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from submissions.storage.submission_folders import (
     as_reported,
     as_row,
 )
-from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.findings import Findings, Refused, problems_json
 from submissions.untrusted.json_files import read_manifest
 from submissions.untrusted.parquet_files import open_parquet, parquet_rows
 
@@ -54,6 +54,17 @@ class Report:
     manifest: Manifest | None = None
     suite: Suite | None = None
     submission: Submission | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as `--json` prints it."""
+        known = self.submission
+        return {
+            "accepted": known is not None,
+            "id": known.id if known else None,
+            "rows_digest": known.rows_digest if known else None,
+            "in_suite_order": known.in_suite_order if known else None,
+            "counts": asdict(self.counts),
+        } | problems_json(self.findings)
 
 
 def validate(
@@ -82,12 +93,13 @@ def validate(
     report.manifest = read_manifest(folder / MANIFEST_FILE, report.findings)
     if report.manifest is not None:
         report.suite = _suite(report.manifest, find_suite, report.findings)
-    digest = RowsDigest()
+    digest, rows_digest = RowsDigest(), ""
     file = open_parquet(folder / GENERATIONS_FILE, GENERATIONS, report.findings)
     tally = SeenRows(keep_texts=_is_there(folder / REPORTED_FILE))
     if file is not None:
         context = Context(report.manifest, report.suite, file.metadata.num_rows)
         _check_rows(folder, context, checks, report, tally, digest, numbers, progress)
+        rows_digest = digest.hex()
         _check_reported(folder, tally, report, digest)
         for check in checks:
             if check.whole is not None:
@@ -95,9 +107,9 @@ def validate(
                     report.findings.add(problem)
     if report.manifest is not None and file is not None and not report.findings.refused():
         name = submission_id(report.manifest, digest.hex())
-        report.submission = Submission(folder, report.manifest, name, tally.rows)
+        report.submission = Submission(folder, report.manifest, name, tally.rows, rows_digest, tally.in_suite_order)
         if report.manifest.suite == OWN:
-            report.suite = own_suite(report.submission.rows())
+            report.suite = own_suite(tally.own_prompts)
     return report
 
 
@@ -112,6 +124,29 @@ def open_submission(folder: Path, find_suite: FindSuite = load_suite) -> tuple[S
     if report.submission is None or report.suite is None:
         raise Refused(str(folder), report.findings)
     return report.submission, report.suite, report
+
+
+def open_checked(
+    folder: Path, found: Mapping[str, Any], find_suite: FindSuite = load_suite
+) -> tuple[Submission, Suite]:
+    """Open a folder that `validate_in_child` accepted, without decoding its responses again.
+
+    Args:
+        folder: The folder that was checked, unchanged since.
+        found: What `validate_in_child` returned, with `accepted` true.
+        find_suite: Finds the suite that the manifest names; not called for *own*.
+
+    Raises:
+        Refused: The files have been damaged since.
+        ConfigurationError: The suite's file is not at hand.
+    """
+    findings = Findings()
+    manifest = read_manifest(folder / MANIFEST_FILE, findings)
+    if manifest is None:
+        raise Refused(str(folder), findings)
+    prompts = found["counts"]["prompts"]
+    made = Submission(folder, manifest, found["id"], prompts, found["rows_digest"], found["in_suite_order"])
+    return made, own_suite(made.prompt_rows()) if manifest.suite == OWN else find_suite(manifest.suite)
 
 
 def _suite(manifest: Manifest, find_suite: FindSuite, findings: Findings) -> Suite | None:
@@ -147,7 +182,7 @@ def _check_rows(
             if check.row is not None:
                 for problem in check.row(row, context, tally):
                     report.findings.add(problem)
-        tally.add(row)
+        tally.add(row, context)
         report.counts.add(row)
         if not report.findings.refused():  # what is refused needs no name
             digest.add(row)

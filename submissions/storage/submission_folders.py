@@ -26,24 +26,41 @@ ROWS_A_GROUP = 1024
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A submission that passed its checks.
+    """A submission that passed its checks: all that one pass over its rows found out.
 
     Attributes:
-        folder: Where it lies.
-        manifest: What is known of it.
-        id: 16 hex digits of its content: the manifest and the rows, in whatever order.
-        prompts: The number of its rows.
+        folder: Folder with its files.
+        manifest: The parsed manifest.
+        id: 16 hex digits that identify its content: the manifest and the rows, in any order.
+        prompts: Number of its rows.
+        rows_digest: SHA-256 of its generations alone: the same under another manifest or with other reported values.
+        in_suite_order: Whether the rows are known to stand in the suite's order.
     """
 
     folder: Path
     manifest: Manifest
     id: str
     prompts: int
+    rows_digest: str
+    in_suite_order: bool
 
     def rows(self) -> Iterator[Row]:
-        """The rows, streamed. They were checked when the submission was opened."""
+        """Decode the rows, streamed. They were checked when the submission was opened.
+
+        Raises:
+            Refused: The file has been damaged since.
+        """
         for number, row in _sound_rows(self.folder / GENERATIONS_FILE):
             yield as_row(number, row)
+
+    def prompt_rows(self) -> Iterator[Row]:
+        """Decode the prompts alone: rows without responses, streamed.
+
+        Raises:
+            Refused: The file has been damaged since.
+        """
+        for number, row in _sound_rows(self.folder / GENERATIONS_FILE, ("prompt_id", "prompt")):
+            yield Row(number, row["prompt_id"], row["prompt"], ())
 
     def reported(self) -> dict[str, Reported]:
         """The values that came with the generations, by prompt id; empty where there are none."""
@@ -53,10 +70,10 @@ class Submission:
         return {row["prompt_id"]: as_reported(row) for _, row in _sound_rows(path)}
 
 
-def _sound_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _sound_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a file that was checked; a file that has been damaged since is refused, not cut short."""
     findings = Findings()
-    yield from parquet_rows(path, findings)
+    yield from parquet_rows(path, findings, columns)
     if findings.refused():
         raise Refused(str(path), findings)
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from submissions.storage.file_store import FileStore
 from submissions.storage.submission_folders import Submission
 from submissions.work_queue.errors import IllegalTransition, QueueError
-from submissions.work_queue.operations import rows_digest
 from submissions.work_queue.queue_files import (
     Step,
     all_result_paths,
@@ -68,7 +67,7 @@ def adopt(store: FileStore, submission: Submission, by: str, now: datetime) -> S
         suite=manifest.suite,
         submitter=Identity(name=manifest.submitter.name),
         received=at,
-        rows_digest=rows_digest(submission),
+        rows_digest=submission.rows_digest,
         history=(record,),
     )
 

@@ -21,7 +21,6 @@ from datasets_build.load import load_suite
 from submissions.checking.validate import FindSuite, open_submission
 from submissions.schema import Problem
 from submissions.storage.file_store import FileStore
-from submissions.storage.submission_folders import RowsDigest, Submission
 from submissions.work_queue.errors import QueueError, UnknownSubmission
 from submissions.work_queue.queue_files import (
     Step,
@@ -119,11 +118,12 @@ def _handing_in(
     at = utc(now)
     submission, _, report = open_submission(folder, find_suite)
     warnings = report.findings.count("warning")
-    digest = rows_digest(submission)
 
     def decide(commit: str) -> Step[Receipt]:
         found = read_listing(store, commit)
-        same = tuple(s for s in found.states if s.rows_digest == digest and s.submission_id != submission.id)
+        same = tuple(
+            s for s in found.states if s.rows_digest == submission.rows_digest and s.submission_id != submission.id
+        )
         with suppress(UnknownSubmission):
             return Step(Receipt(found_in(found, submission.id, store.address), False, same, warnings))
         if quota is not None:
@@ -134,7 +134,7 @@ def _handing_in(
             suite=submission.manifest.suite,
             submitter=submitter,
             received=at,
-            rows_digest=digest,
+            rows_digest=submission.rows_digest,
             history=(Record(state="pending", at=at, by=submitter.name, versions=own_versions(), attempt=1),),
         )
         message = f"submit {submission.id} by {submitter.name}"
@@ -353,11 +353,3 @@ def state_of(store: FileStore, submission_id: str) -> State:
         StoreFault: The store cannot be read.
     """
     return read_state(store, store.head(), submission_id)
-
-
-def rows_digest(submission: Submission) -> str:
-    """SHA-256 of the generations alone: the same under another manifest, or with other reported values."""
-    digest = RowsDigest()
-    for row in submission.rows():
-        digest.add(row)
-    return digest.hex()

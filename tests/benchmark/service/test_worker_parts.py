@@ -1,6 +1,7 @@
 """What a worker is made of, in this process: adopting, passing over, waiting a store out, scoring again, its log."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from benchmark.service.redaction import log_tail, public_text
 from benchmark.service.rescore import rescore
 from benchmark.service.worker import Worker, work
 from datasets_build.errors import ConfigurationError
-from submissions.checking.validate import open_submission
+from datasets_build.load import load_suite
+from submissions.checking.validate import open_submission, validate
 from submissions.schema import Problem
 from submissions.storage.commits import StoreFault
 from submissions.storage.folder_store import FolderStore
@@ -60,10 +62,10 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 def unguarded(monkeypatch: pytest.MonkeyPatch) -> None:
     """The checks in this process: what is tested here is not them."""
 
-    def accepted(folder: Path, mirror: Path | None = None) -> dict[str, Any]:
-        return {"accepted": True, "counts": {}, "problems": []}
+    def here(folder: Path, mirror: Path | None = None) -> dict[str, Any]:
+        return validate(folder, partial(load_suite, mirror=mirror)).as_json()
 
-    monkeypatch.setattr(fetch, "validate_in_child", accepted)
+    monkeypatch.setattr(fetch, "validate_in_child", here)
 
 
 # Adopting
