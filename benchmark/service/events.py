@@ -51,12 +51,12 @@ def teller(worker: str, out: TextIO, words: Callable[[str], None]) -> EventSink:
         with lock, suppress(OSError):
             out.write(f"{line}\n")
             out.flush()
-            words(one_line(in_words(event, facts), 500))
+            words(one_line(error_text(event, facts), 500))
 
     return tell
 
 
-def in_words(event: str, facts: Mapping[str, Any]) -> str:
+def error_text(event: str, facts: Mapping[str, Any]) -> str:
     """An event for people."""
     if (words := WORDS.get(event)) is not None:
         return words.format(**facts)

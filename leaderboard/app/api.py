@@ -1,7 +1,7 @@
-"""The board's tables over HTTP: typed endpoints of the application, for programs. See docs/api.md.
+"""The HTTP API of the board: typed endpoints of the application, described in docs/api.md.
 
-The functions are pure: from what the site shows now to lists and objects that JSON can hold. `register` makes the
-endpoints of them. What is wrong is told by an error that says how to mend it, never by an empty response.
+The functions are pure: from a snapshot to lists and objects for JSON. `register` makes endpoints of them. Invalid
+requests get an error with a hint, never an empty result.
 """
 
 import math
@@ -23,15 +23,15 @@ from leaderboard.tables.systems import system_labels
 from submissions.work_queue.printing import state_json
 from submissions.work_queue.schema import State
 
-MAX_ROWS = 1000  # of one answer
-MAX_BYTES = 8 * 2**20  # of one prompt's texts
+MAX_ROWS = 1000  # rows of one reply
+MAX_BYTES = 8 * 2**20  # bytes of one prompt's texts
 Row = dict[str, Any]
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def boards(snapshot: Snapshot) -> list[Row]:
-    """What tables there are, the one with the most systems first."""
+    """The boards, the one with the most systems first."""
     return [
         {
             "name": board.name,
@@ -51,11 +51,11 @@ def find_board(snapshot: Snapshot, name: Any) -> Board:
     """The board of a name.
 
     Raises:
-        ConfigurationError: There is none.
+        ConfigurationError: There is no such board.
     """
     found = next((board for board in snapshot.boards if board.name == name), None)
     if found is None:
-        raise ConfigurationError("there is no such board", "/boards names them")
+        raise ConfigurationError("there is no such board", "/boards lists them")
     return found
 
 
@@ -63,37 +63,37 @@ def find_entry(board: Board, system: Any) -> Entry:
     """A system of a board.
 
     Args:
-        board: The board.
-        system: The id of its result or submission, or its name as the board shows it.
+        board: Board of the system.
+        system: Id of its result or submission, or its label on the board.
 
     Raises:
-        ConfigurationError: There is none.
+        ConfigurationError: There is no such system.
     """
     for label, entry in zip(system_labels(board), board.entries, strict=True):
         if system in (label, entry.result.result_id, entry.result.submission_id):
             return entry
-    raise ConfigurationError("the board has no such system", "/board names them, with their ids")
+    raise ConfigurationError("the board has no such system", "/board lists them with their ids")
 
 
 def find_column(board: Board, label: Any) -> Column:
     """A column of a board by its label.
 
     Raises:
-        ConfigurationError: There is none.
+        ConfigurationError: There is no such column.
     """
     found = next((column for column in board.columns if column.label == label), None)
     if found is None:
-        raise ConfigurationError("the board has no such column", "/columns names them")
+        raise ConfigurationError("the board has no such column", "/columns lists them")
     return found
 
 
 def columns(board: Board) -> list[Row]:
-    """What each column of a board is."""
+    """The columns of a board with their meaning."""
     return [asdict(column) for column in board.columns]
 
 
 def board_rows(board: Board, ranked_by: Column, standing: Sequence[Standing]) -> list[Row]:
-    """The systems of a board, the best first: facts, where each stands, and all its scores."""
+    """The systems of a board, the best first: facts, ranks and all scores."""
     places = sorted(range(len(board.entries)), key=lambda i: (standing[i].rank is None, standing[i].rank or 0, i))
     labels = system_labels(board)
     return [
@@ -120,15 +120,15 @@ def _score(cell: Aggregate) -> Row:
 
 
 def responses(entry: Entry, prompt_id: Any) -> Row:
-    """All that a result keeps of one prompt: texts, scores, classes, surprisals.
+    """All that a result says about one prompt: texts, scores, partition, surprisals.
 
     Raises:
         ConfigurationError: The result has no such prompt.
-        InputError: It is too much for one answer, or the result is not there any more.
+        InputError: It is too large for one reply, or the result is gone.
     """
     row = prompt_row(entry, prompt_id) if isinstance(prompt_id, str) else None
     if row is None:
-        raise ConfigurationError("the system has no such prompt", "/per_prompt names them")
+        raise ConfigurationError("the system has no such prompt", "/per_prompt lists them")
     made: Row = {"system": entry.result.manifest.name, "result_id": entry.result.result_id} | _plain(row)
     if len(canonical_json(made)) > MAX_BYTES:
         raise InputError(f"more than {MAX_BYTES:,} bytes", "read per_prompt.parquet of the result instead")
@@ -136,7 +136,7 @@ def responses(entry: Entry, prompt_id: Any) -> Row:
 
 
 def _plain(value: Any) -> Any:
-    """A value for JSON: what is no number is null."""
+    """A value for JSON, with null for NaN and infinities."""
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -145,27 +145,27 @@ def _plain(value: Any) -> Any:
 
 
 def page_of(rows: list[Row], offset: Any, limit: Any) -> list[Row]:
-    """Some of many rows.
+    """One page of the rows.
 
     Raises:
-        ConfigurationError: The limits are no whole numbers, or out of range.
+        ConfigurationError: The offset or limit is not an integer or is out of range.
     """
     if any(isinstance(number, bool) or not isinstance(number, int) for number in (offset, limit)):
-        raise ConfigurationError("offset and limit are whole numbers", f"such as 0 and {MAX_ROWS}")
+        raise ConfigurationError("offset and limit must be integers", f"such as 0 and {MAX_ROWS}")
     if offset < 0 or not 1 <= limit <= MAX_ROWS:
-        raise ConfigurationError("offset or limit is out of range", f"offset from 0, limit from 1 to {MAX_ROWS}")
+        raise ConfigurationError("offset or limit is out of range", f"offset is at least 0, limit from 1 to {MAX_ROWS}")
     return rows[offset : offset + limit]
 
 
 def queue(snapshot: Snapshot, now: datetime) -> Row:
-    """How many submissions wait, when a worker was last seen, and what could not be read.
+    """The length of the queue, the last sign of a worker, and what could not be read.
 
     Raises:
-        ConfigurationError: The board shows a folder of results, which has no queue.
+        ConfigurationError: The board shows a folder of results and has no queue.
     """
     listing = snapshot.queue
     if listing is None:
-        raise ConfigurationError("this board shows a folder of results: it has no queue", "ask one that has a store")
+        raise ConfigurationError("this board shows a folder of results and has no queue", "ask a board with a store")
     damaged = [{"path": each.path, "reason": each.reason} for each in listing.damaged]
     place = {key: value for key, value in listing.queue_position("", now).as_json().items() if key != "position"}
     read = snapshot.as_of.astimezone(UTC).isoformat(timespec="seconds")
@@ -173,21 +173,21 @@ def queue(snapshot: Snapshot, now: datetime) -> Row:
 
 
 def submissions(snapshot: Snapshot, now: datetime) -> list[Row]:
-    """The submissions of the queue in the order in which they were handed in, without their histories."""
+    """The submissions in the order of their receipt, without their histories."""
     listing = snapshot.queue
     return [] if listing is None else [_in_queue(state, snapshot, now) for state in listing.states]
 
 
 def submission(snapshot: Snapshot, submission_id: Any, now: datetime) -> Row:
-    """A submission with all that happened to it.
+    """A submission with its history.
 
     Raises:
-        ConfigurationError: There is none of that id.
+        ConfigurationError: There is no such submission.
     """
     states = () if snapshot.queue is None else snapshot.queue.states
     found = next((state for state in states if state.submission_id == submission_id), None)
     if found is None or snapshot.queue is None:
-        raise ConfigurationError("there is no such submission", "/submissions names them")
+        raise ConfigurationError("there is no such submission", "/submissions lists them")
     return state_json(found, now) | {"place": snapshot.queue.queue_position(found.submission_id, now).as_json()}
 
 
@@ -204,7 +204,7 @@ def _in_queue(state: State, snapshot: Snapshot, now: datetime) -> Row:
 
 
 def told(function: Callable[P, T]) -> Callable[P, T]:
-    """The function with what is wrong told to the caller over HTTP."""
+    """The function with its errors reported over HTTP."""
 
     @wraps(function)
     def telling(*arguments: P.args, **named: P.kwargs) -> T:
@@ -219,28 +219,28 @@ def told(function: Callable[P, T]) -> Callable[P, T]:
 
 
 class Endpoints:
-    """The endpoints over a site, a method each; what their hints and docstrings say the application shows, too."""
+    """The endpoints, one method each; the application shows their type hints and docstrings."""
 
     def __init__(self, live: LiveResults) -> None:
         self._live = live
 
     @told
     def boards(self) -> list[dict[str, Any]]:
-        """What tables there are."""
+        """List the boards."""
         return boards(self._live.snapshot())
 
     @told
     def columns(self, name: str) -> list[dict[str, Any]]:
-        """What each column of a board is."""
+        """List the columns of a board with their meaning."""
         return columns(find_board(self._live.snapshot(), name))
 
     @told
     def board(self, name: str, rank_by: str = "", offset: int = 0, limit: int = MAX_ROWS) -> list[dict[str, Any]]:
-        """The systems of a board by their rank in a column, with all scores and their intervals."""
+        """List the systems of a board by their rank in a column, with all scores and intervals."""
         found = find_board(self._live.snapshot(), name)
         ranked_by = ranking_column(found) if rank_by == "" else find_column(found, rank_by)
         if ranked_by is None:
-            raise InputError("no metric of this board has a value", "/columns names the metrics of the others")
+            raise InputError("no metric of this board has a value", "choose another board from /boards")
         rows = board_rows(found, ranked_by, self._live.scores(found).standings(ranked_by))
         return page_of(rows, offset, limit)
 
@@ -248,7 +248,7 @@ class Endpoints:
     def per_prompt(
         self, name: str, system: str, metric: str, offset: int = 0, limit: int = MAX_ROWS
     ) -> list[dict[str, Any]]:
-        """A system's value of each prompt in a column."""
+        """List a system's values in a column by prompt."""
         found = find_board(self._live.snapshot(), name)
         entry, column = find_entry(found, system), find_column(found, metric)
         scores = self._live.scores(found)
@@ -258,22 +258,22 @@ class Endpoints:
 
     @told
     def responses(self, name: str, system: str, prompt_id: str) -> dict[str, Any]:
-        """A system's responses to a prompt, with all that was measured of them."""
+        """Get a system's responses to a prompt with their scores, partition and surprisals."""
         return responses(find_entry(find_board(self._live.snapshot(), name), system), prompt_id)
 
     @told
     def queue(self) -> dict[str, Any]:
-        """How many submissions wait, and when a worker was last seen."""
+        """Get the length of the queue and the time when a worker was last seen."""
         return queue(self._live.snapshot(), datetime.now(UTC))
 
     @told
     def submissions(self, offset: int = 0, limit: int = MAX_ROWS) -> list[dict[str, Any]]:
-        """The submissions and their states, in the order in which they were handed in."""
+        """List the submissions and their states in the order of their receipt."""
         return page_of(submissions(self._live.snapshot(), datetime.now(UTC)), offset, limit)
 
     @told
     def submission(self, submission_id: str) -> dict[str, Any]:
-        """All that happened to a submission."""
+        """Get a submission with its history."""
         return submission(self._live.snapshot(), submission_id, datetime.now(UTC))
 
 
@@ -281,7 +281,7 @@ NAMES = ("boards", "columns", "board", "per_prompt", "responses", "queue", "subm
 
 
 def register(live: LiveResults) -> None:
-    """Make the endpoints in the application that is being built; to be called among its `gr.Blocks`."""
+    """Make the endpoints in the application that is being built; call it inside its `gr.Blocks`."""
     from gradio.events import api
 
     endpoints = Endpoints(live)

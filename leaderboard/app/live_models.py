@@ -1,7 +1,7 @@
-"""What small models find in one prompt's responses, read when a visitor asks: token by token, and what each one adds.
+"""Analyses on request of one prompt's responses: token surprisals and the contribution of each response.
 
-Only models that come with the package are run, one visitor at a time, on texts of a limited length. Where that is not
-so, there is a sentence that says why.
+Only models that come with the package run, one request at a time, on texts of limited length; else a sentence says why
+not.
 """
 
 import threading
@@ -26,21 +26,21 @@ from leaderboard.tables.table_view import TableView, number_table
 from submissions.checking.response_kinds import is_scorable
 from submissions.untrusted.plain_text import shortened
 
-MOST_BYTES = 12_000  # of a prompt and its answers: about what the context of the model that ships here holds
+MOST_BYTES = 12_000  # of a prompt and its responses, about the context length of the bundled model
 MOST_ANSWERS = 50
-TOKENS_SHOWN = 400  # of one response, in the table beside the figure
+TOKENS_SHOWN = 400  # of one response in the table next to the figure
 _BUSY = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens of the answers to a prompt.
+    """Token surprisals of the valid responses to a prompt.
 
     Attributes:
-        numbers: Of the answers among the responses.
-        costs: Of each answer, in the order of reading, which is the given one.
-        model: The model's signature.
-        layout: How prompt and answers became text.
+        numbers: Numbers of the valid responses.
+        costs: Tokens of each valid response with their surprisals, in sampling order.
+        model: Signature of the model.
+        layout: Prompt layout.
     """
 
     numbers: tuple[int, ...]
@@ -51,14 +51,14 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What each answer adds to the diversity of its prompt's.
+    """The contribution of each valid response to the diversity of its response set.
 
     Attributes:
-        numbers: As in `Tokens`.
-        looe: E of all answers' embeddings less E without this one; more is more diverse.
-        share: The same from 0, the least of the prompt, to 1, the greatest.
-        distance: To the mean of all, cosine.
-        embedder: Its signature.
+        numbers: Numbers of the valid responses.
+        looe: Leave-one-out EigenScore: E of all embeddings minus E without this response; higher is more diverse.
+        share: The same, scaled to 0 for the smallest and 1 for the largest of the set.
+        distance: Cosine distance to the mean embedding.
+        embedder: Signature of the embedder.
     """
 
     numbers: tuple[int, ...]
@@ -69,46 +69,46 @@ class Added:
 
 
 def why_no_tokens(profile: str, prompt: str, responses: Sequence[str]) -> str | None:
-    """Why tokens are not read here; None where they are.
+    """The reason why token surprisals are unavailable; None if they are available.
 
     Args:
-        profile: Of the board.
-        prompt: Its text.
-        responses: All of them.
+        profile: Name of the board's profile.
+        prompt: Text of the prompt.
+        responses: All responses.
     """
     spec = _profile(profile)
     if spec is None or spec.causal_lm is None:
         return f"The profile {profile} has no language model."
     if spec.causal_lm != OFFLINE_LM:
-        return f"The profile {profile} reads with {spec.causal_lm.name}, which does not come with the package."
+        return f"The profile {profile} uses {spec.causal_lm.name}, which is not bundled with the package."
     return _not_installed("torch", "transformers") or _too_long(prompt, responses)
 
 
 def why_not_added(profile: str, prompt: str, responses: Sequence[str]) -> str | None:
-    """Why it is not told what each response adds; None where it is. Arguments as in `why_no_tokens`."""
+    """The reason why contributions are unavailable; None if they are available. Arguments as in `why_no_tokens`."""
     spec = _profile(profile)
     if spec is None or spec.embedder is None:
-        return f"The profile {profile} has no embedder; LOOE of hidden states is not kept in results."
+        return f"The profile {profile} has no embedder, and results do not contain LOOE of hidden states."
     wheel = spec.embedder.files.wheel
     if wheel is None:
-        return f"The embedder {spec.embedder.files.name} does not come with the package."
+        return f"The embedder {spec.embedder.files.name} is not bundled with the package."
     if sum(map(is_scorable, responses)) < 3:
-        return "Fewer than three answers: without one of two, nothing is left to compare."
+        return "Fewer than three valid responses: leaving one of two out leaves nothing to compare."
     return _not_installed("torch", "sentence_transformers", wheel) or _too_long(prompt, responses)
 
 
 def read_tokens(profile: str, prompt: str, responses: Sequence[str], model: CausalLM | None = None) -> Tokens:
-    """What each token of the answers costs, the answers read one after the other as they were drawn.
+    """The surprisal of each token of the valid responses, read one after the other in sampling order.
 
     Args:
-        profile: Of the board; its language model and layout read.
-        prompt: Verbatim.
-        responses: All of them; what is no answer is left out, as it is when scored.
-        model: In place of the profile's.
+        profile: Name of the board's profile, whose language model and layout are used.
+        prompt: Text of the prompt.
+        responses: All responses; invalid ones are left out as in scoring.
+        model: Model to use in place of the profile's.
 
     Raises:
-        InputError: They are not read here; the message says why.
-        ConfigurationError: The model's files are not there or are others.
+        InputError: They are unavailable; the message says why.
+        ConfigurationError: The model's files are missing or altered.
     """
     spec = _profile(profile)
     reason = why_no_tokens(profile, prompt, responses)
@@ -120,25 +120,25 @@ def read_tokens(profile: str, prompt: str, responses: Sequence[str], model: Caus
         try:
             costs = token_surprisals(reads, spec.layout, prompt, [responses[place] for place in places])
         except Unscorable as error:
-            raise InputError(f"The answers cannot be read: {error}", "") from error
+            raise InputError(f"The responses cannot be scored: {error}", "") from error
     return Tokens(tuple(place + 1 for place in places), costs, reads.signature, str(spec.layout))
 
 
 def read_added(profile: str, prompt: str, responses: Sequence[str], embedder: Embedder | None = None) -> Added:
-    """What each answer adds to the diversity of all, under the profile's embedder.
+    """The contribution of each valid response to diversity under the profile's embedder.
 
-    LOOE as in `leave_one_out`, of output embeddings: GSSBench's is of the hidden states of the model that answered,
-    which results do not keep.
+    LOOE is `leave_one_out` of output embeddings; GSSBench uses the hidden states of the sampled model, which results
+    do not contain.
 
     Args:
-        profile: Of the board.
-        prompt: Verbatim.
-        responses: All of them; what is no answer is left out.
-        embedder: In place of the profile's.
+        profile: Name of the board's profile.
+        prompt: Text of the prompt.
+        responses: All responses; invalid ones are left out.
+        embedder: Embedder to use in place of the profile's.
 
     Raises:
-        InputError: It is not told here; the message says why.
-        ConfigurationError: The embedder's files are not there or are others.
+        InputError: They are unavailable; the message says why.
+        ConfigurationError: The embedder's files are missing or altered.
     """
     spec = _profile(profile)
     reason = why_not_added(profile, prompt, responses)
@@ -151,13 +151,13 @@ def read_added(profile: str, prompt: str, responses: Sequence[str], embedder: Em
     try:
         looe, distances = leave_one_out(vectors), centre_distances(vectors)
     except Unscorable as error:
-        raise InputError(f"What each answer adds cannot be told: {error}", "") from error
+        raise InputError(f"The contributions cannot be computed: {error}", "") from error
     numbers = tuple(place + 1 for place in places)
     return Added(numbers, _floats(looe), _floats(min_max(looe)), _floats(distances), reads.signature)
 
 
 def tokens_table(tokens: Tokens) -> TableView:
-    """The tokens as text, a row an answer: its bits, and each token with its own."""
+    """The tokens as text, one row per response: its bits, and each token with its own."""
     rows = [
         (number, sum(token.bits for token in own), len(own), " ".join(map(_token, own[:TOKENS_SHOWN])))
         for number, own in zip(tokens.numbers, tokens.costs, strict=True)
@@ -166,8 +166,8 @@ def tokens_table(tokens: Tokens) -> TableView:
 
 
 def added_table(added: Added) -> TableView:
-    """What each answer adds, a row an answer."""
-    kinds = {"#": "number", "LOOE": "number", "LOOE, 0 least to 1 most": "number", "distance to the mean": "number"}
+    """The contributions, one row per response."""
+    kinds = {"#": "number", "LOOE": "number", "LOOE, scaled to 0–1": "number", "distance to the mean": "number"}
     return number_table(kinds, list(zip(added.numbers, added.looe, added.share, added.distance, strict=True)))
 
 
@@ -191,9 +191,9 @@ def _not_installed(*modules: str) -> str | None:
 def _too_long(prompt: str, responses: Sequence[str]) -> str | None:
     size = sum(len(text.encode("utf-8", errors="replace")) for text in (prompt, *responses))
     if size > MOST_BYTES:
-        return f"Prompt and responses have {size:,} bytes; at most {MOST_BYTES:,} are read here."
+        return f"Prompt and responses have {size:,} bytes; the limit here is {MOST_BYTES:,}."
     if len(responses) > MOST_ANSWERS:
-        return f"There are {len(responses)} responses; at most {MOST_ANSWERS} are read here."
+        return f"There are {len(responses)} responses; the limit here is {MOST_ANSWERS}."
     return None
 
 

@@ -1,7 +1,7 @@
-"""Figures of a board's systems: metrics against each other, curves, differences. Pure: tables to plotly figures.
+"""Figures of a board's systems: trade-off, curves, paired differences.
 
-As in plots.py, every stranger's text is cut and escaped. Figures have no background of their own, so that they stand
-on light and on dark pages; what colours say, shapes or dashes say, too.
+As in plots.py, untrusted text is cut and escaped. Figures have a transparent background for light and dark pages;
+shapes or dashes repeat what colours say.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from leaderboard.tables.compare import Gap
 from leaderboard.tables.curves import Curve
 from leaderboard.tables.tradeoff import Point, Tradeoff, end_of
 
-# Of a system's type: colour and shape.
+# Colour, symbol and legend of each system type.
 MARKS = {
     "model": (BLUE, "circle", "models"),
     "inference-time method": ("#009E73", "diamond", "inference-time methods"),
@@ -25,20 +25,20 @@ MARKS = {
 }
 _SYMBOLS = ("circle", "diamond", "square", "x", "triangle-up", "star", "cross", "hexagon")
 _DASHES = ("solid", "dash", "dot", "dashdot")
-_COLOURS = 6  # of LINES: yellow cannot be seen on a light page, nor black on a dark one
-_NAMED = 14  # systems that are named in the figure if there are no more; else only those on the front
+_COLOURS = 6  # of LINES: yellow is invisible on a light page, black on a dark one
+_NAMED = 14  # maximum number of systems named in the figure; beyond it, only those on the front are
 _GREY = "rgba(128, 128, 128, 0.55)"
-_LABEL, _NAME = 22, 40  # letters of a name in the figure, and in a legend
+_LABEL, _NAME = 22, 40  # characters of a name in the figure, and in a legend
 
 
 def tradeoff_figure(made: Tradeoff) -> Any:
-    """Systems on two metrics with 95% intervals, a shape a type, and the Pareto front as a line.
+    """Systems on two metrics with 95% intervals, one symbol per system type, and the Pareto front as a line.
 
     Args:
-        made: By `leaderboard.tables.tradeoff.tradeoff`.
+        made: Result of `leaderboard.tables.tradeoff.tradeoff`.
 
     Returns:
-        A `plotly.graph_objects.Figure`: the front if there is one, then a trace a type of system.
+        A `plotly.graph_objects.Figure`: the front if there is one, then one trace per system type.
 
     Raises:
         MissingExtra: plotly is not installed.
@@ -47,7 +47,7 @@ def tradeoff_figure(made: Tradeoff) -> Any:
     traces = []
     front = sorted((point for point in made.points if point.on_front), key=lambda point: (point.x, point.y))
     if front:
-        # Stairs: what a system dominates ends at the worse corner between it and the next.
+        # Steps: the region that a system dominates ends at the worse corner between it and the next.
         line = {"color": _GREY, "width": 2, "dash": "dash", "shape": "vh" if end_of(made.x) > 0 else "hv"}
         ends = {"x": [point.x for point in front], "y": [point.y for point in front]}
         traces.append(graph.Scatter(**ends, mode="lines", line=line, name="Pareto front", hoverinfo="skip"))
@@ -65,12 +65,12 @@ def tradeoff_figure(made: Tradeoff) -> Any:
 
 
 def _room(x: float, middle: float) -> str:
-    """Where a name has room; names from both sides that meet in the middle stand above and below."""
+    """The position of a name: towards the middle of the figure, above or below by its side."""
     return "bottom left" if x > middle else "top right"
 
 
 def _points(points: Sequence[Point], mark: tuple[str, str, str], few: bool, middle: float) -> Any:
-    """The systems of one type; names stand towards the middle of the figure."""
+    """The systems of one type."""
     colour, symbol, title = mark
     graph = need("plotly.graph_objects", "board")
     return graph.Scatter(
@@ -96,13 +96,13 @@ def _points(points: Sequence[Point], mark: tuple[str, str, str], few: bool, midd
 
 def _front_text(point: Point) -> str:
     if point.on_front is None:
-        return "not in the front's field"
+        return "not eligible for the front"
     said = "on the front" if point.on_front else "not on the front"
     return said if point.share is None else f"{said}; in {point.share:.0%} of resamples"
 
 
 def _errors(points: Sequence[tuple[float, tuple[float, float] | None]], colour: str) -> dict[str, Any]:
-    """Whiskers from values to the ends of their intervals."""
+    """Error bars from values to the ends of their intervals."""
     return {
         "type": "data",
         "symmetric": False,
@@ -115,20 +115,20 @@ def _errors(points: Sequence[tuple[float, tuple[float, float] | None]], colour: 
 
 
 def _axis(column: Column) -> str:
-    """The title of an axis, with the way to its better end; beside a vertical axis the whole title is turned."""
+    """The title of an axis with an arrow to its better end; on a vertical axis the title is rotated."""
     better = {1: "→ better", -1: "← better", 0: ""}[end_of(column)]
     words = [inert(column.label, _NAME), f"[{inert(column.unit, _NAME)}]" if column.unit else "", better]
     return " ".join(filter(None, words))
 
 
 def system_curves_figure(curves: Sequence[Curve], at: str, of: str, *, diagonal: bool = False) -> Any:
-    """A line a system, told apart by colour, dash and shape; intervals are under the pointer.
+    """One line per system with its own colour, dash and symbol; hovering shows intervals.
 
     Args:
-        curves: To draw; the highest at the end is first in the legend.
-        at: What they are taken at: the horizontal axis.
-        of: What they are of: the vertical axis.
-        diagonal: Whether to draw the line of all different.
+        curves: Curves to draw; the one that ends highest is first in the legend.
+        at: Title of the horizontal axis.
+        of: Title of the vertical axis.
+        diagonal: Whether to draw the line on which all responses are distinct.
 
     Raises:
         MissingExtra: plotly is not installed.
@@ -140,7 +140,7 @@ def system_curves_figure(curves: Sequence[Curve], at: str, of: str, *, diagonal:
         line = {"color": _GREY, "width": 1}
         traces.append(
             graph.Scatter(
-                x=list(longest), y=list(longest), mode="lines", line=line, name="all different", hoverinfo="skip"
+                x=list(longest), y=list(longest), mode="lines", line=line, name="all distinct", hoverinfo="skip"
             )
         )
     ordered = sorted(enumerate(curves), key=lambda item: -item[1].mean[-1])
@@ -169,13 +169,13 @@ def _ends(low: float | None, high: float | None) -> str:
 
 
 def forest_figure(gaps: Sequence[Gap]) -> Any:
-    """Standardised paired differences with 95% intervals: a row a metric, a shape a pair.
+    """Standardised paired differences with 95% intervals: one row per metric, one symbol per pair.
 
-    Differences point to the better end: right of 0 the first system of the pair is ahead, by metrics of which less is
-    better, too. Open shapes are of metrics that have no better end: right of 0 the first is higher.
+    Right of 0 the first system of the pair is better, also on metrics where lower is better. Open symbols mark metrics
+    without direction: right of 0 the first system is higher.
 
     Args:
-        gaps: By `leaderboard.tables.compare.compare`; those that do not vary have no place.
+        gaps: Differences from `leaderboard.tables.compare.compare`; those that do not vary are left out.
 
     Raises:
         MissingExtra: plotly is not installed.
@@ -212,18 +212,18 @@ def forest_figure(gaps: Sequence[Gap]) -> Any:
         automargin=True,
         zeroline=False,
     )
-    figure.update_xaxes(title_text="← second ahead · first ahead →", title_font_size=14, zeroline=False)
+    figure.update_xaxes(title_text="← second better · first better →", title_font_size=14, zeroline=False)
     figure.update_layout(showlegend=True)
     return figure
 
 
 def _shape(place: int, gap: Gap) -> str:
-    """A pair's shape; open where the metric has no better end, so that no side of it is ahead."""
+    """The symbol of a pair; open if the metric has no direction."""
     return _SYMBOLS[place] + ("" if end_of(gap.column) else "-open")
 
 
 def _turned(gap: Gap) -> tuple[float, tuple[float, float] | None]:
-    """The standardised difference and its interval, towards the better end."""
+    """The standardised difference and its interval, positive if the first system is better."""
     value = gap.d_z or 0.0
     if end_of(gap.column) >= 0 or gap.d_z_interval is None:
         return value, gap.d_z_interval

@@ -1,4 +1,4 @@
-"""Figures of the board of metrics. Pure: records to plotly figures."""
+"""Figures of the metric study: heat maps of correlations and agreement."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from leaderboard.metric_study.record import Agreement
 from leaderboard.tables.table_view import TableView
 
 _ROW, _TOP, _BOTTOM = 22, 90, 150  # pixels
-_NAME = 40  # letters
+_NAME = 40  # characters
 
 
 def correlation_map(view: TableView) -> Any:
@@ -71,7 +71,7 @@ def _map(
         zmax=top,
         xgap=1,
         ygap=1,
-        # Below: at the side it would take a third of a narrow screen.
+        # Below the map: at the side it would take a third of a narrow screen.
         colorbar={"orientation": "h", "thickness": 12, "y": 0, "yref": "container", "yanchor": "bottom"},
     )
     figure = graph.Figure([trace])

@@ -1,7 +1,7 @@
-"""Figures of what a language model finds in a response set. Pure: numbers and texts to plotly figures.
+"""Figures of a language model's readings of a response set, and what all figures share.
 
-Plotly reads texts as HTML of a kind, and these are strangers': every one is cut and escaped here, and is put into a
-place that is filled in as it is (tick labels, custom data), never into a template.
+Plotly interprets texts as a kind of HTML. Untrusted texts are therefore cut and escaped, and put only where plotly
+inserts them verbatim (tick labels, custom data), never into a template.
 """
 
 import html
@@ -17,17 +17,17 @@ from datasets_build.errors import need
 from datasets_build.tables import printable
 from submissions.untrusted.plain_text import cut, shortened
 
-LABEL = 30  # letters of a text on an axis
-HOVER = 80  # letters of a text under the pointer
+LABEL = 30  # characters of a text on an axis
+HOVER = 80  # characters of a text in a hover label
 WITHIN = 1.96  # standard errors; 95% of a normal distribution
-# Colours that the colour-blind can tell apart: Okabe and Ito's blue and vermilion, ColorBrewer's RdBu, and cividis.
+# Safe for colour-blind readers: Okabe and Ito's blue and vermilion, ColorBrewer's RdBu, and cividis.
 BLUE, BAND, VERMILION = "#0072B2", "rgba(0, 114, 178, 0.2)", "#D55E00"
 DIVERGING, SEQUENTIAL = "RdBu", "Cividis"
 FONT = {"family": "system-ui, 'DejaVu Sans', sans-serif", "size": 14, "color": "#222"}
-# Okabe and Ito's eight; after those, lines differ by their dashes.
+# Okabe and Ito's eight colours; further lines differ by their dashes.
 LINES = (BLUE, VERMILION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
 CLEAR = "rgba(0, 0, 0, 0)"
-# What the figures of pages need of plotly's white template; that takes longer to make than all the rest of a figure.
+# The part of plotly's white template that page figures need: the full template takes longer than the rest of a figure.
 _AXIS = {
     "gridcolor": "rgba(128, 128, 128, 0.25)",
     "linecolor": "#EBF0F8",
@@ -40,11 +40,11 @@ _AXIS = {
 _TEMPLATE = {"layout": {"autotypenumbers": "strict", "hovermode": "closest", "xaxis": _AXIS, "yaxis": _AXIS}}
 _NO_BUTTONS = ("select2d", "lasso2d", "autoScale2d")
 _DASHES = ("solid", "dash", "dot")
-_ROW, _FRAME, _LOWEST = 26, 170, 340  # pixels: of a response's row, of what stands around them, of a figure
+_ROW, _FRAME, _LOWEST = 26, 170, 340  # pixels: height of a response's row, of the frame, minimum of a figure
 
 
 def inert(text: str, length: int) -> str:
-    """A text as plotly may have it: cut, and with no letter that it takes for HTML.
+    """A text cut and escaped, so that plotly finds no HTML in it.
 
     >>> inert("<b>bold</b> & more", 8)
     '&lt;b&gt;bold…'
@@ -53,11 +53,11 @@ def inert(text: str, length: int) -> str:
 
 
 def curve_figure(rate: Curve, bits: Curve) -> Any:
-    """The a_k curve with 1.96 standard errors around it, and the mean of the responses alone; a button a unit.
+    """The a_k curve ± 1.96 standard errors, and the mean of the responses alone, with a button for each unit.
 
     Args:
-        rate: In bits/byte; shown first.
-        bits: In bits.
+        rate: Curve in bits/byte, shown first.
+        bits: Curve in bits.
 
     Returns:
         A `plotly.graph_objects.Figure` of eight traces: for each unit the upper and the lower end of the band, the
@@ -76,8 +76,8 @@ def curve_figure(rate: Curve, bits: Curve) -> Any:
     ]
     for trace, visible in zip(traces, seen["bits/byte"], strict=True):
         trace.visible = visible
-    figure = _figure(traces, "Surprise of the response in place k, with the k − 1 before it", 460)
-    figure.update_xaxes(title_text="place k", dtick=max(1, len(rate.mean) // 10))
+    figure = _figure(traces, "Surprisal of the response at position k, given the k − 1 before it", 460)
+    figure.update_xaxes(title_text="position k", dtick=max(1, len(rate.mean) // 10))
     figure.update_yaxes(title_text="bits/byte")
     menu = {"type": "buttons", "direction": "right", "x": 1, "xanchor": "right", "y": 1.02, "yanchor": "bottom"}
     figure.update_layout(updatemenus=[menu | {"buttons": buttons}], legend={"orientation": "h", "y": -0.2})
@@ -85,13 +85,13 @@ def curve_figure(rate: Curve, bits: Curve) -> Any:
 
 
 def pair_figure(pairs: PairwiseSurprisals, responses: Sequence[str]) -> Any:
-    """A heat map of the bits that response i (row) costs less right after response j (column).
+    """A heat map of the bits that response i (row) saves right after response j (column).
 
-    The diagonal is left blank: a repeat saves so much that it would take the colours from all others.
+    The diagonal is left blank: a repetition saves so much that it would dominate the colour scale.
 
     Args:
-        pairs: Of the responses.
-        responses: Their texts.
+        pairs: Pairwise surprisals of the responses.
+        responses: Texts of the responses.
 
     Returns:
         A `plotly.graph_objects.Figure` of one trace.
@@ -115,20 +115,20 @@ def pair_figure(pairs: PairwiseSurprisals, responses: Sequence[str]) -> Any:
         xgap=1,
         ygap=1,
     )
-    figure = _figure([trace], "Bits that a response costs less right after another", _height(responses))
+    figure = _figure([trace], "Bits that a response saves right after another", _height(responses))
     figure.update_xaxes(title_text="after response", **_ticks([str(place) for place in _places(responses)]))
     figure.update_yaxes(title_text="response", autorange="reversed", **_ticks(_numbered(responses, LABEL)))
     return figure
 
 
 def token_figure(tokens: Sequence[Sequence[TokenCost]]) -> Any:
-    """A strip of tokens for each response, coloured by their bits on one scale.
+    """A strip of tokens for each response, coloured by surprisal on one scale.
 
     Args:
-        tokens: Of each response, in the order of reading.
+        tokens: Tokens of each response, in reading order.
 
     Returns:
-        A `plotly.graph_objects.Figure` of one trace; rows of fewer tokens end in gaps.
+        A `plotly.graph_objects.Figure` of one trace; rows with fewer tokens end in gaps.
 
     Raises:
         MissingExtra: plotly is not installed.
@@ -152,7 +152,7 @@ def token_figure(tokens: Sequence[Sequence[TokenCost]]) -> Any:
         xgap=1,
         ygap=3,
     )
-    title = "Surprise of each token, the responses read in the given order"
+    title = "Surprisal of each token, responses read in the given order"
     figure = _figure([trace], title, _height(tokens))
     figure.update_xaxes(title_text="token")
     figure.update_yaxes(title_text="response", autorange="reversed", **_ticks(_numbered(whole, LABEL)))
@@ -160,14 +160,14 @@ def token_figure(tokens: Sequence[Sequence[TokenCost]]) -> Any:
 
 
 def curves_figure(title: str, curves: Mapping[str, Sequence[float]]) -> Any:
-    """Mean classes expected of m answers by m, a line a system; the diagonal is all different.
+    """Mean expected number of classes among m responses, one line per system; on the diagonal all are distinct.
 
     Args:
-        title: What decides on classes, or the board.
-        curves: By the system's name, for m = 1, 2, …
+        title: Equivalence backend or board.
+        curves: Curves by the system's name, for m = 1, 2, …
 
     Returns:
-        A `plotly.graph_objects.Figure` of a line more than there are systems.
+        A `plotly.graph_objects.Figure` with a line for each system and the diagonal.
 
     Raises:
         MissingExtra: plotly is not installed.
@@ -175,7 +175,7 @@ def curves_figure(title: str, curves: Mapping[str, Sequence[float]]) -> Any:
     graph = need("plotly.graph_objects", "board")
     sizes = list(range(1, max(map(len, curves.values()), default=1) + 1))
     diagonal = {"color": "#bbb", "width": 1}
-    traces = [graph.Scatter(x=sizes, y=sizes, mode="lines", line=diagonal, name="all different", hoverinfo="skip")]
+    traces = [graph.Scatter(x=sizes, y=sizes, mode="lines", line=diagonal, name="all distinct", hoverinfo="skip")]
     ordered = sorted(curves.items(), key=lambda item: item[1][-1] if item[1] else 0.0, reverse=True)
     for place, (name, curve) in enumerate(ordered):
         traces.append(
@@ -185,11 +185,11 @@ def curves_figure(title: str, curves: Mapping[str, Sequence[float]]) -> Any:
                 mode="lines+markers",
                 line={"color": LINES[place % len(LINES)], "dash": _DASHES[place // len(LINES) % 3], "width": 2},
                 name=inert(name, 40),
-                hovertemplate="%{x} answers: %{y:.2f} classes<extra></extra>",
+                hovertemplate="%{x} responses: %{y:.2f} classes<extra></extra>",
             )
         )
-    figure = _figure(traces, f"Different answers to expect of m ({inert(title, 60)})", 520)
-    figure.update_xaxes(title_text="answers m", dtick=1 if len(sizes) <= 20 else None)
+    figure = _figure(traces, f"Expected distinct responses among m ({inert(title, 60)})", 520)
+    figure.update_xaxes(title_text="responses m", dtick=1 if len(sizes) <= 20 else None)
     figure.update_yaxes(title_text="expected classes", rangemode="tozero")
     return figure
 
@@ -209,7 +209,7 @@ def _curve_traces(curve: Curve, unit: str) -> list[Any]:
         mode="lines+markers",
         line={"color": BLUE, "width": 2},
         name="a<sub>k</sub>",
-        hovertemplate=f"place %{{x}}: %{{y:.4f}} {unit}, standard error %{{customdata:.2g}}<extra></extra>",
+        hovertemplate=f"position %{{x}}: %{{y:.4f}} {unit}, standard error %{{customdata:.2g}}<extra></extra>",
     )
     alone = graph.Scatter(
         x=[places[0], places[-1]],
@@ -223,12 +223,12 @@ def _curve_traces(curve: Curve, unit: str) -> list[Any]:
 
 
 def page_figure(traces: Sequence[Any], height: int, **layout: Any) -> Any:
-    """A figure of a page: without ground or title of its own, so that it stands on light and dark pages.
+    """A figure for a page: without background and title, for light and dark pages.
 
     Args:
-        traces: Its traces.
-        height: In pixels.
-        layout: More of it, as plotly takes it.
+        traces: Traces.
+        height: Height in pixels.
+        layout: Further layout of plotly.
     """
     graph = need("plotly.graph_objects", "board")
     own = {
@@ -238,7 +238,7 @@ def page_figure(traces: Sequence[Any], height: int, **layout: Any) -> Any:
         "paper_bgcolor": CLEAR,
         "plot_bgcolor": CLEAR,
         "hoverlabel": {"align": "left"},
-        "dragmode": False,  # a finger that scrolls must not zoom
+        "dragmode": False,  # scrolling on a touch screen must not zoom
         "modebar": {
             "bgcolor": CLEAR,
             "color": "#888",
@@ -281,13 +281,13 @@ def _ticks(labels: Sequence[str]) -> dict[str, Any]:
 
 
 def _token(text: str) -> str:
-    """A token under the pointer: in marks, so that its white space shows."""
+    """A token for a hover label, in quotation marks that show its white space."""
     inside = html.escape(cut(printable(text), HOVER), quote=False)
     return f"“{inside}”" if text else "(of the character before, or the space)"
 
 
 def _nullable(values: Any) -> Any:
-    """Numbers for plotly, in which a gap is None: its JSON writes NaN as null, but only in some of its arrays."""
+    """Numbers for plotly with None for NaN: its JSON writes NaN as null only in some arrays."""
     array = np.asarray(values, dtype=object)
     array[np.isnan(values)] = None
     return array.tolist()

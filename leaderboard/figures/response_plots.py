@@ -1,7 +1,4 @@
-"""Figures of one prompt's responses, and of the stages of a model's training. Pure: numbers to plotly figures.
-
-As in plots.py, strangers' texts are cut and escaped, and stand only where plotly fills in what it is given.
-"""
+"""Figures of one prompt's responses and of a model's training stages; untrusted text is inert as in plots.py."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,7 +7,7 @@ from typing import Any
 from datasets_build.errors import need
 from leaderboard.figures.plots import BAND, BLUE, CLEAR, LINES, VERMILION, WITHIN, inert, page_figure
 
-# Okabe and Ito's colours, thin enough to read dark letters on a light page and light ones on a dark page.
+# Okabe and Ito's colours, transparent enough for dark text on a light page and light text on a dark one.
 TINTS = (
     "rgba(0, 114, 178, 0.20)",
     "rgba(230, 159, 0, 0.22)",
@@ -25,13 +22,13 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross")
 
 
-def slot_curve_figure(rate: Sequence[float], error: Sequence[float], alone: Sequence[float]) -> Any:
-    """One prompt's a_k curve with 1.96 standard errors, and what each response costs alone, as points at place 1.
+def position_curve_figure(rate: Sequence[float], error: Sequence[float], alone: Sequence[float]) -> Any:
+    """One prompt's a_k curve ± 1.96 standard errors, and each response's surprisal alone as points at position 1.
 
     Args:
-        rate: a_k for k = 1 … n, bits/byte.
-        error: Their standard errors; NaN where unknown: then there is no band at that place.
-        alone: Of each response, bits/byte, with only the prompt before it.
+        rate: a_k for k = 1 … n in bits/byte.
+        error: Standard errors; NaN if unknown, which leaves a gap in the band.
+        alone: Surprisal of each response given only the prompt, in bits/byte.
 
     Returns:
         A `plotly.graph_objects.Figure` of four traces: the band's upper and lower end, the curve, the points.
@@ -48,7 +45,7 @@ def slot_curve_figure(rate: Sequence[float], error: Sequence[float], alone: Sequ
         mode="lines+markers",
         line={"color": BLUE, "width": 2},
         name="a<sub>k</sub>",
-        hovertemplate="place %{x}: %{y:.3f} bits/byte, standard error %{customdata:.2g}<extra></extra>",
+        hovertemplate="position %{x}: %{y:.3f} bits/byte, standard error %{customdata:.2g}<extra></extra>",
     )
     points = graph.Scatter(
         x=[1] * len(alone),
@@ -61,20 +58,20 @@ def slot_curve_figure(rate: Sequence[float], error: Sequence[float], alone: Sequ
     )
     band = _band(places, rate, error, BAND, "± 1.96 standard errors (choice of orders)")
     figure = _figure([*band, line, points], 360)
-    figure.update_xaxes(title_text="place k", dtick=max(1, len(places) // 10))
+    figure.update_xaxes(title_text="position k", dtick=max(1, len(places) // 10))
     figure.update_yaxes(title_text="bits/byte", rangemode="tozero")
     return figure
 
 
 def stage_curves_figure(means: Mapping[str, Sequence[float]], errors: Mapping[str, Sequence[float]]) -> Any:
-    """Mean a_k curves with 1.96 standard errors over prompts; a line, a dash and a symbol a stage.
+    """Mean a_k curves ± 1.96 standard errors over prompts, each stage with its own colour, dash and symbol.
 
     Args:
-        means: By the stage's name, for k = 1 … n, bits/byte.
-        errors: Likewise, standard errors of those means.
+        means: Means in bits/byte by stage, for k = 1 … n.
+        errors: Standard errors of those means.
 
     Returns:
-        A `plotly.graph_objects.Figure` of three traces a stage: the band's two ends, the curve.
+        A `plotly.graph_objects.Figure` with three traces per stage: the band's two ends and the curve.
 
     Raises:
         MissingExtra: plotly is not installed.
@@ -94,26 +91,26 @@ def stage_curves_figure(means: Mapping[str, Sequence[float]], errors: Mapping[st
                 line={"color": LINES[place % len(LINES)], "width": 2, "dash": DASHES[place % len(DASHES)]},
                 marker={"symbol": SYMBOLS[place % len(SYMBOLS)], "size": 7},
                 name=inert(name, 40),
-                hovertemplate="place %{x}: %{y:.3f} bits/byte, standard error %{customdata:.2g}<extra></extra>",
+                hovertemplate="position %{x}: %{y:.3f} bits/byte, standard error %{customdata:.2g}<extra></extra>",
             )
         )
     figure = _figure(traces, 420)
-    figure.update_xaxes(title_text="place k", dtick=max(1, longest // 10))
+    figure.update_xaxes(title_text="position k", dtick=max(1, longest // 10))
     figure.update_yaxes(title_text="bits/byte", rangemode="tozero")
     return figure
 
 
 def distributions_figure(values: Mapping[str, Sequence[float]], prompts: Sequence[str], title: str, unit: str) -> Any:
-    """Every prompt's value as a point, a box a stage.
+    """A box plot per stage with every prompt's value as a point.
 
     Args:
-        values: By the stage's name, one a prompt; NaN where missing.
-        prompts: Their ids, in the same order; shown under the pointer.
-        title: Of the metric; of our own making.
-        unit: Likewise.
+        values: Values by stage, one per prompt; NaN if missing.
+        prompts: Ids of the prompts in the same order, for hover labels.
+        title: Title of the metric.
+        unit: Unit of the metric.
 
     Returns:
-        A `plotly.graph_objects.Figure` of one trace a stage.
+        A `plotly.graph_objects.Figure` with one trace per stage.
 
     Raises:
         MissingExtra: plotly is not installed.
@@ -152,7 +149,7 @@ def distributions_figure(values: Mapping[str, Sequence[float]], prompts: Sequenc
 def _band(
     places: Sequence[int], mean: Sequence[float], error: Sequence[float], fill: str, name: str | None
 ) -> list[Any]:
-    """The two ends of a band; where the error is not known, the band has a gap."""
+    """The two ends of a band, with a gap where the error is unknown."""
     graph = need("plotly.graph_objects", "board")
     ends = [
         [None if math.isnan(e) else m + side * WITHIN * e for m, e in zip(mean, error, strict=True)] for side in (1, -1)
@@ -166,7 +163,7 @@ def _band(
 
 
 def _tint(colour: str) -> str:
-    """A colour of a line, thin enough for a band.
+    """A line colour made transparent for a band.
 
     >>> _tint("#0072B2")
     'rgba(0, 114, 178, 0.15)'
@@ -176,6 +173,6 @@ def _tint(colour: str) -> str:
 
 
 def _figure(traces: Sequence[Any], height: int) -> Any:
-    """Whoever shows it has a caption, which wraps where the screen is narrow."""
+    """A figure without title: the page has a caption, which wraps on narrow screens."""
     legend = {"orientation": "h", "y": -0.3, "traceorder": "normal"}
     return page_figure(traces, height, margin={"t": 40, "l": 60, "r": 20}, legend=legend)

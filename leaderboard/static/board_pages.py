@@ -1,4 +1,4 @@
-"""The pages of one board: its models, diversity against quality with the curves, and its systems two by two."""
+"""The pages of one board: Models, Diversity × quality and Compare."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ from leaderboard.tables.table_view import TableView, places_for_all, ranged_text
 from leaderboard.tables.tradeoff import about_tradeoff, default_axes, end_of, tradeoff, tradeoff_table
 
 MODELS, TRADEOFF, COMPARE, EXPLORE = "Models", "Diversity × quality", "Compare", "Explore"
-MOST_PAIRED = 12  # systems that are compared two by two
+MOST_PAIRED = 12  # systems that are compared pairwise
 MARKS = {"human": "human", "baseline": "baseline"}
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A section of a page without a template of its own; every text of strangers is in `said`, tables and links."""
+    """A section of a page without its own template; untrusted text occurs only in `said`, tables and links."""
 
     title: str = ""
     text: tuple[str, ...] = ()
@@ -45,16 +45,16 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Pages, and the scripts of their figures by file."""
+    """Pages, and the scripts of their figures by file name."""
 
     pages: tuple[Page, ...]
     scripts: Mapping[str, str]
 
 
 def models_page(board: Board, scores: BoardScores, file: str) -> Page:
-    """Systems by metrics: all columns, of which a preset shows some."""
+    """The page Models: all columns, of which each preset shows some."""
     columns, beside = columns_of(board, "everything", ())
-    ranks = ranking_column(board) or board.columns[0]  # boards without columns are not shown
+    ranks = ranking_column(board) or board.columns[0]  # boards without columns are left out
     made = models_table(board, ranks, scores.standings(ranks), columns, beside, Filter(), scores.bytes_a_response)
     presets = {name: _shown(board, name, made, columns, beside) for name in PRESETS}
     marks = [MARKS.get(entry.result.manifest.system.type, "") for entry in made.entries]
@@ -66,11 +66,11 @@ def models_page(board: Board, scores: BoardScores, file: str) -> Page:
         "systems": Table(view, "systems", "Mean over prompts [95% interval]", marks, first),
         "said": about_models(board, made),
         "notes": (
-            f"Ranks are by {ranks.label}. A click on the head of any column sorts by it, and leaves the ranks as they "
-            "are. People stand on green, known-bad baselines on yellow; the type says it, too.",
+            f"Ranks are by {ranks.label}. Click a column header to sort by it; ranks do not change. Human responses "
+            "are green, known-bad baselines yellow; the type column says the same.",
         ),
         "about_columns": (page_text.COLUMNS,),
-        "columns": Table(columns_table(board), "columns", "What each column means"),
+        "columns": Table(columns_table(board), "columns", "Column descriptions"),
         "files": {
             "csv": f"data/{board.name}.csv",
             "parquet": f"data/{board.name}.parquet",
@@ -81,7 +81,7 @@ def models_page(board: Board, scores: BoardScores, file: str) -> Page:
 
 
 def _shown(board: Board, preset: str, made: ModelsTable, columns: Sequence[Column], beside: Sequence[str]) -> list[int]:
-    """The numbers of the columns that a preset shows; the first two are the system and its rank."""
+    """The indices of the columns that a preset shows; the first two are the system and its rank."""
     wanted, facts = columns_of(board, preset, ())
     start = len(made.headers) - len(columns)
     signatures = {column.signature for column in wanted}
@@ -90,7 +90,7 @@ def _shown(board: Board, preset: str, made: ModelsTable, columns: Sequence[Colum
 
 
 def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Made:
-    """Diversity against quality with the Pareto front, and the curves of classes and of patience."""
+    """The page Diversity × quality: the Pareto front, and the curves over responses and patience."""
     axes = default_axes(board)
     parts, scripts = [], {}
     if axes is not None:
@@ -100,21 +100,21 @@ def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Made:
         scripts[f"figures/{board.name}-tradeoff.js"] = figure_script("tradeoff", tradeoff_figure(found))
         table = Table(tradeoff_table(board, found), "points", f"Systems by {name}")
         parts.append(Part(figure=figure, said=(about_tradeoff(board, found),), tables=(table,)))
-    parts.append(Part(title="More answers, more patience", text=(page_text.CURVES,)))
+    parts.append(Part(title="More responses, more patience", text=(page_text.CURVES,)))
     kinds: tuple[tuple[str, str, str, str, Callable[..., tuple[Curve, ...]]], ...] = (
-        ("distinct", "Different answers to expect of m", "m", "expected classes", distinct_curves),
+        ("distinct", "Expected distinct responses among m", "m", "expected classes", distinct_curves),
         ("patience", "Utility by the reader's patience", "p", "utility", patience_curves),
     )
     places = first_systems(board)
     for own, title, at, of, make in kinds:
         curves = make(board, places)
         if curves:
-            figure = Figure(own, f"{title}: a line a system; the table has the same numbers.", 480)
+            figure = Figure(own, f"{title}, one line per system; the table has the same numbers.", 480)
             drawn = system_curves_figure(curves, at, of, diagonal=own == "distinct")
             scripts[f"figures/{board.name}-{own}.js"] = figure_script(own, drawn)
             table = Table(curves_table(curves, at), f"{own}-table", f"{title} [95% interval]")
             text = (
-                (f"The first {len(places)} of {len(board.entries)} systems.",)
+                (f"The first {len(places)} of {len(board.entries)} systems are shown.",)
                 if len(places) < len(board.entries)
                 else ()
             )
@@ -129,7 +129,7 @@ def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Made:
 
 
 def compare_page(board: Board, scores: BoardScores, file: str) -> Page:
-    """Each two systems of a board by its main metrics: paired differences, and whether they are significant."""
+    """The page Compare: paired differences between every two systems on the main metrics, with tests."""
     columns = columns_of(board, "overview", ())[0] or board.columns[:1]
     places = first_systems(board, MOST_PAIRED)
     labels = system_labels(board)
@@ -142,13 +142,13 @@ def compare_page(board: Board, scores: BoardScores, file: str) -> Page:
     ]
     lead = [
         page_text.COMPARE,
-        "Mean difference of the row's system less the column's, over the prompts that both have a value for, with its "
-        "95% percentile bootstrap interval. ▲: the row's system is ahead, ▽: the column's is, by Wilcoxon's "
-        f"signed-rank test, two-sided, at {LEVEL:g} after Holm's correction over all {tested} tests of this page. "
+        "Mean difference (row minus column) over the prompts for which both systems have a value, with its 95% "
+        "percentile bootstrap interval. ▲: the row's system is ahead; ▽: the column's is, by Wilcoxon's two-sided "
+        f"signed-rank test at {LEVEL:g} after Holm's correction over all {tested} tests on this page. "
         "No symbol: no significant difference.",
     ]
     if len(places) < len(board.entries):
-        lead.append(f"{len(places)} of the {len(board.entries)} systems: those that the table has first.")
+        lead.append(f"The first {len(places)} of {len(board.entries)} systems of the table are compared.")
     if len(places) < 2:
         lead.append(page_text.ALONE)
     values: dict[str, Any] = {"lead": lead, "parts": [part for part in parts if part.tables]}
@@ -156,7 +156,7 @@ def compare_page(board: Board, scores: BoardScores, file: str) -> Page:
 
 
 def _pairs(name: str, column: Column, gaps: Sequence[Gap], names: Sequence[str]) -> Part:
-    """A metric's differences as a table of systems by systems."""
+    """The differences on a metric as a table of systems by systems."""
     if not gaps:
         return Part()
     digits = places_for_all(gap.interval[1] - gap.interval[0] for gap in gaps if gap.interval is not None)
@@ -177,7 +177,7 @@ def _pairs(name: str, column: Column, gaps: Sequence[Gap], names: Sequence[str])
 
 
 def _difference(gap: Gap, sign: int, digits: int) -> str:
-    """A difference with its interval and who is ahead, as the row's system sees it."""
+    """A difference with its interval and the system ahead, from the row's point of view."""
     if gap.difference is None:
         return ""
     value = sign * gap.difference

@@ -1,4 +1,4 @@
-"""The page of metrics: how they agree with people, with prompt pairs and with each other, and what each one is."""
+"""The page Metrics: agreement with people, with prompt pairs and between metrics, and a card for each metric."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,12 +31,12 @@ Figures = dict[str, Any]
 
 
 def metrics_page(boards: Sequence[Board], folder: Path | None, file: str) -> Made:
-    """The study of metrics as tables and figures, then every metric in words.
+    """The metric study as tables and figures, then a card for every metric.
 
     Args:
-        boards: Whose metrics are held against each other over systems.
-        folder: Of a study; files that it has not are those of the package. A damaged one is said to be, on the page.
-        file: Of the page.
+        boards: Boards whose metrics are compared over systems.
+        folder: Folder of a study; the package's files replace missing ones. The page reports damaged files.
+        file: File name of the page.
     """
     there = load_studies(folder)
     study, pairs = there.study, there.pairs
@@ -83,20 +83,22 @@ def _pairs(study: PairStudy, figures: Figures) -> Part:
     if ours:
         drawn = figures["metrics-pairs"] = heat_map_of(ours)
         figure = _drawn(
-            "metrics-pairs", drawn, "Accuracy by split and metric as a heat map; the table has the numbers."
+            "metrics-pairs", drawn, "Accuracy by split and metric as a heat map; the table has the same numbers."
         )
-    table = Table(pair_accuracies(study), "metrics-pairs-table", "Share of prompt pairs ordered rightly")
+    table = Table(pair_accuracies(study), "metrics-pairs-table", "Share of prompt pairs ordered correctly")
     return Part(title="Prompt pairs", text=(page_text.PAIRS,), figure=figure, tables=(table,))
 
 
 def _agreement(boards: Sequence[Board], study: MetricStudy | None, figures: Figures) -> list[Part]:
     found = agreements_of(study, boards)
-    made = [Part(title="Do they measure the same?", text=(page_text.AGREEMENT,))] if found else []
+    made = [Part(title="Do metrics measure the same thing?", text=(page_text.AGREEMENT,))] if found else []
     for number, agreement in enumerate(found, 1):
         name = f"metrics-agreement-{number}"
         drawn = figures[name] = agreement_map(agreement)
         over = f"over {agreement.over}: {shortened(agreement.group, 80)}"
-        figure = _drawn(name, drawn, f"Rank correlation of metrics {over}, as a heat map; the table has the numbers.")
+        figure = _drawn(
+            name, drawn, f"Rank correlation of metrics {over}, as a heat map; the table has the same numbers."
+        )
         made.append(
             Part(figure=figure, tables=(Table(agreement_table(agreement), f"{name}-table", f"Spearman's rho {over}"),))
         )
@@ -108,7 +110,7 @@ def _drawn(name: str, figure: Any, alt: str) -> Figure:
 
 
 def _metric(name: str, study: MetricStudy | None) -> Part:
-    """A metric in words, and the sets on which it is farthest from people."""
+    """The card of a metric and its largest disagreements with people."""
     facts = [
         (what, line.removeprefix("• ")) for what, text in described(name, study) for line in text.splitlines() if line
     ]
@@ -118,5 +120,5 @@ def _metric(name: str, study: MetricStudy | None) -> Part:
 
 
 def _slug(name: str) -> str:
-    """A metric's name as the pages use names; those of one's own have dots and colons."""
+    """A metric's name as an element id; names of external metrics contain dots and colons."""
     return name.replace(":", "-").replace(".", "-")

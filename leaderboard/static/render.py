@@ -1,7 +1,7 @@
-"""Tables, figures and texts to HTML and data files. Everything that is not a template goes through its escaping.
+"""Renders tables, figures and texts to HTML and data files; everything but the templates is escaped.
 
-Pages have a strict Content-Security-Policy: no inline script or style runs, nothing is fetched from elsewhere. Data for
-scripts lies in files of its own, since pages that open from a folder may not fetch.
+A strict Content-Security-Policy allows no inline script or style and no network. Data for scripts is in files of its
+own, since pages opened from a folder may not fetch.
 """
 
 import json
@@ -20,8 +20,8 @@ from datasets_build.errors import need
 from leaderboard.tables.table_view import TableView
 
 HERE = Path(__file__).parent
-# `file:` is what a page from a folder is, and where 'self' means nothing in some browsers. Plotly draws a picture of
-# its own making into the page as `data:`.
+# `file:` is the origin of a page from a folder, for which 'self' matches nothing in some browsers. Plotly puts an image
+# into the page as `data:`.
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -35,7 +35,7 @@ POLICY = "; ".join(
 _CODE = re.compile(r"`([^`]+)`")
 _STRONG = re.compile(r"\*\*([^*]+)\*\*")
 _STYLES = re.compile(r'if\(!document\.getElementById\("([0-9a-f]{64})"\)\)')
-# What would end a script or a line of it, and what would be markup if the file were read as such.
+# Characters that could end the script or a line of it, or be markup if the file were read as HTML.
 _UNSAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
@@ -83,14 +83,14 @@ class Page:
     """A page to write.
 
     Attributes:
-        file: Its name; of our own making.
-        title: Over it.
-        template: In `templates`.
-        values: For the template.
-        scripts: Data files that it loads, after the board's own script and before that begins.
-        section: Which entry of the navigation it belongs to.
-        board: The name of the board that it is of; empty where it is of none.
-        figures: Whether it has any.
+        file: File name.
+        title: Heading.
+        template: Template in `templates`.
+        values: Values for the template.
+        section: Entry of the navigation that it belongs to.
+        board: Name of its board; empty if it has none.
+        scripts: Data files to load after board.js.
+        figures: Whether the page has figures.
     """
 
     file: str
@@ -104,12 +104,12 @@ class Page:
 
 
 def figure_script(name: str, figure: Any) -> str:
-    """The file that gives a plotly figure to the board's script under a name of our own."""
+    """The data file that passes a plotly figure to board.js under a name."""
     return f"divbench.figures[{json.dumps(name)}] = {_safe(figure.to_json(engine='json'))};\n"
 
 
 def data_script(name: str, value: Any) -> str:
-    """The file that gives a value to the board's script under a name of our own."""
+    """The data file that passes a value to board.js under a name."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return f"divbench.{name} = {_safe(text)};\n"
 
@@ -119,18 +119,18 @@ def _safe(text: str) -> str:
 
 
 def coded(text: str) -> Markup:
-    """A text in which what stands between backticks is code; all of it is escaped."""
+    """An escaped text with `code` marked up."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped before
 
 
 def marked(text: str) -> Markup:
-    """A text of our own in which `code` and **what matters** are marked, as in words.py; all of it is escaped."""
+    """An escaped text with `code` and **emphasis** marked up, as in page_text.py."""
     return Markup(_STRONG.sub(r"<strong>\1</strong>", str(coded(text))))  # noqa: S704 - escaped before
 
 
 @cache
 def environment() -> Any:
-    """The templates: every value is escaped, and a name that is not given is an error.
+    """The templates; every value is escaped, and an undefined name is an error.
 
     Raises:
         MissingExtra: jinja2 is not installed.
@@ -150,19 +150,19 @@ def environment() -> Any:
 
 
 def style_marks(plotly: str) -> list[str]:
-    """The ids of styles that plotly's script writes into a page unless something of that id is there.
+    """The ids of the style elements that plotly's script adds to a page unless an element with the id exists.
 
-    The page's policy would not let it, and these are for maps, which the board has not.
+    The page's policy forbids them, and they are for maps, which the board does not use.
     """
     return _STYLES.findall(plotly)
 
 
 def render(page: Page, frame: Mapping[str, Any]) -> str:
-    """The page's HTML.
+    """The HTML of a page.
 
     Args:
-        page: To render.
-        frame: What every page has: navigation, boards, what is wrong, `style_marks`.
+        page: Page to render.
+        frame: Values that every page needs: navigation, boards, data warnings, `style_marks`.
     """
     scripts = ["assets/board.js", *page.scripts]
     if page.figures:

@@ -59,13 +59,13 @@ if __name__ == "__main__":
 ABOUT = """
 # {title}
 
-The DivBench leaderboard over `{store}`: which systems give diverse, good answers, how sure that is, and the answers
+The DivBench leaderboard over `{store}`: which systems give diverse, good responses, how sure that is, and the answers
 themselves. Visitors check submissions here, and hand them in under their login.
 
 To run it:
 
 - The secret `HF_TOKEN`: a token that may read and write that store, and nothing else. Without it visitors see what is
-  public, and nothing can be handed in.
+  public, and nothing can be submitted.
 - The variable `DIVBENCH_STORE` names another store, and `DIVBENCH_HOME` a folder for what is made again at each start;
   with permanent storage `/data/divbench` keeps it.
 - A Space scores nothing. Somewhere with the models: `divbench worker --store {store} --profile PROFILE`.
@@ -193,7 +193,7 @@ def _metadata(title: str, dataset: str | None, models: Sequence[str]) -> str:
         "fullWidth": True,
         "pinned": False,
         "license": "apache-2.0",
-        "short_description": "How diverse are the answers of language models?",
+        "short_description": "How diverse are the responses of language models?",
         "tags": ["leaderboard", "diversity", "evaluation"],
         "datasets": [] if dataset is None else [dataset],
         "models": sorted(models),

@@ -1,4 +1,4 @@
-"""The page of post-training: the stages of each model that a board has as a series."""
+"""The page Post-training: every series of training stages on the boards."""
 
 from collections.abc import Mapping, Sequence
 
@@ -33,7 +33,7 @@ def stages_page(boards: Sequence[Board], scores: Mapping[str, BoardScores], file
     """All series of all boards: curves, distributions and contrasts.
 
     Raises:
-        InputError: The files of a result are not there any more, or are damaged.
+        InputError: A result's files are gone or damaged.
     """
     parts: list[Part] = []
     scripts: dict[str, str] = {}
@@ -43,7 +43,7 @@ def stages_page(boards: Sequence[Board], scores: Mapping[str, BoardScores], file
             parts += made
             scripts |= {f"figures/{name}.js": figure_script(name, figure) for name, figure in figures.items()}
     lead = (page_text.STAGES,) if parts else (page_text.STAGES, page_text.NO_STAGES)
-    title = "What makes a series, and how contrasts are made"
+    title = "How series are found and contrasts computed"
     parts.append(Part(title=title, text=(RULE, page_text.CONTRASTS)))
     published = Table(published_table(), "published", page_text.PRINTED)
     parts.append(Part(title="Published", text=(page_text.PRINTED_STAGES,), tables=(published,)))
@@ -53,7 +53,7 @@ def stages_page(boards: Sequence[Board], scores: Mapping[str, BoardScores], file
 
 
 def _series(board: Board, scores: BoardScores, series: Series) -> tuple[list[Part], dict[str, object]]:
-    """The sections of a series, and its figures by name; a result's id is of our own making."""
+    """The sections of a series, and its figures by name."""
     figures: dict[str, object] = {}
     title = f"{board.suite}, k = {board.k}, {board.profile}: {', '.join(series.stages)}"
     parts = [Part(title=title, said=(about_series(board, series),)), _curves(board, series, figures)]
@@ -70,7 +70,7 @@ def _curves(board: Board, series: Series, figures: dict[str, object]) -> Part:
         return Part(said=(about_curves(found),))
     name = f"curves-{series.key}"
     figures[name] = stage_curves_figure(by_stage(found.stages, found.means), by_stage(found.stages, found.errors))
-    alt = f"Mean a_k in bits/byte, 1.96 standard errors over {found.prompts} prompts; the table has the same numbers."
+    alt = f"Mean a_k in bits/byte ± 1.96 standard errors over {found.prompts} prompts; the table has the same numbers."
     return Part(
         figure=Figure(name, alt, 420),
         said=(about_curves(found),),
@@ -85,9 +85,9 @@ def _metric(board: Board, scores: BoardScores, series: Series, column: Column, f
     found = contrasts(series, scores.prompts, values, column)
     return Part(
         title=column.title,
-        figure=Figure(name, f"Every prompt's {column.label} by stage; the table has its quantiles.", 420),
+        figure=Figure(name, f"{column.label} of every prompt by stage; the table has the quantiles.", 420),
         tables=(
-            Table(contrasts_table(found), f"{name}-contrasts-table", "Paired contrasts of each stage and the next"),
-            Table(quantiles_table(series, values), f"{name}-quantiles-table", "The distribution over prompts"),
+            Table(contrasts_table(found), f"{name}-contrasts-table", "Paired contrasts of consecutive stages"),
+            Table(quantiles_table(series, values), f"{name}-quantiles-table", "Distribution over prompts"),
         ),
     )

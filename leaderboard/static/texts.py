@@ -1,4 +1,4 @@
-"""The responses of a board's systems as data files, and the pages that show them."""
+"""The page Explore: a board's responses as data files, and the pages that show them."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,20 +15,19 @@ from leaderboard.static.board_pages import EXPLORE, Part
 from leaderboard.static.render import Page, data_script
 from leaderboard.tables import page_text
 from leaderboard.tables.models import columns_of
-from leaderboard.tables.responses import MOST_LETTERS, View, class_words, make_view
+from leaderboard.tables.responses import MOST_LETTERS, PromptView, class_words, make_view
 from leaderboard.tables.systems import system_labels
 from leaderboard.tables.table_view import number_text
 
 NOT_HERE = (
-    "What small models find in a prompt's responses when a visitor asks (token by token, and what each response adds) "
-    "is on the served board alone: `divbench board serve`. The prompt stands in the address, so that a link leads to "
-    "it."
+    "Token surprisals and the contribution of each response are available only on a served board "
+    "(`divbench board serve`). The address is a permalink to the prompt."
 )
-_AT_ONCE = 100  # rows that are read at a time
+_AT_ONCE = 100  # rows read at a time
 
 
 def keys_of(boards: Sequence[Board]) -> dict[str, tuple[str, ...]]:
-    """What the files of each board's systems are called: by the result's id, numbered where two share it."""
+    """The stem of each system's files by board: the result's id, numbered if it occurs on several boards."""
     seen: Counter[str] = Counter()
     made = {}
     for board in boards:
@@ -42,56 +41,56 @@ def keys_of(boards: Sequence[Board]) -> dict[str, tuple[str, ...]]:
 
 
 def explore_file(key: str) -> str:
-    """The page of a system."""
+    """The file name of a system's page."""
     return f"explore-{key}.html"
 
 
 def texts_file(key: str) -> str:
-    """The file of a system's responses."""
+    """The file name of a system's responses."""
     return f"texts/{key}.js"
 
 
 def texts_bytes(scores: BoardScores) -> float:
-    """How long all responses of a board are, in bytes of UTF-8."""
+    """The total size of a board's responses in bytes of UTF-8."""
     means, entries = scores.bytes_a_response(), scores.board.entries
     sizes = (mean * entry.result.counts.responses for mean, entry in zip(means, entries, strict=True))
     return sum(size for size in sizes if isfinite(size))
 
 
 def texts_script(board: Board, entry: Entry) -> str:
-    """A system's prompts, responses and main scores, as the explore page takes them.
+    """A system's prompts, responses and main scores as data for its Explore page.
 
     Raises:
-        InputError: The files of the result are not there any more, or are damaged.
+        InputError: The result's files are gone or damaged.
     """
     columns = columns_of(board, "overview", ())[0]
     return data_script("texts", {"prompts": [_prompt(view, columns) for view in _views(board, entry)]})
 
 
-def _views(board: Board, entry: Entry) -> Iterator[View]:
+def _views(board: Board, entry: Entry) -> Iterator[PromptView]:
     with table_faults(entry), pq.ParquetFile(entry.folder / PER_PROMPT_FILE) as file:
         for batch in file.iter_batches(batch_size=_AT_ONCE):
             for row in batch.to_pylist():
                 yield make_view(board, entry, row)
 
 
-def _prompt(view: View, columns: Sequence[Column]) -> dict[str, Any]:
+def _prompt(view: PromptView, columns: Sequence[Column]) -> dict[str, Any]:
     wanted = {column.signature for column in columns}
     return {
-        "id": view.asked.prompt_id,
-        "category": view.asked.category,
-        "text": view.asked.text[:MOST_LETTERS],
-        "answers": [
+        "id": view.prompt.prompt_id,
+        "category": view.prompt.category,
+        "text": view.prompt.text[:MOST_LETTERS],
+        "responses": [
             {
-                "number": answer.number,
-                "text": answer.text[:MOST_LETTERS],
-                "class": class_words(answer, view),
-                "group": answer.group,
-                "note": "; ".join(answer.notes),
-                "rate": number_text(answer.rate, 3),
-                "quality": number_text(answer.quality, 1),
+                "number": response.number,
+                "text": response.text[:MOST_LETTERS],
+                "class": class_words(response, view),
+                "group": response.group,
+                "note": "; ".join(response.notes),
+                "rate": number_text(response.rate, 3),
+                "quality": number_text(response.quality, 1),
             }
-            for answer in view.answers
+            for response in view.responses
         ],
         "scores": [
             [
@@ -112,7 +111,7 @@ def explore_page(board: Board, key: str, label: str, back: str) -> Page:
 
 
 def systems_page(board: Board, keys: Sequence[str], file: str, absent: str | None) -> Page:
-    """The list of a board's systems, each a link to its responses; or why there are none."""
+    """The list of a board's systems with links to their responses, or the reason why there are none."""
     labels = system_labels(board)
     links = [] if absent else [(label, explore_file(key)) for label, key in zip(labels, keys, strict=True)]
     parts = [Part(links=tuple(links))]

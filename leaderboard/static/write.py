@@ -1,6 +1,6 @@
-"""Writes the folder of the exported board: all of it under another name first, then in one rename.
+"""Writes the exported board into a temporary folder and renames it at the end.
 
-The same results give the same bytes. A folder that is there is replaced only if it is an export, too.
+The same results give the same bytes. An existing folder is replaced only if it is an earlier export.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,8 +41,8 @@ from leaderboard.tables.export import export
 from leaderboard.tables.systems import system_labels
 from submissions.untrusted.plain_text import shortened
 
-TEXTS_LIMIT = 50_000_000  # bytes of responses that are written unless they are asked for
-MARK = "divbench-board.txt"  # what tells an export from a folder of somebody's own
+TEXTS_LIMIT = 50_000_000  # bytes of responses up to which they are exported by default
+MARK = "divbench-board.txt"  # marks a folder as an export
 INDEX = "index.html"
 _MARK_TEXT = "Written by divbench board export --html; the next one to this folder replaces all of it.\n"
 _OF_BOARDS = (MODELS, TRADEOFF, COMPARE, EXPLORE)
@@ -53,20 +53,20 @@ _OTHERS = (
     (ABOUT_TITLE, "about.html"),
 )
 _STEMS = {MODELS: "models", TRADEOFF: "tradeoff", COMPARE: "compare", EXPLORE: "explore"}
-_ASK = "`divbench board export --html --texts` exports them, however many."
-_LETTERS = 300  # of a reason why something is not shown
+_ASK = "To export them anyway, use `divbench board export --html --texts`."
+_LETTERS = 300  # characters of a data warning
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written.
+    """A written export.
 
     Attributes:
-        folder: Where.
-        pages: How many.
-        texts: Whether responses are among it.
-        texts_bytes: How long all responses are.
-        left_out: What is not shown, and why; the pages say it, too.
+        folder: Folder of the export.
+        pages: Number of pages.
+        texts: Whether it includes the responses.
+        texts_bytes: Total size of all responses in bytes.
+        left_out: Data warnings: what is not shown and why, as on the pages.
     """
 
     folder: Path
@@ -87,13 +87,13 @@ def write_static(
 
     Args:
         live: Results to show.
-        folder: To write; what is there goes only if it is an earlier export.
-        texts: Whether to write the responses; None: if all of them are at most `TEXTS_LIMIT` bytes.
-        progress: Told what is being done.
+        folder: Folder to write; it may exist only if it is an earlier export.
+        texts: Whether to write the responses; None: if they have at most `TEXTS_LIMIT` bytes in total.
+        progress: Called with the current step.
 
     Raises:
-        ConfigurationError: The folder is there and is no export.
-        MissingExtra: A library of the extra *board* is not there.
+        ConfigurationError: The folder exists and is not an export.
+        MissingExtra: A library of the extra *board* is not installed.
     """
     plotly = Path(str(files(need("plotly", "board")))) / "package_data" / "plotly.min.js"
     _replaceable(folder)
@@ -101,7 +101,7 @@ def write_static(
     scores, faults = _open(live, snapshot.boards)
     length = int(sum(texts_bytes(each) for each in scores.values()))
     wanted = length <= TEXTS_LIMIT if texts is None else texts
-    absent = None if wanted else f"The responses are {length / 1e6:,.1f} MB and were not exported. {_ASK}"
+    absent = None if wanted else f"The responses have {length / 1e6:,.1f} MB and were not exported. {_ASK}"
     keys = keys_of(snapshot.boards)
     trouble = [*(shortened(line, _LETTERS) for line in snapshot.warnings), *faults]
     with atomic_folder(folder, replace=True) as made:
@@ -117,9 +117,9 @@ def write_static(
                 pages += _board_pages(board, scores[board.name], keys[board.name], absent, first, made)
                 export(board, made / "data")
                 boards.append(board)
-            except InputError as error:  # its files went while it was read
+            except InputError as error:  # its files disappeared during the export
                 trouble.append(_fault(board, error))
-        progress("pages of no table", len(scores), len(scores))
+        progress("other pages", len(scores), len(scores))
         pages += _kept(stages_page(boards, scores, "post-training.html"), made)
         pages += _kept(metrics_page(boards, live.study, "metrics.html"), made)
         pages += [datasets_page("datasets.html"), about_page("about.html")]
@@ -133,18 +133,20 @@ def write_static(
 def _replaceable(folder: Path) -> None:
     there = folder.exists() or folder.is_symlink()
     if there and (folder.is_symlink() or not folder.is_dir()):
-        raise ConfigurationError(f"{folder} is no folder", "name one that is not there yet")
+        raise ConfigurationError(f"{folder} is not a folder", "name one that does not exist yet")
     if there and any(folder.iterdir()) and not (folder / MARK).is_file():
-        raise ConfigurationError(f"{folder} is there and is no exported board", "name a folder that is not there yet")
+        raise ConfigurationError(
+            f"{folder} exists and is not an exported board", "name a folder that does not exist yet"
+        )
 
 
 def _open(live: LiveResults, boards: Sequence[Board]) -> tuple[dict[str, BoardScores], list[str]]:
-    """The scores of the boards that can be read, and why others cannot."""
+    """The scores of the boards that can be read, and warnings for the others."""
     found, faults = {}, []
     for board in boards:
         try:
             if not board.columns:
-                faults.append(f"{board.name}: not shown, it has no value of any metric")
+                faults.append(f"{board.name}: not shown, no metric has a value")
                 continue
             found[board.name] = live.scores(board)
         except InputError as error:
@@ -157,7 +159,7 @@ def _fault(board: Board, error: InputError) -> str:
 
 
 def _assets(folder: Path, plotly: Path) -> None:
-    """Our style sheets in one, our script, and plotly's, once for all pages."""
+    """Write one style sheet, board.js and plotly for all pages."""
     own = HERE / "assets"
     sheets = (own / "variables.css", own / "static.css", HERE.parent / "app" / "assets" / "board.css")
     write_text(folder / "board.css", "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets))
@@ -167,14 +169,14 @@ def _assets(folder: Path, plotly: Path) -> None:
 
 
 def address(section: str, board: str, first: str) -> str:
-    """The file of a board's page; the first board's models are the index."""
+    """The file name of a board's page; the first board's models are the index."""
     return INDEX if (section, board) == (MODELS, first) else f"{_STEMS[section]}-{board}.html"
 
 
 def _board_pages(
     board: Board, scores: BoardScores, keys: Sequence[str], absent: str | None, first: str, made: Path
 ) -> list[Page]:
-    """All pages of a board; what they load is written at once, responses a system at a time."""
+    """All pages of a board; their data files are written, responses one system at a time."""
     names = {section: address(section, board.name, first) for section in _OF_BOARDS}
     pages = [
         models_page(board, scores, names[MODELS]),
@@ -190,7 +192,7 @@ def _board_pages(
 
 
 def _kept(found: Made, made: Path) -> tuple[Page, ...]:
-    """The pages, the scripts of their figures written."""
+    """Write the scripts of the figures and return the pages."""
     for name, text in found.scripts.items():
         write_text(made / name, text)
     return found.pages
@@ -201,7 +203,7 @@ def _empty() -> Page:
 
 
 def _write(made: Path, pages: Sequence[Page], boards: Sequence[Board], given: Mapping[str, Any]) -> None:
-    """All pages, the index last."""
+    """Write all pages, the index last."""
     first = boards[0].name if boards else ""
 
     def pages_of(board: str) -> list[tuple[str, str, str]]:

@@ -21,7 +21,7 @@ FEWEST_DIGITS = 6  # of an id in a permalink
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ListedPrompt:
     """A prompt of a result."""
 
     prompt_id: str
@@ -29,7 +29,7 @@ class Asked:
     text: str
 
 
-def prompts_of(entry: Entry) -> tuple[Asked, ...]:
+def prompts_of(entry: Entry) -> tuple[ListedPrompt, ...]:
     """The prompts of a system's result, in the suite's order.
 
     Raises:
@@ -39,7 +39,7 @@ def prompts_of(entry: Entry) -> tuple[Asked, ...]:
 
 
 @lru_cache(maxsize=8)
-def _prompts(path: Path, sha256: str) -> tuple[Asked, ...]:
+def _prompts(path: Path, sha256: str) -> tuple[ListedPrompt, ...]:
     """The prompts; `sha256` keeps a replaced file from being served from the cache."""
     try:
         rows = pq.read_table(path, columns=["prompt_id", "category", "prompt"]).to_pylist()
@@ -47,15 +47,15 @@ def _prompts(path: Path, sha256: str) -> tuple[Asked, ...]:
         raise InputError(
             f"{path.parent.name}: its prompts cannot be read", "the result is gone; reload the page"
         ) from error
-    return tuple(Asked(*(str(row[name] or "") for name in ("prompt_id", "category", "prompt"))) for row in rows)
+    return tuple(ListedPrompt(*(str(row[name] or "") for name in ("prompt_id", "category", "prompt"))) for row in rows)
 
 
-def categories_of(prompts: Sequence[Asked]) -> list[str]:
+def categories_of(prompts: Sequence[ListedPrompt]) -> list[str]:
     """The categories in order of first appearance."""
     return list(dict.fromkeys(each.category for each in prompts))
 
 
-def matching(prompts: Sequence[Asked], category: str = ANY, words: str = "") -> list[Asked]:
+def matching(prompts: Sequence[ListedPrompt], category: str = ANY, words: str = "") -> list[ListedPrompt]:
     """The prompts of a category whose id, category or text contain all words; case-insensitive."""
     wanted = words.casefold().split()
     return [
@@ -70,19 +70,21 @@ def _holds(text: str, words: Sequence[str]) -> bool:
     return all(word in text for word in words)
 
 
-def block_of(prompts: Sequence[Asked], prompt_id: str | None, size: int = BLOCK) -> tuple[int, list[Asked]]:
+def block_of(
+    prompts: Sequence[ListedPrompt], prompt_id: str | None, size: int = BLOCK
+) -> tuple[int, list[ListedPrompt]]:
     """The block of prompts that contains a prompt: the index of its first prompt, and its prompts."""
     place = place_of(prompts, prompt_id) or 0
     start = place // size * size
     return start, list(prompts[start : start + size])
 
 
-def place_of(prompts: Sequence[Asked], prompt_id: str | None) -> int | None:
+def place_of(prompts: Sequence[ListedPrompt], prompt_id: str | None) -> int | None:
     """The index of a prompt; None if it is not among them."""
     return next((place for place, each in enumerate(prompts) if each.prompt_id == prompt_id), None)
 
 
-def stepped(prompts: Sequence[Asked], prompt_id: str | None, by: int) -> str | None:
+def stepped(prompts: Sequence[ListedPrompt], prompt_id: str | None, by: int) -> str | None:
     """The prompt so many positions further, cyclically; the first if the prompt is not among them."""
     place = place_of(prompts, prompt_id)
     if not prompts:
@@ -90,7 +92,7 @@ def stepped(prompts: Sequence[Asked], prompt_id: str | None, by: int) -> str | N
     return prompts[0 if place is None else (place + by) % len(prompts)].prompt_id
 
 
-def prompt_choices(prompts: Sequence[Asked]) -> list[tuple[str, str]]:
+def prompt_choices(prompts: Sequence[ListedPrompt]) -> list[tuple[str, str]]:
     """Label and id of each prompt, for a dropdown."""
     return [(f"{shortened(p.prompt_id, 40)} · {shortened(p.text, LABEL)}", p.prompt_id) for p in prompts]
 

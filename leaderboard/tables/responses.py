@@ -15,12 +15,12 @@ from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
 from datasets_build.errors import InputError
 from leaderboard.data.board import Board, Column, Entry
-from leaderboard.tables.prompts import Asked
+from leaderboard.tables.prompts import ListedPrompt
 from leaderboard.tables.table_view import TableView, number_table
 from submissions.checking.response_kinds import is_blank, is_placeholder, is_refusal, is_scorable
 
 MOST_LETTERS = 20_000  # characters of one response on a page
-ANSWERS: Mapping[str, str] = {
+RESPONSE_COLUMNS: Mapping[str, str] = {
     "#": "number",
     "response": "str",
     "class": "str",
@@ -38,7 +38,7 @@ _HIDING = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ShownResponse:
     """A response.
 
     Attributes:
@@ -68,7 +68,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class SlotCurve:
+class PositionCurve:
     """The a_k curve of one prompt.
 
     Attributes:
@@ -104,27 +104,27 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class PromptView:
     """All that a result says about one prompt.
 
     Attributes:
-        asked: The prompt.
-        answers: Responses in sampling order.
+        prompt: The prompt.
+        responses: Responses in sampling order.
         sizes: Number of responses in each equivalence class.
-        parted: Whether there is a partition.
+        has_classes: Whether there is a partition.
         curve: The a_k curve; None if it was not estimated.
         scores: Scores in the order of the board's columns.
     """
 
-    asked: Asked
-    answers: tuple[Answer, ...]
+    prompt: ListedPrompt
+    responses: tuple[ShownResponse, ...]
     sizes: tuple[int, ...]
-    parted: bool
-    curve: SlotCurve | None
+    has_classes: bool
+    curve: PositionCurve | None
     scores: tuple[Score, ...]
 
 
-def make_view(board: Board, entry: Entry, row: Mapping[str, Any]) -> View:
+def make_view(board: Board, entry: Entry, row: Mapping[str, Any]) -> PromptView:
     """The view of a row of a result's per-prompt table.
 
     Args:
@@ -135,7 +135,7 @@ def make_view(board: Board, entry: Entry, row: Mapping[str, Any]) -> View:
     Raises:
         InputError: The row has no list of responses.
     """
-    asked = Asked(*(_text(row.get(name)) for name in ("prompt_id", "category", "prompt")))
+    asked = ListedPrompt(*(_text(row.get(name)) for name in ("prompt_id", "category", "prompt")))
     texts = row.get("responses")
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise InputError(
@@ -145,11 +145,11 @@ def make_view(board: Board, entry: Entry, row: Mapping[str, Any]) -> View:
     labels = _labels(row, len(texts))
     groups = max((label for label in labels if label is not None), default=-1) + 1
     sizes = tuple(labels.count(group) for group in range(groups))
-    return View(
-        asked=asked,
-        answers=_answers(row, texts, labels, groups),
+    return PromptView(
+        prompt=asked,
+        responses=_responses(row, texts, labels, groups),
         sizes=sizes,
-        parted=any(label is not None for label in labels),
+        has_classes=any(label is not None for label in labels),
         curve=_curve(row),
         scores=_scores(board, entry, row),
     )
@@ -182,9 +182,9 @@ def _labels(row: Mapping[str, Any], k: int) -> list[int | None]:
     return [label if isinstance(label, int) and 0 <= label < k else None for label in found]
 
 
-def _answers(
+def _responses(
     row: Mapping[str, Any], texts: Sequence[str], labels: Sequence[int | None], groups: int
-) -> tuple[Answer, ...]:
+) -> tuple[ShownResponse, ...]:
     reasons = row.get("finish_reasons")
     ended = reasons if isinstance(reasons, list) and len(reasons) == len(texts) else [None] * len(texts)
     # Only the first response of a class is rated.
@@ -196,7 +196,7 @@ def _answers(
     made = []
     for place, (text, group) in enumerate(zip(texts, labels, strict=True)):
         made.append(
-            Answer(
+            ShownResponse(
                 number=place + 1,
                 text=text,
                 notes=tuple(notes_of(text, ended[place], first.setdefault(text, place + 1), place + 1)),
@@ -237,13 +237,13 @@ def notes_of(text: str, reason: str | None, first: int, number: int) -> list[str
     return found
 
 
-def _curve(row: Mapping[str, Any]) -> SlotCurve | None:
+def _curve(row: Mapping[str, Any]) -> PositionCurve | None:
     given = _part(row, SURPRISALS, "curve_rate")
     rate = [] if given is None else [x for x in map(_number, given) if x is not None]
     if given is None or not rate or len(rate) < len(given):
         return None
     errors = _numbers(_part(row, SURPRISALS, "curve_rate_se"), len(rate))
-    return SlotCurve(
+    return PositionCurve(
         tuple(rate),
         tuple(math.nan if x is None else x for x in errors),
         _text(row[SURPRISALS].get("estimator")) or "unknown",
@@ -269,56 +269,56 @@ def _scores(board: Board, entry: Entry, row: Mapping[str, Any]) -> tuple[Score, 
     return tuple(made)
 
 
-def shared_classes(view: View) -> dict[int, int]:
+def shared_classes(view: PromptView) -> dict[int, int]:
     """The classes with more than one response, numbered from 0 for their colours."""
     return {group: place for place, group in enumerate(g for g, size in enumerate(view.sizes) if size > 1)}
 
 
-def class_words(answer: Answer, view: View) -> str:
+def class_words(response: ShownResponse, view: PromptView) -> str:
     """The class in words, such as `2 of 3: 4 equivalent`."""
-    if answer.group is None:
-        return "none" if view.parted else ""
-    count = view.sizes[answer.group]
-    return f"{answer.group + 1} of {len(view.sizes)}: {f'{count} equivalent' if count > 1 else 'unique'}"
+    if response.group is None:
+        return "none" if view.has_classes else ""
+    count = view.sizes[response.group]
+    return f"{response.group + 1} of {len(view.sizes)}: {f'{count} equivalent' if count > 1 else 'unique'}"
 
 
-def answers_table(view: View) -> TableView:
+def responses_table(view: PromptView) -> TableView:
     """The responses, one row each: number, text, class, notes, surprisal alone, quality, reward, size.
 
     Columns without any value are left out.
     """
     rows = [
         (
-            answer.number,
-            answer.text[:MOST_LETTERS],
-            class_words(answer, view),
-            "; ".join(answer.notes),
-            answer.rate,
-            answer.quality,
-            answer.reward,
-            answer.size,
+            response.number,
+            response.text[:MOST_LETTERS],
+            class_words(response, view),
+            "; ".join(response.notes),
+            response.rate,
+            response.quality,
+            response.reward,
+            response.size,
         )
-        for answer in view.answers
+        for response in view.responses
     ]
     kept = [
         place
-        for place, name in enumerate(ANSWERS)
+        for place, name in enumerate(RESPONSE_COLUMNS)
         if name in _ALWAYS or any(row[place] not in {"", None} for row in rows)
     ]
-    kinds = {name: kind for place, (name, kind) in enumerate(ANSWERS.items()) if place in kept}
+    kinds = {name: kind for place, (name, kind) in enumerate(RESPONSE_COLUMNS.items()) if place in kept}
     return number_table(kinds, [[row[place] for place in kept] for row in rows])
 
 
-def scores_table(view: View) -> TableView:
+def scores_table(view: PromptView) -> TableView:
     """The scores, one row per metric: this prompt, the system's mean, the board's mean, why a value is missing."""
     rows = [(s.column.label, s.value, s.system_mean, s.board_mean, s.column.unit, s.reason) for s in view.scores]
     kinds = {"metric": "str", "this prompt": "number", "system mean": "number", "board mean": "number"}
     return number_table(kinds | {"unit": "str", "missing because": "str"}, rows)
 
 
-def curve_table(view: View) -> TableView:
+def curve_table(view: PromptView) -> TableView:
     """The a_k curve, one row per position; no rows if there is no curve."""
-    curve = view.curve or SlotCurve((), (), "")
+    curve = view.curve or PositionCurve((), (), "")
     rows = [
         (place, rate, None if math.isnan(error) else error)
         for place, (rate, error) in enumerate(zip(curve.rate, curve.error, strict=True), 1)
@@ -326,12 +326,12 @@ def curve_table(view: View) -> TableView:
     return number_table({"position k": "number", "a_k (bits/byte)": "number", "standard error": "number"}, rows)
 
 
-def remarks(view: View, profile: str) -> list[str]:
+def remarks(view: PromptView, profile: str) -> list[str]:
     """What is missing and why."""
     said = []
-    if not view.parted:
+    if not view.has_classes:
         said.append("No classes: this profile has no equivalence backend, or no response is valid.")
-    elif all(answer.quality is None for answer in view.answers):
+    elif all(response.quality is None for response in view.responses):
         said.append(f"No quality: the profile {profile} has no reward model.")
     if view.curve is None:
         why = {score.reason for score in view.scores if score.column.metric in {"a_n", "d_can"} and score.reason}

@@ -36,7 +36,7 @@ from tests.benchmark.run_worker import SHARD, worker
 from tests.hub import HubServer
 from tests.hub.faults import Fault
 from tests.submissions.stores import REPO, Place, running_hub
-from tests.submissions.working import Process, demo, hand_in, results_at, wrong_with
+from tests.submissions.working import Process, demo, results_at, submit_kept, wrong_with
 
 DONE = {"scored", "refused", "failed", "withdrawn"}
 LONGEST_END = 300.0  # seconds for what is left when nothing goes wrong any more
@@ -253,7 +253,7 @@ def hand_in_each(store: FileStore, folders: list[Path], pause: float, ids: list[
     for folder in folders:
         while True:
             try:
-                ids += hand_in(store, [folder])
+                ids += submit_kept(store, [folder])
                 break
             except (StoreFault, QueueBusy):
                 time.sleep(0.5)
@@ -305,7 +305,7 @@ def _done(store: FileStore) -> bool:
 def calm_run(home: Path, folders: list[Path]) -> dict[str, bytes]:
     """The results that one worker makes of the same submissions while nothing goes wrong."""
     store = FolderStore(home / "calm-store")
-    hand_in(store, folders)
+    submit_kept(store, folders)
     scorer.SHARD_PROMPTS = SHARD
     work(worker(store, home / "calm-results"), Stop(), lambda event, /, **facts: None, once=True)
     return results_at(store, store.head())

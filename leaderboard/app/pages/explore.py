@@ -17,12 +17,12 @@ from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import prompt_row
 from leaderboard.data.sources import Snapshot
 from leaderboard.figures.plots import token_figure
-from leaderboard.figures.response_plots import TINTS, slot_curve_figure
+from leaderboard.figures.response_plots import TINTS, position_curve_figure
 from leaderboard.tables import page_text
 from leaderboard.tables.prompts import (
     ANY,
     BLOCK,
-    Asked,
+    ListedPrompt,
     block_of,
     categories_of,
     find_entry,
@@ -35,11 +35,11 @@ from leaderboard.tables.prompts import (
     system_choices,
 )
 from leaderboard.tables.responses import (
-    View,
-    answers_table,
+    PromptView,
     curve_table,
     make_view,
     remarks,
+    responses_table,
     scores_table,
     shared_classes,
 )
@@ -166,7 +166,7 @@ def _stepper(live: LiveResults, by: int) -> Callable[..., Any]:
 
 
 def _prompt_list(
-    prompts: Sequence[Asked], prompt_id: str | None, *, same_block: bool = False, gone: bool = False
+    prompts: Sequence[ListedPrompt], prompt_id: str | None, *, same_block: bool = False, gone: bool = False
 ) -> Any:
     """The dropdown of prompts around one of them; for long suites it holds only a block of prompts."""
     start, block = block_of(prompts, prompt_id)
@@ -229,7 +229,7 @@ def _found(snapshot: Snapshot, given: Mapping[str, Any]) -> tuple[Board, Entry]:
     return board, entry
 
 
-def _view(snapshot: Snapshot, given: Mapping[str, Any]) -> tuple[Board, View]:
+def _view(snapshot: Snapshot, given: Mapping[str, Any]) -> tuple[Board, PromptView]:
     """The chosen board and the details of the chosen prompt.
 
     Raises:
@@ -259,19 +259,19 @@ def _shown(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
     except DivBenchError as error:
         hidden = components.no_table()
         return ["", hidden, components.told(error), "", hidden, components.drawn(None), hidden, *cleared]
-    texts = [answer.text for answer in view.answers]
+    texts = [response.text for response in view.responses]
     reasons = [
-        why(board.profile, view.asked.text, texts) for why in (live_models.why_no_tokens, live_models.why_not_added)
+        why(board.profile, view.prompt.text, texts) for why in (live_models.why_no_tokens, live_models.why_not_added)
     ]
     cleared[:2] = [gr.Button(interactive=reason is None) for reason in reasons]
     names = ("Token surprisals are unavailable", "Contributions are unavailable")
     cleared[2] = "\n".join(f"{name}: {reason}" for name, reason in zip(names, reasons, strict=True) if reason)
     link = "?" + urlencode({name: given[name] for name in ("table", "system", "prompt")})
-    counted = f" in {len(view.sizes)} {'class' if len(view.sizes) == 1 else 'classes'}" if view.parted else ""
+    counted = f" in {len(view.sizes)} {'class' if len(view.sizes) == 1 else 'classes'}" if view.has_classes else ""
     said = [f"{len(texts)} responses{counted}.", *remarks(view, board.profile)]
     figure, numbers = _curve(view)
     return [
-        view.asked.text,
+        view.prompt.text,
         _answers(view),
         " ".join(said),
         link,
@@ -282,19 +282,19 @@ def _shown(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
     ]
 
 
-def _curve(view: View) -> tuple[Any, Any]:
+def _curve(view: PromptView) -> tuple[Any, Any]:
     """The curve as a figure and as a table."""
     if view.curve is None:
         return components.drawn(None), components.no_table()
-    alone = [answer.rate for answer in view.answers if answer.rate is not None]
-    figure = slot_curve_figure(view.curve.rate, view.curve.error, alone)
+    alone = [response.rate for response in view.responses if response.rate is not None]
+    figure = position_curve_figure(view.curve.rate, view.curve.error, alone)
     return components.drawn(figure), components.filled(curve_table(view))
 
 
-def _answers(view: View) -> Any:
+def _answers(view: PromptView) -> Any:
     """The responses, equivalent ones in the colour of their class."""
-    made, colours = answers_table(view), shared_classes(view)
-    places = [None if answer.group is None else colours.get(answer.group) for answer in view.answers]
+    made, colours = responses_table(view), shared_classes(view)
+    places = [None if response.group is None else colours.get(response.group) for response in view.responses]
     tints = ["" if place is None else f"background: {TINTS[place % len(TINTS)]}" for place in places]
     widths = [_WIDTHS.get(name, 110) for name in made.headers]
     return components.filled(made, styling=[[tint] * len(made.headers) for tint in tints], widths=widths)
@@ -303,11 +303,11 @@ def _answers(view: View) -> Any:
 def _read_tokens(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
     try:
         board, view = _view(snapshot, given)
-        read = live_models.read_tokens(board.profile, view.asked.text, [answer.text for answer in view.answers])
+        read = live_models.read_tokens(board.profile, view.prompt.text, [response.text for response in view.responses])
     except DivBenchError as error:
         return [components.told(error), components.drawn(None), components.no_table()]
     said = (
-        f"Prompt {view.asked.prompt_id}: the responses in sampling order under {read.model} ({read.layout}). The "
+        f"Prompt {view.prompt.prompt_id}: the responses in sampling order under {read.model} ({read.layout}). The "
         "surprisal of each token, in bits, is conditioned on everything before it."
     )
     return [
@@ -320,11 +320,11 @@ def _read_tokens(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
 def _read_added(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
     try:
         board, view = _view(snapshot, given)
-        added = live_models.read_added(board.profile, view.asked.text, [answer.text for answer in view.answers])
+        added = live_models.read_added(board.profile, view.prompt.text, [response.text for response in view.responses])
     except DivBenchError as error:
         return [components.told(error), components.no_table()]
     said = (
-        f"Prompt {view.asked.prompt_id}: LOOE is the EigenScore of all responses' embeddings ({added.embedder}) minus "
+        f"Prompt {view.prompt.prompt_id}: LOOE is the EigenScore of all responses' embeddings ({added.embedder}) minus "
         "that without the response; higher means a larger contribution. GSSBench computes it from hidden states, which "
         "results do not contain."
     )

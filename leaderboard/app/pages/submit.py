@@ -13,7 +13,7 @@ from datasets_build.load import SUITES
 from leaderboard.app import components
 from leaderboard.app.permalinks import chosen, chosen_several, count_on, remember, wire
 from leaderboard.app.submitting.identity import login_is_real, submitter, takes_names
-from leaderboard.app.submitting.intake import ENDINGS, PROBLEM_HEADERS, Checked, Desk, form, in_words
+from leaderboard.app.submitting.intake import ENDINGS, PROBLEM_HEADERS, Checked, Desk, error_text, form
 from leaderboard.app.submitting.messages import accepted_text, receipt_text, refused_text
 from leaderboard.data.live_results import LiveResults
 from leaderboard.tables.submission_queue import (
@@ -76,7 +76,7 @@ class _Verdict:
     problems: gr.Dataframe
     panel: gr.Column
     name: gr.Textbox
-    hand_in: gr.Button
+    submit_kept: gr.Button
     receipt: gr.Textbox
 
 
@@ -126,7 +126,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     inputs = list(controls.values())
     wire(page, controls, restore, show, outputs)
     _wire_check(live, desk, given, verdict)
-    for event in (_wire_hand_in(live, desk, verdict, queue), queue.refresh.click(again, inputs, inputs, **_QUIET)):
+    for event in (_wire_submit(live, desk, verdict, queue), queue.refresh.click(again, inputs, inputs, **_QUIET)):
         event.then(show, inputs, outputs, js=remember(list(controls)), **_QUIET).then(None, js=count_on("shown"))
 
 
@@ -195,14 +195,14 @@ def _verdict(desk: Desk) -> _Verdict:
         wrap=True,
         column_widths=[90, 190, 70, 170, 330, 330],
     )
-    with gr.Column(visible=False, elem_id="hand-in-panel") as panel:
+    with gr.Column(visible=False, elem_id="submit-panel") as panel:
         label = "Your name (shown as unverified, since there is no login)"
         name = gr.Textbox(label=label, visible=takes_names(), max_length=100, elem_id="submitter")
         with gr.Row():
-            hand_in = gr.Button("Submit", variant="primary", scale=0, min_width=160, elem_id="hand-in")
+            submit_kept = gr.Button("Submit", variant="primary", scale=0, min_width=160, elem_id="submit")
     receipt = gr.Textbox(label="Receipt", visible=False, interactive=False, lines=3, elem_id="receipt")
     token = gr.State(None, time_to_live=3600, delete_callback=desk.forget)
-    return _Verdict(token, text, problems, panel, name, hand_in, receipt)
+    return _Verdict(token, text, problems, panel, name, submit_kept, receipt)
 
 
 def _queue() -> _Queue:
@@ -264,7 +264,7 @@ def _wire_check(live: LiveResults, desk: Desk, given: _Given, verdict: _Verdict)
             else:
                 found = desk.check_file(Path(file), kind, known)
         except (DivBenchError, OSError) as error:
-            said = gr.Textbox(f"Not validated: {in_words(error)}", visible=True)
+            said = gr.Textbox(f"Not validated: {error_text(error)}", visible=True)
             return [None, said, components.no_table(), gr.Column(visible=False), "", no_receipt]
         return [*_judged(live, found), no_receipt]
 
@@ -284,16 +284,16 @@ def _judged(live: LiveResults, found: Checked) -> list[Any]:
     return [found.token, gr.Textbox(words, visible=True), problems, panel, found.manifest.submitter.name]
 
 
-def _wire_hand_in(live: LiveResults, desk: Desk, verdict: _Verdict, queue: _Queue) -> Any:
-    def hand_in(token: str | None, called: str, profile: gr.OAuthProfile | None, request: gr.Request) -> list[Any]:
+def _wire_submit(live: LiveResults, desk: Desk, verdict: _Verdict, queue: _Queue) -> Any:
+    def submit_kept(token: str | None, called: str, profile: gr.OAuthProfile | None, request: gr.Request) -> list[Any]:
         store = live.source.store
         try:
             if token is None or store is None:
                 raise ConfigurationError("there is nothing to submit", "validate a submission first")
             by = submitter(called or "", None if profile is None else profile.username, dict(request.headers))
-            receipt = desk.hand_in(token, store, by, datetime.now(UTC))
+            receipt = desk.submit_kept(token, store, by, datetime.now(UTC))
         except (DivBenchError, OSError) as error:
-            said = gr.Textbox(f"Not submitted: {in_words(error)}", visible=True)
+            said = gr.Textbox(f"Not submitted: {error_text(error)}", visible=True)
             return [token, said, gr.Column(), gr.Dropdown()]
         listing = live.reload().queue
         said = gr.Textbox(receipt_text(receipt, listing, store.address, datetime.now(UTC)), visible=True)
@@ -301,6 +301,6 @@ def _wire_hand_in(live: LiveResults, desk: Desk, verdict: _Verdict, queue: _Queu
         return [None, said, gr.Column(visible=False), which]
 
     outputs = [verdict.token, verdict.receipt, verdict.panel, queue.which]
-    done = verdict.hand_in.click(hand_in, [verdict.token, verdict.name], outputs, **_TURNS)
-    done.then(None, js=count_on("handed"))
+    done = verdict.submit_kept.click(submit_kept, [verdict.token, verdict.name], outputs, **_TURNS)
+    done.then(None, js=count_on("submitted"))
     return done

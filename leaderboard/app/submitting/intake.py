@@ -1,7 +1,7 @@
-"""What the page Submit does with strangers' files: take them aside, check them, hand them in. No Gradio in here.
+"""Takes in untrusted uploads: copies them aside, validates them, submits them.
 
-Nothing of a client's choosing becomes a path: files are copied under names of our own into a folder that only this
-process may enter, no more bytes of each than are taken, and are read first in a process of its own.
+No path contains anything that a client chose: uploads are copied, up to a size limit, under names of our own into a
+folder that only this process may enter, and are first read in a child process.
 """
 
 import atexit
@@ -32,34 +32,34 @@ from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.operations import submit
 from submissions.work_queue.schema import Identity, Quota, Receipt
 
-MAX_UPLOAD_BYTES = 64 * 2**20  # of one file; the server's `max_file_size` says the same
+MAX_UPLOAD_BYTES = 64 * 2**20  # of one file; also the server's `max_file_size`
 MAX_PASTED_BYTES = 4 * 2**20
-MEMORY = 3 * 2**30  # of addresses, for each process that checks
+MEMORY = 3 * 2**30  # address space of each process that validates
 SECONDS = 120.0
 AT_ONCE = 2
-PATIENCE = 60.0  # seconds that somebody waits for their turn
+PATIENCE = 60.0  # seconds that a request waits for its turn
 KEPT = 32
 KEPT_SECONDS = 3600.0
 QUOTA = Quota(number=10, days=7)
-MAX_SHOWN = 1000  # problems
-PROBLEM_HEADERS = ("", "file", "row", "field", "what is wrong", "how to mend it")
+MAX_SHOWN = 1000  # problems in the table
+PROBLEM_HEADERS = ("", "file", "row", "field", "problem", "hint")
 ENDINGS: Mapping[str, str] = {"jsonl": ".jsonl", "noveltybench": ".jsonl", "lm-eval": ".jsonl", "csv": ".csv"}
 _LIMITS = {MANIFEST_FILE: MAX_MANIFEST_BYTES, GENERATIONS_FILE: MAX_UPLOAD_BYTES, REPORTED_FILE: MAX_UPLOAD_BYTES}
-_LETTERS = 80  # of a client's file name
+_LETTERS = 80  # characters of a client's file name
 
 
 class Busy(DivBenchError):
-    """Others are being served."""
+    """Too many requests are being served."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What came of a check.
+    """The outcome of a validation.
 
     Attributes:
-        token: By which the desk knows what it keeps; None where it was refused.
-        manifest: Of what was accepted.
-        report: The document that `divbench validate --json` prints.
+        token: Key of the submission kept by the intake; None if it was rejected.
+        manifest: Manifest of a valid submission.
+        report: Document that `divbench validate --json` prints.
     """
 
     token: str | None
@@ -68,7 +68,7 @@ class Checked:
 
     @property
     def rows(self) -> list[list[str]]:
-        """The problems under `PROBLEM_HEADERS`, errors first; every cell is one printable line."""
+        """Problems under `PROBLEM_HEADERS`, errors first; every cell is one printable line."""
         found = sorted(self.report["problems"], key=lambda problem: problem["severity"] != "error")
         return [_row(problem) for problem in found[:MAX_SHOWN]]
 
@@ -80,14 +80,14 @@ class _Kept:
 
 
 class Desk:
-    """Where submissions are taken in, checked, and kept until their submitter hands them in or goes away.
+    """Validates uploads and keeps valid submissions until they are submitted or expire.
 
     Args:
-        memory: Bytes of addresses that a process that checks may have.
-        seconds: How long it may take.
-        at_once: How many check or are handed in at a time; the others wait their turn.
-        patience: How long they wait, in seconds.
-        clock: Seconds that only grow.
+        memory: Address-space limit in bytes of a process that validates.
+        seconds: Time limit of a validation in seconds.
+        at_once: Maximum number of concurrent validations and submissions.
+        patience: Time in seconds that others wait for their turn.
+        clock: Monotonic clock in seconds.
     """
 
     def __init__(
@@ -107,26 +107,26 @@ class Desk:
         self._kept: dict[str, _Kept] = {}
 
     def check_files(self, uploads: Sequence[Path]) -> Checked:
-        """Check the files of a submission folder.
+        """Validate the files of a submission folder.
 
         Args:
-            uploads: Files whose names say which they are: manifest.json, generations.parquet, reported.parquet.
+            uploads: Files named manifest.json, generations.parquet, reported.parquet.
 
         Raises:
-            Busy: Too many others are being served.
-            ConfigurationError: The suite's file is not at hand here.
+            Busy: Too many requests are being served.
+            ConfigurationError: The suite's file is not available here.
         """
         named: dict[str, Path] = {}
         findings = Findings()
         for upload in uploads[: 2 * len(_LIMITS)]:
-            message = "" if upload.name in _LIMITS else f"is none of {', '.join(_LIMITS)}"
+            message = "" if upload.name in _LIMITS else f"is not one of {', '.join(_LIMITS)}"
             message = message or ("was given twice" if upload.name in named else "")
             if message:
-                findings.add(_of_file(upload.name, message, "give each file of the folder once, by its name"))
+                findings.add(_of_file(upload.name, message, "upload each file of the folder once under its own name"))
             named.setdefault(upload.name, upload)
         for needed in (MANIFEST_FILE, GENERATIONS_FILE):
             if needed not in named:
-                findings.add(_of_file(needed, "was not given", "add it: a submission is both files"))
+                findings.add(_of_file(needed, "is missing", "add it: a submission needs both files"))
         if findings.refused():
             return _refused(findings)
         with self._turn(), self._aside() as folder:
@@ -139,16 +139,16 @@ class Desk:
             return self._outcome(folder, folder, report)
 
     def check_file(self, upload: Path, kind: str, known: Mapping[str, Any]) -> Checked:
-        """Make a submission of a file of generations, and check it.
+        """Import a file of responses as a submission and validate it.
 
         Args:
-            upload: The file.
-            kind: Of `ENDINGS`.
-            known: Fields of its manifest, from `form`.
+            upload: File to import.
+            kind: Format, a key of `ENDINGS`.
+            known: Fields of its manifest from `form`.
 
         Raises:
-            Busy: Too many others are being served.
-            ConfigurationError: There is no such kind, or the suite's file is not at hand here.
+            Busy: Too many requests are being served.
+            ConfigurationError: There is no such format, or the suite's file is not available here.
         """
         with self._turn(), self._aside() as folder:
             source = folder / f"generations{_ending(kind)}"
@@ -159,13 +159,15 @@ class Desk:
             return self._imported(folder, source, kind, known, one_line(upload.name, _LETTERS))
 
     def check_text(self, text: str, known: Mapping[str, Any]) -> Checked:
-        """Make a submission of JSON Lines that were pasted, and check it; else as `check_file`."""
+        """Import pasted JSON Lines as a submission and validate it; otherwise like `check_file`."""
         content = text.encode("utf-8", "surrogatepass")
         if not text.strip() or len(content) > MAX_PASTED_BYTES:
             findings = Findings()
-            most = f"at most {MAX_PASTED_BYTES:,} bytes are taken: upload a file"
+            most = f"the limit is {MAX_PASTED_BYTES:,} bytes; upload a file instead"
             said = (
-                ("there is none", "paste one JSON object a line") if not text.strip() else (f"{len(content):,}", most)
+                ("is empty", "paste one JSON object per line")
+                if not text.strip()
+                else (f"has {len(content):,} bytes", most)
             )
             findings.add(_of_file("pasted text", *said))
             return _refused(findings)
@@ -174,25 +176,25 @@ class Desk:
             source.write_bytes(content)
             return self._imported(folder, source, "jsonl", known, "pasted text")
 
-    def hand_in(self, token: str, store: FileStore, submitter: Identity, now: datetime) -> Receipt:
-        """Put what was checked into a store's queue. What could not be put there is kept, to be tried again.
+    def submit_kept(self, token: str, store: FileStore, submitter: Identity, now: datetime) -> Receipt:
+        """Put a valid submission into a store's queue; after a failure it is kept for a retry.
 
         Raises:
-            Busy: Too many others are being served.
-            ConfigurationError: It is not kept any more.
+            Busy: Too many requests are being served.
+            ConfigurationError: The submission has expired.
             DivBenchError: As `submissions.work_queue.operations.submit`.
         """
         with self._lock:
             kept = self._kept.get(token)
         if kept is None:
-            raise ConfigurationError("what was checked is not kept any more", "check it again, then hand it in")
+            raise ConfigurationError("the validated submission has expired", "validate it again, then submit it")
         with self._turn():
             receipt = submit(store, kept.folder, submitter, now, quota=QUOTA)
         self.forget(token)
         return receipt
 
     def forget(self, token: str | None) -> None:
-        """Remove what is kept under a token, if anything is."""
+        """Remove the submission kept under a token, if there is one."""
         with self._lock:
             kept = self._kept.pop(token or "", None)
         if kept is not None:
@@ -200,9 +202,9 @@ class Desk:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """A place among those that are served."""
+        """Wait for a turn."""
         if not self._turns.acquire(timeout=self._patience):
-            raise Busy("others are being served", "try again in a minute")
+            raise Busy("too many requests are being served", "retry in a minute")
         try:
             yield
         finally:
@@ -210,7 +212,7 @@ class Desk:
 
     @contextmanager
     def _aside(self) -> Iterator[Path]:
-        """A folder that goes when it is over, unless it is kept."""
+        """A temporary folder, removed at the end unless its submission is kept."""
         home = Path(tempfile.mkdtemp(dir=self._spool))
         folder = home / "submission"
         folder.mkdir()
@@ -231,7 +233,7 @@ class Desk:
         return self._outcome(folder, made, report)
 
     def _outcome(self, folder: Path, submission: Path, report: Mapping[str, Any]) -> Checked:
-        """Keep what was accepted, for a time."""
+        """Keep a valid submission for some time."""
         manifest = read_manifest(submission / MANIFEST_FILE, Findings()) if report["accepted"] else None
         if manifest is None:
             return Checked(None, None, report)
@@ -250,17 +252,17 @@ class Desk:
 
 
 def take(source: Path, target: Path, limit: int) -> Problem | None:
-    """Copy a plain file to a path of our own; where it is none, or too large, say so and leave nothing."""
+    """Copy a regular file to a path of our own; if it is not one or too large, return the problem and leave nothing."""
     try:
         handle = os.open(source, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:
-        return _of_file(source.name, "did not arrive, or is not there any more", "upload it again")
+        return _of_file(source.name, "was not uploaded or is gone", "upload it again")
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return _of_file(source.name, "is no plain file", "upload a file")
+            return _of_file(source.name, "is not a regular file", "upload a file")
         if (size := os.fstat(handle).st_size) > limit:
-            hint = f"at most {limit:,} are taken here; divbench submit takes larger files"
-            return _of_file(source.name, f"{size:,} bytes", hint)
+            hint = f"the limit here is {limit:,} bytes; divbench submit takes larger files"
+            return _of_file(source.name, f"has {size:,} bytes", hint)
         with target.open("xb") as made:
             left = limit
             while left > 0 and (piece := file.read(min(2**20, left))):
@@ -270,12 +272,12 @@ def take(source: Path, target: Path, limit: int) -> Problem | None:
 
 
 def form(values: Mapping[str, Any]) -> tuple[dict[str, Any], Checked | None]:
-    """The fields of a manifest as a page's form gives them, and all that is wrong with them, if anything is.
+    """The fields of a manifest from the page's form, and the rejection with all problems if there are any.
 
     Args:
-        values: By the names of the manifest's fields: `name`, `suite`, `notes`, `reported`, and with a point those of a
-            part, such as `system.type`. Blank texts are no values; `submitter.links` has one a line, and
-            `system.open_weights` is *open* or *closed*.
+        values: Values by field name: `name`, `suite`, `notes`, `reported`, and dotted names such as `system.type`.
+            Blank texts count as missing; `submitter.links` has one link per line; `system.open_weights` is *open* or
+            *closed*.
     """
     known: dict[str, Any] = {"system": {}, "generation": {}, "submitter": {}}
     for field, given in values.items():
@@ -294,7 +296,7 @@ def form(values: Mapping[str, Any]) -> tuple[dict[str, Any], Checked | None]:
 
 
 def _faults(known: Mapping[str, Any]) -> Findings:
-    """What is wrong with the fields of a form. What only the file can say is left open."""
+    """The problems of a form's fields, apart from what only the file can show."""
     from pydantic import ValidationError
 
     from datasets_build.files import canonical_json
@@ -308,23 +310,23 @@ def _faults(known: Mapping[str, Any]) -> Findings:
         for item in error.errors(include_url=False, include_context=False, include_input=False):
             said = "is missing" if item["type"] == "missing" else item["msg"].removeprefix("Value error, ")
             field = ".".join(str(part) for part in item["loc"])
-            findings.add(Problem("manifest", "error", "form", None, field, said, "mend the form"))
-    except (ValueError, TypeError):  # NaN, half a surrogate pair, or what no form of ours sends
-        findings.add(_of_file("form", "has a value that cannot be written down", "fill it in again"))
+            findings.add(Problem("manifest", "error", "form", None, field, said, "correct the form"))
+    except (ValueError, TypeError):  # NaN, a lone surrogate, or what our form never sends
+        findings.add(_of_file("form", "has an invalid value", "fill it in again"))
     return findings
 
 
-def in_words(error: Exception) -> str:
-    """An error as a page tells it: what is wrong and how to mend it, without secrets or folders of this machine."""
+def error_text(error: Exception) -> str:
+    """An error for a page: message and hint without secrets or local paths."""
     if isinstance(error, DivBenchError):
         return public_text(" ".join(f"{error.message}. {error.hint}".split()))
-    return "the server could not read or write its own files. Try again later, or tell who runs this board"
+    return "the server could not read or write its own files. Retry later, or tell the operator of this board"
 
 
 def _row(problem: Mapping[str, Any]) -> list[str]:
     names = ("severity", "file", "row", "field", "message", "hint")
     cells = [one_line("" if problem[name] is None else str(problem[name]), 600) for name in names]
-    # What ended a process is quoted from it, and may name our folders.
+    # Messages of a stopped process are quoted and may contain local paths.
     return [public_text(cell) for cell in cells] if problem["check"] == "limits" else cells
 
 
@@ -338,5 +340,5 @@ def _refused(findings: Findings) -> Checked:
 
 def _ending(kind: str) -> str:
     if kind not in ENDINGS:
-        raise ConfigurationError("there is no such format", f"one of {', '.join(ENDINGS)}")
+        raise ConfigurationError("there is no such format", f"choose one of {', '.join(ENDINGS)}")
     return ENDINGS[kind]

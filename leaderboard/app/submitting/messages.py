@@ -28,7 +28,7 @@ def accepted_text(found: Checked, address: str | None, *, login: bool) -> str:
     manifest, counts = found.manifest, found.report["counts"]
     assert manifest is not None  # noqa: S101 - it was accepted
     lines = [
-        f"Valid: {manifest.name} as {found.report['id']}.",
+        f"Accepted: {manifest.name} as {found.report['id']}.",
         f"{manifest.suite}, {counts['prompts']:,} prompts, {counts['responses']:,} responses (k = "
         f"{manifest.generation.k}): {counts['blank']} blank, {counts['placeholder']} placeholders, {counts['refused']} "
         f"refusals, {counts['cut_off']} truncated, {counts['repeated']} repeated. "

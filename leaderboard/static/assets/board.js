@@ -1,10 +1,10 @@
-// The exported board: sorting, searching, choosing columns, drawing figures, showing responses. Strangers' texts are
-// only ever set as text. Data files that are loaded after this one put what they hold into `divbench`.
+// The exported board: sorting, searching, choosing columns, drawing figures, showing responses. Untrusted text is only
+// ever set as text. Data files loaded after this one put their data into `divbench`.
 "use strict";
 const divbench = {figures: {}, texts: null};
 globalThis.divbench = divbench;
 
-// The page's policy refuses styles that are set as attributes, which is how plotly sets some; as properties they pass.
+// The page's policy forbids style attributes, which plotly sets; style properties are allowed.
 const setAttribute = Element.prototype.setAttribute;
 Element.prototype.setAttribute = function (name, value) {
   if (name === "style") this.style.cssText = value; else setAttribute.call(this, name, value);
@@ -19,7 +19,7 @@ document.addEventListener("DOMContentLoaded", () => {
   if (divbench.texts) explore(divbench.texts);
 });
 
-// What the visitor chose stands behind the address's #, so that a link to the page holds it.
+// Choices are kept in the fragment of the address, so that it is a permalink.
 function chosen() {
   return new URLSearchParams(location.hash.slice(1));
 }
@@ -30,7 +30,7 @@ function remember(name, value) {
   history.replaceState(null, "", "#" + all);
 }
 
-// Tables: a click on a head sorts, another one turns the order; rows without a value stay last.
+// Tables: a click on a header sorts, a second one reverses the order; rows without a value stay last.
 function sortable(table) {
   const body = table.tBodies[0];
   const heads = [...table.tHead.rows[0].cells];
@@ -69,7 +69,7 @@ function sort(table, body, heads, place, down) {
   heads[place].setAttribute("aria-sort", down ? "descending" : "ascending");
 }
 
-// Presets of columns: numbers of the columns that each one shows.
+// Column presets: indices of the columns that each one shows.
 function columns(select) {
   const table = document.getElementById(select.dataset.columnsOf);
   const presets = JSON.parse(document.getElementById(table.id + "-presets").textContent);
@@ -83,7 +83,7 @@ function columns(select) {
   select.addEventListener("change", () => { show(); remember("show", select.value); });
 }
 
-// Search: rows that hold all words stay.
+// Search: rows that contain all words stay.
 function rows(search) {
   const body = document.getElementById(search.dataset.rowsOf).tBodies[0];
   const found = document.getElementById("found");
@@ -124,7 +124,7 @@ function explore(texts) {
   const show = () => {
     const each = texts.prompts[Number(select.value)];
     if (select.value === "" || !each) {
-      place.replaceChildren(made("p", "No prompt holds these words."));
+      place.replaceChildren(made("p", "No prompt matches."));
       return;
     }
     place.replaceChildren(...explored(each, texts));
@@ -148,17 +148,17 @@ function explore(texts) {
 function explored(each, texts) {
   const prompt = made("pre", each.text, "prompt");
   const heads = ["#", "class", "response", "note", "bits/byte alone", "quality of class"];
-  const answers = grid("answers", "Responses, coloured and named by class", heads, each.answers.map((answer) => [
-    String(answer.number), answer.class, answer.text, answer.note, answer.rate, answer.quality,
+  const responses = grid("responses", "Responses, coloured by class", heads, each.responses.map((response) => [
+    String(response.number), response.class, response.text, response.note, response.rate, response.quality,
   ]));
-  [...answers.querySelectorAll("tbody tr")].forEach((row, place) => {
-    const group = each.answers[place].group;
+  [...responses.querySelectorAll("tbody tr")].forEach((row, place) => {
+    const group = each.responses[place].group;
     row.className = group === null ? "" : `class-${group % 8}`;
     row.cells[2].className = "response";
   });
-  const scores = grid("scores", "Scores of this prompt", ["metric", "this prompt", "system's mean"],
+  const scores = grid("scores", "Scores of this prompt", ["metric", "this prompt", "system mean"],
     each.scores.map(([label, value, mean]) => [label, value, mean]));
-  return [made("p", `${each.id} · ${each.category}`, "id"), prompt, answers, scores];
+  return [made("p", `${each.id} · ${each.category}`, "id"), prompt, responses, scores];
 }
 
 function made(name, text, kind) {

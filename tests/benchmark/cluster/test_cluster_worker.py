@@ -14,7 +14,7 @@ from submissions.work_queue.schema import MAX_ATTEMPTS
 from tests.benchmark.clusters import OURS, cluster, end, on_request, start_head
 from tests.benchmark.run_worker import DEADLY, SHARD
 from tests.submissions.stores import Place
-from tests.submissions.working import Process, demo, hand_in, results_at, wait_until
+from tests.submissions.working import Process, demo, results_at, submit_kept, wait_until
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'divbench[cluster]'")
 
@@ -60,7 +60,7 @@ def alive(pid: str) -> bool:
 def plain(tmp_path: Path, names: list[tuple[str, str]]) -> dict[str, bytes]:
     """The results that a plain worker makes of the same submissions."""
     place = Place(str(tmp_path / "plain-store"), tmp_path)
-    hand_in(place.open(), [demo(tmp_path / f"plain-{name}", name, text=text) for name, text in names])
+    submit_kept(place.open(), [demo(tmp_path / f"plain-{name}", name, text=text) for name, text in names])
     assert Process(place, tmp_path / "plain-results", "--once").end() == 0
     return results_at(place.open(), place.open().head())
 
@@ -70,7 +70,7 @@ def test_several_submissions_give_the_bytes_of_a_plain_worker_though_an_actor_is
 ) -> None:
     store = place.open()
     good = [("one", "answer"), ("two", f"{DEADLY} once"), ("three", "answer")]
-    ids = hand_in(store, [demo(tmp_path / name, name, text=text) for name, text in good])
+    ids = submit_kept(store, [demo(tmp_path / name, name, text=text) for name, text in good])
     worker = Process(place, tmp_path / "results", "--once", "--cluster", address, "--seen", seen)
     assert worker.end() == 0
     assert {event["submission"] for event in worker.told("scored")} == set(ids)
@@ -84,7 +84,7 @@ def test_rescoring_makes_the_bytes_that_one_process_makes_and_makes_them_once(
     place: Place, tmp_path: Path, seen: Path, address: str
 ) -> None:
     store = place.open()
-    ids = hand_in(store, [demo(tmp_path / name, name) for name in ("one", "two", "three")])
+    ids = submit_kept(store, [demo(tmp_path / name, name) for name in ("one", "two", "three")])
     assert Process(place, tmp_path / "first", "--once").end() == 0
     copied = Place(str(shutil.copytree(place.text, tmp_path / "copied")), tmp_path)
     again = ("--rescore", "--resamples", 300)
@@ -107,14 +107,14 @@ def test_actors_come_with_the_work_and_go_without_it(place: Place, tmp_path: Pat
     """One at first; a second when that has scored for four times as long as it loaded; none when there is no work."""
     store, results = place.open(), tmp_path / "results"
     names = [f"system-{i:02}" for i in range(16)]
-    hand_in(store, [demo(tmp_path / name, name) for name in names])
+    submit_kept(store, [demo(tmp_path / name, name) for name in names])
     worker = Process(place, results, "--cluster", address, "--seen", seen, "--seconds", 0.1, "--elastic")
     worker.wait_for("scored")
     assert len(pids(seen)) == 1  # three shards of 0.8 s do not pay for another
     wait_until(lambda: len(pids(seen)) == 2)
     wait_until(lambda: len(worker.told("scored")) == len(names))
     wait_until(lambda: not any(alive(pid) for pid in pids(seen)))
-    hand_in(store, [demo(tmp_path / "late", "late")])
+    submit_kept(store, [demo(tmp_path / "late", "late")])
     wait_until(lambda: len(worker.told("scored")) == len(names) + 1)
     assert worker.end(signal.SIGTERM) == 0
     assert worker.told("actor_lost") == []
@@ -126,7 +126,7 @@ def test_what_kills_every_actor_fails_and_the_others_go_on(
     place: Place, tmp_path: Path, seen: Path, address: str
 ) -> None:
     store = place.open()
-    bad, good = hand_in(store, [demo(tmp_path / "bad", "bad", text=DEADLY), demo(tmp_path / "good", "good")])
+    bad, good = submit_kept(store, [demo(tmp_path / "bad", "bad", text=DEADLY), demo(tmp_path / "good", "good")])
     worker = Process(place, tmp_path / "results", "--once", "--cluster", address, "--seen", seen)
     assert worker.end() == 0
     assert state_of(store, good).current.state == "scored"
@@ -141,13 +141,13 @@ def test_actors_that_are_lost_while_they_wait_cost_nothing(
     place: Place, tmp_path: Path, seen: Path, address: str
 ) -> None:
     store = place.open()
-    hand_in(store, [demo(tmp_path / "one", "one")])
+    submit_kept(store, [demo(tmp_path / "one", "one")])
     worker = Process(place, tmp_path / "results", "--cluster", address, "--seen", seen)
     worker.wait_for("scored")
     time.sleep(3)  # seconds, for actors to be idle for long
     for pid in pids(seen):
         os.kill(int(pid), signal.SIGKILL)
-    hand_in(store, [demo(tmp_path / "two", "two")])
+    submit_kept(store, [demo(tmp_path / "two", "two")])
     wait_until(lambda: len(worker.told("scored")) == 2)
     assert worker.end(signal.SIGTERM) == 0
     assert [event["prompts"] for event in worker.told("actor_lost")] in ([0], [0, 0])  # as many as had scored
@@ -159,7 +159,7 @@ def test_who_is_asked_to_end_keeps_what_actors_are_scoring(
     place: Place, tmp_path: Path, seen: Path, address: str
 ) -> None:
     store, results = place.open(), tmp_path / "results"
-    [name] = hand_in(store, [demo(tmp_path / "in", "system")])
+    [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
     worker = Process(place, results, "--cluster", address, "--seen", seen, "--seconds", 0.3)
     wait_until(lambda: len(pids(seen)) == 2)
     assert worker.end(signal.SIGTERM) == 0
@@ -177,7 +177,7 @@ def test_who_is_asked_to_end_keeps_what_actors_are_scoring(
 @on_request
 def test_a_cluster_that_is_gone_uses_up_no_attempt(place: Place, tmp_path: Path, seen: Path) -> None:
     store = place.open()
-    ids = hand_in(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(2)])
+    ids = submit_kept(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(2)])
     head, doomed = start_head()
     try:
         worker = Process(place, tmp_path / "results", "--cluster", doomed, "--seen", seen, "--seconds", 0.5)

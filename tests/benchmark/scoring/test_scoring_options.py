@@ -18,7 +18,7 @@ from submissions.checking.validate import open_submission
 from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.operations import state_of
 from tests.conftest import divbench, divbench_anew, document
-from tests.submissions.working import demo, hand_in
+from tests.submissions.working import demo, submit_kept
 
 NAMED = f"org/name@{'a' * 40}"
 OTHERS: dict[str, dict[str, Any]] = {
@@ -77,7 +77,7 @@ def test_what_cannot_be_chosen_is_said() -> None:
 
 def test_a_worker_gives_the_result_that_score_gives_with_the_same_options(tmp_path: Path) -> None:
     folder, store = demo(tmp_path / "in", "system"), FolderStore(tmp_path / "store")
-    [name] = hand_in(store, [folder])
+    [name] = submit_kept(store, [folder])
     models = ("--profile", "offline", "--lm", OFFLINE_LM.folder, "--orders", "endpoint", "--metric", "a_n")
     scoring = (*models, "--k", 2, "--resamples", 200, "--seed", 3, "--cache", tmp_path / "cache.sqlite")
     home = {"DIVBENCH_HOME": str(tmp_path / "home")}

@@ -31,7 +31,7 @@ from submissions.work_queue.operations import state_of, states
 from submissions.work_queue.schema import MAX_ATTEMPTS
 from tests.benchmark.run_worker import POISON, worker
 from tests.benchmark.service.test_worker_parts import Told
-from tests.submissions.working import demo, hand_in
+from tests.submissions.working import demo, submit_kept
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def has_capacity(store: FileStore, results: Path, only: str = "") -> Worker:
 def test_a_machine_without_memory_ends_its_worker_and_uses_up_no_attempt(
     store: FolderStore, tmp_path: Path, told: Told
 ) -> None:
-    ids = hand_in(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(4)])
+    ids = submit_kept(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(4)])
     with pytest.raises(HostFault) as caught:
         work(has_capacity(store, tmp_path / "results"), Stop(), told, once=True)
     assert caught.value.exit_status == 2
@@ -160,7 +160,7 @@ def test_a_machine_without_memory_ends_its_worker_and_uses_up_no_attempt(
 
 
 def test_one_alone_keeps_its_attempts_too(store: FolderStore, tmp_path: Path, told: Told) -> None:
-    [name] = hand_in(store, [demo(tmp_path / "in", "system")])
+    [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
     with pytest.raises(HostFault, match="failed 2 times in a row"):
         work(replace(has_capacity(store, tmp_path / "results"), faults=2), Stop(), told, once=True)
     assert [record.attempt for record in state_of(store, name).history] == [1] * 5
@@ -169,7 +169,7 @@ def test_one_alone_keeps_its_attempts_too(store: FolderStore, tmp_path: Path, to
 def test_a_submission_that_is_too_large_for_a_good_machine_fails(
     store: FolderStore, tmp_path: Path, told: Told
 ) -> None:
-    poison, *others = hand_in(
+    poison, *others = submit_kept(
         store, [demo(tmp_path / "p", "large", text=POISON), *(demo(tmp_path / f"in-{i}", f"s-{i}") for i in range(2))]
     )
     ended = work(has_capacity(store, tmp_path / "results", POISON), Stop(), told, once=True)
@@ -180,7 +180,7 @@ def test_a_submission_that_is_too_large_for_a_good_machine_fails(
 
 
 def test_scoring_again_ends_on_such_a_machine(store: FolderStore, tmp_path: Path, told: Told) -> None:
-    hand_in(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(3)])
+    submit_kept(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(3)])
     work(worker(store, tmp_path / "results"), Stop(), Told(), once=True)
     head = store.head()
     with pytest.raises(HostFault):
@@ -200,7 +200,7 @@ main()
 
 
 def test_a_full_disk_ends_the_command_with_status_2(store: FolderStore, tmp_path: Path) -> None:
-    [name] = hand_in(store, [demo(tmp_path / "in", "system", k=100)])
+    [name] = submit_kept(store, [demo(tmp_path / "in", "system", k=100)])
     size = (tmp_path / "in" / "generations.parquet").stat().st_size
     options = ("--store", store.folder, "--profile", "lexical", "--once", "--poll", 0.1, "--stop-after", 2)
     environment = {**os.environ, "DIVBENCH_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1"}
@@ -229,7 +229,7 @@ def test_a_full_disk_ends_the_command_with_status_2(store: FolderStore, tmp_path
 
 
 def test_what_has_fewer_responses_than_are_wanted_is_left(store: FolderStore, tmp_path: Path, told: Told) -> None:
-    small, large = hand_in(store, [demo(tmp_path / "s", "small", k=2), demo(tmp_path / "l", "large", k=4)])
+    small, large = submit_kept(store, [demo(tmp_path / "s", "small", k=2), demo(tmp_path / "l", "large", k=4)])
     picky = replace(worker(store, tmp_path / "results"), options=Options(k=3, resamples=200))
     assert work(picky, Stop(), told, once=True) == {"scored": 1}
     assert len(state_of(store, small).history) == 1

@@ -28,8 +28,8 @@ from tests.submissions.working import (
     Process,
     break_file,
     demo,
-    hand_in,
     results_at,
+    submit_kept,
     wait_until,
     wrong_with,
 )
@@ -68,7 +68,7 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The results of good submissions that one worker makes in a store of its own."""
     home = tmp_path_factory.mktemp("calm")
     store = FolderStore(home / "store")
-    hand_in(store, [demo(home / f"in-{i}", f"system-{i}") for i in range(GOOD)])
+    submit_kept(store, [demo(home / f"in-{i}", f"system-{i}") for i in range(GOOD)])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scorer, "SHARD_PROMPTS", SHARD)
         work(worker(store, home / "results"), Stop(), lambda event, /, **facts: None, once=True)
@@ -78,8 +78,8 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 def test_two_workers_work_off_a_queue(place: Place, tmp_path: Path, calm: dict[str, bytes]) -> None:
     store = place.open()
     good = [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(GOOD)]
-    ids = hand_in(store, good)
-    hostile, poison = hand_in(store, [demo(tmp_path / "h", "hostile"), demo(tmp_path / "p", "bad", text=POISON)])
+    ids = submit_kept(store, good)
+    hostile, poison = submit_kept(store, [demo(tmp_path / "h", "hostile"), demo(tmp_path / "p", "bad", text=POISON)])
     break_file(store, hostile)
     if place.server is not None:
         disturb(place.server)
@@ -120,7 +120,7 @@ def check_poison(state: State, failures: list[Event]) -> None:
 
 def test_a_killed_worker_is_taken_over_from(folder: Place, tmp_path: Path) -> None:
     store = folder.open()
-    [name] = hand_in(store, [demo(tmp_path / "in", "system")])
+    [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
     results = tmp_path / "results"
     first = Process(folder, results, "--lease", 3, "--seconds", 0.1, "--name", "first")
     first.wait_for("claimed")
@@ -142,7 +142,7 @@ def test_who_is_asked_to_end_gives_the_claim_back_before_the_shard_is_done(
     folder: Place, tmp_path: Path, number: int
 ) -> None:
     store = folder.open()
-    [name] = hand_in(store, [demo(tmp_path / "in", "system")])
+    [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
     one = Process(folder, tmp_path / "results", "--seconds", 0.4)
     one.wait_for("claimed")
     wait_until(lambda: any((tmp_path / "results").glob(".lock-*")))
@@ -161,7 +161,7 @@ def test_who_is_asked_to_end_gives_the_claim_back_before_the_shard_is_done(
 
 def test_who_loses_the_claim_publishes_nothing(folder: Place, tmp_path: Path) -> None:
     store = folder.open()
-    [name] = hand_in(store, [demo(tmp_path / "in", "system")])
+    [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
     one = Process(folder, tmp_path / "results", "--lease", 3, "--seconds", 0.2, "--once")
     one.wait_for("claimed")
     withdraw(store, name, ME, state_of(store, name).current.at)
@@ -175,7 +175,7 @@ def test_who_loses_the_claim_publishes_nothing(folder: Place, tmp_path: Path) ->
 
 def test_a_long_shard_keeps_its_lease(folder: Place, tmp_path: Path) -> None:
     store = folder.open()
-    [name] = hand_in(store, [demo(tmp_path / "in", "system")])
+    [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
     one = Process(folder, tmp_path / "results", "--lease", 3, "--seconds", 0.2, "--once")
     one.wait_for("claimed")
     two = Process(folder, tmp_path / "others", "--lease", 3)
@@ -195,7 +195,7 @@ def test_the_command(tmp_path: Path) -> None:
     ended = divbench("worker", *options, "--once", **mine)
     assert ended.returncode == 0
     assert [json.loads(line)["event"] for line in ended.stdout.splitlines()] == ["ended"]
-    [name] = hand_in(FolderStore(store), [demo(tmp_path / "in", "[bold]system")])
+    [name] = submit_kept(FolderStore(store), [demo(tmp_path / "in", "[bold]system")])
     ended = divbench("worker", *options, "--once", **mine)
     assert [json.loads(line)["event"] for line in ended.stdout.splitlines()] == ["claimed", "scored", "ended"]
     assert f"claimed {name}, [bold]system, attempt 1" in ended.stderr

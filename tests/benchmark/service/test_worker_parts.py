@@ -27,7 +27,7 @@ from submissions.work_queue.schema import MAX_ATTEMPTS, Claim, State
 from tests.benchmark.run_worker import SHARD, metrics, worker
 from tests.submissions.queueing import as_file
 from tests.submissions.soak import Reader, Seen
-from tests.submissions.working import ME, demo, hand_in, results_at
+from tests.submissions.working import ME, demo, results_at, submit_kept
 
 
 class Told:
@@ -95,7 +95,7 @@ def test_proposals_are_adopted_and_scored(store: FolderStore, tmp_path: Path, to
 def test_what_cannot_be_scored_here_is_left_and_keeps_nobody(store: FolderStore, tmp_path: Path, told: Told) -> None:
     path = f"states/{'0' * 16}.json"
     store.commit("", {path: as_file(suite="not-at-hand")}, (), "by hand")
-    [name] = hand_in(store, [demo(tmp_path / "in", "system")])
+    [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
     before = store.read(store.head(), path, 10_000)
     ended = work(worker(store, tmp_path / "results"), Stop(), told, once=True)
     assert ended == {"scored": 1}
@@ -126,7 +126,7 @@ def test_only_the_last_attempt_takes_a_check_without_an_end_for_a_refusal(
         "validate_in_child",
         lambda folder, mirror=None: {"accepted": False, "counts": None, "problems": [stopped]},
     )
-    [name] = hand_in(store, [demo(tmp_path / "in", "system")])
+    [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
     work(worker(store, tmp_path / "results"), Stop(), told, once=True)
     state = state_of(store, name)
     assert (state.current.state, state.current.attempt) == ("refused", MAX_ATTEMPTS)
@@ -169,7 +169,7 @@ class Faulty(FolderStore):
 def test_faults_are_waited_out_and_no_claim_is_lost(
     store: FolderStore, tmp_path: Path, told: Told, monkeypatch: pytest.MonkeyPatch, every: int
 ) -> None:
-    ids = hand_in(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(3)])
+    ids = submit_kept(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(3)])
     monkeypatch.setattr(lease, "wait", lambda seconds, stop: None)
     faulty = Faulty(store.folder)
     faulty.every = every
@@ -210,7 +210,7 @@ def test_once_says_so_where_there_is_no_store(told: Told, tmp_path: Path) -> Non
 def test_renewals_go_on_after_faults(
     store: FolderStore, tmp_path: Path, told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    [name] = hand_in(store, [demo(tmp_path / "in", "system")])
+    [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
     faults: list[Exception] = [RuntimeError("not foreseen"), StoreFault("out of reach", "wait")]
 
     def renewed(*arguments: Any) -> Claim:
@@ -237,7 +237,7 @@ def with_metrics(store: FolderStore, home: Path, number: int) -> Worker:
 
 @pytest.fixture
 def scored(store: FolderStore, tmp_path: Path, unguarded: None) -> list[str]:
-    ids = hand_in(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(3)])
+    ids = submit_kept(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(3)])
     work(worker(store, tmp_path / "results"), Stop(), Told(), once=True)
     return ids
 

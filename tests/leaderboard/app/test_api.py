@@ -125,19 +125,19 @@ def test_the_queue_shows_what_was_handed_in(call: Call, store: FolderStore) -> N
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
-        ("columns", ["none"], "no such board (/boards names them)"),
-        ("board", ["BOARD", "none"], "no such column (/columns names them)"),
+        ("columns", ["none"], "no such board (/boards lists them)"),
+        ("board", ["BOARD", "none"], "no such column (/columns lists them)"),
         ("board", ["BOARD", "", -1], "out of range"),
         ("board", ["BOARD", "", 0, 1001], "out of range"),
-        ("board", ["BOARD", "", "0"], "whole numbers"),
-        ("per_prompt", ["BOARD", "none", "distinct_n"], "no such system (/board names them"),
-        ("responses", ["BOARD", "varied", "../x"], "no such prompt (/per_prompt names them)"),
+        ("board", ["BOARD", "", "0"], "must be integers"),
+        ("per_prompt", ["BOARD", "none", "distinct_n"], "no such system (/board lists them"),
+        ("responses", ["BOARD", "varied", "../x"], "no such prompt (/per_prompt lists them)"),
         ("responses", ["BOARD", "varied", {"a": 1}], "no such prompt"),
         ("responses", ["BOARD", ["varied"], "demo-00"], "no such system"),
-        ("submission", ["0" * 16], "no such submission (/submissions names them)"),
+        ("submission", ["0" * 16], "no such submission (/submissions lists them)"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_mend(
+def test_what_is_wrong_is_told_with_its_hint(
     call: Call, board: Board, name: str, arguments: list[Any], said: str
 ) -> None:
     with pytest.raises(Exception, match=re.escape(said)):

@@ -12,7 +12,7 @@ from leaderboard.data.board import Board, Entry, load_boards
 from leaderboard.data.scores import prompt_row
 from leaderboard.figures.response_plots import TINTS
 from leaderboard.tables.prompts import prompts_of
-from leaderboard.tables.responses import answers_table, curve_table, make_view, scores_table
+from leaderboard.tables.responses import curve_table, make_view, responses_table, scores_table
 from leaderboard.tables.table_view import TableView
 from submissions.checking.validate import open_submission
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, serving, shown_anew, until
@@ -94,7 +94,7 @@ def test_a_link_shows_exactly_the_responses_of_the_submission(
     row = prompt_row(entry, prompt_id)
     assert row is not None
     view = make_view(board, entry, row)
-    same(browser, "responses", answers_table(view))
+    same(browser, "responses", responses_table(view))
     same(browser, "scores", scores_table(view))
     same(browser, "places", curve_table(view))
     until(lambda: bool(browser.find_elements("css selector", "#curve .js-plotly-plot .trace")), "no figure")

@@ -51,7 +51,7 @@ def test_the_study_that_ships_here_is_shown(site_address: str, browser: Any) -> 
     assert rows(browser, "correlations", 2) == [row[2] for row in view.shown][: len(shown)]
     said = rows(browser, "about-metric", 1)
     assert dict(described(METRIC, None))["In a sentence"] in said
-    assert "not at hand" in value(browser, "context")
+    assert "not included" in value(browser, "context")
     drawn = "return document.querySelectorAll('.js-plotly-plot .hm').length"
     until(lambda: int(browser.execute_script(drawn)) >= 3, "the figures are not drawn")
     assert console_errors(browser) == []

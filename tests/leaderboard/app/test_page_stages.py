@@ -70,7 +70,7 @@ def test_the_page_shows_the_series_with_its_curves_and_contrasts(address: str, b
         until(partial(_there, browser, drawn), f"{figure} is not drawn")
     note = value(browser, "note")
     assert "base: Toy-1B-BASE, SFT: Toy-1B-SFT, DPO: Toy-1B-DPO." in note
-    assert "23 prompts; 1 without a whole curve in every stage are left out" in note
+    assert "23 prompts; 1 without a complete curve in every stage are left out" in note
     assert console_errors(browser) == []
 
 

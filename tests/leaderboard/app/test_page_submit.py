@@ -108,12 +108,12 @@ def check(browser: Any, address: str, folder: Path) -> str:
 def test_a_good_submission_is_accepted_handed_in_and_seen_in_the_queue(
     address: str, browser: Any, good: Path, store: FolderStore
 ) -> None:
-    assert check(browser, address, good).startswith("Valid: varied as ")
+    assert check(browser, address, good).startswith("Accepted: varied as ")
     assert rows(browser, "problems") == []
     field = find(browser, "#submitter input, #submitter textarea")
     field.clear()
     field.send_keys("somebody")
-    press(browser, "hand-in", "handed")
+    press(browser, "submit", "submitted")
     [state] = [state for state in listing(store).states if state.name == "varied"]
     assert (state.submitter.name, state.submitter.verified) == ("somebody", False)
     assert f"Submitted: varied as {state.submission_id}, by somebody (not verified)." in value(browser, "receipt")
@@ -128,8 +128,8 @@ def test_a_good_submission_is_accepted_handed_in_and_seen_in_the_queue(
     )
     open_page(browser, browser.current_url)
     assert [cells[1] for cells in rows(browser, "history")] == ["pending"]
-    assert check(browser, address, good).startswith("Valid")
-    press(browser, "hand-in", "handed")
+    assert check(browser, address, good).startswith("Accepted")
+    press(browser, "submit", "submitted")
     assert "was already submitted on" in value(browser, "receipt")
     assert console_errors(browser) == []
 
@@ -137,7 +137,7 @@ def test_a_good_submission_is_accepted_handed_in_and_seen_in_the_queue(
 def test_a_folder_whose_manifest_is_wrong_is_refused_by_field(address: str, browser: Any, good: Path) -> None:
     change_manifest(good, suite="none", extra=1, system={"type": "god"})
     said = check(browser, address, good)
-    assert said.startswith("Refused: ")
+    assert said.startswith("Rejected: ")
     fields = {row[3] for row in rows(browser, "problems") if row[1] == "manifest.json"}
     assert {"extra", "system.type"} <= fields
     assert not find(browser, "body").find_elements("css selector", "#hand-in")
@@ -150,7 +150,7 @@ def test_a_folder_whose_rows_are_wrong_is_refused_by_row(address: str, browser: 
     kept[4]["responses"] = kept[4]["responses"][:3]
     kept[6]["prompt_id"] = "demo-99"
     pq.write_table(pa.Table.from_pylist(kept, schema=table.schema), path)
-    assert check(browser, address, good).startswith("Refused: ")
+    assert check(browser, address, good).startswith("Rejected: ")
     found = rows(browser, "problems")
     assert {(row[1], row[2]) for row in found if row[0] == "error"} >= {
         ("generations.parquet", "5"),
@@ -162,11 +162,11 @@ def test_a_folder_whose_rows_are_wrong_is_refused_by_row(address: str, browser: 
 def test_a_file_cut_off_and_a_file_of_another_kind_are_refused(address: str, browser: Any, good: Path) -> None:
     path = good / "generations.parquet"
     path.write_bytes(path.read_bytes()[:-100])
-    assert check(browser, address, good).startswith("Refused: 1 error,")
+    assert check(browser, address, good).startswith("Rejected: 1 error,")
     [row] = rows(browser, "problems")
     assert row[:2] == ["error", "generations.parquet"]
     (good / "program.exe").write_bytes(b"MZ")
-    assert check(browser, address, good).startswith("Refused: 1 error,")
+    assert check(browser, address, good).startswith("Rejected: 1 error,")
     [row] = rows(browser, "problems")
     assert row[1] == "program.exe"
 
@@ -183,12 +183,12 @@ def test_pasted_lines_and_a_form_make_a_submission(address: str, browser: Any) -
         text,
     )
     press(browser, "check", "checked")
-    assert value(browser, "verdict").startswith("Refused: 2 errors,")
+    assert value(browser, "verdict").startswith("Rejected: 2 errors,")
     assert [row[1:4] for row in rows(browser, "problems")] == [["form", "", "name"], ["form", "", "submitter.name"]]
     find(browser, "#f-name input, #f-name textarea").send_keys("pasted")
     find(browser, "#f-submitter input, #f-submitter textarea").send_keys("somebody")
     press(browser, "check", "checked")
-    assert value(browser, "verdict").startswith("Valid: pasted as ")
+    assert value(browser, "verdict").startswith("Accepted: pasted as ")
     assert "24 prompts, 48 responses (k = 2)" in value(browser, "verdict")
     assert value(browser, "submitter") == "somebody"
 
@@ -216,7 +216,7 @@ def test_hostile_submissions_are_inert_wherever_they_are_shown(
     assert NAMES[1] in check(browser, address, good)
     assert value(browser, "submitter") == NAMES[15]
     assert_inert(browser)
-    press(browser, "hand-in", "handed")
+    press(browser, "submit", "submitted")
     until(lambda: rows(browser, "history") != [], "its history is not shown")
     assert not_shown(browser, [NAMES[1], f"{NAMES[15]} (not verified)"]) == []
     assert_inert(browser)
@@ -233,7 +233,7 @@ def test_hostile_submissions_are_inert_wherever_they_are_shown(
     assert not_shown(browser, [NAMES[18], NAMES[19], NAMES[20]]) == []
     assert_inert(browser)
     change_manifest(good, **dict.fromkeys(INJECTIONS, 1))
-    assert check(browser, address, good).startswith(f"Refused: {len(INJECTIONS)} errors")
+    assert check(browser, address, good).startswith(f"Rejected: {len(INJECTIONS)} errors")
     assert not_shown(browser, INJECTIONS[:4]) == []  # of a long table the page holds the rows in view
     assert_inert(browser)
     assert console_errors(browser) == []
@@ -269,7 +269,7 @@ def folder_address(results: Path) -> Iterator[str]:
 
 def test_a_board_without_a_store_checks_and_says_how_to_submit(folder_address: str, browser: Any, good: Path) -> None:
     said = check(browser, folder_address, good)
-    assert said.startswith("Valid: varied as ")
+    assert said.startswith("Accepted: varied as ")
     assert "divbench submit DIR --to STORE" in said
     assert not browser.find_elements("css selector", "#hand-in")
     assert "has no queue" in value(browser, "queue-text")

@@ -6,14 +6,14 @@ from itertools import pairwise
 import pytest
 
 from leaderboard.figures.plots import WITHIN
-from leaderboard.figures.response_plots import TINTS, distributions_figure, slot_curve_figure, stage_curves_figure
+from leaderboard.figures.response_plots import TINTS, distributions_figure, position_curve_figure, stage_curves_figure
 from tests.leaderboard.figures.test_plots import drawn, strings
 from tests.leaderboard.injections import INJECTIONS
 
 
 def test_a_prompts_curve_has_its_band_and_each_response_alone() -> None:
     rate, error, alone = [2.0, 1.5, 1.0], [0.0, 0.1, math.nan], [2.5, 1.5]
-    high, low, line, points = drawn(slot_curve_figure(rate, error, alone))["data"]
+    high, low, line, points = drawn(position_curve_figure(rate, error, alone))["data"]
     assert line["x"] == [1, 2, 3]
     assert line["y"] == rate
     assert line["customdata"] == [0.0, 0.1, None]

@@ -219,7 +219,7 @@ def check_served(url: str) -> None:
     from gradio_client import Client
 
     assert "DivBench" in fetch(url)
-    assert "hand-in" in fetch(f"{url}/submit")
+    assert "submit-panel" in fetch(f"{url}/submit")
     with closing(Client(url, verbose=False)) as client:
         [row] = client.predict(api_name="/submissions")
     assert (row["name"], row["state"]) == ("varied", "pending")

@@ -107,7 +107,7 @@ def test_the_meaning_of_columns_and_what_ranks_stand_on_the_page_of_models(resul
     assert ranks is not None
     assert f"Ranks are by {ranks.label}." in page.texts["p"]
     explore = next(exported.folder.glob("explore-[0-9a-f]*.html")).read_text(encoding="utf-8")
-    assert "is on the served board alone" in explore
+    assert "available only on a served board" in explore
 
 
 def test_a_preset_shows_the_columns_of_the_application(results: Path, exported: Written) -> None:
@@ -208,7 +208,7 @@ def test_responses_lie_in_files_that_are_only_data(results: Path, exported: Writ
         assert text.endswith(end)
         prompts = json.loads(text[len(start) : -len(end)])["prompts"]
         assert len(prompts) == entry.result.prompts
-        found |= {answer["text"] for prompt in prompts for answer in prompt["answers"]}
+        found |= {answer["text"] for prompt in prompts for answer in prompt["responses"]}
     assert set(INJECTIONS) <= found
 
 

@@ -109,7 +109,7 @@ def test_responses_prompts_and_categories_are_shown_as_text(browser: "Chrome", b
     opened(browser, next(bad_site.glob("explore-[0-9a-f]*[0-9a-f].html")))
     seen: set[str] = set()
     for _ in range(24):
-        seen |= {" ".join(text.split()) for text in texts(browser, "#answers .response, #explored .prompt")}
+        seen |= {" ".join(text.split()) for text in texts(browser, "#responses .response, #explored .prompt")}
         assert_inert(browser)
         css(browser, "#next").click()
     assert {" ".join(text.split()) for text in INJECTIONS} - seen == set()
@@ -176,8 +176,8 @@ def test_a_link_to_a_prompt_leads_to_its_responses(browser: "Chrome", exported: 
     page = exported / f"explore-{entry.result.result_id}.html"
     opened(browser, page, f"#prompt={row['prompt_id']}")
     assert texts(browser, "#explored .prompt") == [row["prompt"]]
-    assert texts(browser, "#answers .response") == row["responses"]
-    classes = [text.partition(" ")[0] for text in texts(browser, "#answers td:nth-child(2)")]
+    assert texts(browser, "#responses .response") == row["responses"]
+    classes = [text.partition(" ")[0] for text in texts(browser, "#responses td:nth-child(2)")]
     assert [int(text) - 1 for text in classes] == row[CLASSES]["labels"]
     css(browser, "#next").click()
     other = pq.read_table(entry.folder / "per_prompt.parquet").to_pylist()[8]

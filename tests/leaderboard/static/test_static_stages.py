@@ -46,7 +46,7 @@ def test_contrasts_of_the_stages_are_those_of_the_tables(stages: Path, tmp_path:
     figures = [given["id"] for tag, given in page.elements if given.get("class") == "figure"]
     assert figures == [f"distinct_k-{series.key}"]  # no language model read them, so there are no curves
     assert (made.folder / "figures" / f"distinct_k-{series.key}.js").is_file()
-    assert "There are no curves: no prompt has a whole curve" in (made.folder / "post-training.html").read_text()
+    assert "There are no curves: no prompt has a complete curve" in (made.folder / "post-training.html").read_text()
 
 
 def test_without_stages_the_page_says_so(results: Path, tmp_path: Path) -> None:

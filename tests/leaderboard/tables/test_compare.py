@@ -137,7 +137,7 @@ def test_a_metric_that_only_one_system_has_is_left_out(board: Board, places: tup
     some = BoardScores(replace(board, entries=tuple(bare)))
     assert compare(some, places[:2], [column]) == ()
     assert [gap.pair for gap in compare(some, places, [column], resamples=50)] == ["A − C"]
-    assert "no metric" in about_compare((), ["x", "y"])
+    assert "none of the metrics" in about_compare((), ["x", "y"])
 
 
 def test_identical_systems_are_not_told_apart(board: Board, scores: BoardScores, places: tuple[int, ...]) -> None:

@@ -20,7 +20,7 @@ from leaderboard.data.board import Board, Entry, frame, load_boards
 from leaderboard.data.scores import prompt_row
 from leaderboard.tables.prompts import (
     ANY,
-    Asked,
+    ListedPrompt,
     block_of,
     categories_of,
     find_entry,
@@ -34,19 +34,19 @@ from leaderboard.tables.prompts import (
 )
 from leaderboard.tables.responses import (
     MOST_LETTERS,
-    View,
-    answers_table,
+    PromptView,
     curve_table,
     make_view,
     notes_of,
     remarks,
+    responses_table,
     scores_table,
     shared_classes,
 )
 from submissions.checking.validate import open_submission
 from tests.leaderboard.read_results import ODD, odd_results
 
-PROMPTS = [Asked(f"p-{i}", "odd" if i % 2 else "even", f"Say {i}, <b>please</b>") for i in range(25)]
+PROMPTS = [ListedPrompt(f"p-{i}", "odd" if i % 2 else "even", f"Say {i}, <b>please</b>") for i in range(25)]
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def entry_of(board: Board, name: str) -> Entry:
     return next(entry for entry in board.entries if entry.result.manifest.name == name)
 
 
-def seen(board: Board, name: str, prompt_id: str = "demo-00") -> View:
+def seen(board: Board, name: str, prompt_id: str = "demo-00") -> PromptView:
     entry = entry_of(board, name)
     row = prompt_row(entry, prompt_id)
     assert row is not None
@@ -75,9 +75,9 @@ def test_responses_are_those_of_the_submission_in_their_order(board: Board, odd:
         submission, _, _ = open_submission(odd.parent / "submissions" / name)
         for row in submission.rows():
             view = seen(board, name, row.prompt_id)
-            assert tuple(answer.text for answer in view.answers) == row.responses
-            assert [answer.number for answer in view.answers] == list(range(1, 11))
-            table = answers_table(view).frame()
+            assert tuple(answer.text for answer in view.responses) == row.responses
+            assert [answer.number for answer in view.responses] == list(range(1, 11))
+            table = responses_table(view).frame()
             assert tuple(table["response"]) == row.responses
 
 
@@ -85,10 +85,10 @@ def test_surprisals_belong_to_the_answers_around_what_is_no_answer(board: Board)
     view = seen(board, "odd")
     answers = tuple(text for text in ODD if text.strip() and text != "[Blocked]")
     profile = find_profile("offline")
-    (read,) = SurprisalReader(HashLM(), profile.layout, profile.orders).read([ResponseSet(view.asked.text, answers)])
+    (read,) = SurprisalReader(HashLM(), profile.layout, profile.orders).read([ResponseSet(view.prompt.text, answers)])
     assert isinstance(read, SetSurprisals)
     found = iter(read.surprisals.unconditional.tolist())
-    for answer in view.answers:
+    for answer in view.responses:
         if answer.number in {2, 3}:
             assert answer.bits is None
             assert answer.rate is None
@@ -107,22 +107,22 @@ def test_classes_are_counted_and_have_the_quality_of_their_first(board: Board, o
     labels = row["classes"]["labels"]
     counted = Counter(label for label in labels if label is not None)
     assert view.sizes == tuple(counted[label] for label in sorted(counted))
-    assert [answer.group for answer in view.answers] == labels
+    assert [answer.group for answer in view.responses] == labels
     assert labels[0] == labels[4] == labels[8]
     assert labels[1] is labels[2] is labels[3] is None
     assert shared_classes(view) == {labels[0]: 0}
-    for answer in view.answers:
+    for answer in view.responses:
         wanted = None if answer.group is None else row["classes"]["qualities"][answer.group]
         assert answer.quality == wanted
-    assert any(answer.quality is not None for answer in view.answers)
-    words = answers_table(view).frame()["class"].tolist()
+    assert any(answer.quality is not None for answer in view.responses)
+    words = responses_table(view).frame()["class"].tolist()
     assert words[0] == f"1 of {len(counted)}: 3 equivalent"
     assert words[1] == "none"
     assert words[9].endswith(": unique")
 
 
 def test_what_is_to_be_said_of_a_response(board: Board) -> None:
-    notes = [answer.notes for answer in seen(board, "odd").answers]
+    notes = [answer.notes for answer in seen(board, "odd").responses]
     assert notes == [
         (),
         ("blank, not scored",),
@@ -130,7 +130,7 @@ def test_what_is_to_be_said_of_a_response(board: Board) -> None:
         ("refused, never counted as distinct",),
         ("repeats 1",),
         ("truncated",),
-        ("3 letters that do not show",),
+        ("3 invisible characters",),
         (),
         (),
         (),
@@ -167,7 +167,7 @@ def test_what_is_missing_is_said(results: Path) -> None:
     said = " ".join(remarks(view, board.profile))
     assert "No quality: the profile lexical has no reward model" in said
     assert "No curve: the profile lexical has no language model" in said
-    assert answers_table(view).headers == ("#", "response", "class", "bytes")
+    assert responses_table(view).headers == ("#", "response", "class", "bytes")
     assert curve_table(view).values == ()
 
 
@@ -188,13 +188,13 @@ def test_values_of_another_shape_are_not_there(board: Board, change: dict[str, A
     row = prompt_row(entry, "demo-00")
     assert row is not None
     view = make_view(board, entry, row | change)
-    assert [answer.text for answer in view.answers] == list(ODD)
+    assert [answer.text for answer in view.responses] == list(ODD)
     if "classes" in change:
-        assert {answer.group for answer in view.answers} == {None}
+        assert {answer.group for answer in view.responses} == {None}
         assert view.sizes == ()
     if "surprisals" in change:
         assert view.curve is None
-        assert {answer.bits for answer in view.answers} == {None}
+        assert {answer.bits for answer in view.responses} == {None}
     if "d_can" in change:
         assert next(s for s in view.scores if s.column.metric == "d_can").value is None
 

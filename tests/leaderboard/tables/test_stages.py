@@ -125,7 +125,7 @@ def test_without_curves_there_is_a_reason(series: Series, results: Path) -> None
     none = Series("x", "y", ("base", "SFT"), lexical.entries[:2], matched=False, superseded=0)
     reason = stage_curves(none, 10)
     assert isinstance(reason, Missing)
-    assert "whole curve" in reason.reason
+    assert "complete curve" in reason.reason
 
 
 def test_a_result_that_is_gone_is_told(series: Series, tmp_path: Path) -> None:

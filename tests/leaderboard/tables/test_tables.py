@@ -140,7 +140,7 @@ def test_what_each_column_means_stands_in_a_table(board: Board) -> None:
     assert [row[0] for row in view.values] == [column.label for column in board.columns]
     for row, column in zip(view.values, board.columns, strict=True):
         found = dict(zip(view.headers, row, strict=True))
-        assert found["what it is"] == column.title
+        assert found["description"] == column.title
         assert (found["unit"], found["origin"], found["source"]) == (column.unit, column.origin, column.paper)
         assert (found["version"], found["signature"]) == (column.version, column.signature)
     said = {column.label: direction_text(column) for column in board.columns}
@@ -154,10 +154,10 @@ def test_what_each_column_means_stands_in_a_table(board: Board) -> None:
 def test_under_the_table_stands_who_is_there_for_calibration_and_what_is_cut(board: Board) -> None:
     made = _table(board)
     said = about_models(board, made)
-    assert "Known-bad systems, for calibration: " in said
+    assert "Known-bad baselines, for calibration: " in said
     assert all(entry.result.manifest.name in said for entry in board.entries)
-    assert "the downloads have all" not in said
-    assert "Here are the first 2 by rank; the downloads have all." in about_models(board, made, 2)
+    assert "the downloads contain all" not in said
+    assert "Only the first 2 by rank are shown; the downloads contain all." in about_models(board, made, 2)
 
 
 def test_a_rank_says_its_interval_and_its_tie_group() -> None:

@@ -171,7 +171,7 @@ def test_the_table_says_what_the_points_are(board: Board, scores: BoardScores) -
         assert shown[2:4] == texts[values[0]]
         assert shown[5] == ("" if point.share is None else f"{point.share:.1%}")
     said = [row[4] for row in view.values]
-    assert said == sorted(said, key=["yes", "no", "left out"].index)
+    assert said == sorted(said, key=["yes", "no", "not eligible"].index)
     on = about_tradeoff(board, made).split(".")[0]
     assert all((point.label in on) == bool(point.on_front) for point in made.points)
     frame = view.frame()

@@ -209,18 +209,20 @@ def test_a_quota_is_a_persons_and_a_periods(tmp_path: Path, store: MemoryStore) 
     quota = Quota(number=2, days=7)
     day = timedelta(days=1)
 
-    def hand_in(number: int, by: Identity, now: datetime) -> None:
+    def submit_kept(number: int, by: Identity, now: datetime) -> None:
         submit(store, folders[number], by, now, quota=quota, find_suite=find_toy)
 
-    hand_in(0, ME, T0)
-    hand_in(1, Identity(name="Me"), T0 + day)
+    submit_kept(0, ME, T0)
+    submit_kept(1, Identity(name="Me"), T0 + day)
     with pytest.raises(QuotaUsed, match="from 2026-03-08 12:00:00 UTC on"):
-        hand_in(2, ME, T0 + 7 * day - timedelta(seconds=1))
-    hand_in(2, ME, T0 + 7 * day)
+        submit_kept(2, ME, T0 + 7 * day - timedelta(seconds=1))
+    submit_kept(2, ME, T0 + 7 * day)
     with pytest.raises(QuotaUsed):
-        hand_in(3, ME, T0 + 7 * day)
-    hand_in(3, Identity(name="me", verified=True), T0 + 7 * day)  # a login is not kept out by its name on others' lips
-    hand_in(4, Identity(name="you"), T0 + 7 * day)
+        submit_kept(3, ME, T0 + 7 * day)
+    submit_kept(
+        3, Identity(name="me", verified=True), T0 + 7 * day
+    )  # a login is not kept out by its name on others' lips
+    submit_kept(4, Identity(name="you"), T0 + 7 * day)
     submit(store, folders[5], ME, T0 + 7 * day, find_suite=find_toy)  # no quota was said
 
 

@@ -61,7 +61,7 @@ class Queue(RuleBasedStateMachine):
         self.now += timedelta(minutes=minutes)
 
     @rule(toy=st.sampled_from(TOYS), by=st.sampled_from(PEOPLE))
-    def hand_in(self, toy: Path, by: Identity) -> None:
+    def submit_kept(self, toy: Path, by: Identity) -> None:
         self.attempt(lambda: submit(self.store, toy, by, self.now, quota=QUOTA, find_suite=find_toy))
 
     @rule(worker=st.sampled_from(WORKERS), hours=st.sampled_from([1, 5]))
@@ -236,20 +236,20 @@ def test_workers_at_the_same_time_never_get_the_same_submission(tmp_path: Path, 
 
 
 def test_the_same_submission_handed_in_at_the_same_time_is_taken_once(tmp_path: Path) -> None:
-    def hand_in(number: int) -> bool:
+    def submit_kept(number: int) -> bool:
         mine = FolderStore(tmp_path / "store")
         return submit(mine, TOYS[0], Identity(name=f"p{number}"), T0, find_suite=find_toy).new
 
     with ThreadPoolExecutor(6) as pool:
-        assert sum(pool.map(hand_in, range(6))) == 1
+        assert sum(pool.map(submit_kept, range(6))) == 1
     assert len(states(FolderStore(tmp_path / "store"))) == 1
 
 
 def test_a_quota_holds_when_submissions_come_at_the_same_time(tmp_path: Path) -> None:
-    def hand_in(toy: Path) -> bool:
+    def submit_kept(toy: Path) -> bool:
         with suppress(QuotaUsed):
             return submit(FolderStore(tmp_path / "store"), toy, PEOPLE[0], T0, quota=QUOTA, find_suite=find_toy).new
         return False
 
     with ThreadPoolExecutor(4) as pool:
-        assert sum(pool.map(hand_in, TOYS)) == QUOTA.number
+        assert sum(pool.map(submit_kept, TOYS)) == QUOTA.number

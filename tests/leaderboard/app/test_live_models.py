@@ -64,9 +64,9 @@ def test_what_each_adds_is_the_score_of_all_less_that_of_the_others() -> None:
     ("profile", "responses", "reason"),
     [
         ("lexical", ODD, "The profile lexical has no"),
-        ("paper", ODD, "does not come with the package"),
+        ("paper", ODD, "is not bundled with the package"),
         ("<b>", ODD, "The profile <b> has no"),
-        ("offline", ("x" * MOST_BYTES, "y", "z"), "bytes; at most"),
+        ("offline", ("x" * MOST_BYTES, "y", "z"), "bytes; the limit"),
         ("offline", ("x",) * 51, "51 responses; at most 50"),
     ],
 )

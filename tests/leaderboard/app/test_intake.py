@@ -15,7 +15,7 @@ import pytest
 
 from datasets_build.errors import ConfigurationError
 from leaderboard.app.submitting import intake
-from leaderboard.app.submitting.intake import Busy, Checked, Desk, form, in_words, take
+from leaderboard.app.submitting.intake import Busy, Checked, Desk, error_text, form, take
 from leaderboard.app.submitting.messages import accepted_text, receipt_text, refused_text
 from submissions.demo.build import write_demo_submissions
 from submissions.storage.commits import StoreFault
@@ -74,15 +74,15 @@ def test_a_good_folder_is_accepted_handed_in_and_leaves_nothing_behind(
     assert found.manifest.name == "varied"
     assert found.rows == []
     store = FolderStore(tmp_path / "store")
-    receipt = desk.hand_in(found.token, store, ANN, NOW)
+    receipt = desk.submit_kept(found.token, store, ANN, NOW)
     assert receipt.new
     [state] = listing(store).states
     assert (state.submission_id, state.submitter) == (found.report["id"], ANN)
     there = store.read(store.head(), f"submissions/{state.submission_id}/generations.parquet", 2**30)
     assert there == (demo[0] / "generations.parquet").read_bytes()
     assert spooled(desk) == []
-    with pytest.raises(ConfigurationError, match="is not kept any more"):
-        desk.hand_in(found.token, store, ANN, NOW)
+    with pytest.raises(ConfigurationError, match="has expired"):
+        desk.submit_kept(found.token, store, ANN, NOW)
 
 
 def test_the_spool_is_for_this_process_alone(desk: Desk, demo: list[Path]) -> None:
@@ -110,17 +110,17 @@ def test_a_refused_folder_lists_its_problems_by_row_and_is_not_kept(
         "unknown field",
         "remove it: a manifest has only the known fields",
     ] in (found.rows)
-    assert refused_text(found).startswith("Refused: 1 error,")
+    assert refused_text(found).startswith("Rejected: 1 error,")
     assert spooled(desk) == []
 
 
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        ([], [("manifest.json", "was not given"), ("generations.parquet", "was not given")]),
+        ([], [("manifest.json", "is missing"), ("generations.parquet", "is missing")]),
         (["manifest.json", "generations.parquet", "x.exe"], [("x.exe", "is none of manifest.json")]),
         (["manifest.json", "manifest.json", "generations.parquet"], [("manifest.json", "was given twice")]),
-        (["manifest.json"], [("generations.parquet", "was not given")]),
+        (["manifest.json"], [("generations.parquet", "is missing")]),
     ],
 )
 def test_files_must_be_those_of_a_folder(
@@ -145,10 +145,10 @@ def test_a_file_is_taken_by_its_bytes_and_never_through_a_link(tmp_path: Path) -
     secret.write_bytes(b"x" * 11)
     link = tmp_path / "manifest.json"
     link.symlink_to(secret)
-    assert "did not arrive" in getattr(take(link, tmp_path / "a", 100), "message", "")
+    assert "was not uploaded" in getattr(take(link, tmp_path / "a", 100), "message", "")
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    assert "is no plain file" in getattr(take(pipe, tmp_path / "b", 100), "message", "")
+    assert "is not a regular file" in getattr(take(pipe, tmp_path / "b", 100), "message", "")
     problem = take(secret, tmp_path / "c", 10)
     assert problem is not None
     assert (problem.file, problem.message) == ("secret", "11 bytes")
@@ -168,7 +168,7 @@ def test_json_lines_are_imported_and_can_be_handed_in(desk: Desk, tmp_path: Path
     assert found.manifest.generation.k == 3
     assert len(found.manifest.submitter.links) == 2
     assert "24 prompts, 72 responses (k = 3)" in accepted_text(found, "the store", login=False)
-    assert desk.hand_in(found.token, FolderStore(tmp_path / "store"), ANN, NOW).new
+    assert desk.submit_kept(found.token, FolderStore(tmp_path / "store"), ANN, NOW).new
     assert spooled(desk) == []
 
 
@@ -239,7 +239,7 @@ def test_a_form_is_wrong_by_field(changed: dict[str, Any], field: str) -> None:
 def test_what_cannot_be_written_down_is_no_form(value: Any) -> None:
     _, faults = form({**KNOWN, "generation.temperature": value})
     assert faults is not None
-    assert "cannot be written down" in faults.rows[0][4]
+    assert "has an invalid value" in faults.rows[0][4]
 
 
 def test_all_that_is_wrong_with_a_form_is_told_at_once() -> None:
@@ -278,7 +278,7 @@ def test_a_suite_that_is_not_at_hand_is_told(desk: Desk, monkeypatch: pytest.Mon
     monkeypatch.delenv("DIVBENCH_MIRROR", raising=False)
     with pytest.raises(ConfigurationError) as error:
         desk.check_text(lines(), known(suite="noveltybench-curated"))
-    assert "noveltybench" in in_words(error.value)
+    assert "noveltybench" in error_text(error.value)
     assert spooled(desk) == []
 
 
@@ -323,25 +323,25 @@ def test_what_could_not_be_handed_in_can_be_tried_again(
     assert token is not None
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreFault) as error:
-        desk.hand_in(token, FolderStore(tmp_path / "file" / "store"), ANN, NOW)
-    assert str(tmp_path.parent) not in in_words(error.value)
+        desk.submit_kept(token, FolderStore(tmp_path / "file" / "store"), ANN, NOW)
+    assert str(tmp_path.parent) not in error_text(error.value)
     store = FolderStore(tmp_path / "store")
     monkeypatch.setattr(intake, "QUOTA", Quota(number=1, days=7))
-    assert desk.hand_in(token, store, ANN, NOW).new
+    assert desk.submit_kept(token, store, ANN, NOW).new
     again = desk.check_text(lines(3), known()).token
     assert again is not None
     with pytest.raises(QuotaUsed):
-        desk.hand_in(again, store, ANN, NOW)
-    assert desk.hand_in(again, store, ANN, NOW + timedelta(days=8)).new
+        desk.submit_kept(again, store, ANN, NOW)
+    assert desk.submit_kept(again, store, ANN, NOW + timedelta(days=8)).new
 
 
 def test_the_receipt_says_what_was_there_before(desk: Desk, tmp_path: Path) -> None:
     store = FolderStore(tmp_path / "store")
     made = [desk.check_text(lines(), known(name=name)) for name in ("mine", "mine", "a twin")]
-    receipts = [desk.hand_in(each.token or "", store, ANN, NOW) for each in made]
+    receipts = [desk.submit_kept(each.token or "", store, ANN, NOW) for each in made]
     texts = [receipt_text(receipt, listing(store), "hf://datasets/org/name", NOW) for receipt in receipts]
     assert texts[0].startswith("Submitted: mine as ")
     assert "of 2 in the queue" in texts[0]
     assert texts[1].endswith(texts[0].splitlines()[-1])
     assert "was already submitted on 2026-03-01 12:00 UTC and is pending. Nothing changed." in texts[1]
-    assert f"The same answers are there as mine, {receipts[0].state.submission_id}." in texts[2]
+    assert f"The same responses were submitted as mine, {receipts[0].state.submission_id}." in texts[2]

@@ -84,7 +84,7 @@ def test_who_is_logged_in_hands_in_under_that_name_and_nobody_else_does(
                 upload(browser, "files", files)
                 press(browser, "check", "checked")
                 assert not browser.find_elements("css selector", "#submitter")
-                press(browser, "hand-in", "handed")
+                press(browser, "submit", "submitted")
                 assert said in value(browser, "receipt")
             finally:
                 browser.execute_cdp_cmd("Network.deleteCookies", {"name": "session", "url": address})
