@@ -1,17 +1,22 @@
-"""README says what the code does: its table of metrics, its map, its commands."""
+"""README.md, CONTRIBUTING.md and docs/ agree with the code: tables, map, commands with their options, links."""
 
 import re
+import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+import typer.main
 
 from benchmark.metrics import METRICS
 from datasets_build.sources import DATASETS
-from tests.conftest import divbench
+from leaderboard.cli import build
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+ROOMS = ("datasets_build", "submissions", "benchmark", "leaderboard")
+METRICS_PAGE = ROOT / "docs" / "metrics.md"
 
 
 def metrics_table() -> str:
@@ -24,8 +29,8 @@ def metrics_table() -> str:
 
 
 def test_the_table_of_metrics_is_that_of_the_code() -> None:
-    found = README.split("<!-- metrics -->\n")[1].split("\n<!-- /metrics -->")[0]
-    assert found == metrics_table(), "paste the table that this test compares with: python -m tests.test_readme"
+    found = METRICS_PAGE.read_text("utf-8").split("<!-- metrics -->\n")[1].split("\n<!-- /metrics -->")[0]
+    assert found == metrics_table(), "run: python -m tests.test_readme"
 
 
 def datasets_table() -> str:
@@ -41,24 +46,78 @@ def datasets_table() -> str:
 
 def test_the_table_of_datasets_is_that_of_the_code() -> None:
     found = README.split("<!-- datasets -->\n")[1].split("\n<!-- /datasets -->")[0]
-    assert found == datasets_table(), "paste the table that this test compares with: python -m tests.test_readme"
+    assert found == datasets_table(), "run: python -m tests.test_readme"
 
 
-@pytest.mark.parametrize("folder", ["datasets_build", "submissions", "benchmark", "leaderboard"])
-def test_the_map_names_every_module(folder: str) -> None:
-    section = README.split("## Map")[1].split("## A submission")[0]
-    modules = {path.name for path in (ROOT / folder).glob("*.py")} - {"__init__.py", "commands.py", "printing.py"}
-    part = re.split(r"\n(?=\S)", section.split(f"\n{folder}/")[1])[0]
-    assert {name for name in modules if not re.search(rf"\b{name}\b", part)} == set()
+def test_readme_is_short_and_its_map_names_every_room() -> None:
+    assert len(README.splitlines()) <= 160
+    drawn = README.split("## Map")[1].split("```")[1].strip("\n")
+    assert len(drawn.splitlines()) <= 30
+    parts = re.split(r"\n(?=\S)", drawn)
+    assert [part.split("/")[0] for part in parts] == [
+        "datasets_build",
+        "submissions",
+        "benchmark",
+        "leaderboard",
+        "tests",
+    ]
+    for part in parts:
+        folder = part.split("/")[0]
+        named = set(re.findall(r"(\w+)/(?=\s)", part)) - {folder}
+        rooms = {path.parent.name for path in (ROOT / folder).glob("*/__init__.py")}
+        assert {name for name in named if not (ROOT / folder / name).is_dir()} == set()
+        if folder != "tests":
+            assert rooms - named == set()
 
 
-def test_every_command_that_readme_names_exists() -> None:
-    named = sorted(set(re.findall(r"`divbench ((?:[a-z]+ )?[a-z][a-z-]*)\b", README)))
-    assert len(named) > 6
-    for words in (each.split() for each in named):
-        run = divbench(*words, "--help")
-        assert run.returncode == 0, (words, run.stderr)
+def command_lines(text: str) -> Iterator[list[str]]:
+    """The words after `divbench` of every command in code, inline or in blocks, without comments."""
+    blocks = re.findall(r"^ {4}divbench (?:.*\\\n)*.*", text, flags=re.MULTILINE)
+    inline = re.findall(r"`(divbench [^`]+)`", text)
+    for found in (*blocks, *inline):
+        words = shlex.split(found.replace("\\\n", " "), comments=True)
+        yield words[1:]
+
+
+def test_every_command_on_a_page_exists_with_its_options() -> None:
+    root = typer.main.get_command(build())
+    seen = 0
+    for page in PAGES:
+        for words in command_lines(page.read_text("utf-8")):
+            command, said = root, f"{page.name}: divbench {' '.join(words)}"
+            for word in words:
+                commands = getattr(command, "commands", None)
+                if commands is None or word.startswith("-"):
+                    break
+                assert word in commands, said
+                command = commands[word]
+            options = {option for each in command.params for option in (*each.opts, *each.secondary_opts)} | {"--help"}
+            assert {word for word in words if word.startswith("--")} <= options, said
+            seen += 1
+    assert seen > 50
+
+
+def test_links_and_paths_on_a_page_lead_somewhere() -> None:
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        links = re.findall(r"\]\(([^)#:]+)\)", text)
+        assert [link for link in links if not (page.parent / link).exists()] == [], page.name
+        paths = re.findall(r"`((?:datasets_build|submissions|benchmark|leaderboard|tests|docs)/[a-z0-9_/.]+)`", text)
+        assert [path for path in paths if not (ROOT / path).exists()] == [], page.name
+        modules = re.findall(r"python -m ((?:benchmark|submissions|tests)[a-z_.]*[a-z])", text)
+        files = [ROOT.joinpath(*module.split(".")) for module in modules]
+        missing = [file for file in files if not (file.with_suffix(".py").exists() or (file / "__init__.py").exists())]
+        assert missing == [], page.name
+
+
+def paste(page: Path, mark: str, table: str) -> None:
+    """Replace the table between the marks."""
+    text = page.read_text("utf-8")
+    before, after = text.split(f"<!-- {mark} -->\n")[0], text.split(f"\n<!-- /{mark} -->")[1]
+    page.write_text(f"{before}<!-- {mark} -->\n{table}\n<!-- /{mark} -->{after}", "utf-8")
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{metrics_table()}\n\n{datasets_table()}\n")
+    paste(METRICS_PAGE, "metrics", metrics_table())
+    paste(ROOT / "README.md", "datasets", datasets_table())
+    sys.stdout.write("Both tables are up to date.\n")
