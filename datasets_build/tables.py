@@ -21,8 +21,10 @@ from datasets_build.files import readable_json, write_text
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
-# An underscore inside a word is inert in CommonMark; metric names stay readable in the source.
-_MARKUP = re.compile(r"([\\`*\[\]<>|&~#!$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+# Two things are inert as they are, and stay readable in the source: an underscore inside a word (metric names) and
+# brackets around two numbers (intervals) where no link's address follows.
+_INTERVAL = r"-?[\d.]+, -?[\d.]+\](?![(\[:])"
+_MARKUP = re.compile(rf"([\\`*<>|&~#!$]|\[(?!{_INTERVAL})|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ def escape_markdown(text: str) -> str:
     r"""Text on one line that becomes neither markup nor HTML and does not end a table's cell.
 
     >>> print(escape_markdown("<b>*bold*</b> [a](b) | distinct_n _c_"))
-    \<b\>\*bold\*\</b\> \[a\](b) \| distinct_n \_c\_
+    \<b\>\*bold\*\</b\> \[a](b) \| distinct_n \_c\_
     """
     return _MARKUP.sub(r"\\\1", printable(" ".join(text.split())))
 
@@ -216,14 +218,18 @@ def print_blocks(blocks: Sequence[Block], console: Console) -> None:
 
 
 def check_report_path(path: Path | None, endings: Collection[str] = (".md", ".csv", ".json")) -> None:
-    """Refuse a file that `write_report` could not write; to be called before the work.
+    """Refuse a file that could not be written; to be called before the work.
+
+    Args:
+        path: The file; None is no file.
+        endings: The allowed endings; empty for any.
 
     Raises:
         ConfigurationError: It has another ending, or its folder does not exist.
     """
     if path is None:
         return
-    if path.suffix not in endings:
+    if endings and path.suffix not in endings:
         raise ConfigurationError(f"{path} does not end in {', '.join(endings)}", "choose one of these endings")
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise ConfigurationError(f"{path} cannot be written", "name a file in an existing folder")

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from benchmark.analysis.estimate import Estimate
-from benchmark.analysis.gss.accuracy import BALANCED, HALF, MEAN, MISSING, TIES, Block, Report, Row
+from benchmark.analysis.gss.accuracy import BALANCED, HALF, MEAN, MISSING, TIES, Block, GssStudy, Row
 from benchmark.analysis.metaeval.prompt_pairs import SPLITS
 from leaderboard.metric_study.record import Line, MetricName, Number
 
@@ -96,7 +96,7 @@ class PairStudy(_Part):
     blocks: list[PairBlock] = Field(min_length=1, max_length=_MAX_BLOCKS)
 
 
-def pair_study(report: Report) -> PairStudy:
+def pair_study(report: GssStudy) -> PairStudy:
     """The record of a report of `divbench metrics gss`, numbers to four decimals."""
     published = {id(block) for block in report.published}
     made = []

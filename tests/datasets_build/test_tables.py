@@ -33,6 +33,7 @@ HOSTILE = (
     "a | b",
     "[red]x[/red]",
     "[a](javascript:x)",
+    "[0, 1](javascript:x)",
     "![a](b)",
     "`code` *b* __i__",
     "\x1b[31mred",
@@ -87,12 +88,14 @@ def test_code_spans_hold_any_text(text: str) -> None:
 
 def test_titles_headings_and_notes_are_escaped_too() -> None:
     table = Table("[b]t[/b]", ("[c] wide",), ((1,),), notes=("<i>",))
-    assert to_markdown(table) == "## \\[b\\]t\\[/b\\]\n\n| \\[c\\] wide |\n| --- |\n| 1 |\n\n\\<i\\>"
+    assert to_markdown(table) == "## \\[b]t\\[/b]\n\n| \\[c] wide |\n| --- |\n| 1 |\n\n\\<i\\>"
     assert all(text in printed(table) for text in ("[b]t[/b]", "[c] wide", "<i>"))
 
 
 def test_metric_names_stay_readable_in_markdown() -> None:
     assert escape_markdown("distinct_n vendi_score") == "distinct_n vendi_score"
+    assert escape_markdown("0.5 [0.1, -0.9]") == "0.5 [0.1, -0.9]"
+    assert escape_markdown("[0.1, 0.9](x) [1, 2][3, 4]: [1, x]") == r"\[0.1, 0.9](x) \[1, 2]\[3, 4]: \[1, x]"
     assert escape_markdown("_a_ a__b") == r"\_a\_ a\_\_b"
 
 
@@ -111,7 +114,7 @@ def test_a_text_that_looks_like_a_formula_is_a_number_only_where_the_table_says_
 
 def test_styles_and_lines() -> None:
     table = Table("", ("a", "b"), ((Styled("best", "bold"), ("0.5", "[0.1, 0.9]")),))
-    assert to_markdown(table).splitlines()[-1] == r"| **best** | 0.5 \[0.1, 0.9\] |"
+    assert to_markdown(table).splitlines()[-1] == r"| **best** | 0.5 [0.1, 0.9] |"
     assert to_csv(table) == 'a,b\nbest,"0.5 [0.1, 0.9]"\n'
     lines = printed(table).splitlines()
     assert any("best" in line and "0.5" in line and "[0.1" not in line for line in lines)

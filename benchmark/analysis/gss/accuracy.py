@@ -21,6 +21,7 @@ from benchmark.analysis.metaeval.prompt_pairs import (
 from benchmark.analysis.reproduce.cells import Published
 from benchmark.analysis.reproduce.gssbench import MARGIN
 from benchmark.metrics import METRICS
+from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_schema import Result
 from datasets_build.errors import ConfigurationError
 
@@ -57,25 +58,6 @@ _PAPER_SPLITS = {split: {"factualqa": "factual_qa"}.get(split, split) for split 
 
 
 @dataclass(frozen=True, slots=True)
-class Lacking:
-    """Metrics that a model has no scores of.
-
-    Attributes:
-        metrics: Their ids.
-        reason: Why.
-        mend: What to do; empty where nothing can be done.
-    """
-
-    metrics: tuple[str, ...]
-    reason: str
-    hint: str
-
-    def __str__(self) -> str:
-        """In one line."""
-        return f"{', '.join(self.metrics)}: {self.reason}{f' ({self.hint})' if self.hint else ''}"
-
-
-@dataclass(frozen=True, slots=True)
 class Model:
     """A system's answers to the suite, as one result has scored them.
 
@@ -83,13 +65,21 @@ class Model:
         name: Of its manifest; with a short id where another has the same.
         result: The result.
         scorers: Its metrics, in the published order.
-        lacking: Those that were asked for and are not there.
+        missing: Metrics that were asked for and have no scores.
     """
 
     name: str
     result: Result
     scorers: tuple[Scorer, ...]
-    lacking: tuple[Lacking, ...]
+    missing: dict[str, Missing]
+
+    @property
+    def missing_lines(self) -> list[str]:
+        """A line for each reason: the metrics, and the reason."""
+        metrics: dict[str, list[str]] = {}
+        for name, each in self.missing.items():
+            metrics.setdefault(each.reason, []).append(name)
+        return [f"{', '.join(names)}: {reason}" for reason, names in metrics.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +111,7 @@ class Evaluated:
             "best": sorted(_best({name: each.mean_of_splits.strict for name, each in self.evaluations.items()})),
             "evaluations": {name: each.as_json() for name, each in self.evaluations.items()},
             "comparisons": {name: each.as_json() for name, each in self.comparisons.items()},
-            "lacking": [asdict(each) for each in self.model.lacking],
+            "missing": {name: each.reason for name, each in self.model.missing.items()},
         }
 
 
@@ -161,7 +151,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class GssStudy:
     """Everything that was found.
 
     Attributes:
@@ -222,7 +212,7 @@ class Report:
 
 def choose(
     result: Result, scorers: Iterable[Scorer], wanted: Sequence[str] | None, folder: str | None = None
-) -> tuple[tuple[Scorer, ...], tuple[Lacking, ...]]:
+) -> tuple[tuple[Scorer, ...], dict[str, Missing]]:
     """The metrics of a result that are to be evaluated, in the published order, and those that cannot be.
 
     A metric of which no prompt has a value cannot: it has no accuracy, rather than one of 0.
@@ -237,7 +227,7 @@ def choose(
     has_internals = not _OF_INTERNALS.isdisjoint(there)
     names = [*there, *_OF_INTERNALS] if wanted is None else wanted
     chosen = sorted({name for name in names if _DIRECTION.get(name)}, key=lambda name: _PLACE[name])
-    lacking: dict[tuple[str, str], list[str]] = {}
+    missing: dict[str, Missing] = {}
     for name in chosen:
         if name in there and there[name].n:
             continue
@@ -250,12 +240,10 @@ def choose(
             why = ("not in the result", "give the submission instead")
         else:
             why = (f"not made by the profile {result.profile}", "choose another by --profile")
-        lacking.setdefault(why, []).append(name)
+        reason, hint = why
+        missing[name] = Missing(f"{reason} ({hint})" if hint else reason)
     usable = {each.name: each for each in scorers if each.name in there and there[each.name].n}
-    return (
-        tuple(usable[name] for name in chosen if name in usable),
-        tuple(Lacking(tuple(metrics), *why) for why, metrics in lacking.items()),
-    )
+    return tuple(usable[name] for name in chosen if name in usable), missing
 
 
 def no_internals(folder: str | None) -> tuple[str, str]:
@@ -292,7 +280,7 @@ def evaluate(
     against: str | None = None,
     published: Sequence[Block] = (),
     progress: Callable[[], None] = lambda: None,
-) -> Report:
+) -> GssStudy:
     """Every metric of every model, and the references once.
 
     Args:
@@ -310,7 +298,7 @@ def evaluate(
         ConfigurationError: No model has a metric; or no model, and no reference, has scores of `against`.
     """
     if not any(model.scorers for model in models):
-        reasons = [str(each) for model in models for each in model.lacking]
+        reasons = [line for model in models for line in model.missing_lines]
         raise ConfigurationError(
             f"there is nothing to evaluate: {'; '.join(reasons)}", "name other metrics by --metric"
         )
@@ -340,7 +328,7 @@ def evaluate(
             )
         )
     known_beforehand = {name: of(scores) for name, scores in references.items()}
-    return Report(suite, tuple(found), known_beforehand, against, missing_as, how, tuple(published))
+    return GssStudy(suite, tuple(found), known_beforehand, against, missing_as, how, tuple(published))
 
 
 def published_blocks(numbers: Iterable[Published]) -> tuple[Block, ...]:

@@ -1,14 +1,14 @@
 """`divbench metrics equivalence`."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
+from datasets_build.console import JsonOption, MirrorOption, deliver, progress
 from datasets_build.errors import ConfigurationError
+from datasets_build.tables import check_report_path
 
 if TYPE_CHECKING:
     from benchmark.analysis.equivalence_study import BackendClasses, Choice, Parts, System
@@ -66,18 +66,14 @@ def classes(
 
       divbench metrics equivalence subs/gpt-4o subs/humans --equivalence rouge-1 --equivalence embedding
     """
-    from benchmark.analysis.equivalence_study import PATIENCES, utility_curves
     from benchmark.analysis.equivalence_study import choose as choose_backend
-    from datasets_build.files import readable_json, write_text
-    from leaderboard.reports.equivalence.printing import (
-        as_markdown,
-        print_backend,
-        print_choice,
-        print_sensitivity,
-        print_utilities,
-    )
+    from benchmark.analysis.equivalence_study import utility_curves
+    from leaderboard.figures.plots import curves_figure
+    from leaderboard.reports.equivalence.report import report_of
+    from leaderboard.reports.figure_page import check_figure_path, write_figures
 
-    _check_outputs(destination, figure)
+    check_report_path(destination, endings=(".md", ".json"))
+    check_figure_path(figure)
     systems = _systems(submissions, k, mirror)
     specs = _specs(equivalence or ["rouge-1", "embedding"], algorithm or ["greedy"], short_answers)
     with progress() as bar:
@@ -87,42 +83,10 @@ def classes(
     if choose:
         choices = choose_backend(parted, systems, seed=seed, resampling=_resampling(resamples, seed))
     utilities = utility_curves(systems, _resampling(resamples, seed))
-    document = {
-        "utility": {each.system: [asdict(one) for one in each.utilities] for each in utilities},
-        "patience": list(PATIENCES),
-        "backends": [each.as_json() for each in found],
-        "choices": [_choice_json(each) for each in choices],
-        "order": {name: _order_json(systems, each) for name, each in sensitivities.items()},
-    }
-    if destination is not None:
-        text = as_markdown(found, choices, utilities) if destination.suffix == ".md" else readable_json(document)
-        write_text(destination, text)
-        err().print(f"written: {destination}", markup=False, soft_wrap=True)
+    deliver(report_of(systems, found, sensitivities, choices, utilities), destination, as_json=json)
     if figure is not None:
-        from leaderboard.reports.equivalence.figure import curves_page
-
-        write_text(figure, curves_page(found))
-        err().print(f"written: {figure}", markup=False, soft_wrap=True)
-    if json:
-        print_json(document)
-        return
-    for each in found:
-        print_backend(each, out())
-    for name, sensitivity in sensitivities.items():
-        print_sensitivity(name, systems, sensitivity, out())
-    for choice in choices:
-        print_choice(choice, out())
-    if utilities:
-        print_utilities(utilities, out())
-
-
-def _check_outputs(destination: Path | None, figure: Path | None) -> None:
-    if destination is not None and destination.suffix not in (".json", ".md"):
-        raise ConfigurationError(f"{destination} is neither .json nor .md", "name it by what it is to be")
-    if figure is not None:
-        from datasets_build.errors import need
-
-        need("plotly", "board")
+        curves = [(each.backend, {own.system: own.curve for own in each.systems}) for each in found]
+        write_figures([curves_figure(*each) for each in curves], "Curves of distinct responses", figure)
 
 
 def _resampling(resamples: int, seed: int) -> "Resampling":
@@ -225,26 +189,3 @@ def _study(
             }
         advance()
     return parted, found, sensitivities
-
-
-def _choice_json(found: "Choice") -> dict[str, Any]:
-    return {
-        "half": found.half + 1,
-        "chosen": found.chosen,
-        "chosen_on": found.chosen_on,
-        "reported": [each.as_json() for each in found.reported],
-    }
-
-
-def _order_json(systems: "list[System]", found: "dict[str, Sensitivity]") -> dict[str, Any]:
-    return {
-        system.name: {
-            "orders": own.orders,
-            "distinct": float(own.mean.mean()),
-            "sd_of_a_prompt": float(own.sd.mean()),
-            "range_of_a_prompt": float((own.highest - own.lowest).mean()),
-            "rand_index": float(own.rand_index.mean()),
-        }
-        for system in systems
-        for own in [found[system.name]]
-    }

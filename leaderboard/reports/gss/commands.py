@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from datasets_build.console import JsonOption, err, out, print_json, progress
+from datasets_build.console import JsonOption, deliver, out, progress
 from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.tables import check_report_path
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from benchmark.analysis.gss.accuracy import Model, Report
+    from benchmark.analysis.gss.accuracy import GssStudy, Model
     from benchmark.analysis.metaeval.pair_reports import Scorer
     from benchmark.metrics import Metric
     from benchmark.scoring.backends import ScoringBackends
@@ -128,8 +129,12 @@ def gss(
     from benchmark.scoring.profiles import find_profile
     from benchmark.surprisal.cache import default_cache_path
     from datasets_build.load import load_suite
+    from leaderboard.reports.figure_page import check_figure_path, write_figures
+    from leaderboard.reports.gss.figure import heat_map
+    from leaderboard.reports.gss.report import report_of
 
-    _check_outputs(destination, figure)
+    check_report_path(destination)
+    check_figure_path(figure)
     chosen = with_overrides(find_profile(profile), equivalence, algorithm)
     wanted = _wanted(metric, all_metrics, against)
     suite = load_suite(_SUITE)
@@ -140,8 +145,10 @@ def gss(
             work.metrics(each)  # what cannot be had is told before the work, not after
     with progress() as bar:
         models = _models(given, work, bar)
-        report = _evaluate(models, suite, against, missing, (resamples, seed), published, bar)
-    _deliver(report, destination, figure, json)
+        study = _evaluate(models, suite, against, missing, (resamples, seed), published, bar)
+    deliver(report_of(study, out()), destination, as_json=json)
+    if figure is not None:
+        write_figures([heat_map(study)], "GSSBench: pair accuracy", figure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,19 +199,6 @@ class _Work:
             reason, hint = no_internals(str(given.folder))
             raise ConfigurationError(f"{given.folder}: none of the metrics can be had: {reason}", hint)
         return asked
-
-
-def _check_outputs(destination: Path | None, figure: Path | None) -> None:
-    """Before the work, not after."""
-    if destination is not None and destination.suffix not in (".md", ".csv", ".json"):
-        raise ConfigurationError(f"{destination} is neither .md, .csv nor .json", "name it by what it is to be")
-    if figure is not None:
-        from datasets_build.errors import need
-
-        need("plotly", "board")
-    for path in (destination, figure):
-        if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-            raise ConfigurationError(f"{path} cannot be written", "name a file in a folder that is there")
 
 
 def _wanted(metric: list[str] | None, all_metrics: bool, against: str | None) -> tuple[str, ...] | None:
@@ -315,7 +309,7 @@ def _evaluate(
     drawn: tuple[int, int],
     published: bool,
     bar: "Progress",
-) -> "Report":
+) -> "GssStudy":
     from benchmark.analysis.estimate import Resampling
     from benchmark.analysis.gss.accuracy import evaluate, published_blocks
     from benchmark.analysis.metaeval.prompt_pairs import load_pairs
@@ -337,22 +331,3 @@ def _evaluate(
         published=published_blocks(read_published()["gssbench-a10"]) if published else (),
         progress=lambda: bar.advance(task),
     )
-
-
-def _deliver(report: "Report", destination: Path | None, figure: Path | None, json: bool) -> None:
-    """To the terminal, and to files."""
-    from datasets_build.files import readable_json, write_text
-    from leaderboard.reports.gss.figure import heat_map_page
-    from leaderboard.reports.gss.printing import as_csv, as_markdown, print_report
-
-    if destination is not None:
-        kinds = {".md": as_markdown(report), ".csv": as_csv(report), ".json": readable_json(report.as_json())}
-        write_text(destination, kinds[destination.suffix])
-        err().print(f"written: {destination}", markup=False, soft_wrap=True)
-    if figure is not None:
-        write_text(figure, heat_map_page(report))
-        err().print(f"written: {figure}", markup=False, soft_wrap=True)
-    if json:
-        print_json(report.as_json())
-    else:
-        print_report(report, out())

@@ -4,21 +4,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmark.analysis.estimate import Estimate
-from benchmark.analysis.gss.accuracy import HALF, MEAN, MISSING, TIES, Block, Report, Row
+from benchmark.analysis.gss.accuracy import HALF, MEAN, MISSING, TIES, Block, GssStudy, Row
 from benchmark.analysis.metaeval.prompt_pairs import SPLITS
 from datasets_build.errors import need
 from leaderboard.figures.plots import DIVERGING, FONT, inert
-from leaderboard.reports.metaeval.figure import page
-from leaderboard.reports.metaeval.pairs import SHORT
+from leaderboard.reports.metaeval.pair_report import SHORT
 
 _ROW, _TOP, _BETWEEN, _BOTTOM, _LABELS = 30, 150, 120, 150, 124  # pixels: a row; above, between, below, left of panels
 _TITLE, _LINE = 40, 12  # letters of a name; letters of a label that is not broken
 _COLUMNS = {**{split: SHORT.get(split, split) for split in SPLITS}, MEAN: "mean"}
 
 
-def heat_map(report: Report) -> Any:
-    """The heat map of a report; see `heat_map_of`."""
-    return heat_map_of(report.blocks)
+def heat_map(study: GssStudy) -> Any:
+    """The heat map of a study; see `heat_map_of`."""
+    return heat_map_of(study.blocks)
 
 
 def heat_map_of(given: Sequence[Block]) -> Any:
@@ -80,15 +79,6 @@ def heat_map_of(given: Sequence[Block]) -> Any:
         },
     )
     return figure
-
-
-def heat_map_page(report: Report) -> str:
-    """The heat map as one HTML file that needs nothing else.
-
-    Raises:
-        MissingExtra: plotly is not installed.
-    """
-    return page([heat_map(report)], "GSSBench: pair accuracy")
 
 
 def _panel(graph: Any, block: Block) -> Any:

@@ -1,13 +1,14 @@
 """`divbench metaeval`."""
 
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from datasets_build.console import JsonOption, err, out, print_json, progress
+from datasets_build.console import JsonOption, deliver, err, progress
 from datasets_build.errors import ConfigurationError
+from datasets_build.tables import check_report_path
 
 if TYPE_CHECKING:
     from benchmark.analysis.estimate import Resampling
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from benchmark.analysis.metaeval.labelled import Labelled
     from benchmark.analysis.metaeval.overall import Overall
     from benchmark.analysis.metaeval.scores import Progress, Scores
-    from benchmark.scoring.profiles import Profile
+    from datasets_build.tables import Report
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 _PAIRS = "gssbench"
@@ -141,14 +142,19 @@ def metaeval(
       divbench metaeval sweep.parquet
     """
     from benchmark.analysis.estimate import Resampling
+    from leaderboard.reports.figure_page import check_figure_path, write_figures
+    from leaderboard.reports.metaeval.figure import label_figure
+    from leaderboard.reports.metaeval.inputs import given_scores, load_tasks, package_metrics, profile_of
+    from leaderboard.reports.metaeval.report import report_of
 
-    check_outputs(destination, figure)
+    check_report_path(destination)
+    check_figure_path(figure)
     named = list(tasks or [])
     how = Resampling(resamples=resamples, seed=seed)
     if _PAIRS in named:
         if named != [_PAIRS]:
             raise ConfigurationError("gssbench has pairs of prompts, the others sets", "ask for it alone")
-        _pairs(results, scores or [], lower_is_more_diverse, against, how, destination, json)
+        deliver(_pairs(results, scores or [], lower_is_more_diverse, against, how), destination, as_json=json)
         return
     if results is not None:
         raise ConfigurationError("--results is for gssbench", "give --scores with set_ids")
@@ -160,99 +166,23 @@ def metaeval(
             bar.update(work, description=what, completed=done, total=total)
 
         columns = package_metrics(labelled, profile_of(profile, lm, dtype, device), metric, tell)
-        columns += given_scores(labelled, external or [], scores or [], lower_is_more_diverse, time_limit, tell)
+        columns += given_scores(
+            labelled,
+            external or [],
+            scores or [],
+            time_limit,
+            tell,
+            lower_is_more_diverse=lower_is_more_diverse,
+        )
         if released:
             from benchmark.analysis.metaeval.scores import released_scores
 
             columns += released_scores(labelled)
         reports, overall = _evaluate(labelled, columns, against, how, tell)
-    _deliver(labelled, columns, reports, overall, destination, json)
+    _warn({each.name: each.problems for each in columns})
+    deliver(report_of(reports, overall, _document(labelled, columns, reports, overall)), destination, as_json=json)
     if figure is not None:
-        _draw(labelled, columns, figure)
-
-
-def check_outputs(
-    destination: Path | None, figure: Path | None, endings: tuple[str, ...] = (".json", ".csv", ".md")
-) -> None:
-    """Before the work, not after."""
-    if destination is not None and destination.suffix not in endings:
-        said = f"{', '.join(endings[:-1])} nor {endings[-1]}"
-        raise ConfigurationError(f"{destination} is neither {said}", "name it by what it is to be")
-    if figure is not None:
-        from datasets_build.errors import need
-
-        need("plotly", "board")
-    for path in (destination, figure):
-        if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-            raise ConfigurationError(f"{path} cannot be written", "name a file in a folder that is there")
-
-
-def load_tasks(named: list[str], mirror: Path | None) -> "list[Labelled]":
-    """The tasks of those names, and of files; without any the nine with two labels."""
-    from benchmark.analysis.metaeval.labelled import BINARY_TASKS, load_labelled, task_names
-    from benchmark.analysis.metaeval.set_files import SUFFIX, check_apart, read_set_file
-
-    files = [Path(name) for name in dict.fromkeys(named) if name.endswith(SUFFIX)]
-    tasks = task_names([name for name in named if not name.endswith(SUFFIX)]) if named else BINARY_TASKS
-    made = [read_set_file(path) for path in files]  # first: others are larger
-    made = [load_labelled(name, mirror=mirror) for name in tasks] + made
-    if files:
-        check_apart(made)
-    return made
-
-
-def package_metrics(
-    labelled: "list[Labelled]", chosen: "Profile", wanted: list[str] | None, tell: "Progress"
-) -> "list[Scores]":
-    """The scores of the profile's metrics that have a direction, or of those that were named."""
-    from benchmark.analysis.metaeval.scores import metric_scores
-    from benchmark.scoring.backends import ScoringBackends
-    from benchmark.surprisal.cache import default_cache_path
-
-    there = {metric.id: metric for metric in chosen.metrics() if metric.reads != "reported"}
-    unknown = [name for name in wanted or [] if name not in there]
-    if unknown:
-        raise ConfigurationError(
-            f"the profile {chosen.name} has no metric {unknown[0]!r}",
-            f"one of {', '.join(there)}; or with another --profile",
-        )
-    metrics = [there[name] for name in wanted] if wanted else [m for m in there.values() if m.direction]
-    return metric_scores(labelled, metrics, ScoringBackends(chosen, default_cache_path()), tell)
-
-
-def profile_of(name: str, lm: str | None, dtype: Dtype, device: str) -> "Profile":
-    """The profile, its language model reading these sets as what they are: beginnings that responses go on from."""
-    from benchmark.models.hf_lm import find_causal_lm_spec
-    from benchmark.scoring.profile_overrides import with_overrides
-    from benchmark.scoring.profiles import find_profile, with_reading
-
-    chosen = with_overrides(with_reading(find_profile(name), format="completion"), device=device)
-    spec = chosen.causal_lm if lm is None else find_causal_lm_spec(lm)
-    return chosen if spec is None else replace(chosen, causal_lm=replace(spec, dtype=dtype, device=device))
-
-
-def given_scores(
-    labelled: "list[Labelled]",
-    external: list[str],
-    files: list[Path],
-    lower_is_more_diverse: bool,
-    time_limit: float,
-    tell: "Progress",
-) -> "list[Scores]":
-    """The scores of functions and files."""
-    from benchmark.analysis.metaeval.scores import external_scores, file_scores, unique_sets
-
-    known = unique_sets(labelled).keys()
-    made = []
-    for path in files:
-        made += file_scores(path, "set_id", known, lower_is_more_diverse=lower_is_more_diverse)
-    for name in external:
-        made.append(
-            external_scores(
-                labelled, name, lower_is_more_diverse=lower_is_more_diverse, time_limit=time_limit, progress=tell
-            )
-        )
-    return made
+        write_figures([label_figure(task, columns) for task in labelled], "Scores by label", figure)
 
 
 def _evaluate(
@@ -275,79 +205,36 @@ def _evaluate(
     return reports, evaluate_overall(labelled, columns, against=against, resampling=how)
 
 
-def _deliver(
-    labelled: "list[Labelled]",
-    columns: "list[Scores]",
-    reports: "list[TaskReport]",
-    overall: "list[Overall]",
-    destination: Path | None,
-    json: bool,
-) -> None:
-    """To the terminal, and to a file."""
-    from datasets_build.files import readable_json, write_text
-    from leaderboard.reports.metaeval.printing import LEGEND, as_csv, as_markdown, print_overall, print_report
-
+def _document(
+    labelled: "list[Labelled]", columns: "list[Scores]", reports: "list[TaskReport]", overall: "list[Overall]"
+) -> dict[str, Any]:
+    """The JSON document."""
     ids = sorted({name for task in labelled for name in task.set_ids})
-    document = {
+    return {
         "tasks": [report.as_json() for report in reports],
         "overall": [each.as_json() for each in overall],
         "problems": {each.name: list(each.problems) for each in columns if each.problems},
         "missing": {each.name: found for each in columns if (found := each.missing(ids))},
     }
-    for each in columns:
-        for problem in each.problems:
-            err().print(f"{each.name}: {problem}", style="yellow", markup=False)
-    if destination is not None:
-        kinds = {".json": readable_json(document), ".csv": as_csv(reports), ".md": as_markdown(reports, overall)}
-        write_text(destination, kinds[destination.suffix])
-        err().print(f"written: {destination}", markup=False, soft_wrap=True)
-    if json:
-        print_json(document)
-        return
-    for report in reports:
-        print_report(report, out())
-    if overall:
-        print_overall(overall, out())
-    out().print(LEGEND, markup=False)
-
-
-def _draw(labelled: "list[Labelled]", columns: "list[Scores]", path: Path) -> None:
-    from datasets_build.files import write_text
-    from leaderboard.reports.metaeval.figure import label_figure, page
-
-    write_text(path, page([label_figure(task, columns) for task in labelled], "Scores by label"))
-    err().print(f"written: {path}", markup=False, soft_wrap=True)
 
 
 def _pairs(
-    results: Path | None,
-    files: list[Path],
-    lower_is_more_diverse: bool,
-    against: str | None,
-    how: "Resampling",
-    destination: Path | None,
-    json: bool,
-) -> None:
+    results: Path | None, files: list[Path], lower_is_more_diverse: bool, against: str | None, how: "Resampling"
+) -> "Report":
     """GSSBench: does a metric score the prompt with the larger generation space higher?"""
     from benchmark.analysis.metaeval import pair_reports
     from benchmark.analysis.metaeval.prompt_pairs import load_pairs
-    from datasets_build.files import readable_json, write_text
-    from leaderboard.reports.metaeval import pairs
+    from leaderboard.reports.metaeval.pair_report import report_of
 
     rows = load_pairs()
     scorers = pair_reports.collect(rows, results, files, lower_is_more_diverse)
-    document = pair_reports.evaluate(rows, scorers, against, how)
-    for name, problems in document.problems.items():
-        for problem in problems:
+    found = pair_reports.evaluate(rows, scorers, against, how)
+    _warn(found.problems)
+    return report_of(found)
+
+
+def _warn(problems: Mapping[str, Iterable[str]]) -> None:
+    """Print the problems of each metric's scores on stderr."""
+    for name, own in problems.items():
+        for problem in own:
             err().print(f"{name}: {problem}", style="yellow", markup=False)
-    if destination is not None:
-        kinds = {
-            ".json": readable_json(document.as_json()),
-            ".csv": pairs.as_csv(document),
-            ".md": pairs.as_markdown(document),
-        }
-        write_text(destination, kinds[destination.suffix])
-    if json:
-        print_json(document.as_json())
-    else:
-        pairs.print_pairs(document, out())

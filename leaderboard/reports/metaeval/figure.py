@@ -1,6 +1,5 @@
 """How a metric's scores lie at each label: the figure of `divbench metaeval --figure`."""
 
-import html
 from collections.abc import Sequence
 from typing import Any
 
@@ -81,21 +80,3 @@ def _points(graph: Any, task: Labelled, values: Any) -> Any:
         marker={"color": BLUE, "size": 4, "opacity": 0.5},
         hovertemplate=f"{inert(task.label_name, 40)} %{{x:.4g}}: %{{y:.4g}}<extra></extra>",
     )
-
-
-def page(figures: Sequence[Any], title: str) -> str:
-    """The figures as one HTML file that needs nothing else.
-
-    Raises:
-        MissingExtra: plotly is not installed.
-    """
-    need("plotly", "board")
-    # Plotly has a button that hands a chart to its makers' server: not unasked.
-    how = {"displaylogo": False, "responsive": True, "showSendToCloud": False, "plotlyServerURL": ""}
-    parts = [
-        each.to_html(full_html=False, include_plotlyjs=place == 0, div_id=f"figure-{place}", config=how)
-        for place, each in enumerate(figures)
-    ]
-    view = '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    head = f'<meta charset="utf-8">{view}<title>{html.escape(title)}</title>'
-    return "\n".join(["<!DOCTYPE html>", f'<html lang="en"><head>{head}</head><body>', *parts, "</body></html>\n"])

@@ -5,18 +5,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from datasets_build.console import JsonOption, err, out, print_json, progress
-from leaderboard.reports.metaeval.commands import (
-    Metrics,
-    Mirror,
-    Resamples,
-    TimeLimit,
-    check_outputs,
-    given_scores,
-    load_tasks,
-    package_metrics,
-    profile_of,
-)
+from datasets_build.console import JsonOption, deliver, progress
+from datasets_build.tables import check_report_path
+from leaderboard.reports.metaeval.commands import Metrics, Mirror, Resamples, TimeLimit
 
 
 def heldout(
@@ -79,10 +70,10 @@ def heldout(
     from benchmark.analysis.estimate import Resampling
     from benchmark.analysis.metaeval.heldout import halves, held_out, kinds
     from benchmark.analysis.metaeval.scores import released_scores
-    from datasets_build.files import readable_json, write_text
-    from leaderboard.reports.metaeval.printing import heldout_markdown, print_held_out
+    from leaderboard.reports.metaeval.inputs import given_scores, load_tasks, package_metrics, profile_of
+    from leaderboard.reports.metaeval.report import heldout_report
 
-    check_outputs(destination, None, endings=(".json", ".md"))
+    check_report_path(destination, endings=(".md", ".json"))
     labelled = load_tasks([], mirror)
     with progress() as bar:
         work = bar.add_task("", total=None)
@@ -90,8 +81,8 @@ def heldout(
         def tell(what: str, done: int, total: int) -> None:
             bar.update(work, description=what, completed=done, total=total)
 
-        features = package_metrics(labelled, profile_of(profile, None, "float32", "cpu"), metric, tell)
-        features += given_scores(labelled, external or [], scores or [], False, time_limit, tell)
+        features = package_metrics(labelled, profile_of(profile), metric, tell)
+        features += given_scores(labelled, external or [], scores or [], time_limit, tell)
         released = released_scores(labelled)
         features += [each for each in released if each.name.removeprefix("released:") in (combine_released or [])]
         references = [each for each in released if each not in features]
@@ -101,12 +92,4 @@ def heldout(
             tell(f"{fold.name}: trying combinations", done, len(folds))
             how = Resampling(resamples=resamples, seed=seed)
             found.append(held_out(fold, features, references, largest=largest, against=against, resampling=how))
-    if destination is not None:
-        document = {"held_out": [each.as_json() for each in found]}
-        write_text(destination, heldout_markdown(found) if destination.suffix == ".md" else readable_json(document))
-        err().print(f"written: {destination}", markup=False, soft_wrap=True)
-    if json:
-        print_json({"held_out": [each.as_json() for each in found]})
-        return
-    for each in found:
-        print_held_out(each, out())
+    deliver(heldout_report(found), destination, as_json=json)

@@ -318,7 +318,7 @@ def test_names_of_strangers_are_inert_in_files() -> None:
     )
     report = report_of(study)
     assert "'=1+1" in report.text(".csv")
-    assert r"=1+1\|\<b\>\[x\](y)" in report.text(".md")
+    assert r"=1+1\|\<b\>\[x](y)" in report.text(".md")
 
 
 def test_files_by_their_ending(demo: list[Path], tmp_path: Path) -> None:

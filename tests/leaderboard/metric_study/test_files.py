@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark.analysis.estimate import Resampling
-from benchmark.analysis.gss.accuracy import MEAN, Block, Report, evaluate, published_blocks
+from benchmark.analysis.gss.accuracy import MEAN, Block, GssStudy, evaluate, published_blocks
 from benchmark.analysis.metaeval.prompt_pairs import SPLITS
 from benchmark.analysis.metaeval.prompt_scores import sanity_scores
 from benchmark.scoring.profiles import find_profile
@@ -204,7 +204,7 @@ def test_damaged_texts_are_refused(tmp_path: Path) -> None:
             assert str(error)  # noqa: PT017 - both ends are good
 
 
-def _report(result: Any, *published: Block) -> Report:
+def _report(result: Any, *published: Block) -> GssStudy:
     how = Resampling(resamples=20)
     return evaluate(
         PAIRS, "gssbench@0", [model(result, "a <b>", "self_bleu", "ead")], REFERENCES, how, published=published

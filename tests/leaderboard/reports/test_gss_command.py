@@ -58,7 +58,7 @@ def run_here(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
     def start(*arguments: object) -> tuple[int, str, str]:
         options = ("--profile", "lexical", "--results", root / "results", "--resamples", FEW)
-        monkeypatch.setattr(sys, "argv", ["divbench", "gss", *map(str, (*arguments, *options))])
+        monkeypatch.setattr(sys, "argv", ["divbench", "metrics", "gss", *map(str, (*arguments, *options))])
         with pytest.raises(SystemExit) as end:
             main()
         printed = capsys.readouterr()
@@ -165,7 +165,7 @@ def test_a_result_gives_the_same_table_as_its_submission(run_here: Run, root: Pa
     assert status == 0, told
     [same] = json.loads(printed)["models"]
     assert same["evaluations"] == found["models"][0]["evaluations"]
-    assert same["lacking"][0]["reason"] == "not in the result"
+    assert next(iter(same["missing"].values())) == "not in the result (give the submission instead)"
 
 
 def test_json_csv_and_markdown_have_the_same_numbers(run_here: Run, root: Path, found: Found) -> None:
@@ -198,7 +198,7 @@ def test_json_csv_and_markdown_have_the_same_numbers(run_here: Run, root: Path, 
         assert cells[7].startswith("**") == (metric in model["best"])
         assert re.search(rf"│ {metric} +│ +{' │ +'.join(values)} │ ", printed)
         assert cells[-1] == "9,300"
-    assert r"## =\<img src=x onerror='window.hacked=1'\> \[/red\] \*b\*" in markdown
+    assert r"## =\<img src=x onerror='window.hacked=1'\> \[/red] \*b\*" in markdown
     said = " ".join(printed.split())
     assert "chance gives .5. Ties are wrong, as published" in said
     assert f"{HOSTILE}: eigenscore_output: not in the result" in said
@@ -229,9 +229,9 @@ def test_all_metrics_are_those_of_the_profile_and_k_is_the_first_responses(run_h
     assert status == 0, told
     [model] = json.loads(printed)["models"]
     assert {"distinct_n", "self_bleu", "distinct_k"} & set(model["evaluations"]) == {"distinct_n", "distinct_k"}
-    reasons = {name: each["reason"] for each in model["lacking"] for name in each["metrics"]}
+    reasons = model["missing"]
     assert reasons["self_bleu"] == "no prompt has a value: fewer than 2 responses"
-    assert reasons["e_average"] == "there are no internals"
+    assert reasons["e_average"].startswith("there are no internals (divbench")
     assert reasons["distinct_k_reported"] == "no prompt has a value: not reported"
     assert "coherence" not in reasons
     assert model["k"] == 1
@@ -248,7 +248,7 @@ def test_metrics_of_states_that_were_not_read_have_no_accuracy(
     [model] = json.loads(printed)["models"]
     assert list(model["evaluations"]) == ["energy"]
     reason = "no prompt has a value: no hidden states"
-    assert model["lacking"] == [{"metrics": ["e_average"], "reason": reason, "hint": ""}]
+    assert model["missing"] == {"e_average": reason}
     status, _, told = run_here(folder, "--metric", "e_average")
     assert (status, f"there is nothing to evaluate: e_average: {reason}" in told) == (2, True), told
 
@@ -270,7 +270,7 @@ def test_metrics_of_states_that_were_not_read_have_no_accuracy(
         (["nowhere", "--metric", "coherence"], 2, "coherence says neither more nor less diverse"),
         (["nowhere", "--metric", "energy", "--all-metrics"], 2, "--all-metrics all"),
         (["nowhere", "--against", "distinct_n"], 2, "there are no scores named 'distinct_n'"),
-        (["nowhere", "--out", "x.txt"], 2, "neither .md, .csv nor .json"),
+        (["nowhere", "--out", "x.txt"], 2, "does not end in .md, .csv, .json"),
         (["nowhere", "--figure", "no/such/folder/x.html"], 2, "cannot be written"),
         (["nowhere", "--equivalence", "nothing"], 2, "there is no backend 'nothing'"),
     ],

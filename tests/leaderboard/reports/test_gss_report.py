@@ -12,9 +12,8 @@ from rich.console import Console
 from benchmark.analysis.estimate import Resampling
 from benchmark.analysis.gss.accuracy import (
     TABLE_2,
-    Lacking,
+    GssStudy,
     Model,
-    Report,
     choose,
     evaluate,
     names_of,
@@ -24,12 +23,14 @@ from benchmark.analysis.metaeval.pair_reports import Scorer
 from benchmark.analysis.metaeval.prompt_pairs import SPLITS
 from benchmark.analysis.metaeval.prompt_scores import sanity_scores
 from benchmark.analysis.reproduce.cells import read_published
+from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_schema import Result
 from benchmark.scoring.scorer import Options, score_submission
 from datasets_build.errors import ConfigurationError
-from leaderboard.reports.gss.printing import as_markdown, notes, print_report
+from datasets_build.tables import print_blocks
+from leaderboard.reports.gss.report import notes, report_of
 from tests.benchmark.helpers import rows_of, submit, suite_of
 
 NAME = "made-up system"  # as `submit` calls it
@@ -52,10 +53,10 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
 
 def model(result: Result, name: str = "a", *scorers: str) -> Model:
     made = tuple(Scorer(metric, REFERENCES["random"]) for metric in scorers)
-    return Model(name, result, made, () if made else (Lacking(("energy",), "there are no internals", "hint"),))
+    return Model(name, result, made, {} if made else {"energy": Missing("there are no internals (hint)")})
 
 
-def evaluated(*models: Model, **options: Any) -> Report:
+def evaluated(*models: Model, **options: Any) -> GssStudy:
     return evaluate(PAIRS, "gssbench@0", models, REFERENCES, HOW, **options)
 
 
@@ -75,20 +76,20 @@ def test_what_a_result_lacks_is_told_with_its_mend(result: Result) -> None:
     wanted = ("vendi_score", "energy", "self_bleu", "distinct_k_reported", "rouge_l_similarity", "coherence")
     chosen, lacking = choose(result, scorers, wanted)
     assert [each.name for each in chosen] == ["rouge_l_similarity", "self_bleu"]
-    assert [str(each) for each in lacking] == [
+    assert Model("a", result, (), lacking).missing_lines == [
         "energy: there are no internals (divbench metrics internals SUBMISSION --model …, then give the submission)",
         "distinct_k_reported: no prompt has a value: not reported",
         "vendi_score: not in the result (give the submission instead)",
     ]
     _, scored_here = choose(result, scorers, ("energy", "vendi_score"), "subs/a")
-    assert [each.hint for each in scored_here] == [
-        "divbench metrics internals subs/a --model …",
-        "choose another by --profile",
+    assert [each.reason for each in scored_here.values()] == [
+        "there are no internals (divbench metrics internals subs/a --model …)",
+        "not made by the profile lexical (choose another by --profile)",
     ]
     every, none = choose(result, scorers, None)
     assert {each.name for each in every} == {score.metric for score in result.scores if score.direction and score.n}
-    reasons = {name: each.reason for each in none for name in each.metrics}
-    assert reasons["e_average"] == "there are no internals"
+    reasons = {name: each.reason for name, each in none.items()}
+    assert reasons["e_average"].startswith("there are no internals (divbench")
     assert reasons["distinct_at_5"] == "no prompt has a value: fewer than 5 responses"
     assert reasons.keys().isdisjoint({each.name for each in every} | {"vendi_score", "coherence"})
 
@@ -115,7 +116,8 @@ def test_tables_break_no_number_however_narrow_the_terminal(result: Result, widt
     published = published_blocks(read_published()["gssbench-a10"])
     report = evaluated(model(result, "a", *TABLE_2, "semantic_entropy_discrete"), published=published, against="energy")
     file = io.StringIO()
-    print_report(report, Console(file=file, width=width))
+    console = Console(file=file, width=width)
+    print_blocks(report_of(report, console).printed, console)
     printed = file.getvalue()
     assert max(map(len, printed.splitlines())) <= width
     assert "…" not in printed
@@ -124,7 +126,7 @@ def test_tables_break_no_number_however_narrow_the_terminal(result: Result, widt
     assert re.search(rf"│ random +│ +{' │ +'.join(numbers)} │", printed)
     assert printed.count("│ 48 │") == 9 + 4  # pairs: of each metric and reference
     assert printed.count("compl.") == 1 + 1 + 7
-    assert printed.count("less energy") == 1
+    assert printed.count("Difference from energy") == 1
 
 
 def signed(result: Result, *signatures: str) -> Result:
@@ -143,13 +145,13 @@ def test_notes_tell_what_does_not_compare_and_what_is_lacking(result: Result) ->
     report = evaluated(model(first, "a", *names), model(second, "b", *names), model(result, "c"), against="energy")
     assert report.differing == ["perplexity", "self_bleu"]
     told = notes(report)
-    assert told[0].endswith("do not compare: perplexity, self_bleu")
-    assert told[1:] == ["c: energy: there are no internals (mend)", "c: nothing to compare with energy"]
+    assert told[0].endswith("differs: perplexity, self_bleu")
+    assert told[1:] == ["c: energy: there are no internals (hint)", "c: nothing to compare with energy"]
     assert list(report.models[0].comparisons) == ["self_bleu", "perplexity"]
-    markdown = as_markdown(report)
+    markdown = report_of(report, Console(width=100)).text(".md")
     assert "## b" in markdown
     assert "## c" not in markdown  # it has no row; the notes say why
-    assert "- c: energy: there are no internals \\(mend\\)" in markdown
+    assert "c: energy: there are no internals (hint)" in markdown
     assert notes(evaluated(model(first, "a", *names))) == []
 
 

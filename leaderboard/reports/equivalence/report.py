@@ -1,0 +1,135 @@
+"""The report of `divbench metrics classes`: equivalence classes by backend, for the terminal, Markdown and JSON."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from benchmark.analysis.equivalence_study import PATIENCES, BackendClasses, Choice, System, UtilityCurve
+from benchmark.equivalence.agreement import Sensitivity
+from datasets_build.tables import Block, Report, Styled, Table
+from leaderboard.reports.metaeval.report import cell
+
+LEGEND = (
+    "distinct: mean number of equivalence classes. ARI: mean adjusted Rand index with the published classes; pair F1: "
+    "F1 of the pairs of responses in one class. Intervals: 95%, bootstrap over prompts."
+)
+
+
+def report_of(
+    systems: Sequence[System],
+    found: Sequence[BackendClasses],
+    orders: Mapping[str, Mapping[str, Sensitivity]],
+    choices: Sequence[Choice],
+    utilities: Sequence[UtilityCurve],
+) -> Report:
+    """The report of some backends.
+
+    Args:
+        systems: The systems whose responses were grouped.
+        found: The classes of each backend.
+        orders: By backend and system, the sensitivity to the order of the responses.
+        choices: Backends chosen on half of the prompts and evaluated on the other.
+        utilities: Utility of each system that came with classes and qualities.
+    """
+    halves: list[Block] = [_summary(_choice_title(each), each.reported) for each in choices]
+    curves: list[Block] = [_utilities(utilities)] if utilities else []
+    summary: list[Block] = [_summary("All systems with published classes", found)]
+    printed: list[Block] = []
+    for each in found:
+        printed.append(_systems(f"{each.backend}: {each.signature}", each))
+        if each.rand_index is not None:
+            printed.append(_summary("All systems with published classes", [each]))
+    blocks = [_systems(each.backend, each, Styled(each.signature, "code")) for each in found]
+    return Report(
+        title="Equivalence classes",
+        blocks=[LEGEND, *summary, *halves, *curves, *blocks],
+        document={
+            "utility": {each.system: [asdict(one) for one in each.utilities] for each in utilities},
+            "patience": list(PATIENCES),
+            "backends": [each.as_json() for each in found],
+            "choices": [_choice_json(each) for each in choices],
+            "order": {name: _order_json(systems, each) for name, each in orders.items()},
+        },
+        printed=[*printed, *(_order_table(name, systems, each) for name, each in orders.items()), *halves, *curves],
+    )
+
+
+def _systems(title: str, found: BackendClasses, *notes: Styled) -> Table:
+    """A row for each system."""
+    rows = [
+        (
+            each.system,
+            cell(each.distinct, interval=True),
+            cell(each.published),
+            cell(each.rand_index, interval=True),
+            cell(each.pair_f1, interval=True),
+            sum(each.unjudged.values()) or "",
+        )
+        for each in found.systems
+    ]
+    return Table(title, ("system", "distinct", "published", "ARI", "pair F1", "no classes"), rows, notes)
+
+
+def _summary(title: str, found: Sequence[BackendClasses]) -> Table:
+    """A row for each backend, over all systems with published classes, the best first."""
+
+    def ari(each: BackendClasses) -> float:
+        return -1.0 if each.rand_index is None or each.rand_index.value is None else each.rand_index.value
+
+    rows = []
+    for each in sorted(found, key=ari, reverse=True):
+        numbers = (each.rand_index, each.pair_f1, each.count_error, each.ranking)
+        rows.append((each.backend, *(cell(one, interval=True) for one in numbers)))
+    columns = ("backend", "ARI", "pair F1", "mean |distinct − published|", "ranking of systems (Spearman)")
+    return Table(title, columns, rows)
+
+
+def _order_table(name: str, systems: Sequence[System], found: Mapping[str, Sensitivity]) -> Table:
+    """The effect of the order of the responses."""
+    numbers = _order_json(systems, found)
+    rows = [
+        (system, *(f"{each[key]:.3f}" for key in ("distinct", "sd_of_a_prompt", "range_of_a_prompt", "rand_index")))
+        for system, each in numbers.items()
+    ]
+    columns = ("system", "distinct over orders", "sd per prompt", "range per prompt", "ARI with the given order")
+    orders = next(iter(found.values())).orders
+    return Table(f"{name}: {orders} random orders of the responses", columns, rows)
+
+
+def _order_json(systems: Sequence[System], found: Mapping[str, Sensitivity]) -> dict[str, dict[str, Any]]:
+    return {
+        system.name: {
+            "orders": own.orders,
+            "distinct": float(own.mean.mean()),
+            "sd_of_a_prompt": float(own.sd.mean()),
+            "range_of_a_prompt": float(np.mean(own.highest - own.lowest)),
+            "rand_index": float(own.rand_index.mean()),
+        }
+        for system in systems
+        for own in [found[system.name]]
+    }
+
+
+def _choice_title(found: Choice) -> str:
+    where = f"chosen on half {found.half + 1}: {found.chosen} (ARI {found.chosen_on:.3f} there)"
+    return f"{where}; all on half {2 - found.half}"
+
+
+def _choice_json(found: Choice) -> dict[str, Any]:
+    return {
+        "half": found.half + 1,
+        "chosen": found.chosen,
+        "chosen_on": found.chosen_on,
+        "reported": [each.as_json() for each in found.reported],
+    }
+
+
+def _utilities(found: Sequence[UtilityCurve]) -> Table:
+    """A system's utility by patience."""
+    return Table(
+        "Utility by the reader's patience p, from the classes and qualities that came with the submissions",
+        ("system", *(f"p = {patience:g}" for patience in PATIENCES)),
+        [(each.system, *map(str, each.utilities)) for each in found],
+    )

@@ -1,0 +1,126 @@
+"""The report of `divbench metrics gss`: pair accuracies by model and metric, in every format."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from rich.console import Console
+
+from benchmark.analysis.gss.accuracy import BALANCED, HALF, MEAN, MISSING, TIES, Block, GssStudy, Row
+from benchmark.analysis.metaeval.prompt_pairs import SPLITS
+from datasets_build import tables
+from datasets_build.tables import Cell, Report, Styled, Table
+from leaderboard.reports.metaeval.pair_report import SHORT, differences, records_of
+from leaderboard.reports.metaeval.report import cell
+
+_N = "n"
+_PARTS = {split: SHORT.get(split, split) for split in SPLITS} | {MEAN: "mean", BALANCED: "balanced"}  # part: heading
+_PARTS |= {part: part for part in (HALF, TIES, MISSING, _N)}
+# For a terminal too narrow for one table: the parts of two, and those of them that have intervals.
+_NARROW = (((*SPLITS, MEAN), ()), ((MEAN, BALANCED, HALF, TIES, MISSING, _N), (MEAN,)))
+
+
+def report_of(study: GssStudy, console: Console) -> Report:
+    """The report of a study, its printed tables as wide as the console allows."""
+    blocks: list[tables.Block] = [legend(study)]
+    printed: list[tables.Block] = []
+    for block in filter(lambda each: each.rows, study.blocks):  # a model may have no rows; the notes say why
+        below = []
+        if block.model is not None and block.model.comparisons:
+            below.append(differences(f"Difference from {study.against}", block.model.comparisons))
+        blocks += [_table(block, block.title, notes=[block.beneath]), *below]
+        printed += [block.title, Styled(block.beneath, "dim"), *_that_fit(block, console), *below]
+    return Report(
+        title="GSSBench: pair accuracy",
+        blocks=[*blocks, *notes(study)],
+        document=study.as_json(),
+        printed=[*printed, legend(study), *(Styled(note, "yellow") for note in notes(study))],
+        records=_records(study),
+    )
+
+
+def legend(study: GssStudy) -> str:
+    """How to read the numbers."""
+    missing = "is wrong as well" if study.missing_as == "wrong" else "is left out"
+    return (
+        "Accuracy: share of pairs whose prompt with the larger generation space has the strictly more diverse "
+        "responses; chance is .5. Ties are wrong, as published; half: a tie counts half. A pair with a missing score "
+        f"{missing}; n: pairs with both scores. Mean: of the six splits, the published overall accuracy. Balanced: "
+        "mean over the splits whose longer prompt has the larger space and over those whose shorter prompt has it, so "
+        f"that length alone gets .5. Intervals: {study.how.level:.0%}, bootstrap over the sets that pairs come in. "
+        "Bold: the highest mean of a model."
+    )
+
+
+def notes(study: GssStudy) -> list[str]:
+    """What does not compare and what is missing, a line each."""
+    made = []
+    if differing := study.differing:
+        made.append(
+            "Accuracies of different models are not comparable where k, the profile or the equivalence backend "
+            f"differs: {', '.join(differing)}"
+        )
+    for each in study.models:
+        made += [f"{each.model.name}: {line}" for line in each.model.missing_lines]
+        if study.against is not None and not each.comparisons:
+            made.append(f"{each.model.name}: nothing to compare with {study.against}")
+    return made
+
+
+def _table(
+    block: Block,
+    title: str = "",
+    parts: Iterable[str] = tuple(_PARTS),
+    intervals: Collection[str] = (*SPLITS, MEAN, BALANCED),
+    notes: Sequence[str] = (),
+) -> Table:
+    """The rows of a block.
+
+    Args:
+        block: The block.
+        title: Title of the table.
+        parts: Parts to show; those that no row has are left out.
+        intervals: Parts that are shown with their intervals.
+        notes: Sentences below the table.
+    """
+    rows = [
+        {part: cell(found, part in intervals) for part, found in row.cells.items()}
+        | ({} if row.pairs is None else {_N: f"{row.pairs:,}"})
+        for row in block.rows
+    ]
+    there = [part for part in parts if any(part in row for row in rows)]
+
+    def shown(row: Row, own: dict[str, str], part: str) -> Cell:
+        text = own.get(part, "-")
+        return Styled(text, "bold") if row.best and part == MEAN else text
+
+    lines = [
+        [row.metric, *(shown(row, own, part) for part in there)] for row, own in zip(block.rows, rows, strict=True)
+    ]
+    return Table(title, ["metric", *(_PARTS[part] for part in there)], lines, notes)
+
+
+def _that_fit(block: Block, console: Console) -> list[Table]:
+    """One table with the intervals of the means, or two narrower ones where the console is too narrow for it."""
+    whole = _table(block, intervals=(MEAN, BALANCED))
+    rendered = tables.to_terminal(whole, break_numbers=False)
+    if console.measure(rendered, options=console.options.update(width=10_000)).maximum <= console.width:
+        return [whole]
+    narrow = [_table(block, "", *each) for each in _NARROW]
+    return [each for each in narrow if len(each.columns) > 2]  # published numbers have nothing but the mean there
+
+
+def _records(study: GssStudy) -> Table:
+    """A row for each model, metric, part and number, in full precision; published numbers are strict accuracies."""
+    rows: list[tuple[Cell, ...]] = []
+    for each in study.models:
+        result = each.model.result
+        own = (each.model.name, result.submission_id, result.result_id)
+        rows += [(*own, metric, *line) for metric, found in each.evaluations.items() for line in records_of(found)]
+    rows += [
+        ("references", "", "", name, *line) for name, found in study.references.items() for line in records_of(found)
+    ]
+    for block in study.published:
+        for row in block.rows:
+            for part, one in row.cells.items():
+                values = ("" if value is None else f"{value:.6g}" for value in (one.value, one.low, one.high))
+                rows.append((block.title, "", "", row.metric, part, "strict", *values))
+    return Table("", ("model", "submission", "result", "metric", "part", "number", "value", "low", "high"), rows)

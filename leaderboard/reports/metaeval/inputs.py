@@ -1,0 +1,83 @@
+"""What `metaeval` and `heldout` evaluate: the tasks, and the scores of metrics, functions and files."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from benchmark.analysis.metaeval.labelled import BINARY_TASKS, Labelled, load_labelled, task_names
+from benchmark.analysis.metaeval.scores import (
+    Progress,
+    Scores,
+    external_scores,
+    file_scores,
+    metric_scores,
+    unique_sets,
+)
+from benchmark.analysis.metaeval.set_files import SUFFIX, check_apart, read_set_file
+from benchmark.models.causal_lm import Dtype
+from benchmark.models.hf_lm import find_causal_lm_spec
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.profile_overrides import with_overrides
+from benchmark.scoring.profiles import Profile, find_profile, with_reading
+from benchmark.surprisal.cache import default_cache_path
+from datasets_build.errors import ConfigurationError
+
+
+def load_tasks(named: list[str], mirror: Path | None) -> list[Labelled]:
+    """Load tasks by name or from files; the nine with two labels where none is named."""
+    files = [Path(name) for name in dict.fromkeys(named) if name.endswith(SUFFIX)]
+    tasks = task_names([name for name in named if not name.endswith(SUFFIX)]) if named else BINARY_TASKS
+    made = [read_set_file(path) for path in files]  # first: the others are larger
+    made = [load_labelled(name, mirror=mirror) for name in tasks] + made
+    if files:
+        check_apart(made)
+    return made
+
+
+def profile_of(name: str, lm: str | None = None, dtype: Dtype = "float32", device: str = "cpu") -> Profile:
+    """Return a profile whose language model reads the sets as continuations, which they are."""
+    chosen = with_overrides(with_reading(find_profile(name), format="completion"), device=device)
+    spec = chosen.causal_lm if lm is None else find_causal_lm_spec(lm)
+    return chosen if spec is None else replace(chosen, causal_lm=replace(spec, dtype=dtype, device=device))
+
+
+def package_metrics(
+    labelled: list[Labelled], chosen: Profile, wanted: list[str] | None, progress: Progress
+) -> list[Scores]:
+    """Score all sets by the wanted metrics of a profile, or by all that have a direction.
+
+    Raises:
+        ConfigurationError: The profile lacks a wanted metric.
+    """
+    there = {metric.id: metric for metric in chosen.metrics() if metric.reads != "reported"}
+    unknown = [name for name in wanted or [] if name not in there]
+    if unknown:
+        raise ConfigurationError(
+            f"the profile {chosen.name} has no metric {unknown[0]!r}",
+            f"one of {', '.join(there)}; or with another --profile",
+        )
+    metrics = [there[name] for name in wanted] if wanted else [m for m in there.values() if m.direction]
+    return metric_scores(labelled, metrics, ScoringBackends(chosen, default_cache_path()), progress)
+
+
+def given_scores(
+    labelled: list[Labelled],
+    functions: Iterable[str],
+    files: Iterable[Path],
+    time_limit: float,
+    progress: Progress,
+    *,
+    lower_is_more_diverse: bool = False,
+) -> list[Scores]:
+    """Collect the scores in files, and those of functions given as MODULE:FUNCTION."""
+    known = unique_sets(labelled).keys()
+    made = []
+    for path in files:
+        made += file_scores(path, "set_id", known, lower_is_more_diverse=lower_is_more_diverse)
+    for name in functions:
+        made.append(
+            external_scores(
+                labelled, name, lower_is_more_diverse=lower_is_more_diverse, time_limit=time_limit, progress=progress
+            )
+        )
+    return made

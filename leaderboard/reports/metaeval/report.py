@@ -1,0 +1,165 @@
+"""The reports of `divbench metaeval` and of held-out combinations: tables for the terminal, Markdown, CSV and JSON."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmark.analysis.estimate import Estimate
+from benchmark.analysis.metaeval.evaluate import Comparison, DecodingTest, Evaluation, TaskReport
+from benchmark.analysis.metaeval.heldout import HeldOut
+from benchmark.analysis.metaeval.overall import OVERALL, Overall
+from datasets_build.tables import Block, Cell, Report, Styled, Table, p_value, with_interval
+
+# measure: (heading, whether its interval is shown)
+_MEASURES = {
+    "spearman": ("Spearman", True),
+    "pearson": ("Pearson", False),
+    "kendall": ("Kendall", False),
+    "oca_directional": ("OCA dir.", False),
+    "oca_folded": ("OCA folded", False),
+    "roc_auc": ("AUC", True),
+    "pair_accuracy": ("pairs", True),
+    "partial_spearman": ("partial", False),
+    "human_spearman": ("human rho", False),
+    "human_pearson": ("human r", False),
+}
+_NARROW = tuple(name for name in _MEASURES if name not in ("pearson", "kendall", "human_pearson"))  # for a terminal
+_COMPARED = ("spearman", "roc_auc", "pair_accuracy", "human_spearman")
+LEGEND = (
+    "Intervals: 95%, bootstrap over contexts. OCA: optimal classification accuracy; dir. (directional): high above a "
+    "threshold, as the paper defines it; folded: above or below it, whichever is better, as its code has it. pairs: "
+    "share of pairs of sets of one context in the right order. partial: Spearman controlling for the mean length of a "
+    "response. --out and --json have all measures and p-values."
+)
+
+
+def report_of(reports: Sequence[TaskReport], overall: Sequence[Overall], document: Mapping[str, Any]) -> Report:
+    """The report of a meta-evaluation."""
+    means = [Table(f"Mean over {overall[0].tasks} tasks", *_overall_rows(overall))] if overall else []
+    return Report(
+        title="Meta-evaluation",
+        blocks=[LEGEND, *means, *(block for each in reports for block in _task_blocks(each, tuple(_MEASURES)))],
+        document=document,
+        printed=[*(block for each in reports for block in _task_blocks(each, _NARROW)), *means, LEGEND],
+        records=_records(reports),
+    )
+
+
+def heldout_report(found: Sequence[HeldOut]) -> Report:
+    """The report of combinations of metrics that were chosen on some contexts and evaluated on the others."""
+    blocks = []
+    for each in found:
+        rows = [(" + ".join(one.members), f"{one.chosen_on:.3f}", f"{one.held_out:.3f}") for one in each.best]
+        columns = ("combination", "mean Spearman where chosen", "held out")
+        blocks += [_heldout_table(each), Table(f"{each.fold}: the best combinations", columns, rows)]
+    return Report("Held-out combinations", blocks, {"held_out": [each.as_json() for each in found]}, blocks)
+
+
+def cell(found: Estimate | None, interval: bool = False) -> str:
+    """A number, with its interval if wanted; a dash for what is missing."""
+    return str(found) if found and interval else with_interval(found.value if found else None, None, None)
+
+
+def _task_blocks(report: TaskReport, measures: Sequence[str]) -> list[Block]:
+    """The tables of a task: agreement with the label, differences, and draws of decoding tests."""
+    names = [name for name in measures if any(name in each.measures for each in report.evaluations)]
+
+    def rho(each: Evaluation) -> float:
+        found = each.measures.get("spearman")
+        return -2.0 if found is None or found.value is None else found.value
+
+    rows = [
+        (each.metric, *(cell(each.measures.get(name), _MEASURES[name][1]) for name in names))
+        for each in sorted(report.evaluations, key=rho, reverse=True)
+    ]
+    columns = ("metric", *(_MEASURES[name][0] for name in names))
+    made: list[Block] = [Table(title_of(report), columns, rows, notes=missing_of(report))]
+    if report.comparisons:
+        made.append(_differences(f"{report.task}: difference from {report.comparisons[0].b}", report.comparisons))
+    if report.decoding:
+        made.append(_draws(f"{report.task}: agreement with {report.label_name} over 100 draws", report.decoding))
+    return made
+
+
+def title_of(report: TaskReport) -> str:
+    """The task, the sizes of its sample, and the agreement between people."""
+    evaluated = report.evaluations[0].sets if report.evaluations else 0
+    name = f"{report.task} by {report.label_name}" if report.label == "graded" else report.task
+    text = f"{name}: {evaluated:,} of {report.sets:,} sets, {report.contexts:,} contexts, {report.pairs:,} pairs"
+    if report.noise_ceiling is not None:
+        text += f"; noise ceiling of human scores {report.noise_ceiling}"
+    return text
+
+
+def missing_of(report: TaskReport) -> list[Styled]:
+    """A line for each group of metrics that lack the same scores."""
+    lacking: dict[tuple[tuple[str, int], ...], list[str]] = {}
+    for each in report.evaluations:
+        if each.missing:
+            lacking.setdefault(tuple(each.missing.items()), []).append(each.metric)
+    return [
+        Styled(
+            f"{', '.join(metrics)}: no score for {sum(count for _, count in reasons)} sets, which are excluded for all "
+            f"metrics ({', '.join(f'{count} {reason}' for reason, count in reasons)})",
+            "yellow",
+        )
+        for reasons, metrics in lacking.items()
+    ]
+
+
+def _differences(title: str, comparisons: Sequence[Comparison]) -> Table:
+    by_metric: dict[str, dict[str, Estimate]] = {}
+    for each in comparisons:
+        by_metric.setdefault(each.a, {})[each.measure] = each.difference
+    names = [name for name in _COMPARED if any(name in found for found in by_metric.values())]
+    rows = [
+        (metric, *(cell(found.get(name), interval=True) for name in names), p_value(found["spearman"].p, 3))
+        for metric, found in by_metric.items()
+    ]
+    return Table(title, ("metric", *(_MEASURES[name][0] for name in names), "p (Spearman)"), rows)
+
+
+def _draws(title: str, tests: Sequence[DecodingTest]) -> Table:
+    """Mean and standard deviation over random draws."""
+    columns = ("metric", "Spearman, draws of sets", "Spearman of differences, pairs", "accuracy, pairs")
+    rows = []
+    for each in tests:
+        draws = (each.resampled, each.ranking.spearman, each.ranking.accuracy)
+        rows.append((each.metric, *(f"{one.mean:.3f} (sd {one.sd:.3f})" for one in draws)))
+    return Table(title, columns, rows)
+
+
+def _overall_rows(found: Sequence[Overall]) -> tuple[list[str], list[list[Cell]]]:
+    """Columns and rows of the means over tasks, the best first."""
+    ordered = sorted(found, key=lambda each: each.measures["spearman"].value or -2.0, reverse=True)
+    columns = ["metric", *(_MEASURES[name][0] for name in OVERALL)]
+    return columns, [[each.metric, *(str(each.measures[name]) for name in OVERALL)] for each in ordered]
+
+
+def _heldout_table(found: HeldOut) -> Table:
+    """The metrics on the held-out sets, the best first; the chosen ones are marked."""
+    marks = {" + ".join(found.chosen): " (chosen)", found.chosen_single: " (best single)"}
+    gaps = {each.metric: cell(each.less.get("spearman"), interval=True) for each in found.held_out}
+    against = next((each.metric for each in found.held_out if not each.less), "")
+    columns, rows = _overall_rows(found.held_out)
+    title = (
+        f"{found.fold}: {found.tried:,} combinations tried; chosen {' + '.join(found.chosen)}, "
+        f"mean Spearman {found.chosen_on:.3f} where it was chosen"
+    )
+    marked = [(f"{row[0]}{marks.get(str(row[0]), '')}", *row[1:], gaps[str(row[0])]) for row in rows]
+    return Table(title, (*columns, f"Spearman − that of {against}"), marked)
+
+
+def _records(reports: Sequence[TaskReport]) -> Table:
+    """A row for each task, metric and measure, in full precision."""
+    rows = [
+        (
+            *(report.task, each.metric, each.origin, name),
+            *(found.value, found.low, found.high, found.p),
+            *(each.sets, sum(each.missing.values()), each.left_out),
+        )
+        for report in reports
+        for each in report.evaluations
+        for name, found in each.measures.items()
+    ]
+    columns = ("task", "metric", "origin", "measure", "value", "low", "high", "p", "sets", "missing", "left_out")
+    return Table("", columns, rows)
