@@ -214,7 +214,7 @@ def print_blocks(blocks: Sequence[Block], console: Console) -> None:
         if isinstance(block, Table):
             console.print(to_terminal(block))
         else:
-            console.print(_terminal_cell(block), soft_wrap=True)
+            console.print(_terminal_cell(block))
 
 
 def check_report_path(path: Path | None, endings: Collection[str] = (".md", ".csv", ".json")) -> None:

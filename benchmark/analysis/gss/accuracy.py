@@ -107,7 +107,7 @@ class Evaluated:
             "result_id": result.result_id,
             "k": result.k,
             "profile": result.profile,
-            "signatures": {name: signatures[name] for name in self.evaluations},
+            "signatures": {name: signatures[name] for name in self.evaluations if name in signatures},
             "best": sorted(_best({name: each.mean_of_splits.strict for name, each in self.evaluations.items()})),
             "evaluations": {name: each.as_json() for name, each in self.evaluations.items()},
             "comparisons": {name: each.as_json() for name, each in self.comparisons.items()},

@@ -139,11 +139,11 @@ def test_references_stand_once(found: Found) -> None:
 def test_what_is_missing_is_told_with_its_mend(found: Found, whole: tuple[Path, dict[str, float]], plain: Path) -> None:
     first, second = found["models"]
     assert {first["name"], second["name"]} == {f"{HOSTILE} {each['submission_id'][:8]}" for each in (first, second)}
-    output = {"metrics": ["eigenscore_output"], "reason": "not made by the profile lexical"}
-    assert first["lacking"] == [output | {"hint": "choose another by --profile"}]
-    [internals, _] = second["lacking"]
-    assert internals["metrics"][:2] == ["perplexity", "energy"]
-    assert internals["hint"] == f"divbench metrics internals {plain} --model …"
+    reason = "not made by the profile lexical (choose another by --profile)"
+    assert first["missing"] == {"eigenscore_output": reason}
+    assert list(second["missing"])[:2] == ["perplexity", "energy"]
+    reason = f"there are no internals (divbench metrics internals {plain} --model …)"
+    assert second["missing"]["energy"] == reason
     assert list(second["evaluations"]) == ["rouge_l_similarity", "semantic_entropy_discrete"]
     assert (list(second["comparisons"]), len(first["comparisons"])) == ([], 9)
 
@@ -200,7 +200,7 @@ def test_json_csv_and_markdown_have_the_same_numbers(run_here: Run, root: Path, 
         assert cells[-1] == "9,300"
     assert r"## =\<img src=x onerror='window.hacked=1'\> \[/red] \*b\*" in markdown
     said = " ".join(printed.split())
-    assert "chance gives .5. Ties are wrong, as published" in said
+    assert "chance is .5. Ties are wrong, as published" in said
     assert f"{HOSTILE}: eigenscore_output: not in the result" in said
 
 

@@ -82,7 +82,7 @@ def test_temperatures(mirror: Path) -> None:
 @pytest.mark.mirror
 def test_held_out(mirror: Path, tmp_path: Path) -> None:
     chosen = ("--profile", "lexical", "--metric", "rouge_l_similarity", "--metric", "entropy_1", "--largest", 2)
-    status, shown, told = run(mirror, "heldout", *chosen, "--by", "kinds", "--out", tmp_path / "h.json")
+    status, shown, told = run(mirror, "metrics", "heldout", *chosen, "--by", "kinds", "--out", tmp_path / "h.json")
     assert status == 0, told
     found = json.loads((tmp_path / "h.json").read_text())["held_out"]
     assert [each["fold"] for each in found] == ["prompt_gen held out", "resp_gen held out", "story_gen held out"]
@@ -121,7 +121,7 @@ def test_scores_of_prompts(tmp_path: Path) -> None:
         (["contest", "--results", "x"], 2, "--results is for gssbench"),
         (["contest", "--out", "x.txt"], 2, "does not end in .md, .csv, .json"),
         (["contest", "--figure", "no/such/folder/x.html"], 2, "cannot be written"),
-        (["contest"], 2, "not at hand"),
+        (["contest"], 2, "not available locally"),
         (["gssbench", "--against", "nothing"], 2, "no scores named"),
         (["gssbench", "--scores", "nothing.csv"], 1, "there is no file"),
         (["gssbench", "--results", "nothing"], 1, "is no whole result"),
