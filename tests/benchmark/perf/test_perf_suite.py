@@ -1,20 +1,20 @@
-"""The list of benchmarks, what is read from their documents, and the report's text. Nothing heavy runs here."""
+"""The list of benchmarks, the figures read from their documents, and the report."""
 
 import argparse
 import json
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+import typer
 
+from benchmark.perf import __main__ as runner
 from benchmark.perf import (
     cluster,
     equivalence,
-    findings,
+    figures,
     generation,
     lexical,
     limits,
@@ -23,11 +23,9 @@ from benchmark.perf import (
     order_errors,
     surprisal,
 )
-from benchmark.perf.machine import this_machine, without_paths
-from benchmark.perf.report import markdown
-from benchmark.perf.schema import Entry, Figure, Findings, Machine, Report, Share, Size
+from benchmark.perf.figures import Figure
 from benchmark.perf.simulation import Assumed, Simulated
-from benchmark.perf.suite import BENCHMARKS, EXTRA_MODULES, Needs, named
+from benchmark.perf.suite import BENCHMARKS, named
 from datasets_build.errors import ConfigurationError
 from tests.benchmark.helpers import ROOT
 
@@ -85,9 +83,9 @@ DOCUMENTS: dict[str, Any] = {
 
 def test_every_benchmark_of_the_package_is_in_the_suite() -> None:
     modules = [
-        path for path in (ROOT / "benchmark" / "perf").glob("*.py") if '__name__ == "__main__"' in path.read_text()
+        path for path in (ROOT / "benchmark" / "perf").glob("[a-z]*.py") if '__name__ == "__main__"' in path.read_text()
     ]
-    names = {f"benchmark.perf.{path.stem}" for path in modules} | {"benchmark.perf.board"}
+    names = {f"benchmark.perf.{path.stem}" for path in modules}
     assert {each.module for each in BENCHMARKS} == names
     assert len({each.name for each in BENCHMARKS}) == len(BENCHMARKS)
     assert BENCHMARKS[0].name == "limits"
@@ -97,42 +95,35 @@ class _Parsed(Exception):
     pass
 
 
-@pytest.mark.parametrize("size", ["quick", "full"])
-@pytest.mark.parametrize("benchmark", BENCHMARKS, ids=lambda each: each.name)
-def test_each_takes_the_arguments_that_it_is_given(
-    benchmark: Any, size: Size, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_each_takes_the_arguments_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     parse = argparse.ArgumentParser.parse_args
 
     def parse_and_stop(*given: Any) -> None:
         parse(*given)
         raise _Parsed
 
-    asked = ["--json"] if benchmark.document is None else [benchmark.document, str(tmp_path / "x.json")]
-    if benchmark.module == "benchmark.perf.board":
-        pytest.importorskip("gradio")
-    main = import_module(benchmark.module).main
     monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse_and_stop)
-    with pytest.raises(_Parsed):
-        main([*benchmark.arguments(size), *asked])
-    with pytest.raises(SystemExit):
-        main(["--no-such-option"])
+    for benchmark in BENCHMARKS:
+        main = import_module(benchmark.module).main
+        for arguments in (benchmark.quick, benchmark.full):
+            with pytest.raises(_Parsed):
+                main([*arguments, "--json"])
+        with pytest.raises(SystemExit):
+            main(["--no-such-option"])
 
 
-@pytest.mark.parametrize("benchmark", BENCHMARKS, ids=lambda each: each.name)
-def test_each_document_is_read_with_and_without_limits(benchmark: Any) -> None:
-    document = DOCUMENTS[benchmark.name]
-    more = document if isinstance(document, list) else document | {"added": ["later"]}
-    for each in (None, LIMITS):
-        found = benchmark.read(more, each)
-        assert found.numbers
-        assert json.loads(found.model_dump_json())
+def test_each_document_is_read_with_and_without_limits() -> None:
+    for benchmark in BENCHMARKS:
+        document = DOCUMENTS[benchmark.name]
+        more = document if isinstance(document, list) else document | {"added": ["later"]}
+        for each in (None, LIMITS):
+            assert benchmark.read(more, each), benchmark.name
 
 
 def test_ratios_are_those_of_the_documents() -> None:
     read = {each.name: each.read(DOCUMENTS[each.name], LIMITS) for each in BENCHMARKS}
-    ratios = {name: [ratio.value for ratio in found.ratios] for name, found in read.items() if found.ratios}
-    assert ratios == {
+    ratios = {name: [each.value for each in found if each.ratio] for name, found in read.items()}
+    assert {name: values for name, values in ratios.items() if values} == {
         "lexical": [10.0],
         "memory": [1.01, 1.01],
         "embeddings": [1.01, 1.01],
@@ -149,17 +140,18 @@ def test_ratios_are_those_of_the_documents() -> None:
     }
 
 
-def test_shares_are_of_the_limit_on_as_many_threads() -> None:
-    (share,) = findings.memory(EMBEDDED, LIMITS).shares
-    assert (share.achieved, share.limit, share.share) == (50.0, 100.0, 0.5)  # 4e12 in 80 s, on two threads
-    assert findings.memory(EMBEDDED, None).shares == ()
-    assert findings.memory(MEMORY, LIMITS).shares == ()
-    (share,) = findings.equivalence(DOCUMENTS["equivalence"], LIMITS).shares
-    assert share.achieved == pytest.approx(findings.DEBERTA_FLOPS * 2 * 100 * 80 / 1.0 / 1e9)
-    share, _ = findings.throughput(READ, None).shares
-    assert (share.achieved, share.limit, share.share) == pytest.approx((18.0, 60.0, 0.3))  # its own limit
-    (share,) = findings.cluster(DOCUMENTS["cluster"], LIMITS).shares
-    assert share.share == pytest.approx(0.8)
+def limited(found: list[Figure]) -> list[tuple[float, float]]:
+    """The figures that have a limit, with it."""
+    return [(each.value, each.limit) for each in found if each.limit is not None]
+
+
+def test_limits_are_those_on_as_many_threads() -> None:
+    assert limited(figures.memory(EMBEDDED, LIMITS)) == [(50.0, 100.0)]  # 4e12 in 80 s, on two threads
+    assert limited(figures.memory(EMBEDDED, None)) == limited(figures.memory(MEMORY, LIMITS)) == []
+    ((reached, _),) = limited(figures.equivalence(DOCUMENTS["equivalence"], LIMITS))
+    assert reached == pytest.approx(figures.DEBERTA_FLOPS * 2 * 100 * 80 / 1.0 / 1e9)
+    assert limited(figures.throughput(READ, None))[0] == pytest.approx((18.0, 60.0))  # its own limit
+    assert limited(figures.cluster(DOCUMENTS["cluster"], LIMITS)) == [(1.6, 2.0)]
 
 
 def test_the_weights_of_a_deberta_layer_are_counted() -> None:
@@ -168,7 +160,7 @@ def test_the_weights_of_a_deberta_layer_are_counted() -> None:
     config = transformers.DebertaV2Config(vocab_size=8, num_hidden_layers=1, **shape)
     layer = transformers.DebertaV2Model(config).encoder.layer[0]
     weights = sum(each.numel() for name, each in layer.named_parameters() if each.dim() == 2)
-    assert 2 * weights == findings.DEBERTA_FLOPS
+    assert 2 * weights == figures.DEBERTA_FLOPS
 
 
 def test_limits_are_measured() -> None:
@@ -191,105 +183,40 @@ def test_time_that_grows_as_work_does_has_the_exponent_one() -> None:
     assert memory.growth([10], [1.0]) is None
 
 
-def test_needs_are_told_in_words_and_found_lacking() -> None:
-    needs = Needs(("score",), ("no_such_module",), ("no-such-program",), mirror=True, memory_gb=1e9)
-    assert str(needs) == "extra score, no_such_module, no-such-program, released files (--mirror), 1e+09 GB"
-    told = needs.lacking(mirror=False)
-    assert told is not None
-    for part in ("no_such_module is not installed", "no program no-such-program", "--mirror", "it takes 1e+09 GB"):
-        assert part in told
-    assert Needs().lacking(mirror=False) is None
-    assert {extra for each in BENCHMARKS for extra in each.needs.extras} <= EXTRA_MODULES.keys()
-
-
 def test_names_choose_benchmarks_in_the_suites_order() -> None:
-    assert [each.name for each in named(["memory", "lexical"])] == ["limits", "lexical", "memory"]
-    assert named([]) == BENCHMARKS
-    with pytest.raises(ConfigurationError, match="there is no benchmark 'x'"):
-        named(["x"])
+    assert [each.name for each in named(["memory", "lexical"])] == ["lexical", "memory"]
+    assert {each.name for each in BENCHMARKS} - {each.name for each in named([])} == {
+        "throughput_gpu",
+        "throughput_long_gpu",
+    }
+    with pytest.raises(ConfigurationError, match=r"no benchmark .lexica. .did you mean lexical"):
+        named(["lexica"])
 
 
-MACHINE = Machine(
-    processor="Some | CPU", architecture="x86_64", system="Linux", cores=2, memory_gb=25.3, gpus=(), threads="1"
-)
-WHEN = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
-ENTRY = Entry(
-    name="sample",
-    about="What it measures.",
-    needs="1 GB",
-    state="measured",
-    command="python -m sample --sets 3",
-    size="quick",
-    began=WHEN,
-    seconds=12.0,
-    load_before=0.5,
-    load_after=1.5,
-    findings=Findings(
-        compared="one with the other",
-        ratios=(Figure(what="one over other", value=12.34, unit="times as fast", better="higher"),),
-        numbers=(Figure(what="memory", value=1234.5, unit="MiB", better="lower"),),
-        shares=(Share(what="operations", achieved=50.0, limit=100.0, unit="GFLOP/s", share=0.5),),
-    ),
-)
-LACKING = Entry(
-    name="other", about="Else.", needs="a GPU", state="skipped", reason="this machine has no GPU", command="python -m o"
-)
-REPORT = Report(made=WHEN, machine=MACHINE, versions={"numpy": "2.0"}, threads=1, entries=(ENTRY, LACKING))
+def test_benchmarks_run_and_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits_entry, lexical_entry = named(["limits", "lexical"])
+    tiny = (
+        limits_entry._replace(quick=("--megabytes", "1", "--rounds", "1")),
+        lexical_entry._replace(quick=("--rounds", "1", "--sets", "20")),
+        lexical_entry._replace(name="broken", quick=("--no-such-option",)),
+    )
+    monkeypatch.setattr(runner, "BENCHMARKS", tiny)
+    monkeypatch.setattr(runner, "named", lambda names: tiny)
+    for _ in range(2):  # what is there is not run again
+        with pytest.raises(typer.Exit):  # for the one that is broken
+            runner.perf(destination=tmp_path / "out")
+        times = [path.stat().st_mtime_ns for path in sorted((tmp_path / "out").glob("*.json"))]
+    assert times == [path.stat().st_mtime_ns for path in sorted((tmp_path / "out").glob("*.json"))]
+    kept = json.loads((tmp_path / "out" / "lexical.json").read_bytes())
+    assert kept["command"] == "python -m benchmark.perf.lexical --rounds 1 --sets 20"
+    assert not (tmp_path / "out" / "broken.json").exists()
+    page = (tmp_path / "out" / "report.md").read_text()
+    assert f"| package over plain Python | {runner.digits(kept['document']['ratio'])} | times as fast |" in page
+    assert "copy" in page
 
 
-def test_the_page_says_what_the_report_says() -> None:
-    page = markdown(REPORT)
-    assert page == markdown(Report.model_validate_json(REPORT.model_dump_json()))
-    for line in (
-        "| processor | Some \\| CPU (x86_64, Linux), 2 cores |",
-        "| written | 2026-01-02 03:04 UTC |",
-        "| threads of torch | 1 (OMP_NUM_THREADS 1) |",
-        "| GPU | none |",
-        "| one over other | 12.3 | times as fast | higher | **ratio** |",
-        "| memory | 1,234 | MiB | lower | here |",
-        "| operations | 50.0 GFLOP/s | 100 GFLOP/s | 50% |",
-        "2026-01-02 03:04 UTC, quick size: `python -m sample --sets 3`; 12 s, load 0.5 before and 1.5 after.",
-        "- **other** (skipped): this machine has no GPU. Else. Needs: a GPU.",
-    ):
-        assert line in page.splitlines()
-
-
-def test_a_report_of_another_version_or_with_more_in_it_is_refused() -> None:
-    good = REPORT.model_dump(mode="json")
-    assert Report.model_validate(good) == REPORT
-    for change in ({"schema_version": 2}, {"host": "here"}, {"made": "yesterday"}):
-        with pytest.raises(ValidationError):
-            Report.model_validate(good | change)
-    with pytest.raises(ValidationError):
-        Share.model_validate({**asdict_of(ENTRY), "share": float("nan")})
-
-
-def asdict_of(entry: Entry) -> dict[str, Any]:
-    assert entry.findings is not None
-    found: dict[str, Any] = entry.findings.shares[0].model_dump()
-    return found
-
-
-def test_this_machine_is_told_without_its_name() -> None:
-    told = this_machine()
-    assert told.cores >= 1
-    assert told.memory_gb > 0.1
-    assert without_paths(told.model_dump_json()) == told.model_dump_json()
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("No such file: '/a b/c.txt'", "No such file: '…'"),
-        ("in ~/x/y and C:\\Users\\me", "in … and …"),
-        ("7 GB/s, 3/4, n/a", "7 GB/s, 3/4, n/a"),
-    ],
-)
-def test_paths_are_left_out(text: str, told: str) -> None:
-    assert without_paths(text) == told
-
-
-def test_expected_minutes_are_of_the_size() -> None:
-    one = replace(BENCHMARKS[0], minutes=(1, 9))
-    assert (one.expected("quick"), one.expected("full")) == (1, 9)
-    assert all(each.minutes[0] <= each.minutes[1] for each in BENCHMARKS)
+def test_a_share_of_the_limit_is_shown() -> None:
+    kept = {"began": "now", "command": "python -m x", "seconds": 12.0, "load": 0.5, "machine": {"cores": "2"}}
+    page = runner.section(BENCHMARKS[0], kept, [Figure("operations", 50.0, "GFLOP/s", limit=100.0)])
+    assert "| operations | 50.0 | GFLOP/s | higher |  | 50% of 100 |" in page
+    assert "now, `python -m x`; 12 s, load 0.5 before. cores: 2." in page

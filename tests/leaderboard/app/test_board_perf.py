@@ -29,11 +29,12 @@ def test_made_up_results_are_whole_and_the_same_each_time(tmp_path: Path) -> Non
 
 
 @pytest.mark.browser
-def test_the_measurement_tells_all_numbers(browser: "Chrome", tmp_path: Path) -> None:
-    out = tmp_path / "numbers.json"
+def test_the_measurement_tells_all_numbers(
+    browser: "Chrome", tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     sizes = ("--submissions", "12", "--prompts", "70", "--metrics", "3", "--times", "1")
-    main([*sizes, "--work", str(tmp_path), "--out", str(out)])
-    found = json.loads(out.read_text(encoding="utf-8"))
+    main([*sizes, "--work", str(tmp_path), "--json"])
+    found = json.loads(capsys.readouterr().out)
     assert (found["submissions"], found["prompts"], found["metrics"]) == (12, 70, 3)
     for name in ("start_without_index_s", "start_with_index_s", "first_page_fresh_s", "all_columns_s", "peak_mb"):
         assert found[name] > 0, name
