@@ -29,7 +29,6 @@ from benchmark.metrics.metric import Missing
 from benchmark.perf.synthetic_results import make_results
 from benchmark.scoring.result_files import read_result
 from datasets_build.console import out, print_json
-from leaderboard.data.synthetic import make_results
 
 START_SECONDS = 600.0
 _SERVE = "from leaderboard.cli import main; main()"
