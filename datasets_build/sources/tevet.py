@@ -9,6 +9,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -23,81 +24,6 @@ RAW = "https://raw.githubusercontent.com/fabriceyhc/diversity-eval/de683e4d13095
 ARCHIVE = "http://diversity-eval.s3-us-west-2.amazonaws.com/data.zip, folder with_metrics"
 REPORTED = ("averaged_distinct_ngrams", "averaged_cosine_similarity", "bert_score", "bert_sts", "sent_bert")
 
-# file: SHA-256 of raw/…csv and of reference/…csv (the released metric columns for the same rows)
-_FILES: dict[str, tuple[str, str]] = {
-    "McDiv/mcdiv_all_no_hds_prompt_gen": (
-        "99e1b4f6fd39f11b2a8ea0f71a3e63c7a73e131bc9ab5c1f40679c589fac3ada",
-        "88d924c7e8f19038e6ecc222ce886d31be22918102c888488f5d8391d4a951b1",
-    ),
-    "McDiv/mcdiv_all_no_hds_resp_gen": (
-        "b9ee7b9c804a0c698c9b3bac8735a4fedac12de04684ee213646d5348f75f3ce",
-        "2f199e38ac83dfd2c6bf5eed46568015e84b5fbf88f7191841cc637f98f06b5f",
-    ),
-    "McDiv/mcdiv_all_no_hds_story_gen": (
-        "ad2104d8570e7fc938d19d896d218fe2ead434b184dea58dd72d54b92c743fb1",
-        "e4a9f38054d81da0066d8752faeb6f485646be25fa58671ead5c0248fee812f2",
-    ),
-    "McDiv_nuggets/mcdiv_nuggets_200_with_hds_prompt_gen": (
-        "27cbe900d289b570f07ea15909c48a5152c9d11adf1109362efb2eb5a047baf8",
-        "e26531ee904c9b5c8cd49bd8ee1c4816b8c248553803da65ec919f6b7c46511b",
-    ),
-    "McDiv_nuggets/mcdiv_nuggets_200_with_hds_resp_gen": (
-        "d5ae6f8391197ac2036f474bb3927cbc3fb933be484d687006f8ddb210bfaa1e",
-        "18640ab65a84e0b0c0d2dc6f86c06df5605687a204d1fb062b76a1809690f278",
-    ),
-    "McDiv_nuggets/mcdiv_nuggets_200_with_hds_story_gen": (
-        "b4541917179be13de8e2af8bb0975ab789610785ed9b2fca5bcdbb004f3f2f7f",
-        "dd6b01c3684f60459274f7d9954cfa83925695715a36ff5aa8cffda62402e05a",
-    ),
-    "McDiv_nuggets/mcdiv_nuggets_no_hds_prompt_gen": (
-        "f64124a6768a52be160c1da001c501f3e014f966c6cbe8f75e7a975c0c4aec57",
-        "a6d1e654b1f70c58fe764f5fb900caae22d49719a7d63f5ef1611d97316598df",
-    ),
-    "McDiv_nuggets/mcdiv_nuggets_no_hds_resp_gen": (
-        "28fce0160dff05a66b1042ec086fde8b9094668b5f622a851037aafef20d22c0",
-        "89a43472c7427101f754dcbfb8e96efabc8bbe07e162abfae23ef273362e3bd2",
-    ),
-    "McDiv_nuggets/mcdiv_nuggets_no_hds_story_gen": (
-        "07dd00edd00ac92058fca0a75fb4b0f10e342d25ece850e404683261aa4a2985",
-        "3dc75563f25e32626616f9a9f5ee41a5bb3aa98af805c92ba3a06f2b5e386616",
-    ),
-    "conTest/con_test_200_with_hds_prompt_gen": (
-        "bfbf2b8c69febd9f9e41e6324acace428d3c6f58099bc2aa9142fc79105a1be1",
-        "de689c72e0c0612faf26786dda35add8daf146bd2d9ceda810920cb522cb9b52",
-    ),
-    "conTest/con_test_200_with_hds_resp_gen": (
-        "c88a440adb1f2b1d27c5ad20762026a7b6ac27c32e5eab27b049c175e72cccdc",
-        "2ebb79d954882a1ce6dc022ac3baa32bca5fb20f79c314e9ec8b0faa7af58eee",
-    ),
-    "conTest/con_test_200_with_hds_story_gen": (
-        "f534d2c06afacc8c579d9648639642b9be4742fcad2a2c4269c4b03ba79c7739",
-        "63e9e273afa13b1becc15448e664d2f6c44c5fab62e8f7b9188b57881e8b65f4",
-    ),
-    "decTest/dec_test_1000_no_hds_prompt_gen": (
-        "1a21ad18d9b1ea61066de7f93ca286d3abfb56a7e752c667ad25c7a0e9ab54eb",
-        "40d48bc330b0e4dea78289ddd4d31805b41ae76bd7516735e3567faa69afb551",
-    ),
-    "decTest/dec_test_1000_no_hds_resp_gen": (
-        "1692e4041884d2463247f5b97191d2e1ae63d4bf0514b3efbbe30910e5f8f901",
-        "7eb52e380dbe545cd3f2f02e12c50e27b9eb5d21675e1928c0445f18461ebc90",
-    ),
-    "decTest/dec_test_1000_no_hds_story_gen": (
-        "db9f082d135c75c0a032b40a961efd5f84e71a349eb51592b6edaf751d89b454",
-        "8cb8c4d1040a112c9f2748d9cc87a1937b87023b06ebe18a1b50fd81c3664b92",
-    ),
-    "decTest/dec_test_200_with_hds_prompt_gen": (
-        "a925a991c80ecf7293898b63e87773707baa9fe7a7f0843f65c475a101c2e883",
-        "c348ac29116f887743aef876e8dffca881d60f4a471f450ca232bfa49eb44562",
-    ),
-    "decTest/dec_test_200_with_hds_resp_gen": (
-        "f71c6a69cfd1b5c4d687cbf31befd854f9ad43fde445ad144d44b1ed96ff5dfd",
-        "c8b850a53a604fc09c557634ac56e8746483478341b646617d5fef8b13252975",
-    ),
-    "decTest/dec_test_200_with_hds_story_gen": (
-        "8adbc20ebc71a357cb23cae2f6f24d01b8046f665461e37a1ed454438b2ea6b0",
-        "f88e1151c41c3cb407ae4e920f152a2db539dfede77913cac58b03bd419ae456",
-    ),
-}
 _STEM = {
     "contest": "conTest/con_test_200_with_hds_",
     "mcdiv": "McDiv/mcdiv_all_no_hds_",
@@ -271,10 +197,14 @@ def _check_subset(path: Path, task: str, raw: list[dict[str, str]], whole: set[s
 
 
 def _files() -> tuple[File, ...]:
+    """List the raw files and, beside them, the released metric columns for the same rows (in `reference`)."""
     made = []
-    for name, (raw, reference) in _FILES.items():
-        made.append(File(f"tevet/raw/{name}.csv", raw, urls=(f"{RAW}/{name}.csv",)))
-        made.append(File(f"tevet/reference/{name}.csv", reference, found_in=ARCHIVE, optional=True))
+    for line in (resources.files("datasets_build.sources") / "tevet.sha256").read_text("utf-8").splitlines():
+        sha256, path = line.split()
+        if path.startswith("tevet/raw/"):
+            made.append(File(path, sha256, urls=(f"{RAW}/{path.removeprefix('tevet/raw/')}",)))
+        else:
+            made.append(File(path, sha256, found_in=ARCHIVE, optional=True))
     return tuple(made)
 
 
