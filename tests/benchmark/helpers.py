@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.metrics import Metric, Reads
+from benchmark.metrics import METRICS, Metric, Reads
 from benchmark.metrics.eigenscore import covariances_of
 from benchmark.metrics.internals import Internals
 from benchmark.metrics.metric import Missing
@@ -99,24 +99,29 @@ def internals_of_submission(submission: Submission) -> InternalsFile:
     return open_internals(path, submission.id)
 
 
+def values_of(
+    responses: Sequence[str], metrics: Sequence[Metric] = METRICS, embedder: Embedder | None = None
+) -> dict[str, float | Missing]:
+    """The values of metrics for one set, as the scorer gets them, in the order of the metrics."""
+    found: dict[str, float | Missing] = {}
+    for classed in (False, True):  # metrics of internals have the classes of all responses, the others of the scored
+        found |= score_sets(
+            [responses],
+            [metric for metric in metrics if (metric.reads == "partition+internals") == classed],
+            embedder=embedder or HashEmbedder(),
+            pair_scorers=HASH_PAIR_SCORERS,
+            readings=HASH_READER.read([ResponseSet("Say a thing.", answers_of(responses))]),
+            partitions=[_text_partition(responses) if classed else of_reported(text_classes(answers_of(responses)))],
+            internals=[hash_internals(responses)],
+            reported=[text_classes(responses)],
+            names=["it"],
+        )[0]
+    return {metric.id: found[metric.id] for metric in metrics}
+
+
 def value_of(metric: Metric, responses: Sequence[str], embedder: Embedder | None = None) -> float | Missing:
     """The value of one metric for one set, as the scorer gets it."""
-    found = score_sets(
-        [responses],
-        [metric],
-        embedder=embedder or HashEmbedder(),
-        pair_scorers=HASH_PAIR_SCORERS,
-        readings=HASH_READER.read([ResponseSet("Say a thing.", answers_of(responses))]),
-        partitions=[
-            _text_partition(responses)
-            if metric.reads == "partition+internals"
-            else of_reported(text_classes(answers_of(responses)))
-        ],
-        internals=[hash_internals(responses)],
-        reported=[text_classes(responses)],
-        names=["it"],
-    )
-    return found[0][metric.id]
+    return values_of(responses, [metric], embedder)[metric.id]
 
 
 def number_of(metric: Metric, responses: Sequence[str], embedder: Embedder | None = None) -> float:
