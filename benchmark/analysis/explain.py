@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics import METRICS, Metric, Unscorable, surprisal
+from benchmark.metrics import Metric, Unscorable, surprisal
 from benchmark.metrics.curve_fits import Fit, fit_exponential, fit_sigmoid
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.surprisal_curve import curve_bits, curve_rate
 from benchmark.models.causal_lm import CausalLM
 from benchmark.scoring import surprisal_columns
 from benchmark.scoring.compute import Value
+from benchmark.scoring.inputs import input_of, metrics_from
 from benchmark.surprisal import response_orders
 from benchmark.surprisal.engine import DEFAULT_LAYOUT, OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals, cross_mode_matrix, pairwise_surprisals
@@ -44,7 +45,7 @@ A_1 = Metric(
     paper="D_Can 2026, arXiv:2606.01811, table 5",
     needs=2,
 )
-SCALARS: tuple[Metric, ...] = (A_1, *(metric for metric in METRICS if metric.reads.startswith("surprisals")))
+SCALARS: tuple[Metric, ...] = (A_1, *metrics_from("causal_lm"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -267,7 +268,7 @@ def _whole(read: SetSurprisals) -> bool:
 
 
 def _scalar(metric: Metric, read: SetSurprisals) -> Value:
-    if metric.reads == "surprisals:curve" and not _whole(read):
+    if input_of(metric).whole_curve and not _whole(read):
         return _UNTOLD
     try:
         return float(metric.fn(read.surprisals))

@@ -87,7 +87,7 @@ def entries(
 
 
 def _notes(score: Aggregate, result: Result) -> str:
-    parts = [score.signature, f"mean over {score.n} prompts", way_of(score)]
+    parts = [str(score.signature), f"mean over {score.n} prompts", way_of(score)]
     if score.low is not None and score.high is not None:
         method = result.interval
         parts.append(f"{100 * method.level:g}% interval {score.low!r} to {score.high!r} ({method.method})")

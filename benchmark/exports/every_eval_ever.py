@@ -34,7 +34,6 @@ from benchmark.exports.scored import (
     json_line,
     metric_of,
     model_name,
-    models_of,
     way_of,
     whole_pair,
 )
@@ -213,7 +212,11 @@ def _evaluation_result(score: Aggregate, result: Result) -> Json:
 
 def _metric_config(score: Aggregate, result: Result) -> Json:
     known = metric_of(score)
-    details: Json = {"signature": score.signature, "direction": way_of(score), "models": models_of(score, result)}
+    details: Json = {
+        "signature": str(score.signature),
+        "direction": way_of(score),
+        "models": list(score.signature.models),
+    }
     details |= {} if score.direction else {"polarity": "not_applicable"}
     made: Json = {
         "metric_id": f"{COLLECTION}.{score.metric}",

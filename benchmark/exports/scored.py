@@ -6,7 +6,6 @@ here it is checked that it has the columns and the numbers of values that `resul
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -175,13 +174,6 @@ def _prompt(row: Mapping[str, Any], metrics: Sequence[str], where: str) -> Score
 def metric_of(score: Aggregate) -> Metric | None:
     """The metric that a number is of, where this version of the package has it."""
     return next((each for each in METRICS if (each.id, each.version) == (score.metric, score.version)), None)
-
-
-def models_of(score: Aggregate, result: Result) -> tuple[str, ...]:
-    """The models in the signature of a number, which is `str(Signature)`; none where it is not of that form."""
-    data = re.escape(f"|data:{result.suite}@{result.suite_revision}|k:{result.k}|")
-    found = re.search(rf"\|profile:{re.escape(result.profile)}\|model:(.+){data}", score.signature)
-    return tuple(found[1].split("|model:")) if found else ()
 
 
 def way_of(score: Aggregate) -> str:

@@ -137,7 +137,8 @@ def write(folder: Path, prompts: int) -> None:
 def validate_and_score(folder: Path, prompts: int, profile: str, stand_in: bool) -> dict[str, Any]:
     """What `divbench score` does, in this process: seconds of each step, and this process's peak memory after each."""
     from benchmark.metrics import METRICS
-    from benchmark.scoring.backends import ScoringBackends, reads_surprisals
+    from benchmark.scoring.backends import ScoringBackends
+    from benchmark.scoring.inputs import metrics_from
     from benchmark.scoring.profiles import find_profile
     from benchmark.scoring.scorer import score_submission
     from submissions.checking.validate import validate
@@ -150,7 +151,7 @@ def validate_and_score(folder: Path, prompts: int, profile: str, stand_in: bool)
     validated = perf_counter()
     peak_of_validation = peak_megabytes(resource.RUSAGE_SELF)
     instruments = ScoringBackends(find_profile(profile), embedder=StandIn() if stand_in else None)
-    metrics = tuple(metric for metric in METRICS if not reads_surprisals([metric]))
+    metrics = tuple(metric for metric in METRICS if metric not in metrics_from("causal_lm"))
     instruments.load(instruments.profile.metrics(metrics))  # so that no size pays for it more than another
     timed = None if instruments.embedder is None else Timed(instruments.embedder)
     instruments.embedder = timed

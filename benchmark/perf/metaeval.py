@@ -26,6 +26,7 @@ from benchmark.analysis.metaeval.labelled import BINARY_TASKS, load_labelled
 from benchmark.analysis.metaeval.overall import evaluate_overall
 from benchmark.analysis.metaeval.scores import metric_scores
 from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.inputs import computed, metrics_from
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.resampling import resample_weights
 from datasets_build.download import mirror_folder
@@ -128,11 +129,7 @@ def nine_tasks(mirror: Path, profile: str) -> NineTasks:
     tasks = [load_labelled(name, mirror=mirror) for name in BINARY_TASKS]
     marks.append(perf_counter())
     chosen = find_profile(profile)
-    metrics = [
-        each
-        for each in chosen.metrics()
-        if each.direction and each.reads != "reported" and not each.reads.startswith("surprisals")
-    ]
+    metrics = [each for each in computed(chosen.metrics()) if each.direction and each not in metrics_from("causal_lm")]
     columns = metric_scores(tasks, metrics, ScoringBackends(chosen))
     marks.append(perf_counter())
     for task in tasks:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.resampling import Floats
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE
-from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result
+from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result, Signature
 from benchmark.scoring.shards import per_prompt_schema
 from datasets_build.files import content_id, sha256_of
 from submissions.schema import Generation, Manifest, Submitter, System
@@ -104,7 +104,16 @@ def _result(number: int, folder: Path, metrics: Sequence[Metric], values: Floats
                 n=int(n),
                 missing={"made up": prompts - int(n)},
                 origin="computed",
-                signature=f"{metric.id}|v:{metric.version}|profile:{PROFILE}|data:{SUITE}@{REVISION}|k:{K}",
+                signature=Signature(
+                    metric=metric.id,
+                    version=metric.version,
+                    parameters=(),
+                    profile=PROFILE,
+                    models=(),
+                    suite=f"{SUITE}@{REVISION}",
+                    k=K,
+                    divbench="0.1",
+                ),
             )
         )
     manifest = Manifest(

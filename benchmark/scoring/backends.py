@@ -18,6 +18,7 @@ from benchmark.models.hf_lm import load_causal_lm
 from benchmark.models.pair_scorer import PairScorer
 from benchmark.models.reward import RewardModel
 from benchmark.scoring.compute import Value, answers_of, score_sets
+from benchmark.scoring.inputs import Materials, input_of, metrics_from
 from benchmark.scoring.profiles import Profile
 from benchmark.surprisal.cache import SurprisalCache
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, SurprisalReader
@@ -55,19 +56,19 @@ class ScoringBackends:
             ConfigurationError: A model is not pinned, cannot be had, or is of another kind.
             MissingExtra: A library is not installed.
         """
-        reads = {metric.reads for metric in metrics}
-        if "embeddings" in reads and self.embedder is None and self.profile.embedder is not None:
-            self.embedder = SentenceTransformersEmbedder(self.profile.embedder)
-        for name in sorted((reads & self.profile.pair_scorers.keys()) - self.pair_scorers.keys()):
-            self.pair_scorers[name] = self.profile.pair_scorers[name].load()
-        if reads_partitions(metrics) and self.equivalence is None and self.profile.partition is not None:
-            self.equivalence = self.profile.partition.load()
-        if "partition+rewards" in reads and self.reward is None and self.profile.reward is not None:
-            self.reward = self.profile.reward.load()
-        if reads_surprisals(metrics) and self.reader is None and self.profile.causal_lm is not None:
+        profile, sources = self.profile, {source for metric in metrics for source in input_of(metric).sources}
+        if "embedder" in sources and self.embedder is None and profile.embedder is not None:
+            self.embedder = SentenceTransformersEmbedder(profile.embedder)
+        paired = {metric.reads for metric in metrics_from("pair_scorers", metrics)}
+        for name in sorted((paired & profile.pair_scorers.keys()) - self.pair_scorers.keys()):
+            self.pair_scorers[name] = profile.pair_scorers[name].load()
+        if "partition" in sources and self.equivalence is None and profile.partition is not None:
+            self.equivalence = profile.partition.load()
+        if "reward" in sources and self.reward is None and profile.reward is not None:
+            self.reward = profile.reward.load()
+        if "causal_lm" in sources and self.reader is None and profile.causal_lm is not None:
             kept = None if self.cache is None else SurprisalCache(self.cache)
-            model = load_causal_lm(self.profile.causal_lm)
-            self.reader = SurprisalReader(model, self.profile.layout, self.profile.orders, kept)
+            self.reader = SurprisalReader(load_causal_lm(profile.causal_lm), profile.layout, profile.orders, kept)
 
     def read(
         self,
@@ -83,7 +84,7 @@ class ScoringBackends:
             progress: Called with the number of sets done.
         """
         self.load(metrics)
-        if self.reader is None or not reads_surprisals(metrics):
+        if self.reader is None or not metrics_from("causal_lm", metrics):
             return None
         made: list[SetSurprisals | Missing] = []
         for start in range(0, len(sets), _READ_AT_ONCE):
@@ -106,15 +107,14 @@ class ScoringBackends:
             finish_reasons: Of each set's responses, where they are known.
         """
         self.load(metrics)
-        if self.equivalence is None or self.profile.partition is None or not reads_partitions(metrics):
+        if self.equivalence is None or self.profile.partition is None or not metrics_from("partition", metrics):
             return None
         reasons = finish_reasons or [None] * len(sets)
         answers = [
             ResponsesToGroup.of(each.prompt, each.responses, own) for each, own in zip(sets, reasons, strict=True)
         ]
         labels = partition_sets(answers, self.equivalence, self.profile.partition)
-        rated = any(metric.reads == "partition+rewards" for metric in metrics)
-        return rate_first_responses(answers, labels, self.reward if rated else None)
+        return rate_first_responses(answers, labels, self.reward if metrics_from("reward", metrics) else None)
 
     def score(
         self,
@@ -143,24 +143,13 @@ class ScoringBackends:
             ConfigurationError: As in `load`.
         """
         self.load(metrics)
-        return score_sets(
+        materials = Materials(
             [each.responses for each in sets],
-            metrics,
-            embedder=self.embedder,
-            pair_scorers=self.pair_scorers,
-            readings=self.read(sets, metrics) if readings is None else readings,
+            self.embedder,
+            self.pair_scorers,
+            surprisals=self.read(sets, metrics) if readings is None else readings,
             partitions=self.part(sets, metrics) if parted is None else parted,
             internals=internals,
             reported=reported,
-            names=names,
         )
-
-
-def reads_partitions(metrics: Sequence[Metric]) -> bool:
-    """Whether a metric among them does."""
-    return any(metric.reads.startswith("partition") for metric in metrics)
-
-
-def reads_surprisals(metrics: Sequence[Metric]) -> bool:
-    """Whether a metric among them does."""
-    return any(metric.reads in ("surprisals", "surprisals:curve") for metric in metrics)
+        return score_sets(materials, metrics, names)

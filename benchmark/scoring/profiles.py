@@ -23,6 +23,7 @@ from benchmark.models.pair_scorer import (
     PairScorerSpec,
 )
 from benchmark.models.reward import SKYWORK_REWARD_GEMMA_27B, RewardModelSpec
+from benchmark.scoring.inputs import input_of
 from benchmark.surprisal.engine import OrderKind, OrderPlan
 from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Boundaries, Format, Layout
 from datasets_build.errors import ConfigurationError, did_you_mean
@@ -66,19 +67,7 @@ class Profile:
             metrics: To choose from.
             internals: What the model that answered says of its responses is at hand; no profile can make that.
         """
-        lacking: set[str] = set() if self.embedder else {"embeddings"}
-        lacking |= {m.reads for m in metrics if m.reads.startswith("pairs:")} - self.pair_scorers.keys()
-        if self.partition is None:
-            lacking |= {"partition", "partition+rewards", "partition+internals"}
-        if self.reward is None:
-            lacking.add("partition+rewards")
-        if not internals:
-            lacking |= {"internals", "partition+internals"}
-        if self.causal_lm is None:
-            lacking |= {"surprisals", "surprisals:curve"}
-        elif not self.orders.whole_curve:
-            lacking.add("surprisals:curve")
-        return tuple(m for m in metrics if m.reads not in lacking)
+        return tuple(m for m in metrics if input_of(m).is_available(self, internals=internals))
 
 
 # The language model that comes with the package; its card tells how it was made and how good it is.

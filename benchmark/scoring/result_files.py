@@ -1,12 +1,13 @@
 """Reading results: a folder of result folders, each checked against its own manifest, `result.json`."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.result_schema import Result
+from benchmark.scoring.result_schema import Result, from_version_1
 from datasets_build.files import sha256_of
 from submissions.untrusted.json_files import strict_json
 
@@ -22,14 +23,16 @@ def read_result(folder: Path) -> Result | Missing:
         if path.stat().st_size > MAX_RESULT_BYTES:
             return Missing(f"{RESULT_FILE} has more than {MAX_RESULT_BYTES:,} bytes")
         text = path.read_bytes().decode("utf-8")
-        strict_json(text)
+        document = strict_json(text)
+        if isinstance(document, dict) and document.get("schema_version") == 1:
+            text = json.dumps(from_version_1(document))
         result = Result.model_validate_json(text)
         if sha256_of(folder / PER_PROMPT_FILE) != result.per_prompt_sha256:
             return Missing(f"{PER_PROMPT_FILE} is not the one that {RESULT_FILE} names")
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         return Missing(f"{RESULT_FILE}: {'.'.join(map(str, first['loc']))}: {first['msg']}")
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         return Missing(str(error))
     return result
 

@@ -1,12 +1,14 @@
 """What this folder hands on: a result — aggregates with intervals, counts, signatures — and a table a prompt."""
 
-from dataclasses import asdict, dataclass, field
+import re
+from dataclasses import dataclass, fields
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, StringConstraints
 
 from benchmark.metrics import Metric
+from benchmark.scoring.inputs import input_of
 from benchmark.scoring.internals_file import HowRead
 from benchmark.scoring.profiles import Profile
 from datasets_build.schema import Suite
@@ -22,24 +24,47 @@ def package_version() -> str:
     return ".".join(version("divbench").split(".")[:2])
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """Everything that a number depends on beside the texts. Numbers of different signatures never share a column."""
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def _pairs(given: Any) -> Any:
+    return tuple(given.items()) if isinstance(given, dict) else given
+
+
+class Signature(_Part):
+    """Everything that a number depends on beside the texts. Numbers of different signatures never share a column.
+
+    Attributes:
+        metric: The metric's id.
+        version: Version of its definition.
+        parameters: Names and values, those of the metric first; an object in JSON.
+        profile: The profile's name.
+        models: Signatures of the models that made the metric's input.
+        suite: The suite and its revision, `name@revision`.
+        k: Responses a prompt.
+        divbench: Version of this package, major.minor.
+    """
 
     metric: str
     version: int
-    parameters: tuple[tuple[str, str], ...]
+    parameters: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_pairs), PlainSerializer(dict)]
     profile: str
     models: tuple[str, ...]
     suite: str
     k: int
-    divbench: str = field(default_factory=package_version)
+    divbench: str
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """All but the metric, each with its name, such as `k:10`."""
+        named = [f"v:{self.version}", *(f"{key}:{value}" for key, value in self.parameters), f"profile:{self.profile}"]
+        named += [*(f"model:{model}" for model in self.models), f"data:{self.suite}"]
+        return (*named, f"k:{self.k}", f"divbench:{self.divbench}")
 
     def __str__(self) -> str:
         """One line, such as `vendi_score|v:1|q:1|…|k:10|divbench:0.1`."""
-        parts = [self.metric, f"v:{self.version}", *(f"{key}:{value}" for key, value in self.parameters)]
-        parts += [f"profile:{self.profile}", *(f"model:{model}" for model in self.models)]
-        return "|".join([*parts, f"data:{self.suite}", f"k:{self.k}", f"divbench:{self.divbench}"])
+        return "|".join((self.metric, *self.parts))
 
 
 def sign(
@@ -58,28 +83,18 @@ def sign(
     Raises:
         ConfigurationError: They come from a model that is not pinned.
     """
-    models: tuple[str, ...] = ()
-    if metric.reads == "embeddings" and profile.embedder is not None:
-        models = (profile.embedder.signature,)
-    if metric.reads in profile.pair_scorers:
-        models = (profile.pair_scorers[metric.reads].signature,)
-    if metric.reads.startswith("partition") and profile.partition is not None:
-        models = (profile.partition.signature,)
-        if metric.reads == "partition+rewards" and profile.reward is not None:
-            models += (profile.reward.signature,)
-    if metric.reads.endswith("internals") and read is not None:
-        models += (read.signature,)
-    parameters = tuple(sorted(metric.parameters.items()))
-    if metric.reads in ("surprisals", "surprisals:curve") and profile.causal_lm is not None:
-        models = (profile.causal_lm.signature,)
-        parameters += (("layout", str(profile.layout)), ("orders", str(profile.orders)))
-    if metric.reads == "reported":
-        parameters += (("reported-by", reported_by or "not stated"),)
-    return Signature(metric.id, metric.version, parameters, profile.name, models, f"{suite.name}@{suite.revision}", k)
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    models, parameters = input_of(metric).signed(profile, reported_by, read)
+    parameters = (*sorted(metric.parameters.items()), *parameters)
+    return Signature(
+        metric=metric.id,
+        version=metric.version,
+        parameters=parameters,
+        profile=profile.name,
+        models=models,
+        suite=f"{suite.name}@{suite.revision}",
+        k=k,
+        divbench=package_version(),
+    )
 
 
 class Aggregate(_Part):
@@ -103,7 +118,7 @@ class Aggregate(_Part):
     n: int
     missing: dict[str, int]
     origin: Literal["computed", "reported"]
-    signature: str
+    signature: Signature
 
 
 class OrderError(_Part):
@@ -150,7 +165,7 @@ class IntervalMethod(_Part):
 class Result(_Part):
     """`result.json`: what a submission scored. It has no time in it, so the same input gives the same bytes."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     result_id: Hex
     submission_id: Hex
     manifest: Manifest
@@ -168,6 +183,33 @@ class Result(_Part):
     per_prompt_sha256: Hex
 
 
+_SIGNATURE_1 = re.compile(
+    r"(?P<metric>[^|]+)\|v:(?P<version>\d+)(?P<parameters>(?:\|.*?)?)\|profile:(?P<profile>[^|]*)"
+    r"(?P<models>(?:\|model:.*?)?)\|data:(?P<suite>[^|]*)\|k:(?P<k>\d+)\|divbench:(?P<divbench>[^|]*)",
+    re.DOTALL,
+)
+
+
+def from_version_1(document: dict[str, Any]) -> dict[str, Any]:
+    """A `result.json` of version 1 as one of version 2: there a signature was one line of text.
+
+    Raises:
+        ValueError: A signature is not of that form.
+    """
+    scores = []
+    for score in document["scores"]:
+        found = _SIGNATURE_1.fullmatch(score["signature"])
+        if found is None:
+            raise ValueError(f"{score['signature'][:200]!r} is no signature")
+        parameters = [part.partition(":") for part in re.split(r"\|(?=[\w-]+:)", found["parameters"])[1:]]
+        signature = found.groupdict() | {
+            "parameters": [(key, value) for key, _, value in parameters],
+            "models": found["models"].split("|model:")[1:],
+        }
+        scores.append({**score, "signature": signature})
+    return {**document, "schema_version": 2, "scores": scores}
+
+
 @dataclass(frozen=True, slots=True)
 class ResultKey:
     """What a result is of: equal keys, equal results. `internals` is the digest of their file, where there is one."""
@@ -176,7 +218,7 @@ class ResultKey:
     suite: str
     profile: str
     k: int
-    signatures: tuple[str, ...]
+    signatures: tuple[Signature, ...]
     level: float
     resamples: int
     seed: int
@@ -184,4 +226,5 @@ class ResultKey:
 
     def as_json(self) -> dict[str, Any]:
         """For hashing."""
-        return asdict(self)
+        made = {each.name: getattr(self, each.name) for each in fields(self)}
+        return made | {"signatures": list(map(str, self.signatures))}

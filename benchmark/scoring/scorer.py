@@ -22,7 +22,8 @@ from filelock import FileLock
 from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.internals import Internals
 from benchmark.scoring import surprisal_columns
-from benchmark.scoring.backends import ScoringBackends, reads_surprisals
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.inputs import computed, metrics_from
 from benchmark.scoring.internals_file import InternalsFile
 from benchmark.scoring.profiles import Profile
 from benchmark.scoring.resampling import bootstrap_means
@@ -205,17 +206,13 @@ def _key(
         profile=profile.name,
         k=k,
         signatures=tuple(
-            str(sign(m, profile, suite, k, reported_by, None if internals is None else internals.how)) for m in chosen
+            sign(m, profile, suite, k, reported_by, None if internals is None else internals.how) for m in chosen
         ),
         level=0.95,
         resamples=options.resamples,
         seed=options.seed,
-        internals=None if internals is None or not _reads_internals(chosen) else internals.digest,
+        internals=internals.digest if internals is not None and metrics_from("internals", chosen) else None,
     )
-
-
-def _reads_internals(metrics: Sequence[Metric]) -> bool:
-    return any(metric.reads.endswith("internals") for metric in metrics)
 
 
 def _in_order(submission: Submission, suite: Suite) -> Iterator[Row]:
@@ -275,7 +272,7 @@ class _Work:
         return self.partial / f"{shard.name}.parquet"
 
     def _internals(self, ids: Sequence[str]) -> tuple[Internals, ...] | None:
-        if self.internals is None or not _reads_internals(self.metrics):
+        if self.internals is None or not metrics_from("internals", self.metrics):
             return None
         used = range(self.key.k)
         return tuple(each.take(used) for each in self.internals.of(ids))
@@ -306,7 +303,9 @@ def _result(name: str, submission: Submission, work: _Work, counts: ResponseCoun
         interval=IntervalMethod(level=key.level, resamples=key.resamples, seed=key.seed),
         counts=Counts(**asdict(counts)),
         scores=_aggregates(path, work.metrics, key),
-        order_error=surprisal_columns.order_error(path, profile.orders) if reads_surprisals(work.metrics) else None,
+        order_error=surprisal_columns.order_error(path, profile.orders)
+        if metrics_from("causal_lm", work.metrics)
+        else None,
         per_prompt_sha256=sha256_of(path),
     )
 
@@ -334,7 +333,7 @@ def _aggregates(path: Path, metrics: Sequence[Metric], key: ResultKey) -> list[A
                 high=interval.high if interval else None,
                 n=len(there),
                 missing=dict(sorted(reasons[metric.id].items())),
-                origin="reported" if metric.reads == "reported" else "computed",
+                origin="computed" if computed([metric]) else "reported",
                 signature=signature,
             )
         )

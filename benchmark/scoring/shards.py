@@ -14,8 +14,9 @@ from benchmark.metrics.internals import Internals
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Partition
 from benchmark.scoring import surprisal_columns
-from benchmark.scoring.backends import ScoringBackends, reads_partitions, reads_surprisals
+from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value
+from benchmark.scoring.inputs import metrics_from
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals
 from datasets_build.schema import Prompt
 from submissions.checking.response_kinds import is_scorable
@@ -79,9 +80,9 @@ def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:
             pa.field("finish_reasons", pa.list_(pa.string())),
             pa.field("answers", pa.int32(), nullable=False),  # responses that are neither blank nor placeholders
             *(pa.field(metric.id, pa.float64()) for metric in metrics),
-            *([classes.FIELD] if reads_partitions(metrics) else []),
-            *([classes.REPORTED_FIELD] if _reads_reported(metrics) else []),
-            *([surprisal_columns.FIELD] if reads_surprisals(metrics) else []),
+            *([classes.FIELD] if metrics_from("partition", metrics) else []),
+            *([classes.REPORTED_FIELD] if metrics_from("reported", metrics) else []),
+            *([surprisal_columns.FIELD] if metrics_from("causal_lm", metrics) else []),
             pa.field("missing", pa.list_(missing), nullable=False),
         ]
     )
@@ -96,7 +97,7 @@ def _table(
 ) -> pa.Table:
     records = []
     none: list[None] = [None] * len(shard.rows)
-    of_reported = _reads_reported(metrics)
+    of_reported = bool(metrics_from("reported", metrics))
     given = zip(shard.rows, shard.prompts, shard.reported, values, read or none, parted or none, strict=True)
     for row, prompt, reported, found, reading, part in given:
         record: dict[str, object] = {
@@ -116,7 +117,3 @@ def _table(
             record[surprisal_columns.COLUMN] = surprisal_columns.record(reading)
         records.append(record | {m: None if isinstance(v, Missing) else v for m, v in found.items()})
     return pa.Table.from_pylist(records, schema=per_prompt_schema(metrics))
-
-
-def _reads_reported(metrics: Sequence[Metric]) -> bool:
-    return any(metric.reads == "reported" for metric in metrics)

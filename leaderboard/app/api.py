@@ -6,7 +6,6 @@ requests get an error with a hint, never an empty result.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -89,7 +88,7 @@ def find_column(board: Board, label: Any) -> Column:
 
 def columns(board: Board) -> list[Row]:
     """The columns of a board with their meaning."""
-    return [asdict(column) for column in board.columns]
+    return [column.as_json() for column in board.columns]
 
 
 def board_rows(board: Board, ranked_by: Column, standing: Sequence[Standing]) -> list[Row]:

@@ -5,7 +5,7 @@ signature, so numbers that were not made alike never stand under one another.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import pandas as pd
 from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_files import read_results
-from benchmark.scoring.result_schema import Aggregate, Result
+from benchmark.scoring.result_schema import Aggregate, Result, Signature
 
 RANKED_BY = (
     "distinct_k",
@@ -49,9 +49,13 @@ class Column:
     unit: str
     paper: str
     origin: str
-    signature: str
+    signature: Signature
     version: int = 1
     known: bool = True
+
+    def as_json(self) -> dict[str, Any]:
+        """The column as a JSON object, its signature in one line."""
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {"signature": str(self.signature)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class Entry:
 
     folder: Path
     result: Result
-    cells: dict[str, Aggregate]
+    cells: dict[Signature, Aggregate]
 
 
 @dataclass(frozen=True)
@@ -105,9 +109,9 @@ class Board:
         return f"{self.suite}: {self.terms}"
 
     @cached_property
-    def means(self) -> dict[str, tuple[float | None, int]]:
+    def means(self) -> dict[Signature, tuple[float | None, int]]:
         """By column's signature the mean of the systems' means, and of how many systems; kept, as every prompt asks."""
-        found: dict[str, tuple[float | None, int]] = {}
+        found: dict[Signature, tuple[float | None, int]] = {}
         for column in self.columns:
             cells = [entry.cells.get(column.signature) for entry in self.entries]
             means = [cell.value for cell in cells if cell is not None and cell.value is not None]
@@ -170,17 +174,17 @@ def _columns(entries: Sequence[Entry], metrics: tuple[Metric, ...]) -> tuple[Col
 
     A metric's column is left out where it has no value for any entry.
     """
-    cells = {signature: cell for entry in entries for signature, cell in sorted(entry.cells.items())}
+    cells = {signature: cell for entry in entries for signature, cell in entry.cells.items()}
     with_value = {s for entry in entries for s, cell in entry.cells.items() if cell.value is not None}
     places = {metric.id: place for place, metric in enumerate(metrics)}
     ours = {(metric.id, metric.version): metric for metric in metrics}
 
-    def order(signature: str) -> tuple[int, bool, str]:
+    def order(signature: Signature) -> tuple[int, bool, str]:
         cell = cells[signature]
-        return places.get(cell.metric, len(metrics)), (cell.metric, cell.version) not in ours, signature
+        return places.get(cell.metric, len(metrics)), (cell.metric, cell.version) not in ours, str(signature)
 
     ordered = sorted(with_value, key=order)
-    by_metric: dict[str, list[str]] = {}
+    by_metric: dict[str, list[Signature]] = {}
     for signature in ordered:
         by_metric.setdefault(cells[signature].metric, []).append(signature)
     made = []
@@ -206,7 +210,7 @@ def _columns(entries: Sequence[Entry], metrics: tuple[Metric, ...]) -> tuple[Col
     return tuple(made)
 
 
-def _label(signature: str, alike: Sequence[str], version: str | None) -> str:
+def _label(signature: Signature, alike: Sequence[Signature], version: str | None) -> str:
     """The metric's id, and in brackets the parts of the signature that the others of that metric have not.
 
     Args:
@@ -214,11 +218,10 @@ def _label(signature: str, alike: Sequence[str], version: str | None) -> str:
         alike: Those of all columns of the metric.
         version: To name in any case.
     """
-    metric, *parts = signature.split("|")
-    shared = set.intersection(*(set(other.split("|")) for other in alike)) if len(alike) > 1 else set(parts)
-    told = [part for part in parts if part not in shared and part != version]
+    shared = set.intersection(*(set(other.parts) for other in alike)) if len(alike) > 1 else set(signature.parts)
+    told = [part for part in signature.parts if part not in shared and part != version]
     told = [version, *told] if version else told
-    return f"{metric} [{', '.join(told)}]" if told else metric
+    return f"{signature.metric} [{', '.join(told)}]" if told else signature.metric
 
 
 def facts(entry: Entry) -> dict[str, Any]:

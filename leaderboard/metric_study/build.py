@@ -130,7 +130,7 @@ def entry_of(scores: Scores, profile: Profile) -> MetricEntry:
 def signature_of(metric: Metric, profile: Profile) -> str:
     """A metric's signature without data and k, which `record.signature_on` puts in."""
     made = sign(metric, profile, Suite("sets", "", ()), 0, None)
-    return str(made).replace(f"|data:{made.suite}|k:{made.k}|", "|")
+    return "|".join((made.metric, *(part for part in made.parts if not part.startswith(("data:", "k:")))))
 
 
 def _task(task: Labelled, columns: Sequence[Scores], report: TaskReport, worst: int) -> Task:

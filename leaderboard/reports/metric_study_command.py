@@ -151,7 +151,9 @@ def _profile(name: str, lm: str | None, dtype: Dtype, device: str) -> "Profile":
 
 def _metrics(profile: "Profile", wanted: list[str] | None) -> "list[Metric]":
     """The metrics of a profile that say more diverse or less, or those of them that were named."""
-    there = {each.id: each for each in profile.metrics() if each.direction and each.reads != "reported"}
+    from benchmark.scoring.inputs import computed
+
+    there = {each.id: each for each in computed(profile.metrics()) if each.direction}
     for name in wanted or []:
         if name not in there:
             message = f"the profile {profile.name} has no metric {name!r} that says more diverse or less"
@@ -196,8 +198,9 @@ def _scores(
 ) -> "list[Scores]":
     """The scores of the metrics, in their order; those of surprisals on tasks of no larger sets alone."""
     from benchmark.analysis.metaeval.scores import metric_scores
+    from benchmark.scoring.inputs import metrics_from
 
-    reading = [each for each in metrics if each.reads.startswith("surprisals")]
+    reading = metrics_from("causal_lm", metrics)
     read = [task for task in tasks if max(map(len, task.responses)) <= most_read]
     made = metric_scores(tasks, [each for each in metrics if each not in reading], instruments, tell)
     if reading and read:

@@ -1,6 +1,5 @@
 """A board as files: CSV for spreadsheets, Parquet for programs, JSON with the meaning of every column."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,7 @@ def about_json(board: Board) -> dict[str, Any]:
         "k": board.k,
         "profile": board.profile,
         "sorted_by": None if ranks is None else ranks.label,
-        "columns": [asdict(column) for column in board.columns],
+        "columns": [column.as_json() for column in board.columns],
     }
 
 

@@ -199,7 +199,8 @@ def columns_table(board: Board) -> TableView:
     """Meaning, source and signature of each column of a board, one row per column."""
     headers = ("column", "description", "unit", "direction", "origin", "source", "version", "signature")
     rows = [
-        (c.label, c.title, c.unit, direction_text(c), c.origin, c.paper, c.version, c.signature) for c in board.columns
+        (c.label, c.title, c.unit, direction_text(c), c.origin, c.paper, c.version, str(c.signature))
+        for c in board.columns
     ]
     return plain_table(headers, rows)
 

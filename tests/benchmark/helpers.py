@@ -18,6 +18,7 @@ from benchmark.models.causal_lm import HashLM
 from benchmark.models.embedder import Embedder, HashEmbedder
 from benchmark.models.pair_scorer import HashPairScorer
 from benchmark.scoring.compute import answers_of, score_sets
+from benchmark.scoring.inputs import Materials
 from benchmark.scoring.internals_file import INTERNALS_FILE, HowRead, InternalsFile, open_internals, write_internals
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout
@@ -106,15 +107,19 @@ def values_of(
     found: dict[str, float | Missing] = {}
     for classed in (False, True):  # metrics of internals have the classes of all responses, the others of the scored
         found |= score_sets(
-            [responses],
+            Materials(
+                [responses],
+                embedder=embedder or HashEmbedder(),
+                pair_scorers=HASH_PAIR_SCORERS,
+                surprisals=HASH_READER.read([ResponseSet("Say a thing.", answers_of(responses))]),
+                partitions=[
+                    _text_partition(responses) if classed else of_reported(text_classes(answers_of(responses)))
+                ],
+                internals=[hash_internals(responses)],
+                reported=[text_classes(responses)],
+            ),
             [metric for metric in metrics if (metric.reads == "partition+internals") == classed],
-            embedder=embedder or HashEmbedder(),
-            pair_scorers=HASH_PAIR_SCORERS,
-            readings=HASH_READER.read([ResponseSet("Say a thing.", answers_of(responses))]),
-            partitions=[_text_partition(responses) if classed else of_reported(text_classes(answers_of(responses)))],
-            internals=[hash_internals(responses)],
-            reported=[text_classes(responses)],
-            names=["it"],
+            ["it"],
         )[0]
     return {metric.id: found[metric.id] for metric in metrics}
 

@@ -87,7 +87,9 @@ def _metrics(
             for place, value in enumerate(table[score.metric].to_pylist())
         ]
         made.append(
-            MetricScores(score.metric, score.version, score.direction, score.origin, score.signature, tuple(values))
+            MetricScores(
+                score.metric, score.version, score.direction, score.origin, str(score.signature), tuple(values)
+            )
         )
     return tuple(made)
 

@@ -1,7 +1,7 @@
 """A contrast study: every metric of a profile on the same texts, raw and length-matched, and the paired tests."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from benchmark.analysis.contrast.paired import Contrast, Expected, Pairing, paired_contrast, pairs_of
@@ -9,6 +9,7 @@ from benchmark.analysis.contrast.systems import Systems, length_matched
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value
+from benchmark.scoring.inputs import computed
 from benchmark.scoring.profiles import Profile
 from benchmark.scoring.result_schema import package_version, sign
 from benchmark.surprisal.engine import ResponseSet
@@ -112,7 +113,7 @@ def contrast_systems(
     """
     level, first = 0.95, texts[0]
     pairs = pairs_of(list(first.answers), pairing)
-    chosen = tuple(metric for metric in instruments.profile.metrics(metrics) if metric.reads != "reported")
+    chosen = computed(instruments.profile.metrics(metrics))
     parts = []
     for systems in texts:
         signatures = [_signature(metric, systems, instruments.profile) for metric in chosen]
@@ -176,4 +177,4 @@ def _signature(metric: Metric, systems: Systems, profile: Profile) -> str:
     signed = sign(metric, profile, systems.suite, systems.k, None)
     if systems.length == "raw":
         return str(signed)
-    return str(replace(signed, parameters=(*signed.parameters, ("length", systems.length))))
+    return str(signed.model_copy(update={"parameters": (*signed.parameters, ("length", systems.length))}))

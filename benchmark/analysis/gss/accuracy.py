@@ -22,7 +22,8 @@ from benchmark.analysis.reproduce.cells import Published
 from benchmark.analysis.reproduce.gssbench import MARGIN
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.result_schema import Result
+from benchmark.scoring.inputs import metrics_from
+from benchmark.scoring.result_schema import Result, Signature
 from datasets_build.errors import ConfigurationError
 
 # In the order of the columns of the paper's Table 2.
@@ -42,7 +43,7 @@ MEAN, BALANCED, HALF, TIES, MISSING = "mean of splits", "length-balanced", "half
 REFERENCES = ("random", "prompt_length", "constant", "oracle")
 _DIRECTION = {metric.id: metric.direction for metric in METRICS}
 _PLACE = {name: place for place, name in enumerate(dict.fromkeys([*USUAL, *_DIRECTION]))}
-_OF_INTERNALS = {metric.id for metric in METRICS if metric.reads.endswith("internals")}
+_OF_INTERNALS = {metric.id for metric in metrics_from("internals")}
 # What the paper's tables call metrics and splits.
 _PAPER_METRICS = {
     "perplexity": "perplexity",
@@ -99,7 +100,7 @@ class Evaluated:
     def as_json(self) -> dict[str, Any]:
         """As one JSON object."""
         result = self.model.result
-        signatures = {score.metric: score.signature for score in result.scores}
+        signatures = {score.metric: str(score.signature) for score in result.scores}
         return {
             "name": self.model.name,
             "model_id": result.manifest.system.model_id,
@@ -182,13 +183,14 @@ class GssStudy:
     @property
     def differing(self) -> list[str]:
         """Metrics whose numbers have several signatures; that internals are of several models is no difference."""
-        found: dict[str, set[str]] = {}
+        found: dict[str, set[Signature]] = {}
         for each in self.models:
             for score in each.model.result.scores:
                 if score.metric in each.evaluations:
-                    parts = score.signature.split("|")
-                    own = [part for part in parts if score.metric not in _OF_INTERNALS or part[:6] != "model:"]
-                    found.setdefault(score.metric, set()).add("|".join(own))
+                    own = score.signature
+                    if score.metric in _OF_INTERNALS:
+                        own = own.model_copy(update={"models": ()})
+                    found.setdefault(score.metric, set()).add(own)
         return sorted((metric for metric, own in found.items() if len(own) > 1), key=lambda name: _PLACE[name])
 
     def as_json(self) -> dict[str, Any]:

@@ -146,7 +146,7 @@ def test_from_generation_to_scores(folder: Path, tmp_path: Path) -> None:
     scores = {each["metric"]: each for each in document(ended)["result"]["scores"]}
     for name in ("perplexity", "energy", "normalised_entropy", "e_original", "e_average"):
         assert scores[name]["n"] == 3, name
-        assert "layers:1/1,tokens:sampled" in scores[name]["signature"]
+        assert "layers:1/1,tokens:sampled" in scores[name]["signature"]["models"][0]
     # So small a model never ends an answer, and an answer that was cut off is in no class.
     assert scores["semantic_entropy"]["missing"] == {"no response in a class": 3}
     ended = divbench("score", out, "--metric", "e_average", "--internals", tmp_path / "none.parquet", "--json")

@@ -36,6 +36,7 @@ from benchmark.metrics.uncertainty import (
     semantic_entropy,
 )
 from benchmark.scoring.compute import score_sets
+from benchmark.scoring.inputs import Materials
 from benchmark.scoring.internals_file import (
     INTERNALS_FILE,
     SCHEMA,
@@ -161,10 +162,9 @@ def test_what_was_not_read_is_missing_with_its_reason() -> None:
 
 def test_one_answer_has_no_eigenscore_and_identical_ones_the_least() -> None:
     metrics = [metric for metric in METRICS if metric.reads == "internals"]
+    sets = [TEXTS[:1], ["", " "], TEXTS[:1] * 4, TEXTS]
     (alone, blank, equal, other) = score_sets(
-        [TEXTS[:1], ["", " "], TEXTS[:1] * 4, TEXTS],
-        metrics,
-        internals=[hash_internals(texts) for texts in (TEXTS[:1], ["", " "], TEXTS[:1] * 4, TEXTS)],
+        Materials(sets, internals=[hash_internals(each) for each in sets]), metrics
     )
     assert alone["e_average"] == alone["e_original"] == Missing("fewer than 2 responses")
     assert isinstance(alone["normalised_entropy"], float)

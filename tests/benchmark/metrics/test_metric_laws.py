@@ -15,7 +15,8 @@ from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.ngrams import MAX_N
 from benchmark.models.embedder import SentenceTransformersEmbedder
-from benchmark.scoring.compute import TOKENISERS, score_sets
+from benchmark.scoring.compute import score_sets
+from benchmark.scoring.inputs import Materials, metrics_from
 from benchmark.scoring.surprisal_columns import COLUMN
 from tests.benchmark.helpers import WORDS, random_responses, value_of, values_of
 from tests.benchmark.samples import ALIKE, ODD
@@ -57,8 +58,8 @@ def test_every_set_has_a_number_within_bounds_or_a_reason() -> None:
 
 
 def test_odd_sets_are_no_trouble_for_the_real_embedder(minilm: SentenceTransformersEmbedder) -> None:
-    semantic = [metric for metric in METRICS if metric.reads == "embeddings"]
-    for values in score_sets(list(ODD.values()), semantic, embedder=minilm, names=list(ODD)):
+    semantic = metrics_from("embedder")
+    for values in score_sets(Materials(list(ODD.values()), minilm), semantic, list(ODD)):
         for metric in semantic:
             assert is_sound(metric, values[metric.id]), metric.id
 
@@ -142,7 +143,7 @@ def test_the_signature_states_what_is_bound() -> None:
     for metric in METRICS:
         stated = set(metric.parameters.values())
         assert {f"{value:g}" for value in bound(metric).values()} <= stated, metric.id
-        if metric.reads in TOKENISERS:
+        if metric.reads.startswith("ngrams:"):
             assert metric.parameters["tokens"] == metric.reads.removeprefix("ngrams:"), metric.id
         if metric.parameters.get("n") == "1..5":
             assert MAX_N == 5

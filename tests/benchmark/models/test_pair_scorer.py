@@ -28,6 +28,7 @@ from benchmark.models.pair_scorer import (
     PairScorerSpec,
 )
 from benchmark.scoring.compute import score_sets
+from benchmark.scoring.inputs import Materials, metrics_from
 from datasets_build.errors import ConfigurationError
 from tests.benchmark.encoders import MAX_TOKENS, pickle_weights, save_cross_encoder, save_roberta
 from tests.benchmark.samples import ALIKE, ODD
@@ -99,15 +100,17 @@ def test_the_signature_is_known_without_loading(spec: PairScorerSpec, scorer: Pa
 
 @pytest.mark.parametrize("name", [name for name, texts in ODD.items() if len(texts) > 1])
 def test_odd_texts_are_no_trouble(scorer: PairScorer, name: str) -> None:
-    chosen = [metric for metric in METRICS if metric.reads.startswith("pairs:")]
-    for values in score_sets([ODD[name]], chosen, pair_scorers={"pairs:bert_score": scorer, "pairs:sts": scorer}):
+    chosen = metrics_from("pair_scorers")
+    for values in score_sets(
+        Materials([ODD[name]], pair_scorers={"pairs:bert_score": scorer, "pairs:sts": scorer}), chosen
+    ):
         assert set(values) == {metric.id for metric in chosen}
 
 
 def test_a_set_has_the_same_value_in_any_order(scorer: PairScorer) -> None:
     [metric] = (metric for metric in METRICS if metric.reads == "pairs:bert_score")
     texts = ALIKE["two modes"]
-    one, other = score_sets([texts, texts[::-1]], [metric], pair_scorers={"pairs:bert_score": scorer})
+    one, other = score_sets(Materials([texts, texts[::-1]], pair_scorers={"pairs:bert_score": scorer}), [metric])
     assert one == other
     expected = -np.mean(scorer.score_pairs(list(combinations(sorted(texts), 2))))
     assert one[metric.id] == pytest.approx(expected, abs=1e-12)

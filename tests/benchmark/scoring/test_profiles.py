@@ -100,7 +100,7 @@ def test_a_submission_is_scored_with_models_from_folders(tmp_path: Path) -> None
         metrics=tuple(wanted),
     )
     assert {score.metric: score.n for score in scored.result.scores} == {metric.id: 2 for metric in wanted}
-    assert {score.signature.split("|model:")[1].split("@")[0] for score in scored.result.scores} == {
+    assert {score.signature.models[0].split("@")[0] for score in scored.result.scores} == {
         "sentences",
         "pairs",
     }

@@ -85,7 +85,7 @@ def test_published_means_come_through_import_and_scorer(
     assert (distinct.n, utility.n, distinct.origin, utility.origin) == (100, 100, "reported", "reported")
     assert distinct.value == pytest.approx(expected["distinct"], abs=1e-6)
     assert utility.value == pytest.approx(expected["utility"], abs=5e-4 if k else 1e-6)
-    assert "|reported-by:as published|" in distinct.signature
+    assert ("reported-by", "as published") in distinct.signature.parameters
     # The classes themselves are kept, so that curves can be drawn of them.
     kept: list[Any] = pq.read_table(scored.folder / PER_PROMPT_FILE)[REPORTED_COLUMN].to_pylist()
     parts = [_kept_partition(row) for row in kept]

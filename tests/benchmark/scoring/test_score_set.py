@@ -8,20 +8,21 @@ import pytest
 import benchmark
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.compute import TEXTUAL, score_set, score_sets
+from benchmark.scoring.compute import score_set, score_sets
+from benchmark.scoring.inputs import Materials, input_of
 from tests.benchmark.helpers import ROOT
 from tests.benchmark.samples import ALIKE
 
 
 def test_score_set_gives_every_metric_that_needs_no_model() -> None:
     found = benchmark.score_set(ALIKE["unrelated"])
-    assert set(found) == {metric.id for metric in METRICS if metric.reads in TEXTUAL}
+    assert set(found) == {metric.id for metric in METRICS if not input_of(metric).sources}
     assert all(isinstance(value, float) for value in found.values())
 
 
 def test_sets_scored_together_have_the_values_they_have_alone() -> None:
-    metrics = [metric for metric in METRICS if metric.reads in TEXTUAL]
-    assert score_sets(list(ALIKE.values()), metrics) == [score_set(texts) for texts in ALIKE.values()]
+    metrics = [metric for metric in METRICS if not input_of(metric).sources]
+    assert score_sets(Materials(list(ALIKE.values())), metrics) == [score_set(texts) for texts in ALIKE.values()]
 
 
 def test_chosen_metrics_alone_are_computed() -> None:

@@ -22,6 +22,7 @@ from benchmark.models.pair_scorer import HashPairScorer
 from benchmark.models.reward import HashReward
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import ScoringFault, answers_of, score_sets
+from benchmark.scoring.inputs import Materials, metrics_from
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.resampling import bootstrap_means
 from benchmark.scoring.result_files import read_result, read_results
@@ -180,16 +181,16 @@ def test_values_are_those_of_the_metrics_and_aggregates_those_of_the_values(tmp_
     sets = [ResponseSet(prompt, answers_of(row.responses)) for prompt, row in zip(prompts, rows, strict=True)]
     answers = [ResponsesToGroup.of(prompt, row.responses) for prompt, row in zip(prompts, rows, strict=True)]
     parted = rate_first_responses(answers, partition_by_pairs(answers, Rouge1().load()), HashReward())
-    expected = score_sets(
+    materials = Materials(
         [row.responses for row in rows],
-        METRICS,
-        partitions=parted,
         embedder=HashEmbedder(),
         pair_scorers=HASH_PAIR_SCORERS,
-        readings=HASH_READER.read(sets),
-        reported=[v for _, v in reported_of(rows)],
+        surprisals=HASH_READER.read(sets),
+        partitions=parted,
         internals=[hash_internals(row.responses) for row in rows],
+        reported=[v for _, v in reported_of(rows)],
     )
+    expected = score_sets(materials, METRICS)
     table = pq.read_table(scored.folder / "per_prompt.parquet")
     columns = []
     for metric, aggregate in zip(METRICS, scored.result.scores, strict=True):
@@ -333,15 +334,14 @@ def test_a_faulty_metric_stops_the_run_by_name_and_leaves_no_result(tmp_path: Pa
 
 def test_a_metric_of_embeddings_without_an_embedder_is_a_fault() -> None:
     with pytest.raises(ScoringFault, match="metrics read embeddings"):
-        score_sets([random_responses(0, k=3)], [m for m in METRICS if m.reads == "embeddings"])
+        score_sets(Materials([random_responses(0, k=3)]), metrics_from("embedder"))
 
 
 def test_a_metric_of_pairs_without_their_scorer_is_a_fault() -> None:
     with pytest.raises(ScoringFault, match="metrics read pairs:sts, and there is nothing to make it"):
         score_sets(
-            [random_responses(0, k=3)],
-            [m for m in METRICS if m.reads.startswith("pairs:")],
-            pair_scorers={"pairs:bert_score": HashPairScorer()},
+            Materials([random_responses(0, k=3)], pair_scorers={"pairs:bert_score": HashPairScorer()}),
+            metrics_from("pair_scorers"),
         )
 
 

@@ -90,7 +90,7 @@ def test_a_worker_gives_the_result_that_score_gives_with_the_same_options(tmp_pa
     for path in Path(by_hand["folder"]).iterdir():
         assert store.read(store.head(), f"results/{made}/{path.name}", 10**7) == path.read_bytes()
     [score] = by_hand["result"]["scores"]
-    assert "|orders:endpoint-1-seed:42|" in score["signature"]
+    assert score["signature"]["parameters"]["orders"] == "endpoint-1-seed:42"
     ended = divbench("submissions", "rescore", *service, **home)
     assert json.loads(ended.stdout.splitlines()[-1])["there"] == 1
     ended = divbench("submissions", "rescore", *service, "--order-count", 2, **home)

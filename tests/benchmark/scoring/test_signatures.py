@@ -1,5 +1,6 @@
 """Whatever a number depends on stands in its signature, and the profiles say which metrics they can compute."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,12 +12,12 @@ from benchmark.models.embedder import ALL_MINILM_L6_V2
 from benchmark.models.pair_scorer import HashPairScorer
 from benchmark.scoring.internals_file import HowRead
 from benchmark.scoring.profiles import OFFLINE_LM, PROFILES, Profile, find_profile
-from benchmark.scoring.result_schema import Signature, sign
+from benchmark.scoring.result_schema import Result, Signature, from_version_1, sign
 from benchmark.surprisal.engine import OrderPlan
 from benchmark.surprisal.prompt_layout import Layout
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Suite
-from tests.benchmark.helpers import suite_of
+from tests.benchmark.helpers import GOLDEN, suite_of
 
 OF_PARTITIONS = ("partition", "partition+rewards", "partition+internals")
 OF_INTERNALS = ("metrics", "internals", "partition+internals")
@@ -96,7 +97,7 @@ CHANGES: dict[str, Callable[[], str]] = {
     ),
     "order of prompts": lambda: signature(suite=replace(SUITE, prompts=SUITE.prompts[::-1])),
     "k": lambda: signature(k=9),
-    "package": lambda: str(replace(sign(BY_ID["vendi_score"], OFFLINE, SUITE, 10, None), divbench="0.2")),
+    "package": lambda: str(sign(BY_ID["vendi_score"], OFFLINE, SUITE, 10, None).model_copy(update={"divbench": "0.2"})),
 }
 
 
@@ -163,3 +164,31 @@ def test_profiles_are_found_by_their_unique_names() -> None:
     assert [find_profile(profile.name) for profile in PROFILES] == list(PROFILES)
     with pytest.raises(ConfigurationError, match=r"no profile 'other'.*lexical, offline, paper"):
         find_profile("other")
+
+
+def test_a_result_of_version_1_is_read_with_the_same_signatures() -> None:
+    stored = json.loads((GOLDEN / "result_v1.json").read_text(encoding="utf-8"))
+    result = Result.model_validate_json(json.dumps(from_version_1(stored)))
+    assert stored["schema_version"] == 1
+    assert result.schema_version == 2
+    assert [str(score.signature) for score in result.scores] == [score["signature"] for score in stored["scores"]]
+    signed = {score.metric: score.signature for score in result.scores}
+    d_can, utility = signed["d_can"], signed["distinct_k"]
+    assert d_can.parameters == (("layout", "instruct-exact-bos:model"), ("orders", "balanced-1-seed:42"))
+    assert (d_can.profile, d_can.models, d_can.k) == ("offline", (OFFLINE_LM.signature,), 2)
+    assert utility.models == ("greedy-v1,rouge-1-f1,no-stemmer,over-0.458",)
+    assert Result.model_validate_json(result.model_dump_json()) == result  # an object in JSON
+    assert json.loads(result.model_dump_json())["scores"][0]["signature"]["metric"] == result.scores[0].metric
+
+
+def test_any_signature_is_the_same_after_version_1() -> None:
+    for profile in (FULL, OFFLINE):
+        for metric in METRICS:
+            for reported_by in (None, "a|b:c|profile:x"):
+                made = sign(metric, profile, SUITE, 10, reported_by, READ)
+                document = from_version_1({"scores": [{"signature": str(made)}]})
+                found = Signature.model_validate(document["scores"][0]["signature"])
+                assert str(found) == str(made), metric.id
+                assert reported_by or found == made, metric.id
+    with pytest.raises(ValueError, match="'nothing' is no signature"):
+        from_version_1({"scores": [{"signature": "nothing"}]})

@@ -66,7 +66,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::R
 def test_boards_and_columns_are_those_of_the_results(call: Call, board: Board) -> None:
     assert [(each["name"], each["systems"], each["prompts"]) for each in call("boards")] == [(board.name, 7, 24)]
     found = call("columns", board.name)
-    assert [(each["label"], each["signature"]) for each in found] == [(c.label, c.signature) for c in board.columns]
+    assert [(each["label"], each["signature"]) for each in found] == [
+        (c.label, str(c.signature)) for c in board.columns
+    ]
 
 
 def test_a_board_has_every_score_with_its_interval_and_the_ranks_of_a_column(call: Call, board: Board) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result
+from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result, Signature
 from datasets_build.files import content_id
 from leaderboard.data.board import Board, frame, make_boards, ranking_column
 from leaderboard.tables.export import about_json, export
@@ -18,7 +18,17 @@ from submissions.schema import Generation, Manifest, Submitter, System
 
 def aggregate(metric: str, value: float | None, version: int = 1, parameters: str = "", **changes: Any) -> Aggregate:
     """One score; its interval is 0.1 to both sides."""
-    signature = "|".join(part for part in (metric, f"v:{version}", parameters, "k:3") if part)
+    key, _, parameter = parameters.partition(":")
+    signature = Signature(
+        metric=metric,
+        version=version,
+        parameters=((key, parameter),) if key else (),
+        profile="lexical",
+        models=(),
+        suite="toy@" + "a" * 12,
+        k=3,
+        divbench="0.1",
+    )
     values: dict[str, Any] = {
         "metric": metric,
         "version": version,
@@ -169,7 +179,7 @@ def test_exported_csv_holds_no_formula_and_parquet_holds_the_name_itself(name: s
     assert pd.read_csv(csv).loc[0, "system"] == f"'{name}"
     assert pd.read_csv(csv).loc[0, "distinct_n"] == -0.5  # a number stays a number
     assert pd.read_parquet(parquet).loc[0, "system"] == name
-    assert '"signature": "distinct_n|v:1|k:3"' in columns.read_text()
+    assert f'"signature": "{board.columns[0].signature}"' in columns.read_text()
 
 
 def test_boards_of_two_revisions_of_a_suite_never_share_a_file(tmp_path: Path) -> None:

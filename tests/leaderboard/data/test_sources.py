@@ -170,9 +170,9 @@ def bad_files(kind: str, one: Scored, other: Scored, folder: Path) -> tuple[dict
     table = pq.read_table(one.folder / PER_PROMPT_FILE)
     metric = one.result.scores[0].metric
     made: dict[str, tuple[dict[str, bytes], str]] = {
-        "newer": ({RESULT_FILE: with_json(one, schema_version=2)}, "layout 2, .* update divbench"),
+        "newer": ({RESULT_FILE: with_json(one, schema_version=3)}, "layout 3, .* update divbench"),
         "older": ({RESULT_FILE: with_json(one, schema_version=0)}, "layout 0, .* divbench submissions rescore"),
-        "no layout": ({RESULT_FILE: with_json(one, schema_version="1")}, "schema_version: Input should be 1"),
+        "no layout": ({RESULT_FILE: with_json(one, schema_version="1")}, "schema_version: Input should be 2"),
         "no JSON": ({RESULT_FILE: b"{"}, "Expecting property name"),
         "large": ({RESULT_FILE: with_json(one, notes="x" * 2**22)}, "at most 4,194,304 are taken"),
         "of another": (

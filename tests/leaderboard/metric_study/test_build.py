@@ -197,7 +197,7 @@ def test_signatures_are_those_of_results_with_the_sets_put_in() -> None:
     for entry in study.metrics[:2]:
         metric = next(each for each in METRICS if each.id == entry.name)
         made = sign(metric, profile, Suite("x", "", ()), 3, None)
-        assert signature_on(entry, only) == str(replace(made, suite=f"contest/story_gen@{only.revision}"))
+        assert signature_on(entry, only) == str(made.model_copy(update={"suite": f"contest/story_gen@{only.revision}"}))
     assert [(each.origin, each.negated) for each in study.metrics] == [
         ("metric", False), ("metric", True), ("released", False), ("external", True),
     ]  # fmt: skip

@@ -129,18 +129,23 @@ def test_tables_break_no_number_however_narrow_the_terminal(result: Result, widt
     assert printed.count("Difference from energy") == 1
 
 
-def signed(result: Result, *signatures: str) -> Result:
-    """The result with the first metrics' signatures changed."""
+def signed(result: Result, *changes: tuple[str, str, int]) -> Result:
+    """The result with the first metrics renamed, under another model and k."""
     scores = [
-        score.model_copy(update={"metric": sign.split("|")[0], "signature": sign})
-        for score, sign in zip(result.scores, signatures, strict=False)
+        score.model_copy(
+            update={
+                "metric": metric,
+                "signature": score.signature.model_copy(update={"metric": metric, "models": (model,), "k": k}),
+            }
+        )
+        for score, (metric, model, k) in zip(result.scores, changes, strict=False)
     ]
     return result.model_copy(update={"scores": scores})
 
 
 def test_notes_tell_what_does_not_compare_and_what_is_lacking(result: Result) -> None:
-    first = signed(result, "energy|model:a|k:2", "self_bleu|model:a|k:2", "perplexity|k:2")
-    second = signed(result, "energy|model:b|k:2", "self_bleu|model:b|k:2", "perplexity|k:5")
+    first = signed(result, ("energy", "a", 2), ("self_bleu", "a", 2), ("perplexity", "a", 2))
+    second = signed(result, ("energy", "b", 2), ("self_bleu", "b", 2), ("perplexity", "a", 5))
     names = ("energy", "self_bleu", "perplexity")
     report = evaluated(model(first, "a", *names), model(second, "b", *names), model(result, "c"), against="energy")
     assert report.differing == ["perplexity", "self_bleu"]

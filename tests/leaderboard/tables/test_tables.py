@@ -142,7 +142,7 @@ def test_what_each_column_means_stands_in_a_table(board: Board) -> None:
         found = dict(zip(view.headers, row, strict=True))
         assert found["description"] == column.title
         assert (found["unit"], found["origin"], found["source"]) == (column.unit, column.origin, column.paper)
-        assert (found["version"], found["signature"]) == (column.version, column.signature)
+        assert (found["version"], found["signature"]) == (column.version, str(column.signature))
     said = {column.label: direction_text(column) for column in board.columns}
     assert said["distinct_n"] == "higher is more diverse"
     assert said["self_bleu"] == "lower is more diverse"

@@ -263,7 +263,7 @@ def test_own_prompts_go_the_whole_way(tmp_path: Path) -> None:
     scored = document(divbench("score", out, "--profile", "lexical", "--out", results, "--json"))["result"]
     suite = open_submission(out, no_suite)[1]
     assert (scored["suite"], scored["suite_revision"], scored["prompts"]) == ("own", suite.revision, 4)
-    assert all(f"data:own@{suite.revision}|" in score["signature"] for score in scored["scores"])
+    assert all(score["signature"]["suite"] == f"own@{suite.revision}" for score in scored["scores"])
     [board] = document(divbench("board", "show", "--results", results, "--json"))
     assert (board["suite"], board["suite_revision"]) == ("own", suite.revision)
     explained = divbench("metrics", "explain", out, "--prompt", "zebra", "--json")

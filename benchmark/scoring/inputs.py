@@ -1,0 +1,204 @@
+"""What metrics read: each kind of input says what makes it, which models that needs, and what a signature names of it.
+
+A new kind is a line in `METRIC_INPUTS` and a word in `Reads`. Nothing else tests a metric's `reads`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal
+
+from benchmark.metrics import METRICS, Metric, Reads
+from benchmark.metrics.internals import ClassedInternals, Internals
+from benchmark.metrics.metric import Missing
+from benchmark.metrics.ngrams import Tokeniser, ngram_statistics, tevet_tokens, whitespace_tokens
+from benchmark.metrics.partition import Partition
+from benchmark.models.embedder import Embedder
+from benchmark.models.pair_scorer import PairScorer
+from benchmark.surprisal.engine import SetSurprisals
+from submissions.checking.response_kinds import is_scorable
+from submissions.schema import Reported
+
+if TYPE_CHECKING:
+    from benchmark.scoring.internals_file import HowRead
+    from benchmark.scoring.profiles import Profile
+
+# What an input comes from beside the texts: a model of the profile (by the name of its field), what a generating model
+# said of its responses (*internals*), or what came with the submission (*reported*).
+Source = Literal["embedder", "pair_scorers", "causal_lm", "partition", "reward", "internals", "reported"]
+
+
+@dataclass(frozen=True)
+class Materials:
+    """Response sets and all that was made or came with them; None for what is not available.
+
+    Attributes:
+        sets: All responses of each prompt.
+        embedder: Makes embeddings.
+        pair_scorers: Models that compare two responses, by the input that they make.
+        surprisals: What a language model found of each set's scorable responses.
+        partitions: Equivalence classes of each set's scorable responses.
+        internals: What the generating model said of each set's responses, all of them.
+        reported: What came with each set.
+    """
+
+    sets: Sequence[Sequence[str]]
+    embedder: Embedder | None = None
+    pair_scorers: Mapping[Reads, PairScorer] = field(default_factory=dict)
+    surprisals: Sequence[SetSurprisals | Missing] | None = None
+    partitions: Sequence[Partition | Missing] | None = None
+    internals: Sequence[Internals] | None = None
+    reported: Sequence[Reported | None] | None = None
+
+    @cached_property
+    def scorable(self) -> list[list[str]]:
+        """The responses of each set that are scored: neither blank nor placeholders."""
+        return [[text for text in texts if is_scorable(text)] for texts in self.sets]
+
+
+Make = Callable[[Materials], Sequence[Any] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricInput:
+    """A kind of input of metrics.
+
+    Attributes:
+        name: As in `Metric.reads`.
+        make: Makes it, one a response set (`Missing` where a set has none); None where the materials lack its source.
+        sources: What it comes from beside the texts, in the order in which signatures name them.
+        whole_curve: Whether responses must have been read at every position of the orders.
+    """
+
+    name: Reads
+    make: Make
+    sources: tuple[Source, ...] = ()
+    whole_curve: bool = False
+
+    def models(self, profile: "Profile") -> dict[Source, Any]:
+        """The specification of each of its models; None for one that the profile has not."""
+        found = {source: getattr(profile, source) for source in self.sources if source not in ("internals", "reported")}
+        return {key: spec.get(self.name) if key == "pair_scorers" else spec for key, spec in found.items()}
+
+    def is_available(self, profile: "Profile", *, internals: bool) -> bool:
+        """Whether it can be made: the profile has every model, and internals are there if it comes from them."""
+        if any(spec is None for spec in self.models(profile).values()):
+            return False
+        if self.whole_curve and not profile.orders.whole_curve:
+            return False
+        return internals or "internals" not in self.sources
+
+    def signed(
+        self, profile: "Profile", reported_by: str | None, read: "HowRead | None"
+    ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+        """What signatures say of it: the models, and parameters beside those of the metric.
+
+        Raises:
+            ConfigurationError: A model is not pinned.
+        """
+        specs = {**self.models(profile), "internals": read if "internals" in self.sources else None}
+        models = tuple(spec.signature for spec in specs.values() if spec is not None)
+        if specs.get("causal_lm") is not None:
+            return models, (("layout", str(profile.layout)), ("orders", str(profile.orders)))
+        return models, (("reported-by", reported_by or "not stated"),) if "reported" in self.sources else ()
+
+
+def _ngrams(tokenise: Tokeniser) -> Make:
+    return lambda materials: ngram_statistics(materials.scorable, tokenise)
+
+
+def _embeddings(materials: Materials) -> list[Any] | None:
+    """The vectors of each set, from one call over all texts."""
+    if materials.embedder is None:
+        return None
+    sets = materials.scorable
+    texts = [text for each in sets for text in each]
+    if not texts:
+        return [None] * len(sets)
+    vectors = materials.embedder.embed(texts)
+    made, start = [], 0
+    for each in sets:
+        made.append(vectors[start : start + len(each)])
+        start += len(each)
+    return made
+
+
+def _similarities(name: Reads) -> Make:
+    """Similarities of all unordered pairs. One call a set, so that its numbers do not depend on its neighbours.
+
+    A scorer may give (a, b) and (b, a) different scores; pairs are in the order of their texts, so that the order of
+    the responses does not matter.
+    """
+
+    def make(materials: Materials) -> list[Any] | None:
+        scorer = materials.pair_scorers.get(name)
+        if scorer is None:
+            return None
+        return [scorer.score_pairs(list(combinations(sorted(texts), 2))) for texts in materials.scorable]
+
+    return make
+
+
+def _surprisals(materials: Materials) -> list[Any] | None:
+    if materials.surprisals is None:
+        return None
+    return [each if isinstance(each, Missing) else each.surprisals for each in materials.surprisals]
+
+
+def _partitions(materials: Materials) -> Sequence[Partition | Missing] | None:
+    return materials.partitions
+
+
+def _internals(materials: Materials) -> list[Internals] | None:
+    if materials.internals is None:
+        return None
+    scored = [[i for i, text in enumerate(texts) if is_scorable(text)] for texts in materials.sets]
+    return [each.take(positions) for positions, each in zip(scored, materials.internals, strict=True)]
+
+
+def _classed_internals(materials: Materials) -> list[ClassedInternals | Missing] | None:
+    if materials.internals is None:
+        return None
+    partitions = materials.partitions or [Missing("no classes")] * len(materials.sets)
+    return [
+        partition if isinstance(partition, Missing) else ClassedInternals(partition, each)
+        for partition, each in zip(partitions, materials.internals, strict=True)
+    ]
+
+
+def _reported(materials: Materials) -> list[Reported | Missing]:
+    return [Missing("not reported") if r is None else r for r in materials.reported or [None] * len(materials.sets)]
+
+
+METRIC_INPUTS: tuple[MetricInput, ...] = (
+    MetricInput("responses", lambda materials: materials.scorable),
+    MetricInput("ngrams:tevet", _ngrams(tevet_tokens)),
+    MetricInput("ngrams:whitespace", _ngrams(whitespace_tokens)),
+    MetricInput("embeddings", _embeddings, ("embedder",)),
+    MetricInput("pairs:bert_score", _similarities("pairs:bert_score"), ("pair_scorers",)),
+    MetricInput("pairs:sts", _similarities("pairs:sts"), ("pair_scorers",)),
+    MetricInput("surprisals", _surprisals, ("causal_lm",)),
+    MetricInput("surprisals:curve", _surprisals, ("causal_lm",), whole_curve=True),
+    MetricInput("partition", _partitions, ("partition",)),
+    MetricInput("partition+rewards", _partitions, ("partition", "reward")),
+    MetricInput("internals", _internals, ("internals",)),
+    MetricInput("partition+internals", _classed_internals, ("partition", "internals")),
+    MetricInput("reported", _reported, ("reported",)),
+)
+_BY_NAME = {each.name: each for each in METRIC_INPUTS}
+
+
+def input_of(metric: Metric) -> MetricInput:
+    """What a metric reads."""
+    return _BY_NAME[metric.reads]
+
+
+def metrics_from(source: Source, metrics: Sequence[Metric] = METRICS) -> tuple[Metric, ...]:
+    """Those of some metrics whose input comes from a source."""
+    return tuple(metric for metric in metrics if source in input_of(metric).sources)
+
+
+def computed(metrics: Sequence[Metric]) -> tuple[Metric, ...]:
+    """Those of some metrics that are computed here, from texts; the others come with a submission."""
+    return tuple(metric for metric in metrics if "reported" not in input_of(metric).sources)
