@@ -17,6 +17,7 @@ from benchmark.analysis.metaeval.set_files import SUFFIX, check_apart, read_set_
 from benchmark.models.causal_lm import Dtype
 from benchmark.models.hf_lm import find_causal_lm_spec
 from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.inputs import computed
 from benchmark.scoring.profile_overrides import with_overrides
 from benchmark.scoring.profiles import Profile, find_profile, with_reading
 from benchmark.surprisal.cache import default_cache_path
@@ -49,7 +50,7 @@ def package_metrics(
     Raises:
         ConfigurationError: The profile lacks a wanted metric.
     """
-    there = {metric.id: metric for metric in chosen.metrics() if metric.reads != "reported"}
+    there = {metric.id: metric for metric in computed(chosen.metrics())}
     unknown = [name for name in wanted or [] if name not in there]
     if unknown:
         raise ConfigurationError(
