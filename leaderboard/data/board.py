@@ -1,7 +1,7 @@
-"""Results → tables. Pure: the same tables serve the application, the exports and the terminal.
+"""Results to boards: tables of comparable numbers for the application, the exports and the terminal.
 
-Results are compared only where suite, revision, number of responses and profile agree: one `Board` each. A column is a
-signature, so numbers that were not made alike never stand under one another.
+A board holds the results with the same suite, revision, number of responses and profile. A column holds the numbers
+with one signature.
 """
 
 from collections.abc import Sequence
@@ -29,17 +29,17 @@ class Column:
     """A metric under one signature.
 
     Attributes:
-        label: The metric's id; with what tells it apart where the board has it twice.
-        metric: Its id.
-        title: For people.
-        direction: +1 where more is more diverse, −1 where less is, 0 where neither.
-        unit: Of the values.
-        paper: Its source.
+        label: Id of the metric, with what distinguishes its signature if the board has the metric twice.
+        metric: Id of the metric.
+        title: Title of the metric.
+        direction: +1 if higher is more diverse, −1 if lower is, 0 if neither.
+        unit: Unit of the values.
+        paper: Source of the metric.
         origin: *computed* or *reported*.
-        signature: Of every number in the column.
-        version: Of the metric.
-        known: Whether this package has the metric in that version. Of one that it has not, it knows no title and no
-            unit, and the label says the version where it has another one.
+        signature: Signature of every number in the column.
+        version: Version of the metric.
+        known: Whether this package has the metric in that version. If not, title and unit are unknown, and if it has
+            another version, the label names this one.
     """
 
     label: str
@@ -60,12 +60,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One submission's row.
+    """The row of one submission.
 
     Attributes:
-        folder: Of the result.
-        result: All that is known.
-        cells: By signature; a column without one was not computed for this submission.
+        folder: Folder of the result.
+        result: The result.
+        cells: Aggregates by signature; a missing signature was not computed for this submission.
     """
 
     folder: Path
@@ -78,12 +78,12 @@ class Board:
     """A table of comparable results.
 
     Attributes:
-        suite: Of prompts.
-        revision: Of the suite.
-        k: Responses a prompt.
-        profile: That scored them.
-        columns: In the order of `METRICS`.
-        entries: The best first by `ranking_column`; those without a value there last.
+        suite: Name of the suite.
+        revision: Revision of the suite.
+        k: Responses per prompt.
+        profile: Name of the profile that scored them.
+        columns: Columns in the order of `METRICS`.
+        entries: Entries, the best first by `ranking_column`, those without a value there last.
     """
 
     suite: str
@@ -95,22 +95,22 @@ class Board:
 
     @property
     def name(self) -> str:
-        """For people and files: `suite-revision-k10-profile`; no two boards have the same."""
+        """Unique name, as in file names: `suite-revision-k10-profile`."""
         return f"{self.suite}-{self.revision}-k{self.k}-{self.profile}"
 
     @property
     def terms(self) -> str:
-        """What tells it from other boards of its suite, for people."""
+        """What distinguishes it from other boards of its suite."""
         return f"k = {self.k}, {self.profile}, revision {self.revision[:6]}"
 
     @property
     def label(self) -> str:
-        """What it is called where one is chosen."""
+        """Label in dropdowns."""
         return f"{self.suite}: {self.terms}"
 
     @cached_property
     def means(self) -> dict[Signature, tuple[float | None, int]]:
-        """By column's signature the mean of the systems' means, and of how many systems; kept, as every prompt asks."""
+        """Mean of the systems' means and the number of systems, by the column's signature; cached for Explore."""
         found: dict[Signature, tuple[float | None, int]] = {}
         for column in self.columns:
             cells = [entry.cells.get(column.signature) for entry in self.entries]
@@ -119,7 +119,7 @@ class Board:
         return found
 
     def column(self, label: str | None) -> Column | None:
-        """The column of a label; None where there is none of it."""
+        """The column of a label; None if there is none."""
         return next((column for column in self.columns if column.label == label), None)
 
 
@@ -136,7 +136,7 @@ def load_boards(folder: Path) -> tuple[list[Board], list[Missing]]:
 
 
 def make_boards(results: Sequence[tuple[Path, Result]], metrics: tuple[Metric, ...] = METRICS) -> list[Board]:
-    """The boards of some results: most entries first, then by name."""
+    """The boards of some results, the largest first, then by name."""
     groups: dict[tuple[str, str, int, str], list[Entry]] = {}
     for folder, result in results:
         key = (result.suite, result.suite_revision, result.k, result.profile)
@@ -147,7 +147,7 @@ def make_boards(results: Sequence[tuple[Path, Result]], metrics: tuple[Metric, .
 
 
 def ranking_column(board: Board) -> Column | None:
-    """What a board is sorted and ranked by where nothing else is asked for; None where no metric has a value."""
+    """The column by which a board is sorted and ranked by default; None if no metric has a value."""
     return _ranking(board.columns)
 
 
@@ -159,7 +159,9 @@ def _ranking(columns: Sequence[Column]) -> Column | None:
 def _board(key: tuple[str, str, int, str], entries: Sequence[Entry], metrics: tuple[Metric, ...]) -> Board:
     columns = _columns(entries, metrics)
     ranks = _ranking(columns)
-    better = 1 if ranks is None or not ranks.direction else ranks.direction  # without direction, more: as in ranks
+    better = (
+        1 if ranks is None or not ranks.direction else ranks.direction
+    )  # higher for metrics without direction, as in ranks
 
     def order(entry: Entry) -> tuple[float, str, str]:
         cell = None if ranks is None else entry.cells.get(ranks.signature)
@@ -170,10 +172,7 @@ def _board(key: tuple[str, str, int, str], entries: Sequence[Entry], metrics: tu
 
 
 def _columns(entries: Sequence[Entry], metrics: tuple[Metric, ...]) -> tuple[Column, ...]:
-    """The columns in the order of `METRICS`, other versions behind the one that this package has; unknown metrics last.
-
-    A metric's column is left out where it has no value for any entry.
-    """
+    """The columns with any value in the order of `METRICS`; unknown versions follow the known, unknown metrics last."""
     cells = {signature: cell for entry in entries for signature, cell in entry.cells.items()}
     with_value = {s for entry in entries for s, cell in entry.cells.items() if cell.value is not None}
     places = {metric.id: place for place, metric in enumerate(metrics)}
@@ -225,7 +224,7 @@ def _label(signature: Signature, alike: Sequence[Signature], version: str | None
 
 
 def facts(entry: Entry) -> dict[str, Any]:
-    """What a table says of a submission beside its scores."""
+    """The facts about a submission that tables show next to its scores."""
     result = entry.result
     manifest, counts = result.manifest, result.counts
     return {
@@ -248,7 +247,7 @@ def facts(entry: Entry) -> dict[str, Any]:
 
 
 def frame(board: Board) -> pd.DataFrame:
-    """The whole board, a row a submission: facts, and for each column its value, `_low`, `_high` and `_n`."""
+    """The whole board, one row per submission: facts, and for each column its value, `_low`, `_high` and `_n`."""
     rows = []
     for entry in board.entries:
         row = facts(entry)

@@ -1,4 +1,4 @@
-"""One result, whoever made it: looked at before anything is shown of it; and fetched, where it is a store's."""
+"""Checks an untrusted result before it is shown, and fetches it if it is in a store."""
 
 import json
 from contextlib import suppress
@@ -19,12 +19,12 @@ from submissions.untrusted.parquet_memory import MemoryEstimator, streamed
 from submissions.untrusted.thrift import LimitExceeded, Malformed
 
 SCHEMA_VERSION = Result.model_fields["schema_version"].default
-MAX_DECODED_BYTES = 2**30  # of a result's table
+MAX_DECODED_BYTES = 2**30  # of a result's table, in bytes
 _COLUMNS = {"prompt_id": pa.string(), "prompt": pa.string(), "responses": pa.list_(pa.string())}
 
 
 class _NotWhole(Exception):
-    """What was fetched is no result; the message says why."""
+    """The fetched files are not a valid result; the message is the reason."""
 
 
 def checked_result(
@@ -33,22 +33,22 @@ def checked_result(
     """The result in a folder, if its files are whole, fit together and have the columns that a board reads.
 
     Args:
-        folder: Of the result.
-        submissions: The ids of those that it may be of; None: of any.
-        inside: Look at the pages of the table, too, before pyarrow does: once for what a stranger may have written.
+        folder: Folder of the result.
+        submissions: Ids of the submissions that it may belong to; None: any.
+        inside: Check the table's pages before pyarrow decodes them; needed once for an untrusted file.
     """
     found = read_result(folder)
     if isinstance(found, Missing):
         return Missing(_other_layout(folder) or found.reason)
     if submissions is not None and found.submission_id not in submissions:
-        return Missing(f"it is of another submission, {found.submission_id}: ask who runs the service")
+        return Missing(f"it belongs to another submission, {found.submission_id}: tell the operator of the service")
     table = folder / PER_PROMPT_FILE
     reason = (_weight_fault(table) if inside else None) or _table_fault(table, found)
     return Missing(reason) if reason else found
 
 
 def _other_layout(folder: Path) -> str | None:
-    """What to do about a result of another version of the layout; None where it is something else that is wrong."""
+    """The reason and hint for a result of another schema version; None if something else is wrong."""
     with suppress(OSError, ValueError, RecursionError):
         path = folder / RESULT_FILE
         known = json.loads(path.read_bytes()) if path.stat().st_size <= MAX_RESULT_BYTES else None
@@ -65,7 +65,7 @@ def _other_layout(folder: Path) -> str | None:
 
 
 def _table_fault(path: Path, result: Result) -> str | None:
-    """What is wrong with a result's table, by its footer; None where nothing is."""
+    """The fault that a table's footer shows; None if there is none."""
     try:
         with pq.ParquetFile(path) as file:
             rows, schema = file.metadata.num_rows, file.schema_arrow
@@ -74,9 +74,9 @@ def _table_fault(path: Path, result: Result) -> str | None:
     if rows != result.prompts:
         return f"{PER_PROMPT_FILE} has {rows:,} rows, and {RESULT_FILE} counts {result.prompts:,} prompts"
     for name, kind in {**_COLUMNS, **{score.metric: pa.float64() for score in result.scores}}.items():
-        at = schema.get_field_index(name)  # −1 where there are none or several
+        at = schema.get_field_index(name)  # −1 if there are none or several
         if at < 0 or not schema.field(at).type.equals(kind):
-            found = "is not there once" if at < 0 else f"has the type {schema.field(at).type}, wanted {kind}"
+            found = "does not occur exactly once" if at < 0 else f"has the type {schema.field(at).type}, wanted {kind}"
             return f"{PER_PROMPT_FILE}: the column {name} {found}: score the submission again"
     return None
 
@@ -84,15 +84,15 @@ def _table_fault(path: Path, result: Result) -> str | None:
 def fetch_result(
     store: FileStore, commit: str, result_id: str, text: bytes, folder: Path, submissions: frozenset[str]
 ) -> Result | Missing:
-    """Fetch a result into a folder of its own. It is there whole and looked at, or not at all.
+    """Fetch a result into a folder of its own, whole and checked, or not at all.
 
     Args:
-        store: That has the table.
-        commit: To fetch from.
-        result_id: Which.
-        text: Of its `result.json`.
-        folder: To make; what is there is replaced.
-        submissions: The ids of those that it may be of.
+        store: Store that has the table.
+        commit: Commit to fetch from.
+        result_id: Id of the result.
+        text: Content of its `result.json`.
+        folder: Folder to make or replace.
+        submissions: Ids of the submissions that it may belong to.
 
     Raises:
         StoreFault: The table cannot be read.
@@ -106,14 +106,14 @@ def fetch_result(
             if isinstance(found, Missing):
                 raise _NotWhole(found.reason)
             if found.result_id != result_id:
-                raise _NotWhole(f"it calls itself {found.result_id}: ask who runs the service")
+                raise _NotWhole(f"it has the id {found.result_id}: tell the operator of the service")
     except _NotWhole as error:
         return Missing(str(error))
     return found
 
 
 def _weight_fault(path: Path) -> str | None:
-    """Why a table is not to be decoded; None where it may be."""
+    """The reason why a table must not be decoded; None if it may be."""
     try:
         groups = read_layout(path)
         if sum(group.rows for group in groups) > MAX_ROWS:

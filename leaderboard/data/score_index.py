@@ -1,9 +1,8 @@
-"""An index of the per-prompt scores of a board: one array on the disk, of which only what is asked for is read.
+"""An index of the per-prompt scores of a board: one memory-mapped array in place of a file per result.
 
-A board of a thousand results has their scores in a thousand files. Here they stand in one, metric by metric, made once
-for these very results; where results have come or gone, what the index before it had is taken over.
+It is built once for a set of results; when results come or go, the former index is reused for the others.
 
-    index/<of the board>/<of its results>/index.json, scores.npy
+    index/<id of the board>/<id of its results>/index.json, scores.npy
 """
 
 import json
@@ -27,8 +26,8 @@ from datasets_build.errors import InputError
 from datasets_build.files import atomic_folder, canonical_json, content_id
 from leaderboard.data.board import Board, Entry
 
-LAYOUT = 1  # of the index; another one is made again
-AT_ONCE = 32  # results in memory while it is made
+LAYOUT = 1  # version of the index; others are rebuilt
+AT_ONCE = 32  # results in memory while it is built
 THREADS = 4
 ABOUT_FILE, SCORES_FILE = "index.json", "scores.npy"
 
@@ -41,12 +40,12 @@ class ScoreIndex:
     """The scores of a board's results.
 
     Attributes:
-        results: In the board's order.
-        metrics: Ids, sorted.
-        ids: Of each result the prompts that it has, in the suite's order.
-        mean_bytes: [results], of the responses, UTF-8; NaN where there are none.
-        prompts: All ids, in the suite's order.
-        scores: [metrics, prompts, results], NaN where missing; read-only, and on the disk where there is a cache.
+        results: Keys of the results in the board's order.
+        metrics: Ids of the metrics, sorted.
+        ids: Prompt ids of each result in the suite's order.
+        mean_bytes: Mean length of the responses in bytes of UTF-8, [results]; NaN if there are none.
+        prompts: All prompt ids in the suite's order.
+        scores: Scores [metrics, prompts, results], NaN if missing; read-only, memory-mapped if there is a cache.
     """
 
     results: tuple[Key, ...]
@@ -58,14 +57,14 @@ class ScoreIndex:
 
 
 def open_index(board: Board, cache: Path | None) -> ScoreIndex:
-    """The index of a board, made if it is not there.
+    """The index of a board, built if there is none.
 
     Args:
-        board: Whose results.
-        cache: A folder for indexes; None keeps it in memory. Where it cannot be written, likewise.
+        board: Board of the results.
+        cache: Folder for indexes; None, or a folder that cannot be written, keeps the index in memory.
 
     Raises:
-        InputError: The files of a result are not there any more, or are damaged.
+        InputError: A result's files are gone or damaged.
     """
     results = tuple((entry.result.result_id, entry.result.per_prompt_sha256) for entry in board.entries)
     metrics = tuple(sorted({column.metric for column in board.columns}))
@@ -84,7 +83,7 @@ def open_index(board: Board, cache: Path | None) -> ScoreIndex:
         return _made(board, results, metrics, former, None)
     for other in _folders(place):
         if other != path:
-            shutil.rmtree(other, ignore_errors=True)  # who has it open keeps it
+            shutil.rmtree(other, ignore_errors=True)  # open memory maps stay valid
     return _opened(path) or made
 
 
@@ -95,7 +94,7 @@ def _folders(place: Path) -> list[Path]:
 
 
 def _about(index: ScoreIndex) -> bytes:
-    """All but the scores, as JSON. Most results have the same prompts: each list of them stands there once."""
+    """Everything but the scores as JSON; prompt lists that several results share are stored once."""
     orders = {ids: place for place, ids in enumerate(dict.fromkeys(index.ids))}
     known = {
         "layout": LAYOUT,
@@ -109,7 +108,7 @@ def _about(index: ScoreIndex) -> bytes:
 
 
 def _opened(path: Path) -> ScoreIndex | None:
-    """The index in a folder; None where there is none that is whole."""
+    """The index in a folder; None if there is no complete one."""
     try:
         known = json.loads((path / ABOUT_FILE).read_bytes())
         if known["layout"] != LAYOUT:
@@ -129,7 +128,7 @@ def _opened(path: Path) -> ScoreIndex | None:
 
 
 def _merged(ids: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """All prompts in the suite's order. Each result has it; the one with the most prompts tells the most of it."""
+    """All prompts in the suite's order, which every result follows; results with the most prompts determine it."""
     longest = sorted(set(ids), key=lambda order: (-len(order), order))
     return tuple(dict.fromkeys(name for order in longest for name in order))
 
@@ -137,11 +136,11 @@ def _merged(ids: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 def _made(
     board: Board, results: tuple[Key, ...], metrics: tuple[str, ...], former: ScoreIndex | None, file: Path | None
 ) -> ScoreIndex:
-    """The index, its scores in a file or in memory."""
+    """Build the index with its scores in a file or in memory."""
     ids = _ids(board, results, former)
     prompts = _merged(ids)
     shape = (len(metrics), len(prompts), len(results))
-    if file is None or 0 in shape:  # nothing cannot be mapped into memory
+    if file is None or 0 in shape:  # an empty array cannot be memory-mapped
         scores = np.full(shape, np.nan)
         if file is not None:
             np.save(file, scores)
@@ -157,7 +156,7 @@ def _made(
 
 
 def _mapped(file: Path, shape: tuple[int, ...]) -> Floats:
-    """An array in a new file, for which there is room: to fill one that does not fit the disk ends the process."""
+    """A memory-mapped array in a new file with reserved space: writing to a map on a full disk kills the process."""
     made = np.lib.format.open_memmap(file, mode="w+", dtype=np.float64, shape=shape)
     if hasattr(os, "posix_fallocate"):
         with file.open("r+b") as handle:
@@ -166,7 +165,7 @@ def _mapped(file: Path, shape: tuple[int, ...]) -> Floats:
 
 
 def _ids(board: Board, results: tuple[Key, ...], former: ScoreIndex | None) -> tuple[tuple[str, ...], ...]:
-    """The prompts of each result; equal lists are one object."""
+    """The prompt ids of each result; equal lists are one object."""
     known = {} if former is None else dict(zip(former.results, former.ids, strict=True))
     new = [entry for entry, key in zip(board.entries, results, strict=True) if key not in known]
     once = {ids: ids for ids in known.values()}
@@ -175,7 +174,7 @@ def _ids(board: Board, results: tuple[Key, ...], former: ScoreIndex | None) -> t
 
 
 def _block(made: ScoreIndex, entries: Sequence[Entry], start: int, former: ScoreIndex | None) -> Floats:
-    """The scores [metrics, prompts, results] of some results; their mean lengths are filled in."""
+    """The scores [metrics, prompts, results] of a block of results; also fills in their mean lengths."""
     rows = {name: row for row, name in enumerate(made.prompts)}
     keys = made.results[start : start + AT_ONCE]
     block = np.full((len(made.metrics), len(made.prompts), len(keys)), np.nan)
@@ -186,7 +185,7 @@ def _block(made: ScoreIndex, entries: Sequence[Entry], start: int, former: Score
         made.mean_bytes[[start + at for at in kept]] = former.mean_bytes[there]
         known = [place for place, name in enumerate(former.prompts) if name in rows]
         to = np.ix_([rows[former.prompts[place]] for place in known], kept)
-        for metric in set(made.metrics) & set(former.metrics):  # one that it has not had no value for any of them
+        for metric in set(made.metrics) & set(former.metrics):  # a metric missing there has no value for these results
             of = former.scores[former.metrics.index(metric)]
             block[made.metrics.index(metric)][to] = of[np.ix_(known, there)]
     new = [at for at, key in enumerate(keys) if key not in before]
@@ -198,7 +197,7 @@ def _block(made: ScoreIndex, entries: Sequence[Entry], start: int, former: Score
 
 
 def _each(read: Callable[[Entry], T], entries: Sequence[Entry]) -> Iterator[T]:
-    """What is read of each entry, in their order; several at a time, and never many waiting."""
+    """Read entries in parallel and in order, with few waiting at a time."""
     with ThreadPoolExecutor(THREADS) as pool:
         for start in range(0, len(entries), AT_ONCE):
             yield from pool.map(read, entries[start : start + AT_ONCE])
@@ -210,7 +209,7 @@ def _prompt_ids(entry: Entry) -> tuple[str, ...]:
 
 
 def _scores_of(entry: Entry, metrics: Sequence[str]) -> tuple[Floats, float]:
-    """A result's scores [metrics, its prompts], NaN where missing, and the mean length of its responses in bytes."""
+    """A result's scores [metrics, its prompts], NaN if missing, and the mean length of its responses in bytes."""
     with table_faults(entry), pq.ParquetFile(entry.folder / PER_PROMPT_FILE) as file:
         names = [name for name in metrics if name in file.schema_arrow.names]
         table = file.read(names, use_threads=False)
@@ -228,9 +227,9 @@ def _scores_of(entry: Entry, metrics: Sequence[str]) -> tuple[Floats, float]:
 
 @contextmanager
 def table_faults(entry: Entry) -> Iterator[None]:
-    """Give what goes wrong in reading a result's table as an InputError that names the result."""
+    """Turn errors in reading a result's table into an InputError that names the result."""
     try:
         yield
     except (OSError, pa.ArrowException, LookupError, UnicodeDecodeError) as error:
         message = f"{entry.folder.name}: its prompts cannot be read"
-        raise InputError(message, "the result is gone or damaged: look again in a minute") from error
+        raise InputError(message, "the result is gone or damaged; retry in a minute") from error

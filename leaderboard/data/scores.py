@@ -1,4 +1,4 @@
-"""The per-prompt scores behind a board: what ranks, comparisons and drill-downs are made from."""
+"""The per-prompt scores behind a board, for ranks, comparisons and the page Explore."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -14,27 +14,27 @@ from datasets_build.errors import InputError
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.score_index import open_index, table_faults
 
-_SYSTEMS = 64  # whose prompts are kept in memory
-_MATRICES = 4  # of columns whose metric stands on the board under other signatures, too: those are copies
+_SYSTEMS = 64  # results whose prompt ids are cached
+_MATRICES = 4  # cached matrices; a column whose metric has several signatures needs a copy
 
 
 class BoardScores:
     """Scores by prompt of all systems of a board.
 
     Attributes:
-        board: Whose.
-        prompts: The ids, in the suite's order: the rows of all matrices.
+        board: The board.
+        prompts: Prompt ids in the suite's order, the rows of all matrices.
     """
 
     def __init__(self, board: Board, cache: Path | None = None) -> None:
-        """Open the scores; where they are not in the cache they are read from all results.
+        """Open the scores from the cache, or read them from all results.
 
         Args:
-            board: Whose.
-            cache: A folder for indexes, see score_index.py; None keeps all in memory.
+            board: The board.
+            cache: Folder for indexes, see score_index.py; None keeps everything in memory.
 
         Raises:
-            InputError: The files of a result are not there any more, or are damaged.
+            InputError: A result's files are gone or damaged.
         """
         self.board = board
         self._index = open_index(board, cache)
@@ -43,7 +43,7 @@ class BoardScores:
         self.standings = lru_cache(None)(self._standings)
 
     def _matrix(self, column: Column) -> Floats:
-        """[prompts, systems] of a column, in the order of the board's entries; NaN where missing; read-only."""
+        """The values of a column, [prompts, systems] in the order of the board's entries; NaN if missing; read-only."""
         of_metric: Floats = np.asarray(self._index.scores[self._index.metrics.index(column.metric)])
         has = np.array([column.signature in entry.cells for entry in self.board.entries])
         if has.all():
@@ -53,19 +53,19 @@ class BoardScores:
         return made
 
     def _standings(self, column: Column) -> list[Standing]:
-        """Ranks with intervals and tie groups; of metrics without direction, more is first."""
+        """Ranks with intervals and tie groups; for metrics without direction, the highest is first."""
         return standings(self.matrix(column), direction=column.direction or 1)
 
     def bytes_a_response(self) -> tuple[float, ...]:
-        """The mean length of each system's responses, UTF-8 bytes."""
+        """The mean length of each system's responses in bytes of UTF-8."""
         return tuple(self._index.mean_bytes.tolist())
 
 
 def prompt_row(entry: Entry, prompt_id: str) -> dict[str, Any] | None:
-    """All that a result keeps of one prompt: texts, scores, classes, readings; None where it has no such prompt.
+    """All that a result says about one prompt: texts, scores, partition, surprisals; None if it has no such prompt.
 
     Raises:
-        InputError: The file is not there any more, or is another one.
+        InputError: The result's file is gone or was replaced.
     """
     path = entry.folder / PER_PROMPT_FILE
     with table_faults(entry):
@@ -78,13 +78,13 @@ def prompt_row(entry: Entry, prompt_id: str) -> dict[str, Any] | None:
                 row, group = row - rows, group + 1
             found: dict[str, Any] = file.read_row_group(group, use_threads=False).slice(row, 1).to_pylist()[0]
     if found["prompt_id"] != prompt_id:
-        raise InputError(f"{entry.folder.name}: its prompts are not those that it had", "look again in a minute")
+        raise InputError(f"{entry.folder.name}: its prompts have changed", "retry in a minute")
     return found
 
 
 @lru_cache(_SYSTEMS)
 def _rows(path: Path, sha256: str) -> dict[str, int]:
-    """The row of each prompt; `sha256` is what tells another file at the same place from this one."""
+    """The row of each prompt; `sha256` keeps a replaced file from being served from the cache."""
     with pq.ParquetFile(path) as file:
         ids = file.read(["prompt_id"], use_threads=False)["prompt_id"].to_pylist()
     return {str(name): row for row, name in enumerate(ids)}

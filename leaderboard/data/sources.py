@@ -238,7 +238,7 @@ class StoreSource:
         folder = self._folder(result_id)
         for file in (RESULT_FILE, PER_PROMPT_FILE):
             if f"results/{result_id}/{file}" not in there:
-                return Missing(f"the store lacks its {file}: ask who runs the service")
+                return Missing(f"the store lacks its {file}: tell the operator of the service")
         try:
             text = self._results.read(commit, f"results/{result_id}/{RESULT_FILE}", MAX_RESULT_BYTES)
         except InputError as error:

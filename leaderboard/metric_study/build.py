@@ -1,4 +1,4 @@
-"""Labelled sets and scores to the record of a study. Pure: the measures are those of `divbench metaeval`."""
+"""Builds the record of a study from labelled response sets and scores, with the measures of `divbench metaeval`."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -34,17 +34,17 @@ from leaderboard.metric_study.record import (
 )
 
 Floats = NDArray[np.float64]
-WORST = 5  # sets a metric and task
+WORST = 5  # disagreements per metric and task
 OVERALL = "overall"
-_FEWEST = 3  # things that a rank correlation needs: of two it is always 1 or -1
+_FEWEST = 3  # items for a rank correlation: with two it is always 1 or -1
 _LETTERS = 300
-_PLACES = 3  # intervals are ten times as wide and more
-_PART = "_with_hds"  # splits that people scored and that others hold or outdo in size
+_PLACES = 3  # decimals; intervals are at least ten times as wide
+_PART = "_with_hds"  # suffix of the splits with human scores, which larger splits contain
 _MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 
 def study_tasks(named: Sequence[str] = ()) -> list[str]:
-    """The tasks of those names, as `divbench metaeval` takes them, and the parts of them that people scored.
+    """The tasks of some names, as `divbench metaeval` takes them, and their splits with human scores.
 
     Raises:
         ConfigurationError: There is no such task.
@@ -69,24 +69,24 @@ def make_study(
 ) -> MetricStudy:
     """The record of some metrics on some tasks.
 
-    A metric without any score on a task was not tried there: it has no result there, and costs no other its sets.
+    A metric without any score on a task has no result there, and the task's other metrics keep all their sets.
 
     Args:
-        tasks: With different names, each `config/split`.
-        columns: The scores of each metric, larger for more diverse.
-        profile: That scored those of this package.
-        resampling: For the intervals.
-        worst: Sets a metric and task that people scored, to name as its worst disagreements.
-        progress: Told what is being done.
+        tasks: Tasks with different names, each `config/split`.
+        columns: Scores of each metric, higher for more diverse.
+        profile: Profile that scored this package's metrics.
+        resampling: Bootstrap for the intervals.
+        worst: Number of disagreements to record per metric and task with human scores.
+        progress: Called with the current step.
 
     Raises:
-        ConfigurationError: Two metrics have one name, or there is none.
+        ConfigurationError: Two metrics have the same name, or there is no metric.
     """
     how = resampling or Resampling()
     names = [each.name for each in columns]
     if not names or len(set(names)) < len(names):
         message = f"two metrics are named {max(names, key=names.count)!r}" if names else "there are no metrics"
-        raise ConfigurationError(message, "name each once, and one at least")
+        raise ConfigurationError(message, "give at least one metric, each once")
     made = []
     for done, task in enumerate(tasks):
         progress(f"evaluating {task.name}", done, len(tasks))
@@ -111,7 +111,7 @@ def make_study(
 
 
 def entry_of(scores: Scores, profile: Profile) -> MetricEntry:
-    """A metric as the record names it, with the part of its signature that does not depend on the sets."""
+    """The record's entry of a metric, with the part of its signature that does not depend on the sets."""
     origin, _, _ = scores.origin.partition(" ")
     metric = next((each for each in METRICS if each.id == scores.name), None)
     if metric is not None and origin == "metric":
@@ -128,7 +128,7 @@ def entry_of(scores: Scores, profile: Profile) -> MetricEntry:
 
 
 def signature_of(metric: Metric, profile: Profile) -> str:
-    """A metric's signature without data and k, which `record.signature_on` puts in."""
+    """A metric's signature without data and k, which `record.signature_on` adds."""
     made = sign(metric, profile, Suite("sets", "", ()), 0, None)
     return "|".join((made.metric, *(part for part in made.parts if not part.startswith(("data:", "k:")))))
 
@@ -162,7 +162,7 @@ def _task(task: Labelled, columns: Sequence[Scores], report: TaskReport, worst: 
 
 
 def _reasons(missing: dict[str, int]) -> dict[str, int]:
-    """The commonest reasons; somebody's own function can give a reason of its own for every set."""
+    """The most frequent reasons; an external function can give a different reason for every set."""
     made: Counter[str] = Counter()
     for reason, count in missing.items():
         made[_line(reason)] += count
@@ -174,28 +174,28 @@ def _line(text: str) -> str:
 
 
 def scored_on(task: Labelled, columns: Sequence[Scores]) -> list[Scores]:
-    """The metrics that have a score of any of the task's sets; all where none has."""
+    """The metrics with any score on the task's sets; all if none has."""
     return [each for each in columns if np.isfinite(each.column(task.set_ids)).any()] or list(columns)
 
 
 def evaluated_sets(task: Labelled, columns: Sequence[Scores]) -> tuple[Labelled, Floats]:
-    """The sets that every metric has a score for, and those scores, [metrics, sets]."""
+    """The sets that every metric scored, and the scores [metrics, sets]."""
     values = np.array([each.column(task.set_ids) for each in columns])
     there = np.isfinite(values).all(axis=0)
     return task.rows(there), values[:, there]
 
 
 def worst_disagreements(set_ids: Sequence[str], human: Floats, scores: Floats, count: int) -> list[Disagreement]:
-    """The sets whose rank by a metric is farthest from that by people, farthest first.
+    """The sets with the largest difference between a metric's rank and people's, largest first.
 
     Args:
-        set_ids: [sets].
-        human: [sets], larger for more diverse.
-        scores: [sets], likewise.
-        count: How many to name; of equally far ones those whose ids come first.
+        set_ids: Ids of the sets.
+        human: Human scores [sets], higher for more diverse.
+        scores: Scores of the metric [sets], likewise.
+        count: Maximum number; ties are broken by id.
 
     Returns:
-        At most `count`; none where all ranks agree.
+        At most `count` disagreements; none if all ranks agree.
     """
     from scipy.stats import rankdata
 
@@ -219,10 +219,10 @@ def rank_agreement(values: Floats) -> Floats:
     """Spearman's rho between every two metrics, [metrics, metrics].
 
     Args:
-        values: [metrics, things]; NaN where one has no value: it is left out of the pairs of that metric.
+        values: Values [metrics, items]; an item with NaN is left out of that metric's pairs.
 
     Returns:
-        NaN where fewer than three things have both values, or one of the metrics gives them all alike.
+        The matrix, with NaN if fewer than three items have both values or one of the metrics is constant.
     """
     from scipy.stats import rankdata
 
@@ -248,10 +248,10 @@ def _pearson(a: Floats, b: Floats) -> float:
 
 
 def agreements(tasks: Sequence[Labelled], columns: Sequence[Scores]) -> list[Agreement]:
-    """How alike metrics rank the same sets: for each dataset, and over all tasks with two labels.
+    """Rank agreement of metrics over response sets: for each dataset, and over all tasks with binary labels.
 
-    A group's value is the mean over its tasks of the rank correlation within the task, where it is defined: sets of
-    different tasks differ by what was asked, which is no agreement between metrics.
+    A group's value is the mean of the rank correlations within its tasks: differences between tasks come from the
+    prompts and are no agreement between metrics.
     """
     found = {}
     for task in tasks:
@@ -271,10 +271,10 @@ def agreements(tasks: Sequence[Labelled], columns: Sequence[Scores]) -> list[Agr
 
 
 def systems_agreement(board: Board) -> Agreement | None:
-    """How alike a board's metrics rank its systems, by their means; those alone that say more diverse or less.
+    """Rank agreement of a board's metrics over its systems, by their means; only metrics with a direction.
 
     Returns:
-        None where fewer than three systems, or two such metrics, are there.
+        The agreement; None with fewer than three systems or two such metrics.
     """
     columns = [column for column in board.columns if column.direction]
     if len(board.entries) < _FEWEST or len(columns) < 2:
@@ -295,7 +295,7 @@ def systems_agreement(board: Board) -> Agreement | None:
 
 
 def _triangle(matrices: Sequence[Floats]) -> list[list[float | None]]:
-    """The mean of the matrices where defined, above the diagonal."""
+    """The mean of the defined values of the matrices, above the diagonal."""
     stacked = np.array(matrices)
     there = np.isfinite(stacked).sum(axis=0)
     mean = np.nansum(stacked, axis=0) / np.maximum(there, 1)
@@ -306,7 +306,7 @@ def _triangle(matrices: Sequence[Floats]) -> list[list[float | None]]:
 
 
 def number(found: Estimate) -> Number:
-    """An estimate to three decimals."""
+    """An estimate rounded to three decimals."""
     return Number(*(None if each is None else round(each, _PLACES) for each in (found.value, found.low, found.high)))
 
 

@@ -1,7 +1,7 @@
-"""The files of the board of metrics: a study's numbers, the texts of its worst disagreements, GSSBench's accuracies.
+"""The files of a metric study: its numbers, the texts of its largest disagreements, GSSBench's accuracies.
 
-They may come from a stranger: size before parsing, one meaning of the JSON, then the closed record; what is wrong is
-told with its file and field, and nothing here raises anything else. Texts are a stranger's, too: show them as text.
+They are untrusted: their size is checked before parsing, JSON must be unambiguous, and the record is closed. Errors
+name the file and field. The texts are untrusted, too, and must be shown as plain text.
 """
 
 import json
@@ -29,7 +29,7 @@ from submissions.untrusted.plain_text import shortened
 
 STUDY_FILE, TEXTS_FILE, PAIRS_FILE = "metric_study.json", "disagreements.parquet", "gssbench.json"
 MAX_STUDY_BYTES = 8 * 2**20
-MAX_TEXT_BYTES = 64 * 2**20  # decoded, of all texts together
+MAX_TEXT_BYTES = 64 * 2**20  # decoded size of all texts together
 MEASURED = Path(__file__).parents[1] / "measured"
 TEXTS = pa.schema(
     [
@@ -42,34 +42,34 @@ TEXTS = pa.schema(
 SetTexts = tuple[str, tuple[str, ...]]  # the context, and the responses to it
 _Record = TypeVar("_Record", bound=BaseModel)
 _Found = TypeVar("_Found")
-_LETTERS = 300  # of what is wrong, which may quote a stranger's text
-_FLAT = 400  # letters of a value that stands on one line
-_AGAIN = "make it again: divbench metrics study"
+_LETTERS = 300  # characters of an error message, which may quote untrusted text
+_FLAT = 400  # characters of a value that is written on one line
+_AGAIN = "build it again: divbench metrics study"
 
 
 def read_study(path: Path) -> MetricStudy:
-    """A study's numbers.
+    """Read a study's numbers.
 
     Raises:
-        InputError: There is no such file, or it is no whole study; the message names the field.
+        InputError: The file is missing or invalid; the message names the field.
     """
     return _read(path, MetricStudy, _AGAIN)
 
 
 def read_pairs(path: Path) -> PairStudy:
-    """GSSBench's accuracies, with the errors of `read_study`."""
-    return _read(path, PairStudy, "make it again: divbench metrics study --gss")
+    """Read GSSBench's accuracies; errors as in `read_study`."""
+    return _read(path, PairStudy, "build it again: divbench metrics study --gss")
 
 
 @dataclass(frozen=True, slots=True)
 class Studies:
-    """What there is to show of the board of metrics.
+    """The studies that the page Metrics shows.
 
     Attributes:
-        study: How metrics agree with people, labels and each other; None where there is none.
-        pairs: GSSBench's accuracies; likewise.
+        study: Agreement of metrics with people, labels and each other; None if there is none.
+        pairs: GSSBench's accuracies; None if there are none.
         texts: Context and responses of disagreements, by task and set.
-        faults: What could not be read, and why; it names no folder of this machine.
+        faults: Files that could not be read and why, without local paths.
     """
 
     study: MetricStudy | None
@@ -79,7 +79,7 @@ class Studies:
 
 
 def load_studies(folder: Path | None) -> Studies:
-    """A study's files, those of the package where the folder has none; what is damaged is a fault, never an error."""
+    """Load a study's files, the package's if the folder has none; a damaged file is a fault, not an error."""
     faults: list[str] = []
     study = _found(folder, STUDY_FILE, read_study, faults)
     pairs = _found(folder, PAIRS_FILE, read_pairs, faults)
@@ -98,13 +98,13 @@ def _found(folder: Path | None, name: str, read: Callable[[Path], _Found], fault
 
 
 def write_record(path: Path, record: MetricStudy | PairStudy) -> None:
-    """Write a record, whole or not at all: a line a row of numbers, since people look at what changed in it."""
+    """Write a record atomically, one row of numbers per line for readable diffs."""
     document = {"schema_version": record.schema_version, **record.model_dump(mode="json", exclude_defaults=True)}
     write_text(path, _lines(document) + "\n")
 
 
 def disagreement_texts(study: MetricStudy, tasks: Sequence[Labelled]) -> list[dict[str, object]]:
-    """The rows of `TEXTS`: each set that a disagreement of the study names, once a task, by its id."""
+    """The rows of `TEXTS`: the sets of the study's disagreements, once per task, sorted by id."""
     rows: list[dict[str, object]] = []
     for task in tasks:
         found = study.task(task.name)
@@ -120,18 +120,18 @@ def disagreement_texts(study: MetricStudy, tasks: Sequence[Labelled]) -> list[di
 
 
 def write_texts(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    """Write the texts of disagreements, whole or not at all."""
+    """Write the texts of disagreements atomically."""
     table = conform(rows, TEXTS, path.name)
     with atomic_file(path) as temporary:
         pq.write_table(table, temporary, compression="zstd")
 
 
 def read_texts(path: Path) -> dict[tuple[str, str], SetTexts]:
-    """Context and responses by task and set id.
+    """Read context and responses by task and set id.
 
     Raises:
         InputError: There is no such file.
-        Refused: It is not such a file; every problem is named with its row and field.
+        Refused: The file is invalid; every problem is named with its row and field.
     """
     if not path.is_file():
         raise InputError(f"there is no file {path}", _AGAIN)
@@ -154,13 +154,13 @@ def _null(file: str, number: int) -> Problem:
 
 
 def _read(path: Path, record: type[_Record], hint: str) -> _Record:
-    """A record from its file, with the errors of `read_study`."""
+    """Read a record; errors as in `read_study`."""
     findings = Findings()
     if not openable(path, findings, MAX_STUDY_BYTES):
         raise InputError(f"{path}: {findings.problems[0].message}", hint)
     try:
         text = path.read_bytes().decode("utf-8")
-        strict_json(text)  # pydantic's parser takes the last of repeated keys
+        strict_json(text)  # pydantic's parser silently takes the last of repeated keys
         return record.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
@@ -172,7 +172,7 @@ def _read(path: Path, record: type[_Record], hint: str) -> _Record:
 
 
 def _lines(value: object, depth: int = 0) -> str:
-    """JSON with a line for each innermost object, or list of numbers, that fits into a few words."""
+    """JSON with one line for each short object or list."""
     flat = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     if not isinstance(value, dict | list) or not value or len(flat) <= _FLAT:
         return flat

@@ -1,7 +1,7 @@
-"""GSSBench's accuracies by model, metric and split as a closed record, from `divbench metrics gss`.
+"""The record of GSSBench's accuracies by model, metric and split, as `divbench metrics gss` computes them.
 
-The cells are those of the heat map: strict accuracy by split and its means, and of the mean of splits
-what ties at one half would give, how many are ties, and how many have no score.
+The cells are those of its heat map: strict accuracy by split with its means; for the mean of splits also the accuracy
+with ties at one half, and the shares of ties and of missing scores.
 """
 
 from typing import Annotated, Literal, Self
@@ -18,7 +18,7 @@ COLUMNS: tuple[str, ...] = (*SPLITS, MEAN, WEIGHTED, BALANCED, HALF, TIES, MISSI
 _MAX_BLOCKS, _MAX_ROWS = 100, 200
 _PLACES = 4
 
-# A model's name and what stands beneath it are a stranger's.
+# Names of models and their descriptions are untrusted.
 Title = Annotated[str, StringConstraints(max_length=400, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Kind = Literal["model", "references", "published"]
 
@@ -28,12 +28,12 @@ class _Part(BaseModel):
 
 
 class PairRow(_Part):
-    """A metric of a model, or a scorer that is known beforehand.
+    """A metric of a model, or a reference scorer.
 
     Attributes:
-        metric: Its id, or the reference's name.
-        cells: By the names in `COLUMNS`; what is not known is not there.
-        pairs: Both of whose prompts have a score; None where not known.
+        metric: Id of the metric, or name of the reference.
+        cells: Known numbers by the names in `COLUMNS`.
+        pairs: Number of pairs with both scores; None if unknown.
     """
 
     metric: MetricName
@@ -51,14 +51,14 @@ class PairRow(_Part):
 
 
 class PairBlock(_Part):
-    """Rows that stand together: of a model, of the references, of what was published of a model.
+    """The rows of a model, of the references, or of a model's published results.
 
     Attributes:
-        kind: Which of these.
-        title: The model's name.
-        beneath: More about it.
-        rows: In the published order.
-        signatures: By metric; of models scored here alone.
+        kind: Kind of the block.
+        title: Name of the model.
+        beneath: Description below the title.
+        rows: Rows in the published order.
+        signatures: Signatures by metric, for models scored here.
     """
 
     kind: Kind
@@ -79,12 +79,12 @@ class PairStudy(_Part):
     """`gssbench.json`.
 
     Attributes:
-        suite: Of the prompts, with its revision.
-        missing_as: What a pair with a missing score counts as.
-        level: Of the intervals.
-        resamples: Of sets of pairs, for them.
-        seed: Of the resamples.
-        blocks: Models first, then the references, then published numbers.
+        suite: Suite of the prompts, with its revision.
+        missing_as: How a pair with a missing score counts.
+        level: Confidence level of the intervals.
+        resamples: Number of bootstrap resamples of sets of pairs.
+        seed: Random seed of the bootstrap.
+        blocks: Blocks: models, then references, then published numbers.
     """
 
     schema_version: Literal[1] = 1
@@ -97,7 +97,7 @@ class PairStudy(_Part):
 
 
 def pair_study(report: GssStudy) -> PairStudy:
-    """The record of a report of `divbench metrics gss`, numbers to four decimals."""
+    """The record of a report of `divbench metrics gss`, rounded to four decimals."""
     published = {id(block) for block in report.published}
     made = []
     for block in report.blocks:
@@ -132,7 +132,7 @@ def pair_study(report: GssStudy) -> PairStudy:
 
 
 def blocks_of(study: PairStudy) -> tuple[Block, ...]:
-    """The blocks as the tables and the heat map take them; the best mean of each is marked."""
+    """The blocks for the tables and the heat map, with the best mean of each marked."""
     made = []
     for block in study.blocks:
         means = [row.cells[MEAN].value for row in block.rows if MEAN in row.cells]
@@ -147,7 +147,7 @@ def blocks_of(study: PairStudy) -> tuple[Block, ...]:
 
 
 def drawn_blocks(study: PairStudy) -> tuple[Block, ...]:
-    """The blocks that the heat map has: all but published ones, which the table has."""
+    """The blocks of the heat map: all but published ones, which only the table shows."""
     return tuple(made for made, block in zip(blocks_of(study), study.blocks, strict=True) if block.kind != "published")
 
 

@@ -1,8 +1,8 @@
-"""What the board of metrics shows: a study of metrics on labelled sets, as a closed record without texts.
+"""The record of a metric study: metrics on labelled response sets, without texts.
 
-A record may come from a stranger, so every field is known, bounded and finite, and what stands in one place must fit
-what stands in another. Scores are turned so that larger is more diverse, for every metric. Texts of sets whose licence
-is not known stay out of it: files.py keeps them in a file of their own.
+A record is untrusted input, so every field is known, bounded and finite, and fields are checked against each other.
+Scores are oriented so that higher is more diverse. Texts of sets whose licence is unknown are in a separate file, see
+files.py.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from benchmark.scoring.result_schema import Hex, Word
 
 MAX_METRICS, MAX_TASKS, MAX_WORST, MAX_REASONS, MAX_SETS = 200, 100, 20, 20, 1_000_000
 
-# Metrics of one's own are named by module and function, or by file and column: letters of such names alone.
+# External metrics are named by module and function, or by file and column.
 MetricName = Annotated[str, StringConstraints(max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$")]
 Line = Annotated[str, StringConstraints(min_length=1, max_length=600, pattern=r"^[^\x00-\x1f\x7f]*$")]
 SetName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -29,8 +29,8 @@ MEASURES: dict[Measure, str] = {
     "spearman": "Spearman's rho with the label",
     "oca_directional": "optimal classification accuracy of 'high above the threshold'",
     "roc_auc": "area under the ROC curve, ties as half",
-    "partial_spearman": "Spearman's rho with the label, the mean length of a response held fixed",
-    "human_spearman": "Spearman's rho with people's mean score",
+    "partial_spearman": "Spearman's rho with the label, controlling for mean response length",
+    "human_spearman": "Spearman's rho with the mean human score",
 }
 _BELOW_ZERO = ("spearman", "partial_spearman", "human_spearman")
 
@@ -40,7 +40,7 @@ class _Part(BaseModel):
 
 
 class Number(NamedTuple):
-    """A number with its bootstrap interval; null where it is not defined, or has no interval. In JSON a list."""
+    """A number with its bootstrap interval; null if undefined or without interval. A list in JSON."""
 
     value: Finite | None
     low: Finite | None
@@ -48,14 +48,14 @@ class Number(NamedTuple):
 
 
 class Disagreement(NamedTuple):
-    """A set that a metric ranks far from where people do; in JSON a list, in this order.
+    """A response set that a metric and people rank very differently. A list in JSON.
 
     Attributes:
-        set_id: Of the set.
-        human: People's mean score, larger for more diverse.
-        value: The metric's, turned likewise.
-        human_rank: Among the task's evaluated sets, 1 for the least diverse, ties at their mean.
-        metric_rank: Likewise.
+        set_id: Id of the set.
+        human: Mean human score, higher for more diverse.
+        value: The metric's value, oriented likewise.
+        human_rank: Rank by people among the task's evaluated sets, 1 for the least diverse, ties at their mean.
+        metric_rank: Rank by the metric, likewise.
     """
 
     set_id: SetName
@@ -69,11 +69,11 @@ class MetricEntry(_Part):
     """A metric that was studied.
 
     Attributes:
-        name: As everywhere in the record.
-        origin: *metric*: of this package; *released*: published with the sets; *external*, *file*: somebody's own.
-        negated: Less of it is more diverse, so its scores were negated.
-        signature: All that its scores depend on but the sets, for those of this package; else a word on whence they
-            are. `signature_on` puts the sets in.
+        name: Name used throughout the record.
+        origin: *metric*: of this package; *released*: published with the sets; *external*, *file*: the user's own.
+        negated: Whether scores were negated because lower is more diverse.
+        signature: Everything that its scores depend on except the sets, for metrics of this package; else the source of
+            the scores. `signature_on` adds the sets.
     """
 
     name: MetricName
@@ -83,7 +83,7 @@ class MetricEntry(_Part):
 
 
 class Measured(_Part):
-    """A metric on a task: its measures, and how many sets had no score, by reason."""
+    """A metric on a task: its measures, and the number of sets without score by reason."""
 
     metric: MetricName
     measures: dict[Measure, Number]
@@ -96,22 +96,22 @@ class Measured(_Part):
 
 
 class Task(_Part):
-    """A split of a dataset whose sets have labels, and for some people's scores.
+    """A split of a dataset whose response sets have labels and perhaps human scores.
 
     Attributes:
-        config: Of the dataset, such as `mcdiv`.
-        split: Such as `story_gen`.
+        config: Name of the dataset's config, such as `mcdiv`.
+        split: Name of the split, such as `story_gen`.
         revision: Fingerprint of the ids and labels of its sets, in order.
-        label: *binary*: made to be more or less diverse; *graded*: of many values, such as a temperature.
-        label_name: What it is.
-        k: Responses of a set; 0 where they differ.
-        sets: Of the split.
-        evaluated: Those that every metric with a result has a score for: all measures are of these.
-        contexts: Different ones among those.
+        label: *binary*: made to be more or less diverse; *graded*: with many values, such as a temperature.
+        label_name: Meaning of the label.
+        k: Responses per set; 0 if it varies.
+        sets: Number of sets of the split.
+        evaluated: Number of sets that every metric with a result scored; all measures are over these.
+        contexts: Number of different contexts among them.
         human: Whether people scored its sets.
-        noise_ceiling: What correlation with people the raters' own disagreement allows.
-        results: One a metric that was tried on the task.
-        disagreements: By metric, the sets that it ranks farthest from people, farthest first; only where `human`.
+        noise_ceiling: Maximum correlation with people that disagreement between raters allows.
+        results: Results of the metrics tried on the task, one each.
+        disagreements: Sets with the largest rank differences from people, largest first, by metric; only if `human`.
     """
 
     config: Word
@@ -132,7 +132,7 @@ class Task(_Part):
 
     @property
     def name(self) -> str:
-        """Such as `mcdiv/story_gen`."""
+        """Config and split, such as `mcdiv/story_gen`."""
         return f"{self.config}/{self.split}"
 
     @model_validator(mode="after")
@@ -143,7 +143,7 @@ class Task(_Part):
                 f"{self.name}: {self.evaluated} sets evaluated of {self.sets}, of {self.contexts} contexts"
             )
         if self.disagreements and not self.human:
-            raise ValueError(f"{self.name}: disagreements with people who were not asked")
+            raise ValueError(f"{self.name}: disagreements with people, but no human scores")
         strange = self.disagreements.keys() - {each.metric for each in self.results}
         if strange:
             raise ValueError(f"{self.name}: disagreements of {min(strange)}, which has no result")
@@ -155,7 +155,7 @@ class Task(_Part):
 
 
 class Overall(_Part):
-    """A metric's unweighted means over the tasks with two labels, its intervals from resamples of all together."""
+    """A metric's unweighted means over the tasks with binary labels, with intervals from joint resamples."""
 
     metric: MetricName
     tasks: Annotated[int, Field(ge=1, le=MAX_TASKS)]
@@ -168,15 +168,16 @@ class Overall(_Part):
 
 
 class Agreement(_Part):
-    """How alike metrics rank things: Spearman's rho between every two.
+    """Rank agreement between metrics: Spearman's rho between every two.
 
     Attributes:
-        over: *sets*: of the same sets, the mean of a group's tasks; *systems*: of a board's systems, by their means.
+        over: *sets*: over response sets, averaged over a group's tasks; *systems*: over a board's systems by their
+            means.
         group: What is ranked: a dataset, `overall`, or a board.
-        members: The tasks whose matrices were averaged, or the systems.
-        metrics: In the order of the rows: their names, or the labels of a board's columns.
-        rho: The triangle above the diagonal: row i holds the values of metric i with metrics i + 1, i + 2, …; null
-            where a metric gives all alike.
+        members: Tasks whose matrices were averaged, or systems.
+        metrics: Names of the metrics, or labels of a board's columns, in the order of the rows.
+        rho: The triangle above the diagonal: row i holds the values of metric i with metrics i + 1, i + 2, …; null if a
+            metric is constant.
     """
 
     over: Literal["sets", "systems"]
@@ -194,7 +195,7 @@ class Agreement(_Part):
         return self
 
     def matrix(self) -> list[list[float | None]]:
-        """All of it, [metrics, metrics]; 1 on the diagonal, null where not defined."""
+        """The full matrix [metrics, metrics], with 1 on the diagonal and None if undefined."""
         size = len(self.metrics)
         made: list[list[float | None]] = [[1.0 if i == j else None for j in range(size)] for i in range(size)]
         for i, row in enumerate(self.rho):
@@ -207,15 +208,15 @@ class MetricStudy(_Part):
     """`metric_study.json`.
 
     Attributes:
-        divbench: The version that made it.
-        profile: With which models.
-        level: Of the intervals.
-        resamples: Of contexts, for them.
-        seed: Of the resamples.
-        metrics: That were studied, in the order in which they are shown.
-        tasks: On which.
-        overall: One a metric, where there are two tasks with two labels or more.
-        agreements: Between the metrics.
+        divbench: Version of the package that made it.
+        profile: Name of the profile.
+        level: Confidence level of the intervals.
+        resamples: Number of bootstrap resamples of contexts.
+        seed: Random seed of the bootstrap.
+        metrics: Metrics in display order.
+        tasks: Tasks.
+        overall: Means over tasks, one per metric; empty with fewer than two tasks with binary labels.
+        agreements: Rank agreement between the metrics.
     """
 
     schema_version: Literal[1] = 1
@@ -244,11 +245,11 @@ class MetricStudy(_Part):
         return self
 
     def task(self, name: str) -> Task | None:
-        """The task of that name, such as `mcdiv/story_gen`."""
+        """The task of a name, such as `mcdiv/story_gen`."""
         return next((task for task in self.tasks if task.name == name), None)
 
     def entry(self, metric: str) -> MetricEntry | None:
-        """The metric of that name."""
+        """The metric of a name."""
         return next((each for each in self.metrics if each.name == metric), None)
 
 

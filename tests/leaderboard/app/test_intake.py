@@ -151,7 +151,7 @@ def test_a_file_is_taken_by_its_bytes_and_never_through_a_link(tmp_path: Path) -
     assert "is not a regular file" in getattr(take(pipe, tmp_path / "b", 100), "message", "")
     problem = take(secret, tmp_path / "c", 10)
     assert problem is not None
-    assert (problem.file, problem.message) == ("secret", "11 bytes")
+    assert (problem.file, problem.message) == ("secret", "has 11 bytes")
     assert not any((tmp_path / name).exists() for name in "abc")
     assert take(secret, tmp_path / "d", 11) is None
     assert (tmp_path / "d").read_bytes() == secret.read_bytes()
@@ -250,7 +250,7 @@ def test_all_that_is_wrong_with_a_form_is_told_at_once() -> None:
     }
 
 
-@pytest.mark.parametrize(("text", "said"), [(" \n", "there is none"), ("x" * (4 * 2**20 + 1), "4,194,305")])
+@pytest.mark.parametrize(("text", "said"), [(" \n", "is empty"), ("x" * (4 * 2**20 + 1), "has 4,194,305 bytes")])
 def test_pasted_text_has_a_size(desk: Desk, text: str, said: str) -> None:
     found = desk.check_text(text, known())
     assert (found.token, found.rows[0][4]) == (None, said)

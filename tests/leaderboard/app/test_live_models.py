@@ -67,7 +67,7 @@ def test_what_each_adds_is_the_score_of_all_less_that_of_the_others() -> None:
         ("paper", ODD, "is not bundled with the package"),
         ("<b>", ODD, "The profile <b> has no"),
         ("offline", ("x" * MOST_BYTES, "y", "z"), "bytes; the limit"),
-        ("offline", ("x",) * 51, "51 responses; at most 50"),
+        ("offline", ("x",) * 51, "51 responses; the limit here is 50"),
     ],
 )
 def test_where_nothing_is_read_it_is_said_why(profile: str, responses: tuple[str, ...], reason: str) -> None:
@@ -75,7 +75,7 @@ def test_where_nothing_is_read_it_is_said_why(profile: str, responses: tuple[str
         said = why(profile, PROMPT, responses)
         assert said is not None
         assert reason in said
-        with pytest.raises(InputError, match=r"profile|package|at most"):
+        with pytest.raises(InputError, match=r"profile|package|the limit here"):
             read(profile, PROMPT, responses)
 
 

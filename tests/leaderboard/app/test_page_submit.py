@@ -140,7 +140,7 @@ def test_a_folder_whose_manifest_is_wrong_is_refused_by_field(address: str, brow
     assert said.startswith("Rejected: ")
     fields = {row[3] for row in rows(browser, "problems") if row[1] == "manifest.json"}
     assert {"extra", "system.type"} <= fields
-    assert not find(browser, "body").find_elements("css selector", "#hand-in")
+    assert not find(browser, "body").find_elements("css selector", "#submit")
 
 
 def test_a_folder_whose_rows_are_wrong_is_refused_by_row(address: str, browser: Any, good: Path) -> None:
@@ -271,6 +271,6 @@ def test_a_board_without_a_store_checks_and_says_how_to_submit(folder_address: s
     said = check(browser, folder_address, good)
     assert said.startswith("Accepted: varied as ")
     assert "divbench submit DIR --to STORE" in said
-    assert not browser.find_elements("css selector", "#hand-in")
+    assert not browser.find_elements("css selector", "#submit")
     assert "has no queue" in value(browser, "queue-text")
     assert rows(browser, "queue") == []

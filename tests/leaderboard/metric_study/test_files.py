@@ -82,7 +82,7 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "an unknown measure": (lambda d: _first(d).update(beauty=[0.1, 0.0, 0.2]), "tasks.0.results.0.measures.beauty"),
     "half an interval": (lambda d: _first(d).update(spearman=[0.1, 0.0]), "tasks.0.results.0.measures.spearman"),
     "more evaluated than there are": (lambda d: d["tasks"][0].update(evaluated=25), "25 sets evaluated of 24"),
-    "people who were not asked": (lambda d: d["tasks"][0].update(human=False), "people who were not asked"),
+    "people who were not asked": (lambda d: d["tasks"][0].update(human=False), "no human scores"),
     "a rank below all": (
         lambda d: d["tasks"][0]["disagreements"]["ead"][0].__setitem__(3, 25),
         "ead ranks a set below all 24",

@@ -135,7 +135,7 @@ def test_what_is_to_be_said_of_a_response(board: Board) -> None:
         (),
         (),
     ]
-    assert notes_of("x" * (MOST_LETTERS + 1), None, 1, 1) == ["the first 20,000 of 20,001 letters"]
+    assert notes_of("x" * (MOST_LETTERS + 1), None, 1, 1) == ["first 20,000 of 20,001 characters"]
     assert notes_of("a 👩\u200d🚀\n\tflies", "stop", 1, 1) == []
 
 

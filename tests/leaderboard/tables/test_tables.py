@@ -148,7 +148,7 @@ def test_what_each_column_means_stands_in_a_table(board: Board) -> None:
     assert said["self_bleu"] == "lower is more diverse"
     quality = replace(board.columns[0], metric="mean_head_quality", direction=0)
     assert direction_text(quality) == "higher is better"
-    assert direction_text(replace(quality, metric="excess_entropy")) == "says neither"
+    assert direction_text(replace(quality, metric="excess_entropy")) == "no direction"
 
 
 def test_under_the_table_stands_who_is_there_for_calibration_and_what_is_cut(board: Board) -> None:
