@@ -38,7 +38,7 @@ SOURCE = Source(
             {
                 "prompt_id": "demo-00 to demo-23",
                 "category": "one of six, as in NoveltyBench",
-                "prompt": "what is asked",
+                "prompt": "prompt to respond to",
                 "paraphrases": "none here",
                 "original_prompt": "null here",
                 "context_lost": "null here",

@@ -1,4 +1,4 @@
-"""GSSBench-style prompt pairs, generated here: of two prompts, which has the larger space of good answers.
+"""GSSBench-style prompt pairs, generated here: which of two prompts has the larger space of good responses?
 
 The six kinds of pair are those of GSSBench (Yu et al. 2025, arXiv:2510.12699); words and templates are our own, and
 deterministic from a seed and a version.
@@ -48,8 +48,9 @@ SOURCE = Source(
 }""",
     paper="arXiv:2510.12699",
     flaws=(
-        "The order holds for the space of good answers; nothing checks that a model's answers are good.",
-        "Length tells the order in complement, random_choice and union, and the opposite in subset: report all six.",
+        "The order holds for the space of good responses; nothing checks that a model's responses are good.",
+        "The longer prompt has the larger space in complement, random_choice and union, the smaller one in subset and "
+        "intersection: report all six splits.",
         "In factualqa the prompt with the smaller space is nearly always the longer one.",
         "factualqa rests on facts of 2026: the most populous and the longest-reigning change.",
         "The published prompts were not released with the paper; these are of the same kinds, not the same.",
@@ -57,7 +58,7 @@ SOURCE = Source(
     configs=(
         Config(
             "gssbench",
-            "pairs of prompts; a's space of good answers is strictly smaller than b's",
+            "pairs of prompts; a has a strictly smaller space of good responses than b",
             "Generated from templates and word banks of our own, seed 0.",
             gssbench.PAIRS,
             {
@@ -68,22 +69,22 @@ SOURCE = Source(
                 "a": "the prompt with the smaller space",
                 "b": "the prompt with the larger space",
                 "relation": "why a's space is smaller",
-                "template": "the template or family that it was made from",
-                "a_size": "number of options, members or levels of a, where that means something",
-                "b_size": "likewise of b",
+                "template": "template or family that it was made from",
+                "a_size": "number of options, members or levels of a; null where undefined",
+                "b_size": "the same for b",
             },
             tuple(Split(name, partial(pair_rows, name), (), count) for name, count in _COUNTS.items()),
         ),
         Config(
             "gssbench_prompts",
-            "the unique prompts of gssbench: sample each once",
+            "the unique prompts of gssbench, to be sampled once each",
             "All prompts of all pairs, each text once.",
             gssbench.PROMPTS,
             {
-                "prompt_id": "by the text",
-                "prompt": "what is asked",
-                "splits": "the splits that it stands in",
-                "pairs": "the number of pairs that it stands in",
+                "prompt_id": "id made from the text",
+                "prompt": "prompt to respond to",
+                "splits": "splits that contain it",
+                "pairs": "number of pairs that contain it",
             },
             (Split("prompts", prompt_rows, (), UNIQUE_PROMPTS),),
         ),

@@ -58,7 +58,7 @@ def _lines(fetch: Fetch, path: str) -> Iterator[dict[str, Any]]:
 
 SOURCE = Source(
     name="noveltybench",
-    title="NoveltyBench: prompts with many good answers",
+    title="NoveltyBench: prompts with many good responses",
     version="1.0.0",
     files=(CURATED, WILDCHAT),
     licence="MIT",
@@ -71,24 +71,24 @@ SOURCE = Source(
 }""",
     paper="arXiv:2504.05228",
     flaws=(
-        "The paper says four categories; curated has six.",
+        "The paper lists four categories; curated has six.",
         "wildchat's prompts are GPT-4o's rewrites: 860 of 1,000 differ from what the user wrote; 15 are less than half "
         "as long and flagged `context_lost`.",
-        "wildchat has no paraphrases, and its paper's removal of repeated users is not in its code.",
+        "wildchat has no paraphrases, and the removal of repeated users that the paper describes is not in its code.",
     ),
     configs=(
         Config(
             "noveltybench",
-            "prompts for measuring the diversity of a model's answers",
+            "prompts for measuring the diversity of a model's responses",
             "Curated: written by NoveltyBench's authors, each with ten paraphrases. Wildchat: chosen from WildChat by "
             "filters and GPT-4o, and rewritten by it.",
             PROMPTS,
             {
                 "prompt_id": "the original's id",
                 "category": "one of six; null in wildchat",
-                "prompt": "what is asked",
-                "paraphrases": "ten wordings of the prompt; none in wildchat",
-                "original_prompt": "what the user wrote; null in curated",
+                "prompt": "prompt to respond to",
+                "paraphrases": "ten paraphrases of the prompt; none in wildchat",
+                "original_prompt": "the user's own words; null in curated",
                 "context_lost": "the rewrite is less than half as long as the original; null in curated",
             },
             (

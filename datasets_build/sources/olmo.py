@@ -78,7 +78,7 @@ FIELDS = {
     "stage": "base, sft, dpo or instruct",
     "model": "Hub id",
     "prompt_id": "alpacaeval-000 to -199, curated-0 to -99",
-    "prompt": "what was asked; the base model got it bare, the others in their chat template",
+    "prompt": "prompt text; bare for the base model, in the chat template for the others",
     "responses": "10 samples, in order; in the length-matched splits cut to matched_bytes",
     "finish_reasons": "stop or length, of the uncut response",
     "original_bytes": "UTF-8 bytes of each uncut response",
@@ -204,7 +204,7 @@ def _splits() -> tuple[Split, ...]:
 
 SOURCE = Source(
     name="olmo",
-    title="OLMo-2-7B: what its four post-training stages answer",
+    title="OLMo-2-7B: responses of its four post-training stages",
     version="1.0.0",
     files=_files(),
     licence="none stated for the generations; AlpacaEval's prompts CC-BY-NC-4.0, NoveltyBench's MIT",
@@ -227,8 +227,8 @@ SOURCE = Source(
     configs=(
         Config(
             "olmo_stages",
-            "10 responses of each of four stages to 300 prompts, raw and cut to equal length",
-            "Sampled by the authors with vLLM at temperature 1, 100 new tokens; cut to equal length here, as they did.",
+            "10 responses to each of 300 prompts by four post-training stages, raw and length-matched",
+            "Sampled by the authors with vLLM at temperature 1, 100 new tokens; length-matched here, as in the paper.",
             SCHEMA,
             FIELDS,
             _splits(),

@@ -30,17 +30,17 @@ SOURCE = Source(
     configs=(
         Config(
             "scenarios",
-            "noise, incoherent, many modes, one mode, mixed; 1 to 10 modes; one part-of-speech pattern or scrambled",
+            "sets of noise, incoherent, multi-mode, one-mode, mixed texts; 1 to 10 modes; one part-of-speech pattern or none",
             "Generated from templates and word banks of our own, seed 0.",
             scenarios.SCHEMA,
             {
                 "set_id": "unique",
-                "context": "the prompt that the responses answer",
+                "context": "prompt of the responses",
                 "responses": "the texts",
-                "family": "the kind of set",
-                "modes": "the true number of modes; null where there is none",
-                "mode_of": "the mode of each response; null where there is none",
-                "draw": "the number of the draw",
+                "family": "kind of set",
+                "modes": "true number of modes; null if undefined",
+                "mode_of": "mode of each response; null if undefined",
+                "draw": "number of the draw",
             },
             tuple(Split(name, partial(rows, name), (), count) for name, count in _COUNTS.items()),
         ),

@@ -57,10 +57,10 @@ SCHEMA = pa.schema(
     ]
 )
 FIELDS = {
-    "set_id": "name of the set by its content: the same set has the same id in every config of a task",
+    "set_id": "id made from the content: the same set has the same id in every config of a task",
     "pair_id": "joins the high- and the low-diversity set that one worker wrote; null in decTest",
-    "sample_id": "the original's; not unique",
-    "context": "what was answered: a story's beginning, a comment, three words; not part of the responses",
+    "sample_id": "id in the original data; not unique",
+    "context": "prompt of the responses, not repeated in them: a story's beginning, a comment, or three words",
     "responses": "5 texts, in decTest 10",
     "label": "content_diversity: 1 high, 0 low; temp: the sampling temperature",
     "label_name": "content_diversity or temp",
@@ -228,7 +228,7 @@ def _config(name: str, about: str, made: str, splits: tuple[Split, ...]) -> Conf
 
 SOURCE = Source(
     name="tevet",
-    title="Tevet & Berant: sets of responses with labels and human scores",
+    title="Tevet & Berant: response sets with labels and human scores",
     version="1.0.0",
     files=_files(),
     licence="MIT for the repository that holds the data; none stated for the data itself",
@@ -247,31 +247,31 @@ SOURCE = Source(
         "One set of decTest's prompt_gen has ten blank responses; it is kept and flagged `blank`.",
         "Most responses of decTest's prompt_gen begin with white space.",
         "sample_id test.ca-cb.ca::00332 of resp_gen has four sets; they are paired in the order of the file.",
-        "Never released: ratings of single people, decTest for top-p and top-k, human scores other than absHDS.",
+        "Never released: ratings by individual raters, decTest for top-p and top-k, human scores other than absHDS.",
     ),
     configs=(
         _config(
             "contest",
-            "sets written by people for high or low content diversity, 5 responses, with human scores",
-            "Workers wrote five responses to a context that differ in content, and five that say the same.",
+            "sets of 5 responses written by people for high or low content diversity, with human scores",
+            "Workers wrote five responses to a context that differ in content, and five with the same content.",
             _splits("contest"),
         ),
         _config(
             "mcdiv",
             "the larger collection of such sets, without human scores; contains contest",
-            "As contest, collected on a larger scale.",
+            "Like contest, collected on a larger scale.",
             _splits("mcdiv"),
         ),
         _config(
             "mcdiv_nuggets",
-            "a part of mcdiv on which distinct-n says nothing, and of that 200 with human scores",
-            "Sorted by distinct-n, cut into groups of 40, equally many of each class from every group.",
+            "the part of mcdiv on which distinct-n is uninformative; 200 sets per task with human scores",
+            "Sorted by distinct-n and divided into groups of 40; equally many sets of each label from every group.",
             _splits("mcdiv_nuggets") + _splits("mcdiv_nuggets_with_hds", "_with_hds"),
         ),
         _config(
             "dectest",
-            "sets of 10 responses of a language model at known temperatures, and about 200 with human scores",
-            "Sampled by the authors at about a hundred temperatures, nine or ten sets for each.",
+            "sets of 10 responses sampled at known temperatures; about 200 sets per task with human scores",
+            "Sampled by the authors at about a hundred temperatures, nine or ten sets at each.",
             _splits("dectest") + _splits("dectest_with_hds", "_with_hds"),
         ),
     ),
