@@ -30,7 +30,7 @@ SOURCE = Source(
     configs=(
         Config(
             "scenarios",
-            "sets of noise, incoherent, multi-mode, one-mode, mixed texts; 1 to 10 modes; one part-of-speech pattern or none",
+            "noise, incoherent, multi-mode, one-mode and mixed sets; 1 to 10 modes; one part-of-speech pattern or none",
             "Generated from templates and word banks of our own, seed 0.",
             scenarios.SCHEMA,
             {
