@@ -39,7 +39,7 @@ def built(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", GENERATED)
-def test_what_is_generated_here_needs_no_files_and_gives_the_same_bytes_twice(name: str, tmp_path: Path) -> None:
+def test_generated_datasets_need_no_files_and_have_the_same_bytes_twice(name: str, tmp_path: Path) -> None:
     one, two = build_one(name, tmp_path / "1"), build_one(name, tmp_path / "2")
     assert verify(one) == []
     for path in one.iterdir():
@@ -80,7 +80,7 @@ def rows_of(built: Path, name: str, split: str) -> list[dict[str, Any]]:
         for split in config.splits
     ],
 )
-def test_texts_labels_and_released_values_are_the_sources_own(
+def test_texts_labels_and_released_values_equal_those_of_the_source(
     name: str, split: str, path: str, built: Path, mirror: Path
 ) -> None:
     with (mirror / "tevet/raw" / path).open(encoding="utf-8", newline="") as file:
@@ -142,7 +142,7 @@ def test_wildchat_keeps_what_users_wrote_and_flags_fifteen_rewrites(built: Path,
 
 @pytest.mark.mirror
 @pytest.mark.parametrize("prompt_set", ["alpacaeval", "nbcurated"])
-def test_raw_generations_are_the_sources_own(prompt_set: str, built: Path, mirror: Path) -> None:
+def test_raw_generations_equal_those_of_the_source(prompt_set: str, built: Path, mirror: Path) -> None:
     texts = 0
     rows = {row["set_id"]: row for row in rows_of(built, "olmo_stages", prompt_set)}
     for stage in ("base", "sft", "dpo", "instruct"):
@@ -253,7 +253,7 @@ def test_a_bad_row_is_refused_and_the_older_build_stays(
     assert pq.read_table(tmp_path / "data" / "made_up" / "all.parquet")["id"].to_pylist() == ["old"]
 
 
-def test_a_build_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
+def test_a_build_replaces_an_older_one(tmp_path: Path) -> None:
     for name in ("old", "new"):
         source, config = source_of([{"id": name, "n": 1}], 1, SCHEMA)
         build(source, config, tmp_path, Fetcher(source))

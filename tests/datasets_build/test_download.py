@@ -1,4 +1,4 @@
-"""Downloads from a real server that fails in every way: retried, checked, never half there."""
+"""Downloads from a real server that fails in every way are retried, checked and never incomplete."""
 
 import hashlib
 import threading
@@ -90,7 +90,7 @@ def left_in(home: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("faults", [[], ["500"], ["503", "429"], ["cut"], ["cut", "500", "cut"], ["nonsense"]])
-def test_a_failure_that_passes_is_tried_again(faults: list[str], own_home: Path) -> None:
+def test_a_transient_failure_is_retried(faults: list[str], own_home: Path) -> None:
     behaviour = Behaviour(list(faults))
     with server(behaviour) as url:
         path = Fetcher(source_of(url))("some/file.csv")
@@ -99,7 +99,7 @@ def test_a_failure_that_passes_is_tried_again(faults: list[str], own_home: Path)
     assert left_in(own_home) == [SHA256]
 
 
-def test_what_was_downloaded_is_kept_and_not_fetched_again(own_home: Path) -> None:
+def test_a_downloaded_file_is_kept_and_not_downloaded_again(own_home: Path) -> None:
     behaviour = Behaviour()
     with server(behaviour) as url:
         Fetcher(source_of(url))("some/file.csv")
@@ -113,7 +113,7 @@ def test_what_was_downloaded_is_kept_and_not_fetched_again(own_home: Path) -> No
 @pytest.mark.parametrize(
     ("fault", "message"), [("404", "HTTP 404"), ("other", "other bytes: SHA-256"), ("403", "HTTP 403")]
 )
-def test_a_failure_that_stays_is_not_tried_again_and_leaves_nothing(fault: str, message: str, own_home: Path) -> None:
+def test_a_permanent_failure_is_not_retried_and_leaves_nothing(fault: str, message: str, own_home: Path) -> None:
     behaviour = Behaviour([fault] * 9)
     with server(behaviour) as url, pytest.raises(ConfigurationError) as caught:
         Fetcher(source_of(url))("some/file.csv")
@@ -124,7 +124,7 @@ def test_a_failure_that_stays_is_not_tried_again_and_leaves_nothing(fault: str, 
     assert left_in(own_home) == []
 
 
-def test_a_server_that_sends_without_end_is_left(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_never_stops_sending_is_disconnected(own_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "MAX_BYTES", 1000)
     behaviour = Behaviour()
     with server(behaviour) as url, pytest.raises(ConfigurationError, match="more than 1,000 bytes"):
@@ -142,14 +142,14 @@ def test_attempts_are_bounded(own_home: Path) -> None:
     assert left_in(own_home) == []
 
 
-def test_the_next_address_is_tried_where_one_fails() -> None:
+def test_the_next_url_is_tried_if_one_fails() -> None:
     good, bad = Behaviour(), Behaviour(["404"])
     with server(bad) as first, server(good) as second:
         assert Fetcher(source_of(first, second))("some/file.csv").read_bytes() == CONTENT
     assert (len(bad.requests), len(good.requests)) == (1, 1)
 
 
-def test_no_network_is_said(own_home: Path) -> None:
+def test_without_a_network_the_error_says_so(own_home: Path) -> None:
     with server(Behaviour()) as url:
         pass  # nobody listens there now
     with pytest.raises(ConfigurationError) as caught:
@@ -172,7 +172,7 @@ def test_with_a_mirror_nothing_is_downloaded(tmp_path: Path) -> None:
     assert behaviour.requests == []
 
 
-def test_an_optional_file_that_is_nowhere_is_absent_and_a_needed_one_is_an_error(tmp_path: Path) -> None:
+def test_an_unavailable_file_is_absent_if_optional_and_an_error_if_not(tmp_path: Path) -> None:
     fetch = Fetcher(source_of(optional=True))
     assert fetch.optional("some/file.csv") is None
     assert fetch.absent == {"some/file.csv"}

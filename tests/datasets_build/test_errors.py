@@ -1,4 +1,4 @@
-"""Errors carry what their reader needs: what is wrong, what to do, and an exit status."""
+"""Errors say what is wrong and what to do, and have an exit status."""
 
 from pathlib import Path
 
@@ -7,12 +7,12 @@ import pytest
 from datasets_build.errors import ConfigurationError, DivBenchError, InputError, MissingExtra, need
 
 
-def test_need_gives_the_module_that_is_there() -> None:
+def test_need_returns_an_installed_module() -> None:
     assert need("json.decoder", "score").__name__ == "json.decoder"
 
 
 @pytest.mark.parametrize("module", ["nothing_of_that_name", "nothing_of_that_name.deeper"])
-def test_need_names_the_extra_that_is_missing(module: str) -> None:
+def test_need_names_the_missing_extra(module: str) -> None:
     with pytest.raises(MissingExtra) as caught:
         need(module, "board")
     assert caught.value.message == f"{module} is not installed"
@@ -38,5 +38,5 @@ def test_each_error_has_its_exit_status_and_its_json(kind: type[DivBenchError], 
     assert error.as_json() == {"error": {"kind": kind.__name__, "message": "it is wrong", "hint": "mend it"}}
 
 
-def test_an_error_without_a_mend_says_only_what_is_wrong() -> None:
+def test_an_error_without_a_hint_says_only_what_is_wrong() -> None:
     assert str(InputError("it is wrong")) == "it is wrong"

@@ -1,4 +1,4 @@
-"""A file is whole or not there, whatever happens while it is written; a hash depends on the content alone."""
+"""A file is complete or not there, whatever happens while it is written; a hash depends on the content alone."""
 
 import os
 import signal
@@ -45,7 +45,7 @@ def test_canonical_json_sorts_keys_leaves_no_spaces_and_writes_letters_as_they_a
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), [-float("inf")]])
 @pytest.mark.parametrize("write", [canonical_json, readable_json])
-def test_what_json_does_not_have_is_not_written(write: Callable[[object], object], value: object) -> None:
+def test_values_that_json_cannot_hold_are_refused(write: Callable[[object], object], value: object) -> None:
     with pytest.raises(ValueError, match="Out of range float values"):
         write(value)
 

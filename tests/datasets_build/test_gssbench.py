@@ -41,7 +41,7 @@ THEMES = word_bank("gssbench", "alternatives")
 CONSTRAINTS = word_bank("gssbench", "constraints")
 
 DIGEST = "c5c77f46ba3338ef036c6506e85617e8cb557a139bbbeb4e98d22fa09c6ca93b"
-"""Of the rows of version 1.0.0 and seed 0. Where this test fails, the rows changed, and so must VERSION."""
+"""Digest of the rows of version 1.0.0 and seed 0. If this test fails, the rows changed, and so must VERSION."""
 
 
 def sets(rows: Iterable[dict[str, Any]]) -> dict[str, Rows]:
@@ -117,7 +117,7 @@ def test_the_id_of_a_prompt_comes_from_its_text_alone() -> None:
     assert all(row["prompt_id"] == prompt_id(row["prompt"]) for row in prompts())
 
 
-def test_no_pair_and_no_id_stands_twice() -> None:
+def test_no_pair_and_no_id_occurs_twice() -> None:
     rows = [row for split in SPLITS for row in ROWS[split]]
     assert len({row["pair_id"] for row in rows}) == len({(row["a"], row["b"]) for row in rows}) == len(rows)
     # Nor is any pair turned round: the order of sizes has no circle of two.
@@ -125,7 +125,7 @@ def test_no_pair_and_no_id_stands_twice() -> None:
     assert all(row["pair_id"].startswith(f"{split}-") for split in SPLITS for row in ROWS[split])
 
 
-def test_an_unknown_split_is_refused_with_the_names_of_those_there_are() -> None:
+def test_an_unknown_split_is_refused_with_the_known_names() -> None:
     with pytest.raises(ConfigurationError, match=r"no split 'unions' .*subset, union, intersection"):
         pairs("unions")
 
@@ -163,7 +163,7 @@ def test_random_choice_offers_two_of_the_ten_options_of_one_category() -> None:
         assert set(few) < set(many) <= set(OPTIONS[row["template"]])
 
 
-def test_an_option_stands_once_in_its_category_and_has_no_comma() -> None:
+def test_an_option_occurs_once_in_its_category_and_has_no_comma() -> None:
     for options in OPTIONS.values():
         assert len(set(options)) == len(options) == 20
         assert not any("," in option for option in options)
@@ -289,7 +289,7 @@ def test_every_genre_has_lengths_for_every_structure_that_fits_it() -> None:
 # Facts
 
 
-def test_a_question_stands_once_and_has_one_answer() -> None:
+def test_a_question_occurs_once_and_has_one_answer() -> None:
     facts = [fact for template in TEMPLATES for fact in template.facts()]
     assert len({fact.question for fact in facts}) == len(facts) > 800
     assert all(fact.answer.strip() == fact.answer and fact.answer for fact in facts)
@@ -304,7 +304,7 @@ def test_no_prompt_gives_its_answer_away() -> None:
             assert not answer.search(fact.naming), fact
 
 
-def test_an_open_request_has_more_than_one_answer_in_the_bank_where_the_bank_asks_it_twice() -> None:
+def test_an_open_request_of_several_facts_has_several_answers() -> None:
     answers: dict[str, set[str]] = defaultdict(set)
     for template in TEMPLATES:
         for fact in template.facts():
@@ -341,7 +341,7 @@ def test_pairs_of_one_factual_set_share_their_open_request() -> None:
     assert len(by_set) == len({row["b"] for row in ROWS["factualqa"]})
 
 
-def test_no_factual_template_crowds_out_the_others() -> None:
+def test_no_factual_template_dominates() -> None:
     numbers = Counter(row["template"] for row in ROWS["factualqa"])
     assert set(numbers) == {template.name for template in TEMPLATES}
     assert max(numbers.values()) <= 12
@@ -493,11 +493,11 @@ def test_shuffling_uses_nothing_but_random_numbers() -> None:
     assert stream("any", 0).random() != stream("other", 0).random() != stream("any", 1).random()
 
 
-def test_turns_pass_over_groups_that_are_through() -> None:
+def test_by_turns_skips_exhausted_groups() -> None:
     assert list(by_turns([(1, 2, 3), (), (4,), (None, 5)])) == [1, 4, None, 2, 5, 3]
 
 
-def test_every_split_of_a_seed_draws_on_its_own() -> None:
+def test_splits_of_a_seed_are_independent() -> None:
     for a, b in combinations(SPLITS, 2):
         list(pairs(a))
         assert list(pairs(b))[:3] == ROWS[b][:3]

@@ -1,4 +1,4 @@
-"""Suites are read from checked bytes, or it is said why not and what to do."""
+"""Suites are read from checked bytes, or an error says why not and what to do."""
 
 from collections import Counter
 from dataclasses import replace
@@ -97,7 +97,7 @@ def refusal(mirror: Path | None) -> DivBenchError:
     return caught.value
 
 
-def test_without_a_mirror_it_is_said_what_to_fetch_and_where_to_put_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_mirror_the_hint_says_what_to_download_and_where_to_put_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
     error = refusal(None)
     assert type(error) is ConfigurationError
@@ -135,6 +135,6 @@ def test_one_changed_byte_is_enough(mirror: Path, tmp_path: Path) -> None:
     assert "is not the pinned file" in refusal(tmp_path).message
 
 
-def test_a_suite_can_be_found_in_a_list_of_ones_own() -> None:
+def test_a_suite_can_be_found_in_a_given_list() -> None:
     mine = replace(SUITES[0], name="mine")
     assert find_suite("mine", (mine,)) is mine

@@ -151,7 +151,7 @@ def test_a_lost_race_is_run_again_on_the_new_head(server: HubServer, built: Path
     ],
     ids=["503", "cut in the middle", "500", "429"],
 )
-def test_trouble_on_the_way_leaves_nothing_half_published(fault: Any, server: HubServer, built: Path) -> None:
+def test_a_failing_hub_leaves_nothing_half_published(fault: Any, server: HubServer, built: Path) -> None:
     trouble = fault(server)
     status, _, _ = publish(server, built)
     assert trouble.met == 1
@@ -181,7 +181,7 @@ def test_without_the_right_to_write_it_is_refused_with_a_hint(published: HubServ
         assert published.repo(REPO).head == head
 
 
-def test_what_is_not_there_is_said(server: HubServer, built: Path, tmp_path: Path) -> None:
+def test_missing_repositories_and_builds_are_named(server: HubServer, built: Path, tmp_path: Path) -> None:
     server.add_repo("alice/other", {"README.md": b"# Something else\n"})
     for name in ("alice/other", "alice/nothing", f"{REPO}@v9"):
         status, said, _ = divbench(server, "data", "pull", name, "--out", str(tmp_path), user=None)
@@ -197,7 +197,7 @@ def test_what_is_not_there_is_said(server: HubServer, built: Path, tmp_path: Pat
     assert "mcdiv is not built" in said["error"]["message"]
 
 
-def test_a_repository_without_the_config_is_said(published: HubServer) -> None:
+def test_a_config_missing_from_a_repository_is_named(published: HubServer) -> None:
     said = client_says(
         f"""
         import json

@@ -130,7 +130,7 @@ def test_no_two_sets_share_an_id_and_no_two_responses_of_a_set_are_equal() -> No
         assert len(set(row["responses"])) == len(row["responses"]), row["set_id"]
 
 
-def test_no_two_sets_of_chance_are_equal() -> None:
+def test_no_two_sets_have_equal_responses() -> None:
     assert len({tuple(sorted(row["responses"])) for row in everything()}) == 265
 
 
@@ -187,7 +187,7 @@ def test_another_seed_gives_other_sets_of_the_same_shape() -> None:
 # The texts
 
 
-def test_texts_are_ascii_answers_without_slots_left_or_spaces_too_many() -> None:
+def test_texts_are_ascii_without_unfilled_slots_or_extra_spaces() -> None:
     for row in everything():
         for text in row["responses"]:
             assert text.isascii(), row["set_id"]
@@ -207,7 +207,7 @@ def test_noise_is_60_to_100_printable_ascii_characters() -> None:
 # The modes
 
 
-def test_modes_are_exactly_as_many_as_stated_or_not_stated() -> None:
+def test_the_number_of_modes_is_as_stated() -> None:
     for row in everything():
         if row["modes"] is None:
             assert row["mode_of"] is None
@@ -225,7 +225,7 @@ def test_modes_are_used_as_evenly_as_they_can_be() -> None:
             assert max(shares) - min(shares) <= 1, row["set_id"]
 
 
-def test_modes_do_not_stand_in_blocks() -> None:
+def test_modes_are_shuffled() -> None:
     """Two responses of one mode side by side as often as chance has it: 1 in 9 in a set of five pairs."""
     beside = [a == b for i in range(100) for a, b in _neighbours(rows("scenarios", i), "multi_mode")]
     assert mean(beside) == pytest.approx(1 / 9, abs=0.02)
@@ -270,7 +270,7 @@ def kinds_of(text: str) -> list[str]:
     return [kind for kind, shape in GARBAGE.items() if re.fullmatch(shape, text)]
 
 
-def test_incoherent_responses_have_five_formats_that_no_sensible_answer_has() -> None:
+def test_incoherent_responses_have_five_formats_that_no_sensible_response_has() -> None:
     names = [write.__name__ for write in INCOHERENT]
     assert names == list(GARBAGE)
     for row in of_family("incoherent"):
@@ -326,7 +326,7 @@ def overlap(a: set[str], b: set[str]) -> float:
     return len(a & b) / len(a | b)
 
 
-def test_a_slot_is_filled_by_its_bank_the_same_each_time_and_differently_under_another_number() -> None:
+def test_a_slot_is_filled_alike_each_time_and_differently_under_another_number() -> None:
     made = Form("toy", "{Animal1}, {animal2}, {animal1}; {n}", {"animal": ("ape", "bee", "cat"), "n": ("1",)})
     seen = {made.write(stream("toy", i)) for i in range(200)}
     assert seen == {
@@ -374,7 +374,7 @@ def test_mean_diversity_rises_with_every_mode() -> None:
         assert means[-1] > 1.5 * means[0]
 
 
-def test_the_length_of_responses_does_not_tell_how_many_modes_there_are() -> None:
+def test_response_length_does_not_reveal_the_number_of_modes() -> None:
     means = [mean(len(t) for r in of("mode_count") if r["modes"] == m for t in r["responses"]) for m in range(1, 11)]
     assert max(means) < 1.2 * min(means)
 
@@ -418,7 +418,7 @@ def test_draws_read_random_alone() -> None:
         assert draw(cast("random.Random", OnlyRandom(0.0, 0.999, 0.5))) == wanted
 
 
-def test_what_cannot_be_drawn_is_refused() -> None:
+def test_impossible_draws_are_refused() -> None:
     with pytest.raises(ValueError, match="3 of 2 items"):
         some(stream(0), "ab", 3)
     with pytest.raises(ValueError, match="only 2 of 3 different texts"):

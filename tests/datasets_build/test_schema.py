@@ -1,4 +1,4 @@
-"""The border check lets through exactly the schema; a suite's revision changes with all that a result depends on."""
+"""`conform` accepts exactly the schema; a suite's revision changes with everything that results depend on."""
 
 from dataclasses import replace
 from typing import Any
@@ -50,13 +50,13 @@ def test_no_rows_make_an_empty_table_of_the_schema() -> None:
         pytest.param(ROW | {"category": "\ud800"}, "row 2, field category: .*surrogates not allowed", id="surrogate"),
     ],
 )
-def test_a_row_that_is_not_of_the_schema_is_refused_by_row_and_field(row: dict[str, Any], message: str) -> None:
+def test_a_nonconforming_row_is_refused_by_row_and_field(row: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         conform([ROW, row], PROMPTS, "here")
 
 
 @pytest.mark.parametrize("value", [1.5, 1.0, "1", True])
-def test_a_whole_number_is_not_made_of_something_else(value: Any) -> None:
+def test_other_values_are_not_converted_to_integers(value: Any) -> None:
     schema = pa.schema([pa.field("n", pa.int32())])
     assert conform([{"n": 1}, {"n": None}], schema, "here").to_pylist() == [{"n": 1}, {"n": None}]
     with pytest.raises(InputError, match=r"here, row 1, field n: .*\(wanted int32\)"):
@@ -76,11 +76,11 @@ def test_the_revision_changes_with_the_order_the_number_and_the_paraphrases() ->
     assert len({Suite("s", "Suite", order).revision for order in orders}) == len(orders)
 
 
-def test_the_revision_does_not_depend_on_what_the_suite_is_called() -> None:
+def test_the_revision_does_not_depend_on_the_name_of_the_suite() -> None:
     assert Suite("t", "Other", SUITE.prompts).revision == SUITE.revision
     assert len(SUITE.revision) == 12
 
 
-def test_prompts_are_found_by_id_and_know_their_place() -> None:
+def test_prompts_are_found_by_id_with_their_position() -> None:
     assert SUITE.by_id["b"].prompt == "Say b."
     assert SUITE.position == {"a": 0, "b": 1, "c": 2}

@@ -48,7 +48,7 @@ def test_a_bad_line_is_refused_by_number(content: bytes, tmp_path: Path) -> None
         list(read_questions(path))
 
 
-def test_a_missing_file_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="cannot be read"):
         list(read_questions(tmp_path / "none"))
 
