@@ -61,14 +61,14 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     )
     prompt = gr.Dropdown([], label="Prompt", elem_id="prompt")
     asked = gr.Textbox("", label="Text of the prompt", interactive=False, lines=2, elem_id="asked")
-    answers = components.table("Responses side by side", "answers", height=700, wrap=True)
+    responses = components.table("Responses side by side", "responses", height=700, wrap=True)
     with gr.Row(elem_classes="downloads"):
         buttons = [
             gr.Button(f"Explore {letter}'s responses", size="sm", visible=False, elem_id=f"explore-{letter}")
             for letter in LETTERS
         ]
     controls = dict(zip(CHOICES, (table, systems, metrics, by, prompt), strict=True))
-    reading = [asked, answers, *buttons]
+    reading = [asked, responses, *buttons]
 
     def restore(given: Mapping[str, str]) -> list[Any]:
         return _controls(live, given)

@@ -15,8 +15,9 @@ from leaderboard.app.submitting.identity import login_is_real, submitter, takes_
 from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.operations import listing
 from submissions.work_queue.schema import Identity
-from tests.leaderboard.app.test_page_submit import press, upload, value
+from tests.leaderboard.app.test_page_submit import press, upload
 from tests.leaderboard.conftest import open_page
+from tests.leaderboard.page_reading import value
 from tests.leaderboard.servers import running
 
 SPACE = {

@@ -3,7 +3,7 @@
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import quote
 
 import pandas as pd
 import pytest
@@ -21,9 +21,10 @@ from leaderboard.tables.compare import (
 )
 from leaderboard.tables.models import columns_of
 from leaderboard.tables.systems import places_of, system_ids, system_labels
-from tests.leaderboard.app.test_page_tradeoff import any_file, drawn, rows, shows, value
+from tests.leaderboard.app.test_page_tradeoff import any_file, drawn, shows
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, shown_anew, until
 from tests.leaderboard.injections import assert_inert
+from tests.leaderboard.page_reading import query, rows, value
 
 pytestmark = pytest.mark.browser
 
@@ -38,15 +39,15 @@ def ids_of(board: Board, *names: str) -> list[str]:
     return [by_name[name] for name in names]
 
 
-def answers_are(browser: Any, board: Board, ids: list[str], prompt: str) -> None:
-    """The answers on the page come to be those of the systems to the prompt."""
+def responses_are(browser: Any, board: Board, ids: list[str], prompt: str) -> None:
+    """The responses on the page come to be those of the systems to the prompt."""
     beside = side_by_side([board.entries[place] for place in places_of(board, ids)], prompt)
     wanted = [[" ".join(cell.split()) for cell in row] for row in beside.rows]
 
     def there() -> bool:
-        return [[" ".join(cell.split()) for cell in row] for row in rows(browser, "answers")] == wanted
+        return [[" ".join(cell.split()) for cell in row] for row in rows(browser, "responses")] == wanted
 
-    until(there, f"the answers are not {wanted[0]} …")
+    until(there, f"the responses are not {wanted[0]} …")
     assert value(browser, "asked") == beside.prompt
 
 
@@ -65,7 +66,7 @@ def test_tables_hold_the_numbers_of_the_pure_functions(site_address: str, browse
         lambda: [row[0] for row in rows(browser, "prompts")][:5] == [row[0] for row in view.shown[:5]], "other prompts"
     )
     assert rows(browser, "prompts")[0] == list(view.shown[0])
-    answers_are(browser, board, ids, first)  # those of the first prompt, unless another is asked for
+    responses_are(browser, board, ids, first)  # those of the first prompt, unless another is asked for
     figure = drawn(browser, "forest")
     assert all(pair in figure for pair in ("A − B", "A − C", "B − C", "self_bleu"))
     assert console_errors(browser) == []
@@ -75,12 +76,12 @@ def test_a_permalink_restores_every_choice_and_leads_on(site_address: str, brows
     ids = ids_of(board, "paraphrased", "varied")
     asked = f"systems={quote(','.join(ids))}&show=everything&by=ead&prompt=demo-17"
     open_page(browser, f"{site_address}/compare?{asked}")
-    answers_are(browser, board, ids, "demo-17")
+    responses_are(browser, board, ids, "demo-17")
     assert value(browser, "prompt") == "demo-17"
     assert value(browser, "show") == "everything"
     assert value(browser, "by").startswith("ead")
     links = [link for link in browser.find_elements("css selector", "[id^=explore-]") if link.is_displayed()]
-    assert [link.text for link in links] == ["Explore A's answers", "Explore B's answers"]
+    assert [link.text for link in links] == ["Explore A's responses", "Explore B's responses"]
     wanted = [f"{site_address}/{explore_link(board, place, 'demo-17')}" for place in places_of(board, ids)]
     assert [link.get_property("href") for link in links] == wanted
 
@@ -94,10 +95,10 @@ def test_a_row_of_a_prompt_shows_its_answers_and_goes_into_the_address(
     third = rows(browser, "prompts")[2][0]
     with shown_anew(browser):
         browser.find_element("css selector", "#prompts [role=gridcell][data-row='2'][data-col='1']").click()
-    answers_are(browser, board, ids, third)
-    until(lambda: parse_qs(urlsplit(browser.current_url).query).get("prompt") == [third], "not in the address")
+    responses_are(browser, board, ids, third)
+    until(lambda: query(browser).get("prompt") == [third], "not in the address")
     open_page(browser, browser.current_url)
-    answers_are(browser, board, ids, third)
+    responses_are(browser, board, ids, third)
     assert console_errors(browser) == []
 
 
@@ -128,10 +129,10 @@ def test_downloads_equal_the_table(site_address: str, browser: Any, board: Board
 
 
 @pytest.mark.parametrize("prompt", [f"demo-{place:02d}" for place in (0, 1, 2, 3)])  # all injections are among them
-def test_strangers_names_and_answers_are_text(site_address: str, browser: Any, board: Board, prompt: str) -> None:
+def test_strangers_names_and_responses_are_text(site_address: str, browser: Any, board: Board, prompt: str) -> None:
     ids = ids_of(board, HOSTILE_NAME, "varied")
     open_page(browser, f"{site_address}/compare?systems={quote(','.join(ids))}&prompt={prompt}")
-    answers_are(browser, board, ids, prompt)
+    responses_are(browser, board, ids, prompt)
     assert f"A is {HOSTILE_NAME}" in value(browser, "note")
     drawn(browser, "forest")
     assert_inert(browser)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import urlencode
 
 import pytest
 
@@ -17,6 +17,7 @@ from leaderboard.tables.table_view import TableView
 from submissions.checking.validate import open_submission
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, serving, shown_anew, until
 from tests.leaderboard.injections import INJECTIONS, assert_inert, not_shown
+from tests.leaderboard.page_reading import query, rows, value
 from tests.leaderboard.read_results import odd_results
 
 pytestmark = pytest.mark.browser
@@ -40,27 +41,6 @@ def address(odd: Path) -> Iterator[str]:
 
 def entry_of(board: Board, name: str) -> Entry:
     return next(entry for entry in board.entries if entry.result.manifest.name == name)
-
-
-def rows(browser: Any, table: str) -> list[list[str]]:
-    """The rows of a table as they stand on the page."""
-    script = """
-    const found = {};
-    for (const cell of document.querySelectorAll(`#${arguments[0]} [role=gridcell]`))
-      (found[cell.dataset.row] ||= [])[cell.dataset.col] = cell.innerText;
-    return Object.keys(found).sort((a, b) => a - b).map((row) => found[row]);
-    """
-    found: list[list[str]] = browser.execute_script(script, table)
-    return found
-
-
-def value(browser: Any, name: str) -> str:
-    field = browser.find_element("css selector", f"#{name} input, #{name} textarea")
-    return str(field.get_property("value"))
-
-
-def query(browser: Any) -> dict[str, list[str]]:
-    return parse_qs(urlsplit(browser.current_url).query)
 
 
 def flat(text: str) -> str:

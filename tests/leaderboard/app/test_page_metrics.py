@@ -10,19 +10,11 @@ from leaderboard.metric_study.files import MEASURED, PAIRS_FILE, STUDY_FILE, TEX
 from leaderboard.tables.metrics import correlations, described, disagreements
 from tests.leaderboard.conftest import console_errors, open_page, serving, until
 from tests.leaderboard.injections import INJECTIONS, assert_inert
+from tests.leaderboard.page_reading import column, value
 from tests.leaderboard.shipped import shipped_study
 
 pytestmark = pytest.mark.browser
 METRIC = "distinct_n"
-
-
-def rows(browser: Any, name: str, place: int) -> list[str]:
-    found = f"document.querySelectorAll(`#{name} [role=gridcell][data-col='{place}']`)"
-    return [text.strip() for text in browser.execute_script(f"return [...{found}].map(cell => cell.innerText)")]
-
-
-def value(browser: Any, name: str) -> str:
-    return str(browser.find_element("css selector", f"#{name} textarea, #{name} input").get_property("value"))
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +38,11 @@ def address(results: Path, own: Path) -> Any:
 def test_the_study_that_ships_here_is_shown(site_address: str, browser: Any) -> None:
     open_page(browser, f"{site_address}/metrics?measure=human_spearman&metric={METRIC}")
     view = correlations(shipped_study(), "human_spearman")
-    shown = rows(browser, "correlations", 0)
+    shown = column(browser, "correlations", 0)
     assert shown == [row[0] for row in view.shown][: len(shown)]
-    assert rows(browser, "correlations", 2) == [row[2] for row in view.shown][: len(shown)]
-    said = rows(browser, "about-metric", 1)
-    assert dict(described(METRIC, None))["In a sentence"] in said
+    assert column(browser, "correlations", 2) == [row[2] for row in view.shown][: len(shown)]
+    said = column(browser, "about-metric", 1)
+    assert dict(described(METRIC, None))["In one sentence"] in said
     assert "not included" in value(browser, "context")
     drawn = "return document.querySelectorAll('.js-plotly-plot .hm').length"
     until(lambda: int(browser.execute_script(drawn)) >= 3, "the figures are not drawn")
@@ -60,7 +52,7 @@ def test_the_study_that_ships_here_is_shown(site_address: str, browser: Any) -> 
 def test_texts_of_disagreements_are_shown_as_text(address: str, browser: Any) -> None:
     open_page(browser, f"{address}/metrics?metric={METRIC}&case=0")
     until(lambda: value(browser, "context") == INJECTIONS[0], "the context is not shown")
-    shown = " ".join(rows(browser, "case-responses", 1))
+    shown = " ".join(column(browser, "case-responses", 1))
     assert "window.hacked=1" in shown
     assert_inert(browser)
 
@@ -68,8 +60,8 @@ def test_texts_of_disagreements_are_shown_as_text(address: str, browser: Any) ->
 def test_a_damaged_file_is_named_and_the_rest_is_shown(address: str, browser: Any) -> None:
     open_page(browser, f"{address}/metrics")
     assert PAIRS_FILE in value(browser, "note")
-    assert rows(browser, "correlations", 0)
-    assert rows(browser, "agreement", 0)
+    assert column(browser, "correlations", 0)
+    assert column(browser, "agreement", 0)
 
 
 def test_a_permalink_restores_measure_metric_and_what_agreement_is_over(site_address: str, browser: Any) -> None:
@@ -79,5 +71,5 @@ def test_a_permalink_restores_measure_metric_and_what_agreement_is_over(site_add
     assert value(browser, "metric") == "vendi_score"
     assert value(browser, "over") == f"sets: {over.group}"
     assert any(
-        dict(described("vendi_score", None))["In a sentence"] in text for text in rows(browser, "about-metric", 1)
+        dict(described("vendi_score", None))["In one sentence"] in text for text in column(browser, "about-metric", 1)
     )

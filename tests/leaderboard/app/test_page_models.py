@@ -4,7 +4,6 @@ import csv
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pandas as pd
 import pytest
@@ -13,6 +12,7 @@ from leaderboard.data.board import Board, load_boards
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.models import cell_texts, rank_text
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, shown_anew, until
+from tests.leaderboard.page_reading import column, query
 
 pytestmark = pytest.mark.browser
 
@@ -22,18 +22,8 @@ def board(results: Path) -> Board:
     return load_boards(results)[0][0]
 
 
-def cells(browser: Any, place: int) -> list[str]:
-    """The texts of a column of the table as they stand on the page."""
-    found = f"document.querySelectorAll(`#systems [role=gridcell][data-col='{place}']`)"
-    return [text.strip() for text in browser.execute_script(f"return [...{found}].map(cell => cell.innerText)")]
-
-
 def _there(folder: Path, kind: str) -> bool:
     return any(folder.glob(f"*.{kind}"))
-
-
-def query(browser: Any) -> dict[str, list[str]]:
-    return parse_qs(urlsplit(browser.current_url).query)
 
 
 def choose(browser: Any, element: str, text: str) -> None:
@@ -50,23 +40,23 @@ def choose(browser: Any, element: str, text: str) -> None:
 def test_the_table_shows_the_numbers_of_the_results_by_rank(site_address: str, browser: Any, board: Board) -> None:
     open_page(browser, f"{site_address}/?rank=distinct_n&show=diversity")
     scores = BoardScores(board)
-    column = next(column for column in board.columns if column.label == "distinct_n")
+    chosen = next(column for column in board.columns if column.label == "distinct_n")
     names = [entry.result.manifest.name for entry in board.entries]
-    ranks = {name: rank_text(each) for name, each in zip(names, scores.standings(column), strict=True)}
-    shown = cells(browser, 0)
+    ranks = {name: rank_text(each) for name, each in zip(names, scores.standings(chosen), strict=True)}
+    shown = column(browser, "systems", 0)
     assert sorted(shown) == sorted(names)
     assert HOSTILE_NAME in shown
-    assert cells(browser, 1) == [ranks[name] for name in shown]
+    assert column(browser, "systems", 1) == [ranks[name] for name in shown]
     headings = [e.text.split("\n")[0] for e in browser.find_elements("css selector", "#systems thead th")]
-    texts = dict(zip(names, cell_texts(board, column), strict=True))
+    texts = dict(zip(names, cell_texts(board, chosen), strict=True))
     place = next(i for i, heading in enumerate(headings) if heading.startswith("distinct_n"))
-    assert cells(browser, place) == [texts[name] for name in shown]
+    assert column(browser, "systems", place) == [texts[name] for name in shown]
 
 
 def test_a_permalink_restores_every_choice(site_address: str, browser: Any) -> None:
     asked = "rank=self_bleu&show=custom&columns=self_bleu%2Cead&q=e&types=baseline&weights=any"
     open_page(browser, f"{site_address}/?{asked}")
-    assert set(cells(browser, 0)) == {"shuffled-words", "random-characters", "repeated"}
+    assert set(column(browser, "systems", 0)) == {"shuffled-words", "random-characters", "repeated"}
     headings = [e.text.split("\n")[0] for e in browser.find_elements("css selector", "#systems thead th")]
     assert headings[1] == "rank by self_bleu"
     assert [heading.split()[0] for heading in headings[4:]] == ["ead", "self_bleu"]
@@ -75,7 +65,7 @@ def test_a_permalink_restores_every_choice(site_address: str, browser: Any) -> N
 
 def test_an_address_that_asks_for_what_is_not_offered_shows_the_default(site_address: str, browser: Any) -> None:
     open_page(browser, f"{site_address}/?rank=<b>&suite=none&table=none&show=x&types=y&licence=z&size=1T&columns=q")
-    assert len(cells(browser, 0)) == 7
+    assert len(column(browser, "systems", 0)) == 7
     assert console_errors(browser) == []
 
 
@@ -85,10 +75,10 @@ def test_choices_go_into_the_address_and_a_reload_keeps_them(site_address: str, 
     until(lambda: query(browser).get("rank") == ["self_bleu"], "the choice is not in the address")
     field = browser.find_element("css selector", "#q input, #q textarea")
     field.send_keys("paraphr")
-    until(lambda: cells(browser, 0) == ["paraphrased"], "the search does not filter")
+    until(lambda: column(browser, "systems", 0) == ["paraphrased"], "the search does not filter")
     until(lambda: query(browser).get("q") == ["paraphr"], "the search is not in the address")
     open_page(browser, browser.current_url)
-    assert cells(browser, 0) == ["paraphrased"]
+    assert column(browser, "systems", 0) == ["paraphrased"]
     assert "rank by self_bleu" in browser.find_element("css selector", "#systems thead").text
 
 
@@ -102,12 +92,12 @@ def test_sorting_goes_by_number_and_texts_move_along(site_address: str, browser:
     ActionChains(browser).move_to_element(heading).click(menu).perform()  # the menu shows under the pointer
     items = browser.find_elements("css selector", "[role=menuitem]")
     next(item for item in items if item.text == "Sort ascending").click()
-    column = next(column for column in board.columns if column.label == "ead")
-    ascending = sorted(board.entries, key=lambda entry: entry.cells[column.signature].value or 0.0)
+    chosen = next(column for column in board.columns if column.label == "ead")
+    ascending = sorted(board.entries, key=lambda entry: entry.cells[chosen.signature].value or 0.0)
     wanted = [entry.result.manifest.name for entry in ascending]
-    until(lambda: cells(browser, 0) == wanted, "the table is not sorted")
-    texts = dict(zip([entry.result.manifest.name for entry in board.entries], cell_texts(board, column), strict=True))
-    assert cells(browser, 4) == [texts[name] for name in wanted]
+    until(lambda: column(browser, "systems", 0) == wanted, "the table is not sorted")
+    texts = dict(zip([entry.result.manifest.name for entry in board.entries], cell_texts(board, chosen), strict=True))
+    assert column(browser, "systems", 4) == [texts[name] for name in wanted]
 
 
 def test_what_each_column_means_can_be_unfolded(site_address: str, browser: Any, board: Board) -> None:
@@ -135,8 +125,8 @@ def test_downloads_equal_the_table(site_address: str, browser: Any, board: Board
     with next(tmp_path.glob("*.csv")).open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     frame = pd.read_parquet(next(tmp_path.glob("*.parquet")))
-    assert [row["system"] for row in rows] == frame["system"].tolist() == cells(browser, 0)
-    column = next(column for column in board.columns if column.label == "ead")
-    values = {entry.result.manifest.name: entry.cells[column.signature].value for entry in board.entries}
+    assert [row["system"] for row in rows] == frame["system"].tolist() == column(browser, "systems", 0)
+    chosen = next(column for column in board.columns if column.label == "ead")
+    values = {entry.result.manifest.name: entry.cells[chosen.signature].value for entry in board.entries}
     assert dict(zip(frame["system"], frame["ead ↑"], strict=True)) == values
     assert {row["system"]: float(row["ead ↑"]) for row in rows} == values

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -20,9 +19,10 @@ from leaderboard.tables.stages import (
     stage_curves,
     values_of,
 )
-from tests.leaderboard.app.test_page_explore import same, value
+from tests.leaderboard.app.test_page_explore import same
 from tests.leaderboard.conftest import console_errors, open_page, serving, shown_anew, until
 from tests.leaderboard.injections import assert_inert
+from tests.leaderboard.page_reading import query, value
 from tests.leaderboard.read_results import stage_results
 
 pytestmark = pytest.mark.browser
@@ -79,7 +79,7 @@ def test_a_permalink_restores_the_choices(address: str, browser: Any, board: Boa
     shows(browser, board, "ead", "all", "greater")
     with shown_anew(browser):
         browser.find_element("css selector", "#pairs input[value=consecutive]").click()
-    assert parse_qs(urlsplit(browser.current_url).query)["pairs"] == ["consecutive"]
+    assert query(browser)["pairs"] == ["consecutive"]
     shows(browser, board, "ead", "consecutive", "greater")
     open_page(browser, browser.current_url)
     shows(browser, board, "ead", "consecutive", "greater")

@@ -7,7 +7,6 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,6 +17,7 @@ from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.operations import claim, listing, refuse
 from tests.leaderboard.conftest import console_errors, open_page, until
 from tests.leaderboard.injections import INJECTIONS, NAMES, assert_inert, not_shown
+from tests.leaderboard.page_reading import query, rows, value
 from tests.leaderboard.servers import running
 
 pytestmark = pytest.mark.browser
@@ -49,27 +49,6 @@ def change_manifest(folder: Path, **changed: Any) -> None:
 
 def find(browser: Any, selector: str) -> Any:
     return browser.find_element("css selector", selector)
-
-
-def value(browser: Any, element: str) -> str:
-    """What a text field shows; nothing where it is hidden."""
-    script = (
-        "const f = document.querySelector(`#${arguments[0]} textarea, #${arguments[0]} input`); return f ? f.value : ''"
-    )
-    found: str = browser.execute_script(script, element)
-    return found
-
-
-def rows(browser: Any, element: str) -> list[list[str]]:
-    """The cells of a table, row by row; none where it is hidden."""
-    script = """
-const made = {};
-for (const cell of document.querySelectorAll(`#${arguments[0]} [role=gridcell]`))
-  (made[cell.dataset.row] ||= [])[Number(cell.dataset.col)] = cell.innerText.trim();
-return Object.values(made);
-"""
-    found: list[list[str]] = browser.execute_script(script, element)
-    return found
 
 
 def count(browser: Any, name: str) -> int:
@@ -123,7 +102,7 @@ def test_a_good_submission_is_accepted_handed_in_and_seen_in_the_queue(
     assert [cells[1] for cells in rows(browser, "history")] == ["pending"]
     assert "in the queue" in value(browser, "details")
     until(
-        lambda: parse_qs(urlsplit(browser.current_url).query).get("submission") == [state.submission_id],
+        lambda: query(browser).get("submission") == [state.submission_id],
         "the submission is not in the address",
     )
     open_page(browser, browser.current_url)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import quote
 
 import pandas as pd
 import pytest
@@ -18,6 +18,7 @@ from leaderboard.tables.tradeoff import default_axes, tradeoff, tradeoff_table
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, serving, shown_anew, until
 from tests.leaderboard.injections import assert_inert
 from tests.leaderboard.judged import judged_results
+from tests.leaderboard.page_reading import query, rows, value
 
 pytestmark = pytest.mark.browser
 
@@ -38,27 +39,10 @@ def address(judged: Path) -> Iterator[str]:
         yield f"{url}/tradeoff"
 
 
-def rows(browser: Any, table: str) -> list[list[str]]:
-    """The cells of a table as they stand on the page."""
-    script = """
-      const cells = document.querySelectorAll(`#${arguments[0]} [role=gridcell]`), rows = new Map();
-      for (const cell of cells) {
-        const row = cell.dataset.row;
-        if (!rows.has(row)) rows.set(row, []);
-        rows.get(row).push(cell.textContent);
-      }
-      return [...rows.values()];"""
-    return [[str(cell).strip() for cell in row] for row in browser.execute_script(script, table)]
-
-
 def shows(browser: Any, table: str, view: TableView) -> None:
     """The table on the page comes to hold what the table view does."""
     wanted = [[cell.strip() for cell in row] for row in view.shown]
     until(lambda: rows(browser, table) == wanted, f"{table} is not {wanted[0]} …")
-
-
-def value(browser: Any, field: str) -> str:
-    return str(browser.find_element("css selector", f"#{field} textarea, #{field} input").get_property("value"))
 
 
 def drawn(browser: Any, plot: str) -> str:
@@ -103,9 +87,9 @@ def test_choices_go_into_the_address_and_a_reload_keeps_them(address: str, brows
         browser.find_element("css selector", "#front input[value=all]").click()
     until(lambda: "front=all" in browser.current_url, "the choice is not in the address")
     assert "are eligible" in value(browser, "note")
-    query = parse_qs(urlsplit(browser.current_url).query)
-    assert query["table"] == [board.name]
-    assert query["systems"] == [",".join(system_ids(board))]
+    asked = query(browser)
+    assert asked["table"] == [board.name]
+    assert asked["systems"] == [",".join(system_ids(board))]
     open_page(browser, browser.current_url)
     assert "are eligible" in value(browser, "note")
 

@@ -87,8 +87,8 @@ def test_every_page_loads_from_the_file_system(browser: "Chrome", exported: Path
         assert ground == {"light": "rgb(251, 251, 250)", "dark": "rgb(14, 17, 21)"}[scheme], page.name
 
 
-def test_nothing_of_strangers_comes_to_life(browser: "Chrome", bad_site: Path) -> None:
-    for page in sorted(bad_site.glob("*.html")):
+def test_nothing_of_strangers_comes_to_life(browser: "Chrome", bad_export: Path) -> None:
+    for page in sorted(bad_export.glob("*.html")):
         opened(browser, page)
         assert_inert(browser)
         assert console_errors(browser) == [], page.name
@@ -96,17 +96,17 @@ def test_nothing_of_strangers_comes_to_life(browser: "Chrome", bad_site: Path) -
         assert_inert(browser)
 
 
-def test_names_are_shown_as_text(browser: "Chrome", bad_site: Path) -> None:
-    opened(browser, bad_site / "index.html")
+def test_names_are_shown_as_text(browser: "Chrome", bad_export: Path) -> None:
+    opened(browser, bad_export / "index.html")
     assert not_shown(browser, NAMES) == []
     assert sorted(texts(browser, "#systems tbody th")) == sorted(NAMES)
     assert "<img src=x onerror=window.hacked=1>: not shown" in texts(browser, ".trouble")[0]
-    opened(browser, next(bad_site.glob("tradeoff-*.html")))
+    opened(browser, next(bad_export.glob("tradeoff-*.html")))
     assert set(texts(browser, "#points tbody th")) == set(NAMES)
 
 
-def test_responses_prompts_and_categories_are_shown_as_text(browser: "Chrome", bad_site: Path) -> None:
-    opened(browser, next(bad_site.glob("explore-[0-9a-f]*[0-9a-f].html")))
+def test_responses_prompts_and_categories_are_shown_as_text(browser: "Chrome", bad_export: Path) -> None:
+    opened(browser, next(bad_export.glob("explore-[0-9a-f]*[0-9a-f].html")))
     seen: set[str] = set()
     for _ in range(24):
         seen |= {" ".join(text.split()) for text in texts(browser, "#responses .response, #explored .prompt")}

@@ -1,0 +1,34 @@
+"""Reading a page of the application in a browser: the cells of its tables, the values of its fields, its address."""
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+_ROWS = """
+const found = {};
+for (const cell of document.querySelectorAll(`#${arguments[0]} [role=gridcell]`))
+  (found[cell.dataset.row] ||= [])[Number(cell.dataset.col)] = cell.innerText.trim();
+return Object.keys(found).sort((a, b) => a - b).map((row) => found[row]);
+"""
+_VALUE = "return document.querySelector(`#${arguments[0]} textarea, #${arguments[0]} input`)?.value ?? ''"
+
+
+def rows(browser: Any, table: str) -> list[list[str]]:
+    """The texts of a table's cells by row; none where it is hidden."""
+    found: list[list[str]] = browser.execute_script(_ROWS, table)
+    return found
+
+
+def column(browser: Any, table: str, place: int) -> list[str]:
+    """The texts of a table's column."""
+    return [row[place] for row in rows(browser, table)]
+
+
+def value(browser: Any, element: str) -> str:
+    """What a field shows; nothing where it is hidden."""
+    found: str = browser.execute_script(_VALUE, element)
+    return found
+
+
+def query(browser: Any) -> dict[str, list[str]]:
+    """The query of the page's address."""
+    return parse_qs(urlsplit(browser.current_url).query)
