@@ -41,21 +41,21 @@ def build_app(live: LiveResults, pages: tuple[Page, ...] = PAGES) -> gr.Blocks:
 def _frame(blocks: gr.Blocks, live: LiveResults, page: Page) -> None:
     """Build a page with the data warnings above it."""
     gr.Markdown(f"# {TITLE} · {page.title}", elem_classes="masthead")
-    trouble = gr.Textbox(
+    warnings = gr.Textbox(
         "",
         label="Data warnings",
         visible=False,
         interactive=False,
         lines=2,
-        elem_id="trouble",
-        elem_classes="trouble",
+        elem_id="warnings",
+        elem_classes="warnings",
     )
     page.build(blocks, live)
-    opened = blocks.load(lambda: _trouble(live), None, trouble, api_visibility="private", show_progress="hidden")
+    opened = blocks.load(lambda: _warnings(live), None, warnings, api_visibility="private", show_progress="hidden")
     opened.then(None, js=count_on("opened"))
 
 
-def _trouble(live: LiveResults) -> object:
+def _warnings(live: LiveResults) -> object:
     lines = live.snapshot().warnings
     return gr.Textbox("\n".join(lines), visible=bool(lines))
 

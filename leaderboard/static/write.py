@@ -103,7 +103,7 @@ def write_static(
     wanted = length <= TEXTS_LIMIT if texts is None else texts
     absent = None if wanted else f"The responses have {length / 1e6:,.1f} MB and were not exported. {_ASK}"
     keys = keys_of(snapshot.boards)
-    trouble = [*(shortened(line, _LETTERS) for line in snapshot.warnings), *faults]
+    warnings = [*(shortened(line, _LETTERS) for line in snapshot.warnings), *faults]
     with atomic_folder(folder, replace=True) as made:
         for name in ("assets", "data", "figures", "texts"):
             (made / name).mkdir()
@@ -118,16 +118,16 @@ def write_static(
                 export(board, made / "data")
                 boards.append(board)
             except InputError as error:  # its files disappeared during the export
-                trouble.append(_fault(board, error))
+                warnings.append(_fault(board, error))
         progress("other pages", len(scores), len(scores))
         pages += _kept(stages_page(boards, scores, "post-training.html"), made)
         pages += _kept(metrics_page(boards, live.study, "metrics.html"), made)
         pages += [datasets_page("datasets.html"), about_page("about.html")]
         if not boards:
             pages.append(_empty())
-        _write(made, pages, boards, {"trouble": trouble, "styled": style_marks(plotly.read_text(encoding="utf-8"))})
+        _write(made, pages, boards, {"warnings": warnings, "styled": style_marks(plotly.read_text(encoding="utf-8"))})
         write_text(made / MARK, _MARK_TEXT)
-    return Written(folder, len(pages), wanted and bool(boards), length, tuple(trouble))
+    return Written(folder, len(pages), wanted and bool(boards), length, tuple(warnings))
 
 
 def _replaceable(folder: Path) -> None:

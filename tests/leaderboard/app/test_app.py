@@ -44,8 +44,8 @@ def test_every_page_fits_a_phone_in_the_dark_theme(site_address: str, browser: A
     """With the light theme and a wide screen, test_hostile_names.py opens every page."""
     open_page(browser, f"{site_address}/{page.path}?__theme=dark")
     assert_opened(browser, page, PHONE)
-    trouble = browser.find_element("css selector", "#trouble textarea")
-    assert "damaged" in trouble.get_property("value")  # every page names the damaged result
+    warnings = browser.find_element("css selector", "#warnings textarea")
+    assert "damaged" in warnings.get_property("value")  # every page names the damaged result
 
 
 def test_navigation_leads_to_every_page(site_address: str, browser: Any) -> None:

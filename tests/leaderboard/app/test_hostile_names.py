@@ -96,7 +96,7 @@ def test_every_page_opens_without_errors_and_nothing_untrusted_comes_to_life(
 ) -> None:
     open_page(browser, f"{address}/{page.path}?__theme=light")
     assert_opened(browser, page)
-    warnings = browser.find_element("css selector", "#trouble textarea").get_property("value")
+    warnings = browser.find_element("css selector", "#warnings textarea").get_property("value")
     assert "<img src=x onerror=window.hacked=1>: not shown" in warnings
     is_inert(browser)
 

@@ -114,7 +114,7 @@ def test_an_empty_store_has_no_boards_and_a_queue(tmp_path: Path) -> None:
     assert snapshot.queue is not None
 
 
-def test_trouble_says_what_is_not_shown_and_how_old_the_rest_is(
+def test_warnings_says_what_is_not_shown_and_how_old_the_rest_is(
     store: FolderStore, some: list[Scored], tmp_path: Path
 ) -> None:
     put(store, f"results/{some[0].folder.name}/{PER_PROMPT_FILE}", b"PAR1")

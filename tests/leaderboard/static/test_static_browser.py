@@ -100,7 +100,7 @@ def test_names_are_shown_as_text(browser: "Chrome", bad_export: Path) -> None:
     opened(browser, bad_export / "index.html")
     assert not_shown(browser, NAMES) == []
     assert sorted(texts(browser, "#systems tbody th")) == sorted(NAMES)
-    assert "<img src=x onerror=window.hacked=1>: not shown" in texts(browser, ".trouble")[0]
+    assert "<img src=x onerror=window.hacked=1>: not shown" in texts(browser, ".warnings")[0]
     opened(browser, next(bad_export.glob("tradeoff-*.html")))
     assert set(texts(browser, "#points tbody th")) == set(NAMES)
 
