@@ -9,8 +9,9 @@ import typer
 
 from benchmark.cluster.options import ClusterOptions
 from benchmark.scoring.options import ProfileName, ScoringOptions
-from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress, table
+from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
 from datasets_build.option_groups import with_option_groups
+from datasets_build.tables import Styled, Table, to_terminal
 
 if TYPE_CHECKING:
     from benchmark.cluster.connection import Lost
@@ -154,10 +155,10 @@ def metrics(json: JsonOption = False) -> None:
             ]
         )
         return
-    shown = table("Metrics", "id", "v", "title", "reads", "more diverse", "bounds", "unit", "source", numbers=("v",))
-    shown.columns[0].no_wrap = True  # names are to be copied
+    rows = []
     for m in METRICS:
         low, high = ("" if bound is None else f"{bound:g}" for bound in m.bounds)
         way = {1: "higher", 0: "neither", -1: "lower"}[m.direction]
-        shown.add_row(m.id, str(m.version), m.title, m.reads, way, f"{low} … {high}", m.unit, m.paper)
-    out().print(shown)
+        rows.append((Styled(m.id, "code"), m.version, m.title, m.reads, way, f"{low} … {high}", m.unit, m.paper))
+    columns = ("id", "v", "title", "reads", "more diverse", "bounds", "unit", "source")
+    out().print(to_terminal(Table("Metrics", columns, rows, numbers=("v",))))

@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from datasets_build.console import JsonOption, err, out, print_json, progress, table
+from datasets_build.console import JsonOption, err, out, print_json, progress
+from datasets_build.tables import Table, styled, to_terminal
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -69,14 +70,16 @@ def list_datasets(destination: Out = None, json: JsonOption = False) -> None:
     if json:
         print_json(rows)
         return
-    shown = table(
-        "Datasets", "name", "splits", "rows", "built", "from", "licence", "suites", numbers=("splits", "rows")
-    )
-    for row in rows:
-        where = "generated here" if row["generated_here"] else row["paper"]
-        splits, suites = str(len(row["splits"])), ", ".join(row["suites"])
-        shown.add_row(row["name"], splits, f"{row['rows']:,}", row["built"], where, row["licence"], suites)
-    out().print(shown)
+    cells = [
+        (
+            *(row["name"], len(row["splits"]), f"{row['rows']:,}", row["built"]),
+            "generated here" if row["generated_here"] else row["paper"],
+            *(row["licence"], ", ".join(row["suites"])),
+        )
+        for row in rows
+    ]
+    columns = ("name", "splits", "rows", "built", "from", "licence", "suites")
+    out().print(to_terminal(Table("Datasets", columns, cells, numbers=("splits", "rows"))))
 
 
 @app.command()
@@ -115,15 +118,16 @@ def build(
     if json:
         print_json([manifest.model_dump(mode="json") for manifest in made])
         return
-    shown = table("Built", "name", "rows", "bytes", "revision", "left out", numbers=("rows", "bytes"))
+    cells = []
     for manifest in made:
         rows = sum(split.rows for split in manifest.splits.values())
         size = sum(split.bytes for split in manifest.splits.values())
         left_out = ", ".join(
             f"{n} of {s}: {why}" for s, counts in manifest.dropped.items() for why, n in counts.items()
         )
-        shown.add_row(manifest.config, f"{rows:,}", f"{size:,}", manifest.revision, left_out)
-    out().print(shown)
+        cells.append((manifest.config, f"{rows:,}", f"{size:,}", manifest.revision, left_out))
+    columns = ("name", "rows", "bytes", "revision", "left out")
+    out().print(to_terminal(Table("Built", columns, cells, numbers=("rows", "bytes"))))
     for manifest in made:
         if manifest.absent:
             text = f"{manifest.config}: without {', '.join(manifest.absent)}; columns from there are null"
@@ -166,14 +170,10 @@ def info(
     console = out()
     console.print(f"{name}: {config.about}. {config.made}", markup=False)
     console.print(f"version {source.version}; licence: {source.licence}; {source.paper or 'our own'}", markup=False)
-    shown = table("Splits", "split", "rows", numbers=("rows",))
-    for split in config.splits:
-        shown.add_row(split.name, f"{split.count:,}")
-    console.print(shown)
-    shown = table("Fields", "field", "type", "what")
-    for field in config.schema:
-        shown.add_row(field.name, str(field.type), config.fields[field.name])
-    console.print(shown)
+    splits = [(split.name, f"{split.count:,}") for split in config.splits]
+    fields = [(field.name, str(field.type), config.fields[field.name]) for field in config.schema]
+    console.print(to_terminal(Table("Splits", ("split", "rows"), splits)))
+    console.print(to_terminal(Table("Fields", ("field", "type", "what"), fields, numbers=())))
     for flaw in source.flaws:
         console.print(f"- {flaw}", markup=False)
     console.print(source.citation, markup=False)
@@ -197,10 +197,11 @@ def verify_(names: Names = None, destination: Out = None, json: JsonOption = Fal
     if json:
         print_json(found)
     else:
-        shown = table("Verified", "name", "")
-        for name, problems in found.items():
-            shown.add_row(name, "; ".join(problems) or "whole", style="red" if problems else "")
-        out().print(shown)
+        cells = [
+            styled((name, "; ".join(problems) or "whole"), "red" if problems else "")
+            for name, problems in found.items()
+        ]
+        out().print(to_terminal(Table("Verified", ("name", ""), cells, numbers=())))
     if any(found.values()):
         raise typer.Exit(1)
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
 
 from datasets_build.tables import Report, print_blocks, write_report
 
@@ -65,11 +64,3 @@ def deliver(report: Report, path: Path | None, *, as_json: bool) -> None:
         print_json(report.document)
     else:
         print_blocks(report.printed, out())
-
-
-def table(title: str, *columns: str, numbers: tuple[str, ...] = ()) -> Table:
-    """An empty table; the columns named in `numbers` are set flush right."""
-    made = Table(title=title, title_justify="left", header_style="bold", show_lines=False)
-    for column in columns:
-        made.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
-    return made

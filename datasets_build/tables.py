@@ -54,14 +54,14 @@ class Table:
         columns: Names of the columns.
         rows: Rows of cells, as long as `columns`.
         notes: Sentences below the table.
-        texts: Columns that are set flush left like the first; the others hold numbers.
+        numbers: Columns that are set flush right; None: all but the first.
     """
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     notes: Sequence[str | Styled] = ()
-    texts: Collection[str] = ()
+    numbers: Collection[str] | None = None
 
     @classmethod
     def of_records(cls, records: Sequence[Mapping[str, Cell]]) -> "Table":
@@ -69,9 +69,9 @@ class Table:
         columns = max(map(list, records), key=len, default=[])
         return cls("", columns, [[record.get(name) for name in columns] for record in records])
 
-    def is_text(self, index: int) -> bool:
-        """Whether a column is set flush left."""
-        return index == 0 or self.columns[index] in self.texts
+    def is_number(self, index: int) -> bool:
+        """Whether a column is set flush right."""
+        return index > 0 if self.numbers is None else self.columns[index] in self.numbers
 
 
 Block = str | Styled | Table
@@ -108,6 +108,11 @@ class Report:
     def endings(self) -> tuple[str, ...]:
         """Of the files that it can be written to."""
         return (".md", ".json") if self.records is None else (".md", ".csv", ".json")
+
+
+def styled(cells: Sequence[Cell], style: str) -> list[Styled]:
+    """The cells of a row in one style."""
+    return [Styled(_text(cell), style) for cell in cells]
 
 
 def number(value: float | None) -> str:
@@ -168,7 +173,7 @@ def to_markdown(table: Table) -> str:
     """A table in Markdown; its title is a heading of the second level."""
     lines = [
         [escape_markdown(name) for name in table.columns],
-        ["---" if table.is_text(index) else "---:" for index in range(len(table.columns))],
+        ["---:" if table.is_number(index) else "---" for index in range(len(table.columns))],
         *([_markdown_cell(cell).replace("\n", " ") for cell in row] for row in table.rows),
     ]
     parts = [f"## {escape_markdown(table.title)}"] * bool(table.title)
@@ -194,15 +199,14 @@ def to_terminal(table: Table, *, break_numbers: bool = True) -> RenderableType:
     """
     made = RichTable(title=plain(table.title) if table.title else None, title_justify="left", header_style="bold")
     for index, name in enumerate(table.columns):
-        if table.is_text(index):
-            made.add_column(plain(name), overflow="fold")
-        else:
-            made.add_column(
-                plain(name),
-                justify="right",
-                overflow="fold" if break_numbers else "ellipsis",
-                no_wrap=not break_numbers,
-            )
+        right = table.is_number(index)
+        code = all(isinstance(cell, Styled) and cell.style == "code" for cell in (row[index] for row in table.rows))
+        made.add_column(
+            plain(name),
+            justify="right" if right else "left",
+            overflow="fold" if break_numbers or not right else "ellipsis",
+            no_wrap=code or (right and not break_numbers),
+        )
     for row in table.rows:
         made.add_row(*map(_terminal_cell, row))
     return Group(made, *map(_terminal_cell, table.notes)) if table.notes else made

@@ -8,24 +8,17 @@ from rich.text import Text
 
 from benchmark.exports.dpo import Exported
 from benchmark.exports.scored import ScoredResult
-from benchmark.scoring.printing import number
-from datasets_build.console import table
-from datasets_build.tables import plain
+from datasets_build.tables import Table, plain, to_terminal
 
 
 def print_exported(exported: Exported, console: Console) -> None:
     """How many prompts gave a pair and why others did not, and what was chosen and rejected on average."""
     rule, rows = exported.provenance.rule, exported.pairs.rows
-    made = table("", "prompts", "", numbers=("prompts",))
-    made.title = Text(f"{exported.provenance.metric}, rho = {rule.rho:g} by {rule.by}")
-    made.add_row(str(len(rows)), "a pair")
-    for reason, count in exported.pairs.skipped.items():
-        made.add_row(str(count), plain(f"no pair: {reason}"))
-    console.print(made)
-    means = table("Means over pairs", "", "reward", "diversity", numbers=("reward", "diversity"))
-    for side, own in exported.means.items():
-        means.add_row(side, number(own["reward"]), number(own["diversity"]))
-    console.print(means)
+    counts = [(len(rows), "a pair"), *((count, f"no pair: {why}") for why, count in exported.pairs.skipped.items())]
+    title = f"{exported.provenance.metric}, rho = {rule.rho:g} by {rule.by}"
+    means = [(side, own["reward"], own["diversity"]) for side, own in exported.means.items()]
+    console.print(to_terminal(Table(title, ("prompts", ""), counts, numbers=("prompts",))))
+    console.print(to_terminal(Table("Means over pairs", ("", "reward", "diversity"), means)))
     console.print(f"written: {exported.files.pairs}, {exported.format}", markup=False, soft_wrap=True)
     if exported.files.table is not None:
         console.print(f"written: {exported.files.table}", markup=False, soft_wrap=True)

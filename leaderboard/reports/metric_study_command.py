@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from datasets_build.console import JsonOption, err, out, print_json, progress, table
+from datasets_build.console import JsonOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError
+from datasets_build.tables import Table, to_terminal, with_interval
 
 if TYPE_CHECKING:
     from benchmark.analysis.metaeval.labelled import Labelled
@@ -253,12 +254,14 @@ def _pairs(folders: list[Path], resamples: int, seed: int) -> "PairStudy | None"
 
 def _print(study: "MetricStudy") -> None:
     """The means over tasks, and which metric agrees best with people on each."""
-    shown = table("means over the tasks with two labels", "metric", "Spearman", "OCA", "AUC", numbers=("Spearman",))
-    for each in study.overall:
-        cells = [each.measures.get(name) for name in ("spearman", "oca_directional", "roc_auc")]
-        shown.add_row(each.metric, *("-" if cell is None or cell[0] is None else f"{cell[0]:.3f}" for cell in cells))
     if study.overall:
-        out().print(shown)
+        rows = []
+        for each in study.overall:
+            own = each.measures
+            numbers = (own.get("spearman"), own.get("oca_directional"), own.get("roc_auc"))
+            rows.append((each.metric, *(with_interval(one[0] if one else None, None, None) for one in numbers)))
+        columns = ("metric", "Spearman", "OCA", "AUC")
+        out().print(to_terminal(Table("Means over the tasks with two labels", columns, rows)))
     for task in study.tasks:
         known = [(found.value, each.metric) for each in task.results if (found := each.measures.get("human_spearman"))]
         ranked = sorted(((value, metric) for value, metric in known if value is not None), reverse=True)

@@ -3,8 +3,7 @@
 from rich.console import Console
 from rich.text import Text
 
-from datasets_build.console import table
-from datasets_build.tables import plain
+from datasets_build.tables import Table, plain, styled, to_terminal
 from submissions.checking.validate import Report
 from submissions.untrusted.findings import Findings
 
@@ -14,13 +13,16 @@ SHOWN = 50
 def print_findings(findings: Findings, console: Console) -> None:
     """A table of problems: the first 50 of them, errors before warnings, and the counts."""
     if findings.problems:
-        made = table("Problems", "check", "", "file", "row", "field", "what is wrong", "hint", numbers=("row",))
         ordered = sorted(findings.problems, key=lambda p: p.severity != "error")
-        for p in ordered[:SHOWN]:
-            row = "" if p.row is None else str(p.row)
-            texts = (p.check, p.severity, p.file, row, p.field, p.message, p.hint)
-            made.add_row(*(plain(text) for text in texts), style="red" if p.severity == "error" else "yellow")
-        console.print(made)
+        rows = [
+            styled(
+                (p.check, p.severity, p.file, "" if p.row is None else p.row, p.field, p.message, p.hint),
+                "red" if p.severity == "error" else "yellow",
+            )
+            for p in ordered[:SHOWN]
+        ]
+        columns = ("check", "", "file", "row", "field", "what is wrong", "hint")
+        console.print(to_terminal(Table("Problems", columns, rows, numbers=("row",))))
     errors, warnings = findings.count("error"), findings.count("warning")
     if errors + warnings > SHOWN:
         console.print(f"The first {SHOWN} are shown; --json lists up to 200 of each check.")

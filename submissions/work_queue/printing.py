@@ -8,8 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from datasets_build.console import table
-from datasets_build.tables import plain
+from datasets_build.tables import Table, plain, styled, to_terminal
 from submissions.checking.printing import print_findings
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings
@@ -103,14 +102,13 @@ def print_list(states: Sequence[State], address: str, now: datetime, console: Co
         console.print(f"there are no submissions in {address}", markup=False)
         return
     columns = ("id", "system", "suite", "submitter", "state", "attempt", "age", "in this state for")
-    made = table("Submissions", *columns, numbers=("attempt", "age", "in this state for"))
+    rows = []
     for state in states:
         last = state.current
         ages = (duration_text(now - state.received), duration_text(now - last.at))
         texts = (state.submission_id, state.name, state.suite, person(state.submitter), standing(state, now))
-        cells = (*texts, str(last.attempt), *ages)
-        made.add_row(*(plain(text) for text in cells), style=_COLOURS.get(last.state))
-    console.print(made)
+        rows.append(styled((*texts, last.attempt, *ages), _COLOURS.get(last.state, "")))
+    console.print(to_terminal(Table("Submissions", columns, rows, numbers=columns[5:])))
 
 
 def print_state(state: State, console: Console) -> None:
@@ -137,12 +135,13 @@ def _place(place: QueuePosition) -> str:
 
 def print_history(state: State, console: Console) -> None:
     """All that happened to a submission; what refused it, or how it failed, below."""
-    made = table("History", "when", "state", "attempt", "by", "until", "why", numbers=("attempt",))
+    rows = []
     for record in state.history:
         until = "" if record.lease_until is None else when(record.lease_until)
-        texts = (when(record.at), record.state, str(record.attempt), record.by, until, record.reason or "")
-        made.add_row(*(plain(text) for text in texts), style=_COLOURS.get(record.state))
-    console.print(made)
+        cells = (when(record.at), record.state, record.attempt, record.by, until, record.reason or "")
+        rows.append(styled(cells, _COLOURS.get(record.state, "")))
+    columns = ("when", "state", "attempt", "by", "until", "why")
+    console.print(to_terminal(Table("History", columns, rows, numbers=("attempt",))))
     for record in state.history:
         _print_details(record, console)
 

@@ -100,7 +100,7 @@ def test_metric_names_stay_readable_in_markdown() -> None:
 
 
 def test_numbers_keep_their_digits_and_what_is_missing_is_empty() -> None:
-    table = Table("", ("name", "value", "left"), (("a", 0.1 + 0.2, None), ("b", -1, -2.5e-7)), texts=("left",))
+    table = Table("", ("name", "value", "left"), (("a", 0.1 + 0.2, None), ("b", -1, -2.5e-7)), numbers=("value",))
     assert to_csv(table) == "name,value,left\na,0.30000000000000004,\nb,-1,-2.5e-07\n"
     assert to_markdown(table).splitlines()[1:3] == ["| --- | ---: | --- |", "| a | 0.3000 | - |"]
 

@@ -14,8 +14,8 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from datasets_build.console import out, print_json, table
-from datasets_build.tables import plain
+from datasets_build.console import out, print_json
+from datasets_build.tables import Styled, Table, to_markdown, to_terminal
 from tests.submissions.attack import Attack
 from tests.submissions.attack_runs import Outcome, make_apart, outcomes
 from tests.submissions.attacks_on_answers import ATTACKS as ON_ANSWERS
@@ -65,21 +65,17 @@ def main() -> int:
 def print_table(found: dict[str, Outcome]) -> None:
     """A row for each attack: what came of it, for which reason, in what time and memory."""
     heads = ("attack", "outcome", "reason", "s", "MB", "")
-    made = table(f"{len(found)} attacks", *heads, numbers=("s", "MB"))
-    for attack in ATTACKS:
-        name, verdict, reason, *rest = _cells(attack, found.get(attack.name))
-        made.add_row(name, verdict, plain(reason), *rest)
-    out().print(made)
+    rows = [_cells(attack, found.get(attack.name)) for attack in ATTACKS]
+    out().print(to_terminal(Table(f"{len(found)} attacks", heads, rows, numbers=("s", "MB"))))
 
 
 def as_markdown(found: dict[str, Outcome]) -> str:
     """The same table in Markdown, in which no text is anything else than a text."""
-    lines = ["| attack | outcome | reason | s | MB |", "|---|---|---|---:|---:|"]
+    rows = []
     for attack in ATTACKS:
         name, verdict, reason, *numbers, wrong = _cells(attack, found.get(attack.name))
-        quoted = "`" + plain(reason).plain.replace("`", "'").replace("|", "/") + "`" if reason else ""
-        lines.append(f"| {' | '.join([name, f'{verdict} {wrong}'.strip(), quoted, *numbers])} |")
-    return "\n".join(lines)
+        rows.append((name, f"{verdict} {wrong}".strip(), Styled(reason, "code") if reason else "", *numbers))
+    return to_markdown(Table("", ("attack", "outcome", "reason", "s", "MB"), rows, numbers=("s", "MB")))
 
 
 def _cells(attack: Attack, outcome: Outcome | None) -> tuple[str, str, str, str, str, str]:

@@ -24,7 +24,8 @@ from pathlib import Path
 from benchmark.scoring import scorer
 from benchmark.service.lease import Stop
 from benchmark.service.worker import work
-from datasets_build.console import out, print_json, table
+from datasets_build.console import out, print_json
+from datasets_build.tables import Table, to_terminal
 from submissions.storage.commits import Conflict, StoreFault
 from submissions.storage.file_store import FileStore
 from submissions.storage.folder_store import FolderStore
@@ -333,16 +334,17 @@ def check_the_end(store: FileStore, ids: list[str], calm: dict[str, bytes], seen
 
 def show(given: argparse.Namespace, seen: Seen) -> None:
     """The summary for people."""
-    made = table(f"Soak: {given.submissions} submissions, {given.workers} workers, {given.store}", "what", "number")
+    rows: list[tuple[str, str]] = []
     for name, value in asdict(seen).items():
         if isinstance(value, dict):
             for key, number in value.items():
-                made.add_row(f"{name}: {key}", str(number))
+                rows.append((f"{name}: {key}", str(number)))
         elif isinstance(value, list):
-            made.add_row(name, str(len(value)))
+            rows.append((name, str(len(value))))
         else:
-            made.add_row(name.replace("_", " "), str(value))
-    out().print(made)
+            rows.append((name.replace("_", " "), str(value)))
+    title = f"Soak: {given.submissions} submissions, {given.workers} workers, {given.store}"
+    out().print(to_terminal(Table(title, ("what", "number"), rows)))
     for problem in seen.problems[:50]:
         out().print(problem, style="red", markup=False, soft_wrap=True)
 

@@ -40,13 +40,13 @@ def report_of(study: LabelStudy) -> Report:
         _title(study),
         ("metric", *COLUMNS, "excluded"),
         [(_name(each), *_cells(each).values(), _excluded(each)) for each in study.contrasts],
-        texts=("excluded",),
+        numbers=COLUMNS,
     )
     correlations = Table(
         "Correlations",
         ("metric", *CORRELATIONS, "excluded"),
         [(_name(each), *_correlation_cells(own), _excluded(own)) for each, own in correlated],
-        texts=("column", "excluded"),
+        numbers=CORRELATIONS[1:],
     )
     tables = [main, correlations] if correlated else [main]
     made = [

@@ -22,7 +22,10 @@ def report_of(study: Study) -> Report:
     """The report of a study; the terminal has exclusions as notes below each table."""
     settings = f"{study.resamples:,} resamples, seed {study.seed}; divbench {study.divbench}."
     sources = Table(
-        "Systems", ("system", "source"), [(name, Styled(origin, "code")) for name, origin in study.systems.items()]
+        "Systems",
+        ("system", "source"),
+        [(name, Styled(origin, "code")) for name, origin in study.systems.items()],
+        numbers=(),
     )
     return Report(
         title="Contrast of systems",
@@ -46,7 +49,7 @@ def _table(study: Study, part: Part) -> Table:
         for line in part.lines
         for each in line.contrasts
     ]
-    return Table(_title(study, part), ("metric", "pair", *COLUMNS, "excluded"), rows, texts=("pair", "excluded"))
+    return Table(_title(study, part), ("metric", "pair", *COLUMNS, "excluded"), rows, numbers=COLUMNS)
 
 
 def _narrow_table(study: Study, part: Part) -> Table:
@@ -58,7 +61,7 @@ def _narrow_table(study: Study, part: Part) -> Table:
             rows.append((name, pair(each), *_cells(each)))
             if why := excluded(each):
                 notes.append(f"{line.metric}, {pair(each)}: {why}")
-    return Table(_title(study, part), ("metric", "pair", *COLUMNS), rows, notes, texts=("pair",))
+    return Table(_title(study, part), ("metric", "pair", *COLUMNS), rows, notes, numbers=COLUMNS)
 
 
 def _title(study: Study, part: Part) -> str:

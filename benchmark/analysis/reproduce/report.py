@@ -27,7 +27,7 @@ def report_of(found: Sequence[Reproduced], not_run: Mapping[str, str]) -> Report
     printed = [block for each in found for block in (*_blocks(each), "")]
     return Report(
         title="Published tables, recomputed",
-        blocks=[Table("Summary", ("table", "cells"), counts + skipped, texts=("cells",)), *map(_long_table, found)],
+        blocks=[Table("Summary", ("table", "cells"), counts + skipped, numbers=()), *map(_long_table, found)],
         document={"tables": [each.as_json() for each in found], "not_run": dict(not_run)},
         printed=[*printed, LEGEND, *(f"{name}: {told}" for name, told in counts)],
         records=_records(found),
@@ -99,7 +99,7 @@ def _long_table(found: Reproduced) -> Table:
         bundled = "" if cell.bundled is None else f"; the bundled model gives {number(cell.bundled, p.digits)}"
         rows.append((p.row, p.column, number(cell.ours, p.digits), p.printed, gap, f"{cell.said}{bundled}"))
     columns = ("row", "column", "ours", "published", "difference", "verdict")
-    return Table(f"{found.title} ({found.id})", columns, rows, found.notes, texts=("column", "verdict"))
+    return Table(f"{found.title} ({found.id})", columns, rows, found.notes, numbers=columns[2:5])
 
 
 def _records(found: Iterable[Reproduced]) -> Table:

@@ -2,12 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from rich.console import Console
-from rich.table import Table
+from rich.console import Console, RenderableType
 
 from benchmark.analysis.explain import Explanation
-from datasets_build.console import table
-from datasets_build.tables import plain
+from datasets_build.tables import Table, plain, to_terminal
 from leaderboard.reports.explain.rows import (
     CURVE_COLUMNS,
     RESPONSE_COLUMNS,
@@ -46,8 +44,8 @@ def print_explanation(
         console.print(plain(note), soft_wrap=True)
 
 
-def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], texts: tuple[str, ...] = ()) -> Table:
-    made = table(title, *columns, numbers=tuple(column for column in columns[1:] if column not in texts))
-    for row in list(rows)[:SHOWN]:
-        made.add_row(*(plain(cell) for cell in row))
-    return made
+def _table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], texts: tuple[str, ...] = ()
+) -> RenderableType:
+    numbers = [column for column in columns[1:] if column not in texts]
+    return to_terminal(Table(title, columns, list(rows)[:SHOWN], numbers=numbers))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from benchmark.analysis.explain import SCALARS, Explanation
 from benchmark.metrics.curve_fits import Fit
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.printing import number
+from datasets_build.tables import number
 from submissions.untrusted.plain_text import shortened
 
 MOST_TOKENS = 6  # of a pair, in a sentence
