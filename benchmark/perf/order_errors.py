@@ -60,7 +60,7 @@ def rates(model: CausalLM, given: ResponseSet, orders: Integers, layout: Layout)
         run = orders[start : start + _RUN].tolist()
         laid = lay_out(model, layout, given.prompt, [[given.responses[i] for i in order] for order in run])
         for order, each, bits in zip(run, laid, model.surprisals([one.sequence for one in laid]), strict=True):
-            made.append(np.bincount(each.slots, weights=bits, minlength=len(counts)) / counts[order])
+            made.append(np.bincount(each.positions, weights=bits, minlength=len(counts)) / counts[order])
     return np.array(made)
 
 

@@ -185,7 +185,7 @@ def _difference(
         s = read.surprisals
         ours = [*s.bits, *s.unconditional[:, None]]
         for each, theirs, mine in zip(of_set, bits, ours, strict=True):
-            slots = np.bincount(each.slots, weights=theirs, minlength=len(mine))
+            slots = np.bincount(each.positions, weights=theirs, minlength=len(mine))
             largest = max(largest, float(np.abs(slots - mine).max()))
     return largest
 

@@ -1,4 +1,4 @@
-"""What the engine read before, in one SQLite file: safe under several processes and kills.
+"""Surprisals of earlier runs in one SQLite file: safe under several processes and kills.
 
 Keys are hashes of model signature, layout, orders, prompt and responses; the texts themselves are not kept.
 """
@@ -18,22 +18,22 @@ _NUMBERS = np.dtype("<f8")
 
 
 def default_cache_path() -> Path:
-    """`surprisals.sqlite` where the package keeps what it can make again (DIVBENCH_HOME)."""
+    """Return `surprisals.sqlite` in the package's cache folder (DIVBENCH_HOME)."""
     return home() / "surprisals.sqlite"
 
 
 class SurprisalCache:
-    """The file at a path, made at its first use. See `engine.Cache`.
+    """The cache at a path, created at its first use. See `engine.Cache`.
 
     Raises:
-        ConfigurationError: By each method, where the file cannot be read or written.
+        ConfigurationError: By each method, if the file cannot be read or written.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def get(self, key: str, orders: int, responses: int) -> tuple[Floats, Floats] | None:
-        """Bits [orders, responses] and unconditional bits [responses] of a key; None where there are none that fit."""
+        """As `engine.Cache.get`; None also where the entry has another shape."""
         if not self.path.exists():
             return None
         with open_cache(self.path, "surprisals", _TABLE) as database:
@@ -44,7 +44,7 @@ class SurprisalCache:
         return bits.reshape(orders, responses), alone
 
     def put(self, found: Sequence[tuple[str, Floats, Floats]]) -> None:
-        """Keep bits [orders, responses] and unconditional bits [responses] of keys, all or none."""
+        """As `engine.Cache.put`."""
         rows = [(key, bits.astype(_NUMBERS).tobytes(), alone.astype(_NUMBERS).tobytes()) for key, bits, alone in found]
         with open_cache(self.path, "surprisals", _TABLE) as database:
             database.executemany("INSERT OR REPLACE INTO surprisals VALUES (?, ?, ?)", rows)

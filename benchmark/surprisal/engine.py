@@ -1,10 +1,9 @@
-"""The surprisal engine: response sets under a language model → the `Surprisals` that D_Can and its family read.
+"""The surprisal engine: response sets and a language model to the `Surprisals` that D_Can and its family read.
 
-Sets that are alike are read once, and those of an earlier run come from a cache. The others are laid out as token
-sequences, one for each order and one for each response alone, and go to the model in batches of about equal length, the
-longest first, so that a lack of memory shows at once. While the model reads a batch, a thread prepares the next ones.
-The model reads what sequences share once. A batch that does not fit is halved until it does; a set that cannot be read
-is missing with its reason, and the others go on.
+Equal sets are read once, and those of an earlier run come from a cache. The others become token sequences, one for each
+order and one for each response alone, and go to the model in batches of similar length, the longest first, so that a
+lack of memory shows at once. While the model reads a batch, a thread prepares the next ones. The model reads shared
+prefixes once. A batch that does not fit is halved until it does; a set that cannot be read is missing, with its reason.
 """
 
 from collections import deque
@@ -45,12 +44,12 @@ class ResponseSet:
 
 @dataclass(frozen=True, slots=True)
 class OrderPlan:
-    """Which orders a set of any size is read in.
+    """Which response orders a set of any size is read in.
 
     Attributes:
-        kind: As the functions of orders.py.
-        count: *balanced*: Latin squares; *endpoint*: trees; *uniform*: orders; *exact*: nothing.
-        seed: *uniform*: of Python's generator, the same for all sets; else of the labels, drawn for each set.
+        kind: Name of a function of response_orders.py.
+        count: Number of Latin squares (*balanced*), trees (*endpoint*) or orders (*uniform*); unused for *exact*.
+        seed: Random seed. *uniform*: of Python's generator, the same for all sets; else of each set's relabelling.
     """
 
     kind: OrderKind = "balanced"
@@ -58,16 +57,16 @@ class OrderPlan:
     seed: int = 42
 
     def __str__(self) -> str:
-        """As in signatures, such as `balanced-1-seed:42`."""
+        """The plan in signatures, such as `balanced-1-seed:42`."""
         return "exact" if self.kind == "exact" else f"{self.kind}-{self.count}-seed:{self.seed}"
 
     @property
     def whole_curve(self) -> bool:
-        """Whether the means of all slots are estimated, not the last one's alone."""
+        """Whether the means of all positions are estimated, not the last one's alone."""
         return self.kind != "endpoint"
 
     def design(self, given: ResponseSet) -> OrderDesign:
-        """The orders for a set.
+        """Choose the orders of a set.
 
         Raises:
             ConfigurationError: `exact` with more than six responses, or a count below 1.
@@ -87,7 +86,7 @@ class OrderPlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetSurprisals:
-    """A set that was read."""
+    """The surprisals of a response set, and the orders that it was read in."""
 
     surprisals: Surprisals
     design: OrderDesign
@@ -95,7 +94,7 @@ class SetSurprisals:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SurprisalReader:
-    """A model with all that decides how it reads; `read` is `read_sets`."""
+    """A language model with all that decides how it reads response sets."""
 
     model: CausalLM
     layout: Layout
@@ -103,19 +102,19 @@ class SurprisalReader:
     cache: "Cache | None" = None
 
     def read(self, sets: Sequence[ResponseSet]) -> list[SetSurprisals | Missing]:
-        """See `read_sets`."""
+        """As `read_sets`."""
         return read_sets(sets, self.model, self.layout, self.plan, cache=self.cache)
 
 
 class Cache(Protocol):
-    """Keeps what was read, by key; see surprisal_cache.py."""
+    """Keeps surprisals by key; see cache.py."""
 
     def get(self, key: str, orders: int, responses: int) -> tuple[Floats, Floats] | None:
-        """Bits [orders, responses] and unconditional bits [responses] of a key, or None."""
+        """Return bits [orders, responses] and unconditional bits [responses] of a key, or None."""
         ...
 
     def put(self, found: Sequence[tuple[str, Floats, Floats]]) -> None:
-        """Keep bits and unconditional bits of keys, all or none."""
+        """Keep keys with their bits and unconditional bits, all or none."""
         ...
 
 
@@ -128,40 +127,43 @@ def read_sets(
     cache: Cache | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> list[SetSurprisals | Missing]:
-    """The surprisals of each set; arXiv:2606.01811, section 3.
+    """Compute the surprisals of each response set (arXiv:2606.01811, section 3).
 
-    A set's numbers do not depend on the other sets, their order or the batches beyond 1e-3 bits a response; the same
-    sets with the same cache give the same bytes.
+    A set's numbers depend on the other sets, their order and the batches by at most 1e-3 bits a response; the same sets
+    with the same cache give the same bytes.
 
     Args:
-        sets: What to read.
-        model: Reads.
+        sets: Response sets.
+        model: Language model.
         layout: How a set becomes text and tokens.
-        plan: In which orders; one balanced square by default.
-        cache: Of earlier runs; what is found is added to it batch by batch.
+        plan: Response orders; None: one balanced square.
+        cache: Surprisals of earlier runs, to which new ones are added after each batch.
         progress: Called with the number of sets done.
 
+    Returns:
+        For each set its surprisals in bits, or why there are none.
+
     Raises:
-        ConfigurationError: The plan or the layout cannot be had.
+        ConfigurationError: The plan or the layout is impossible for a set or the model.
         DivBenchError: The model's server failed; sets read before are in the cache.
     """
     plan = plan or OrderPlan()
     keys = [_key(each, model, layout, plan) for each in sets]
     made: dict[str, SetSurprisals | Missing] = {}
-    waiting: list[_Waiting] = []
+    unread: list[_UnreadSet] = []
     for key, given in dict(zip(keys, sets, strict=True)).items():
-        found = _known(key, given, plan, cache)
-        if isinstance(found, _Waiting):
-            waiting.append(found)
+        found = _cached(key, given, plan, cache)
+        if isinstance(found, _UnreadSet):
+            unread.append(found)
         else:
             made[key] = found
-    # By the bytes of what is to be read, which are known before the tokens are.
-    waiting.sort(key=lambda each: (-each.longest(layout), each.key))
+    # By bytes, which are known before the tokens are.
+    unread.sort(key=lambda each: (-each.longest(layout), each.key))
     progress(sum(key in made for key in keys))
     budget = model.batch_tokens
-    with closing(_ahead(_batches(waiting, model, layout, budget))) as batches:
+    with closing(_prefetched(_batches(unread, model, layout, budget))) as batches:
         for batch in batches:
-            read, budget = _read(model, batch, budget)
+            read, budget = _read_batch(model, batch, budget)
             made |= read
             if cache is not None:
                 cache.put(
@@ -176,8 +178,8 @@ def read_sets(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Waiting:
-    """A set that is to be read in the orders of a design."""
+class _UnreadSet:
+    """A set that is to be read, and its orders."""
 
     key: str
     given: ResponseSet
@@ -189,15 +191,15 @@ class _Waiting:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Work:
-    """A set as token sequences: those of its orders, then those of its responses alone."""
+class _TokenisedSet:
+    """A set as token sequences: first those of its orders, then those of its responses alone."""
 
-    waiting: _Waiting
-    laid: list[TokenisedText]
+    unread: _UnreadSet
+    tokenised: list[TokenisedText]
 
     @property
     def sequences(self) -> list[TokenSequence]:
-        return [each.sequence for each in self.laid]
+        return [each.sequence for each in self.tokenised]
 
     @property
     def tokens(self) -> int:
@@ -207,11 +209,11 @@ class _Work:
         for bits in found:
             if isinstance(bits, OutOfMemory):
                 return Missing("out of memory, one sequence at a time")
-        given, design = self.waiting.given, self.waiting.design
+        given, design = self.unread.given, self.unread.design
         n = len(given.responses)
         rows = [
-            np.bincount(laid.slots, weights=bits, minlength=n).astype(np.float64)  # without weights, it is int
-            for laid, bits in zip(self.laid, found, strict=True)
+            np.bincount(tokenised.positions, weights=bits, minlength=n).astype(np.float64)  # without weights, it is int
+            for tokenised, bits in zip(self.tokenised, found, strict=True)
             if not isinstance(bits, OutOfMemory)
         ]
         orders = len(design.orders)
@@ -219,8 +221,8 @@ class _Work:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Run:
-    """Sequences that are read at once: where they stand among their batch's, and what reads them."""
+class _Chunk:
+    """Sequences that are read at once: their indices in the batch, and the function that reads them."""
 
     at: list[int]
     sequences: list[TokenSequence]
@@ -233,11 +235,11 @@ class _Run:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Batch:
-    """Works with their sequences in runs that fit the budget, and sets that cannot be read."""
+    """Sets with their sequences in chunks that fit the budget, and sets that cannot be read."""
 
-    works: list[_Work]
-    runs: list[_Run]
-    unread: dict[str, Missing]
+    members: list[_TokenisedSet]
+    chunks: list[_Chunk]
+    failed: dict[str, Missing]
 
 
 def _key(given: ResponseSet, model: CausalLM, layout: Layout, plan: OrderPlan) -> str:
@@ -245,26 +247,28 @@ def _key(given: ResponseSet, model: CausalLM, layout: Layout, plan: OrderPlan) -
     return content_id(said)
 
 
-def _known(key: str, given: ResponseSet, plan: OrderPlan, cache: Cache | None) -> "_Waiting | SetSurprisals | Missing":
-    """The result of a set if there is nothing to read."""
+def _cached(
+    key: str, given: ResponseSet, plan: OrderPlan, cache: Cache | None
+) -> "_UnreadSet | SetSurprisals | Missing":
+    """The result of an empty set or of one in the cache; else the set with its orders."""
     n = len(given.responses)
     if n == 0:
         return Missing("no response")
     design = plan.design(given)
     kept = cache.get(key, len(design.orders), n) if cache is not None else None
-    return _Waiting(key, given, design) if kept is None else _result(given, design, *kept)
+    return _UnreadSet(key, given, design) if kept is None else _result(given, design, *kept)
 
 
-def _laid_out(waiting: _Waiting, model: CausalLM, layout: Layout) -> _Work | Missing:
-    given = waiting.given
-    texts = [[given.responses[i] for i in order] for order in waiting.design.orders.tolist()]
-    laid = lay_out(model, layout, given.prompt, [*texts, *([response] for response in given.responses)])
-    longest = max(len(each.sequence.ids) for each in laid)
+def _tokenise(unread: _UnreadSet, model: CausalLM, layout: Layout) -> _TokenisedSet | Missing:
+    given = unread.given
+    texts = [[given.responses[i] for i in order] for order in unread.design.orders.tolist()]
+    tokenised = lay_out(model, layout, given.prompt, [*texts, *([response] for response in given.responses)])
+    longest = max(len(each.sequence.ids) for each in tokenised)
     if model.context is not None and longest > model.context:
         return Missing("longer than the model's context")
-    if any(each.sequence.scored[:1].tolist() == [0] for each in laid):
+    if any(each.sequence.scored[:1].tolist() == [0] for each in tokenised):
         raise ConfigurationError("a text begins with a response, whose first token nothing predicts", "add a prompt")
-    return _Work(waiting, laid)
+    return _TokenisedSet(unread, tokenised)
 
 
 def _result(given: ResponseSet, design: OrderDesign, bits: Floats, unconditional: Floats) -> SetSurprisals | Missing:
@@ -275,97 +279,98 @@ def _result(given: ResponseSet, design: OrderDesign, bits: Floats, unconditional
         return Missing(f"the model gave {error}")
 
 
-def _batches(waiting: Sequence[_Waiting], model: CausalLM, layout: Layout, budget: int) -> Iterator[_Batch]:
-    """Works that fit the budget together, at least one, prepared for the model; the same whatever is done meanwhile."""
-    works: list[_Work] = []
-    unread: dict[str, Missing] = {}
+def _batches(unread: Sequence[_UnreadSet], model: CausalLM, layout: Layout, budget: int) -> Iterator[_Batch]:
+    """Yield batches that fit the budget, each of at least one set, prepared for the model; the budget stays as given."""
+    members: list[_TokenisedSet] = []
+    failed: dict[str, Missing] = {}
     tokens = 0
-    for each in waiting:
-        work = _laid_out(each, model, layout)
-        if isinstance(work, Missing):
-            unread[each.key] = work
+    for each in unread:
+        member = _tokenise(each, model, layout)
+        if isinstance(member, Missing):
+            failed[each.key] = member
             continue
-        if works and tokens + work.tokens > budget:
-            yield _batch(works, unread, model, budget)
-            works, unread, tokens = [], {}, 0
-        works.append(work)
-        tokens += work.tokens
-    if works or unread:
-        yield _batch(works, unread, model, budget)
+        if members and tokens + member.tokens > budget:
+            yield _batch(members, failed, model, budget)
+            members, failed, tokens = [], {}, 0
+        members.append(member)
+        tokens += member.tokens
+    if members or failed:
+        yield _batch(members, failed, model, budget)
 
 
-def _batch(works: list[_Work], unread: dict[str, Missing], model: CausalLM, budget: int) -> _Batch:
-    sequences = [sequence for work in works for sequence in work.sequences]
-    # Neighbours in this order share the longest beginnings, so little is lost where a large set has to be cut.
+def _batch(members: list[_TokenisedSet], failed: dict[str, Missing], model: CausalLM, budget: int) -> _Batch:
+    sequences = [sequence for member in members for sequence in member.sequences]
+    # Neighbours in this order share the longest prefixes, so little is lost where a large set has to be cut.
     keys = [prefix_sort_key(sequence.ids) for sequence in sequences]
     ranked = sorted(range(len(sequences)), key=keys.__getitem__)
-    return _Batch(works, _runs(ranked, dict(enumerate(sequences)), model, budget), unread)
+    return _Batch(members, _chunks(ranked, dict(enumerate(sequences)), model, budget), failed)
 
 
-def _runs(ranked: Sequence[int], by_place: Mapping[int, TokenSequence], model: CausalLM, budget: int) -> list[_Run]:
+def _chunks(
+    ranked: Sequence[int], sequence_of: Mapping[int, TokenSequence], model: CausalLM, budget: int
+) -> list[_Chunk]:
     made = []
-    for at in _cut(ranked, {i: len(sequence.ids) for i, sequence in by_place.items()}, budget):
-        sequences = [by_place[i] for i in at]
+    for at in _chunk_up(ranked, {i: len(sequence.ids) for i, sequence in sequence_of.items()}, budget):
+        sequences = [sequence_of[i] for i in at]
         read = model.prepare(sequences) if isinstance(model, SupportsPrepare) else partial(model.surprisals, sequences)
-        made.append(_Run(at, sequences, read))
+        made.append(_Chunk(at, sequences, read))
     return made
 
 
-def _ahead(made: Iterator[T]) -> Generator[T, None, None]:
-    """The same, made by a thread while what came before is worked on; only so many wait.
-
-    What is raised there is raised here, in its place.
-    """
+def _prefetched(items: Iterator[T]) -> Generator[T, None, None]:
+    """Yield the same items, made by a thread ahead of their use, `_AHEAD` at most; its exceptions are raised here."""
     with ThreadPoolExecutor(1, "prepare") as thread:
-        waiting = deque(thread.submit(next, made, None) for _ in range(_AHEAD))
+        futures = deque(thread.submit(next, items, None) for _ in range(_AHEAD))
         try:
-            while (one := waiting.popleft().result()) is not None:
-                waiting.append(thread.submit(next, made, None))
-                yield one
+            while (item := futures.popleft().result()) is not None:
+                futures.append(thread.submit(next, items, None))
+                yield item
         finally:
-            for each in waiting:
-                each.cancel()
+            for future in futures:
+                future.cancel()
 
 
-def _read(model: CausalLM, batch: _Batch, budget: int) -> tuple[dict[str, SetSurprisals | Missing], int]:
-    """The results of a batch, and the budget that has proved to fit."""
+def _read_batch(model: CausalLM, batch: _Batch, budget: int) -> tuple[dict[str, SetSurprisals | Missing], int]:
+    """Return the results of a batch, and the budget in tokens that proved to fit."""
     found: dict[int, Floats | OutOfMemory] = {}
-    runs = deque(batch.runs)
-    while runs:
-        run = runs.popleft()
-        if run.tokens > budget and len(run.at) > 1:  # prepared before the budget fell
-            runs.extendleft(reversed(_runs(run.at, dict(zip(run.at, run.sequences, strict=True)), model, budget)))
+    chunks = deque(batch.chunks)
+    while chunks:
+        chunk = chunks.popleft()
+        if chunk.tokens > budget and len(chunk.at) > 1:  # prepared before the budget fell
+            chunks.extendleft(
+                reversed(_chunks(chunk.at, dict(zip(chunk.at, chunk.sequences, strict=True)), model, budget))
+            )
             continue
-        answers, fits = _surprisals(model, run.sequences, run.read)
-        found.update(zip(run.at, answers, strict=True))
+        bits, fits = _surprisals(model, chunk.sequences, chunk.read)
+        found.update(zip(chunk.at, bits, strict=True))
         if not fits:
-            budget = max(1, min(budget, run.tokens // 2))
-    at, made = 0, dict[str, SetSurprisals | Missing](batch.unread)
-    for work in batch.works:
-        count = len(work.laid)
-        made[work.waiting.key] = work.result([found[i] for i in range(at, at + count)])
+            budget = max(1, min(budget, chunk.tokens // 2))
+    at, made = 0, dict[str, SetSurprisals | Missing](batch.failed)
+    for member in batch.members:
+        count = len(member.tokenised)
+        made[member.unread.key] = member.result([found[i] for i in range(at, at + count)])
         at += count
     return made, budget
 
 
-def _cut(ranked: Sequence[int], lengths: Mapping[int, int], budget: int) -> Iterator[list[int]]:
-    """Cut into runs of at most so many tokens, each of one sequence at least."""
-    run: list[int] = []
+def _chunk_up(ranked: Sequence[int], lengths: Mapping[int, int], budget: int) -> Iterator[list[int]]:
+    """Cut into chunks of at most `budget` tokens, each of at least one sequence."""
+    chunk: list[int] = []
     tokens = 0
     for i in ranked:
-        if run and tokens + lengths[i] > budget:
-            yield run
-            run, tokens = [], 0
-        run.append(i)
+        if chunk and tokens + lengths[i] > budget:
+            yield chunk
+            chunk, tokens = [], 0
+        chunk.append(i)
         tokens += lengths[i]
-    if run:
-        yield run
+    if chunk:
+        yield chunk
 
 
 def _surprisals(
     model: CausalLM, sequences: list[TokenSequence], read: Callable[[], list[Floats]]
 ) -> tuple[list[Floats | OutOfMemory], bool]:
-    """The bits of each sequence, or that it does not fit alone; and whether all fitted together."""
+    """Return the bits of each sequence, or the error that it does not fit alone; and whether all fitted together."""
     try:
         return list(read()), True
     except OutOfMemory as error:

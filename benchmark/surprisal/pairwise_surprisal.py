@@ -1,4 +1,4 @@
-"""What texts tell of each other, two at a time: of the responses of a set, and of sets of responses."""
+"""How many bits texts save each other, two at a time: for the responses of a set, and for sets of responses."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ _BOTH_WAYS = OrderPlan("exact")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairwiseSurprisals:
-    """Each of n texts alone and right after each other.
+    """The surprisals of n texts, each alone and right after each other one.
 
     Attributes:
-        alone: float64 [n], bits of text i with only the prompt before it.
-        given: float64 [n, n], bits of text i right after text j; on the diagonal after itself, a repeat.
+        alone: float64 [n], bits of text i after the prompt alone.
+        given: float64 [n, n], bits of text i right after text j; on the diagonal, of a repeat.
     """
 
     alone: Floats
@@ -32,12 +32,12 @@ class PairwiseSurprisals:
 
     @property
     def saved(self) -> Floats:
-        """Bits that text i costs less right after text j, [n, n]."""
+        """Bits that text i costs less right after text j: float64 [n, n]."""
         return self.alone[:, None] - self.given
 
     @property
     def summary(self) -> CrossMode:
-        """Each text taken as a set of its own, so that the diagonal says what a repeat saves.
+        """The summary with each text as a set of its own, so that the diagonal is what a repeat saves.
 
         Raises:
             Unscorable: Fewer than two texts.
@@ -46,7 +46,7 @@ class PairwiseSurprisals:
 
     @property
     def strongest(self) -> tuple[int, int] | None:
-        """Which i after which j saves the most bits, i ≠ j; None where there is but one text."""
+        """The pair (i, j), i ≠ j, whose text i saves the most bits after text j; None where there is but one text."""
         if len(self.alone) < 2:
             return None
         saved = np.where(np.eye(len(self.alone), dtype=bool), -np.inf, self.saved)
@@ -57,14 +57,12 @@ class PairwiseSurprisals:
 def pairwise_surprisals(
     model: CausalLM, layout: Layout, prompt: str, responses: Sequence[str], progress: Progress = lambda done: None
 ) -> PairwiseSurprisals:
-    """All pairs of texts, each in both orders: text j in the first slot, text i in the second.
-
-    What stands alone is in the first slot, with nothing after it.
+    """Compute the surprisals of all pairs of texts in both orders, and of each text alone at the first position.
 
     Args:
-        model: Reads n (n + 1) / 2 pairs.
+        model: Language model; it reads n (n + 1) / 2 pairs.
         layout: How prompt and responses become text and tokens.
-        prompt: Verbatim.
+        prompt: Prompt, verbatim.
         responses: The n texts.
         progress: Called with the number of pairs done.
 
@@ -95,16 +93,16 @@ def cross_mode_matrix(
     modes: Sequence[Sequence[str]],
     progress: Progress = lambda done: None,
 ) -> CrossMode:
-    """How many bits a text of one set costs less right after a text of another; arXiv:2606.01811, section B.4.
+    """Compute how many bits a text of one set saves right after a text of another (arXiv:2606.01811, section B.4).
 
-    M_ij is the mean over every text of set i and every one of set j; on the diagonal over every two texts of the set
-    (two by their place: a text that the set holds twice is met again).
+    M_ij is the mean over every text of set i and every one of set j; on the diagonal, over every two positions of the
+    set, so a text that is in the set twice counts as two.
 
     Args:
-        model: Reads all pairs of all texts.
+        model: Language model; it reads all pairs of all texts.
         layout: How prompt and responses become text and tokens.
-        prompt: Verbatim.
-        modes: The m sets, each of two texts or more.
+        prompt: Prompt, verbatim.
+        modes: The m sets, each of at least two texts.
         progress: Called with the number of pairs done.
 
     Raises:
@@ -124,7 +122,7 @@ def cross_mode_matrix(
 
 
 def _orders(read: SetSurprisals) -> Iterator[tuple[int, int, float]]:
-    """Which of the two stood first, which second, and the bits of the second."""
+    """Yield for each order the first response, the second one, and the bits of the second."""
     found = read.surprisals
     for (first, second), (_, bits) in zip(found.orders.tolist(), found.bits.tolist(), strict=True):
         yield first, second, bits

@@ -1,14 +1,14 @@
-"""In which orders a model reads a set's responses, and how well their mean is known.
+"""In which orders a model reads the responses of a set, and the error of the mean over these orders.
 
-An order is a permutation of 0 … n − 1: place k holds the response that stands in slot k. What is wanted is the mean of
-a slot's surprisal over all n! orders; a design is the few orders that are computed instead. Which response stands in a
-slot explains 90–99.7 % of the variance between orders, so orders in which every response stands in every slot equally
-often are worth many random ones: at n = 5 five such orders have 0.21 of the standard error of 50 random ones for a_n,
-0.48 for the curve; at n = 10 ten have 0.07 and 0.22. (Figures here and below that no test or example prints are of a
-study made before this package, with a model of 4 M parameters on 219 and 33 sets; no script here repeats it yet.)
+An order is a permutation of 0 … n − 1: entry k is the response at position k. The target is the mean surprisal at each
+position over all n! orders; a design is the few orders that are computed instead. Which response is at a position
+explains 90–99.7 % of the variance between orders, so orders that put every response at every position equally often
+are worth many random ones: at n = 5 five such orders have 0.21 of the standard error of 50 random ones for a_n, 0.48
+for the curve; at n = 10 ten have 0.07 and 0.22. (Figures here and below that no test or example prints are of a study
+made before this package, with a model of 4 M parameters on 219 and 33 sets; no script here repeats it yet.)
 
-Pure functions of numbers; no model. Values are surprisals of any unit, float64 [orders, n], by slot as the orders are;
-errors have their unit.
+Pure functions of numbers; no model. Values are surprisals in any unit, float64 [orders, n], by position as the orders
+are; errors have their unit.
 """
 
 import math
@@ -40,8 +40,8 @@ class OrderDesign:
     Attributes:
         name: Such as *balanced-2*; with n and the seed it fixes the orders.
         orders: int64 [orders, n], each row a permutation of 0 … n − 1.
-        draws: int64 [orders], 0, 1, …: orders of one draw were chosen together, those of two independently.
-        estimates: *curve*: every slot's mean; *end*: the last one's alone.
+        draws: int64 [orders], 0, 1, …: orders of the same draw were chosen together, others independently.
+        estimates: *curve*: the mean at every position; *end*: at the last one alone.
     """
 
     name: str
@@ -52,11 +52,11 @@ class OrderDesign:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StandardErrors:
-    """How far a design's means may be from those over all orders.
+    """Standard errors of a design's means, as estimates of the means over all orders.
 
     Attributes:
-        curve: float64 [n], of each slot's mean, in the unit of the values; NaN where it is not estimated.
-        estimator: How it was estimated; see `standard_errors`.
+        curve: float64 [n], standard error of the mean at each position; NaN where it is not estimated.
+        estimator: Name of the estimator; see `standard_errors`.
     """
 
     curve: Floats
@@ -64,26 +64,26 @@ class StandardErrors:
 
     @property
     def end(self) -> float:
-        """Of a_n, the last slot's mean."""
+        """The standard error of a_n, the mean at the last position."""
         return float(self.curve[-1])
 
     @property
     def whole(self) -> float:
-        """Of the curve as a whole: the root of the mean square over the slots."""
+        """The standard error of the curve as a whole: the root mean square over the positions."""
         return math.sqrt(float(np.mean(self.curve**2)))
 
 
 def uniform(n: int, count: int, seed: int = 42) -> OrderDesign:
-    """Random orders: exactly the reference's, for comparison with published numbers.
+    """Draw random orders exactly as the reference does, for comparison with published numbers.
 
-    Python's generator shuffles 0 … n − 1 anew for each order, one after the other. It starts from the same seed for
-    every set, as in the reference, so all sets of n responses share the same unbalanced orders; drawn with replacement,
-    also where there are fewer than `count` orders; and a single order is the given one, unshuffled.
+    Python's generator shuffles 0 … n − 1 afresh for each order. It starts from the same seed for every set, as in the
+    reference, so all sets of n responses share the same unbalanced orders. Orders are drawn with replacement, even
+    where there are fewer than `count`; and a single order is the given one, unshuffled.
 
     Args:
-        n: Responses of the set.
-        count: How many orders.
-        seed: Of Python's generator.
+        n: Number of responses.
+        count: Number of orders.
+        seed: Seed of Python's generator.
 
     Raises:
         ConfigurationError: `n` or `count` is less than 1.
@@ -103,22 +103,22 @@ def uniform(n: int, count: int, seed: int = 42) -> OrderDesign:
 
 
 def balanced(n: int, squares: int = 1, seed: int | str = 0) -> OrderDesign:
-    """Cyclic Latin squares: every response stands in every slot equally often. The default.
+    """Make cyclic Latin squares: every response is at every position equally often. The default.
 
-    Slot k of order b holds response (u·k + b) mod n, relabelled. A square is the n orders of one multiplier u, a unit
-    mod n. The units are taken as 1, −1, 2, −2, …; the responses get new labels when all have been used. Each brings
-    pairs of responses to pairs of slots that they have not had: for prime n, n − 1 squares are the group AGL(1, n), and
-    every ordered pair stands at every pair of slots exactly once. Measured at n = 5, errors over those of 50 random
+    Position k of order b has response (u·k + b) mod n, relabelled. A square is the n orders of one multiplier u, a unit
+    mod n. The units are taken as 1, −1, 2, −2, …; the responses get new labels when all have been used. Each unit
+    brings pairs of responses to new pairs of positions: for prime n, n − 1 squares are the group AGL(1, n), and every
+    ordered pair is at every pair of positions exactly once. Measured at n = 5, errors over those of 50 random
     orders: 0.12 and 0.27 for two such squares, 0.02 and 0.03 for all four; of separate labels 0.15 and 0.33, 0.11 and
     0.24. In simulation −1 is the best companion of 1 (what precedes a response in one follows it in the other), and
     units beat separate labels for composite n too. Squares balanced for neighbours (Williams, Vatican) are not offered:
     at equal cost their errors were as large as a cyclic square's or twice as large.
 
     Args:
-        n: Responses of the set.
-        squares: How many; each costs n orders. One does for a_n; for the curve of a set with several modes two or
-            three. Where n ≤ 6 and these come near n!, `exact` is better: labels may repeat.
-        seed: Of the labels. Give each set its own (a hash of it, say), lest all sets err alike.
+        n: Number of responses.
+        squares: Number of squares, of n orders each. One is enough for a_n; the curve of a set with several modes takes
+            two or three. Where n ≤ 6 and these come near n!, `exact` is better: labels may repeat.
+        seed: Seed of the labels. Give each set its own (a hash of it, say), lest all sets have the same error.
 
     Raises:
         ConfigurationError: `n` or `squares` is less than 1.
@@ -129,18 +129,18 @@ def balanced(n: int, squares: int = 1, seed: int | str = 0) -> OrderDesign:
     _at_least_one(responses=n, squares=squares)
     units = _units(n)
     rng = stream("orders", "balanced", n, seed)
-    slot, rotation = np.arange(n), np.arange(n)[:, None]
+    position, rotation = np.arange(n), np.arange(n)[:, None]
     rows: list[Integers] = []
     for square in range(squares):
         turn = square % len(units)
         if turn == 0:
             labels = np.array(shuffled(rng, range(n)), np.int64)
-        rows.extend(labels[(units[turn] * slot + rotation) % n])
+        rows.extend(labels[(units[turn] * position + rotation) % n])
     return _design(f"balanced-{squares}", rows, np.arange(squares * n) // (n * len(units)))
 
 
 def exact(n: int) -> OrderDesign:
-    """All n! orders, sorted: no error from the choice of orders.
+    """Make all n! orders, sorted: no error from the choice of orders.
 
     Raises:
         ConfigurationError: `n` is less than 1 or more than 6.
@@ -151,23 +151,23 @@ def exact(n: int) -> OrderDesign:
     _at_least_one(responses=n)
     if n > MAX_EXACT:
         raise ConfigurationError(
-            f"exact orders: {n} responses have {math.factorial(n):,} orders; at most {MAX_EXACT} responses can be done",
+            f"exact orders: {n} responses have {math.factorial(n):,} orders; the limit is {MAX_EXACT} responses",
             "use balanced orders",
         )
     return _design("exact", list(permutations(range(n))), [0] * math.factorial(n))
 
 
 def endpoint(n: int, trees: int = 1, seed: int | str = 0) -> OrderDesign:
-    """Orders in which each response is last exactly once, with long shared beginnings: for a_n and C alone.
+    """Make orders in which each response is last exactly once, with long shared prefixes: for a_n and C alone.
 
-    The leave-one-out tree: halve the responses, let the one half stand first for all orders that end in the other, and
-    go on within the other. About n (log2 n + 1) nodes, not n²; the errors are those of a Latin square's a_n or up to
+    The leave-one-out tree: halve the responses, put the one half first in all orders that end in the other, and repeat
+    within the other. It has about n (log2 n + 1) nodes, not n²; the error of a_n is that of a Latin square, or up to
     twice as large (n = 10).
 
     Args:
-        n: Responses of the set.
-        trees: How many, with separate labels; each costs n orders.
-        seed: Of the labels, as for `balanced`.
+        n: Number of responses.
+        trees: Number of trees, with separate labels; each has n orders.
+        seed: Seed of the labels, as for `balanced`.
 
     Raises:
         ConfigurationError: `n` or `trees` is less than 1.
@@ -182,7 +182,7 @@ def endpoint(n: int, trees: int = 1, seed: int | str = 0) -> OrderDesign:
 
 
 def nodes(design: OrderDesign) -> int:
-    """The distinct beginnings of a design's orders: responses that a model must read when shared ones are read once.
+    """Count the distinct prefixes of a design's orders: the responses to read when shared prefixes are read once.
 
     >>> nodes(uniform(5, 50)), nodes(exact(5)), nodes(balanced(5)), nodes(balanced(5, squares=4))
     (142, 325, 25, 85)
@@ -192,23 +192,23 @@ def nodes(design: OrderDesign) -> int:
 
 
 def standard_errors(design: OrderDesign, values: Floats) -> StandardErrors:
-    """The standard errors of a design's plain means over orders, slot by slot.
+    """Estimate the standard errors of a design's plain means over orders, position by position.
 
-    The first of these that the design allows:
+    The first of these estimators that the design allows:
 
-    * *exact*: every order of all n! stands in it equally often; 0.
-    * *draws*: s / √D over the means of D independent draws: single random orders, two or more, or five or more squares
+    * *exact*: all n! orders are in it equally often; 0.
+    * *draws*: s / √D over the means of D independent draws: two or more single random orders, or five or more squares
       (groups of squares, trees) of equal size with separate labels. Unbiased.
-    * *cells*: √(v / orders), v being `order_variance`: only what differs between orders with the same response in the
-      slot counts, because the balance cancels the rest. These orders are taken as independent, but squares of one draw
-      complement each other: in simulation it is 2 to 10 times the error, for the curve of all AGL(1, 5) 13 times.
-    * *residuals*: the same from one square or tree, where what a response costs more in one slot than in another counts
-      too, though the balance cancels it. A guess: in simulation 1.5 to 3 times a square's error of a_n, about as large
-      as that of the curve, and in one set of ten half of it.
+    * *cells*: √(v / orders), where v is `order_variance`: only differences between orders with the same response at the
+      position count, because the balance cancels the others. It treats the orders as independent, but squares of one
+      draw complement each other: in simulation it is 2 to 10 times the error, for the curve of all AGL(1, 5) 13 times.
+    * *residuals*: the same from one square or tree, where a response's differences between positions count too, though
+      the balance cancels them. A guess: in simulation 1.5 to 3 times a square's error of a_n, about as large as that of
+      the curve, and in one set of ten half of it.
     * *none*: a single random order; NaN.
 
     Returns:
-        For a design that estimates the end, NaN for all slots but the last.
+        Standard errors; for a design that estimates the end, NaN for all positions but the last.
 
     Raises:
         ValueError: The values have another shape than the orders, or are not finite.
@@ -234,14 +234,14 @@ def standard_errors(design: OrderDesign, values: Floats) -> StandardErrors:
 
 
 def order_variance(design: OrderDesign, values: Floats) -> Floats:
-    """The variance, slot by slot, between orders that have the same response in the slot; the mean over responses.
+    """Estimate the variance at each position between orders with the same response there; the mean over responses.
 
     A balanced design of P orders that were otherwise independent would have standard error √(this / P).
 
-    A slot that has n or more orders beyond the first of each response: the mean over responses of each one's variance
-    (denominator: its orders − 1). Otherwise squared residuals of the least-squares fit *slot + response*, each over 1 −
-    its leverage (HC2), meaned over the slot's distinct beginnings. The first slot is left out of that fit and gets 0,
-    because nothing precedes it.
+    At a position with n or more orders beyond the first of each response: the mean over responses of the variance
+    (denominator: orders − 1). Otherwise squared residuals of the least-squares fit *position + response*, each over
+    1 − its leverage (HC2), averaged over the position's distinct prefixes. The first position is left out of that fit
+    and gets 0, because nothing precedes it.
 
     Returns:
         float64 [n], at least 0, in the values' unit squared; NaN where the orders are too few.
@@ -261,49 +261,28 @@ def order_variance(design: OrderDesign, values: Floats) -> Floats:
     return variance
 
 
-def post_stratified(design: OrderDesign, values: Floats) -> tuple[Floats, StandardErrors]:
-    """Means in which every response weighs the same in every slot, from orders that are not balanced.
-
-    The mean over responses of the mean of the orders in which the response stands in the slot. From 50 random orders at
-    n = 5 it has 0.12 of the plain mean's error for a_n, 0.23 for the curve. Its error is √(Σ v_i / c_i) / n, v_i being
-    the variance among response i's c_i orders (where there is one alone, the mean of the others').
-
-    Returns:
-        The means, float64 [n], and their errors; both NaN for a slot in which some response never stands.
-
-    Raises:
-        ValueError: The values have another shape than the orders, or are not finite.
-    """
-    _check(design, values)
-    counts, means, squares = _cells(design.orders, values)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        errors = np.sqrt((_cell_variances(counts, squares) / counts).sum(axis=0)) / len(counts)
-    errors[(counts == 0).any(axis=0)] = np.nan
-    return means.mean(axis=0), StandardErrors(errors, "cells")
-
-
 def orders_for(
     target: float, pilot: OrderDesign, values: Floats, *, family: Family = "balanced", of: Estimates = "end"
 ) -> int:
-    """How many orders a wanted standard error takes, from a few that were computed.
+    """Estimate from a few computed orders how many a wanted standard error takes.
 
     Balanced orders and trees: v / target², v being the pilot's `order_variance`, in whole squares or trees; n! where
     `exact` orders are no more. Cautious, as *cells* of `standard_errors` is. Random orders: the same with the variance
     between responses added.
 
     Args:
-        target: The standard error, in the unit of the values.
-        pilot: Orders of the same set, or of one like it; a square at least.
-        values: [orders, n] of the pilot.
-        family: What orders are to be used.
-        of: The standard error of a_n, or of the whole curve (root of the mean square over slots).
+        target: Wanted standard error, in the unit of the values.
+        pilot: Computed orders of the same set, or of a similar one; at least a square.
+        values: [orders, n], values of the pilot.
+        family: Kind of orders to be used.
+        of: *end*: standard error of a_n; *curve*: of the whole curve (root mean square over positions).
 
     Raises:
         ConfigurationError: The target is not above 0, or a tree is to give a curve.
         ValueError: The values have another shape than the orders, are not finite, or are too few.
     """
     if not 0 < target < math.inf:
-        raise ConfigurationError(f"a standard error of {target} cannot be had", "give one above 0")
+        raise ConfigurationError(f"a standard error of {target} is impossible", "give one above 0")
     if of == "curve" and (family == "endpoint" or pilot.estimates == "end"):
         raise ConfigurationError("a leave-one-out tree gives no curve", "use balanced orders")
     variance = order_variance(pilot, values)
@@ -312,7 +291,7 @@ def orders_for(
         variance = variance + np.nanvar(means, axis=0)
     wanted = float(variance[-1] if of == "end" else variance.mean())
     if math.isnan(wanted):
-        raise ValueError("the pilot has too few orders for its slots")
+        raise ValueError("the pilot has too few orders for its positions")
     n = int(pilot.orders.shape[1])
     if family == "uniform":
         return max(2, math.ceil(wanted / target**2))
@@ -333,13 +312,13 @@ def _at_least_one(**given: int) -> None:
 
 
 def _units(n: int) -> list[int]:
-    """The numbers mod n that have an inverse, each followed by its negative."""
+    """The units mod n, each followed by its negative."""
     half = (u for u in range(1, n // 2 + 1) if math.gcd(u, n) == 1)
     return list(dict.fromkeys(v for u in half for v in (u, n - u))) or [1]
 
 
 def _leave_one_out(before: list[int], rest: list[int]) -> list[list[int]]:
-    """The orders that begin with `before` and end in each of `rest`."""
+    """Return the orders that begin with `before` and end in each of `rest`."""
     if len(rest) == 1:
         return [before + rest]
     one, other = rest[: len(rest) // 2], rest[len(rest) // 2 :]
@@ -362,7 +341,7 @@ def _check(design: OrderDesign, values: Floats) -> None:
 
 
 def _cells(orders: Integers, values: Floats) -> tuple[Integers, Floats, Floats]:
-    """Number, mean (NaN for none) and sum of squared deviations of each response in each slot, [n, n]."""
+    """Number, mean (NaN for none) and sum of squared deviations of each response at each position, [n, n]."""
     n = orders.shape[1]
     cell = (orders * n + np.arange(n)).ravel()
     counts = np.bincount(cell, minlength=n * n).astype(np.int64)
@@ -373,7 +352,7 @@ def _cells(orders: Integers, values: Floats) -> tuple[Integers, Floats, Floats]:
 
 
 def _cell_variances(counts: Integers, squares: Floats) -> Floats:
-    """The variance in each cell, [n, n]; where it holds fewer than two, the mean of the slot's others, or NaN."""
+    """The variance in each cell, [n, n]; with fewer than two values, the mean of the position's other cells, or NaN."""
     known = counts > 1
     variances = np.where(known, squares / np.maximum(counts - 1, 1), 0.0)
     with np.errstate(invalid="ignore"):
@@ -382,19 +361,19 @@ def _cell_variances(counts: Integers, squares: Floats) -> Floats:
 
 
 def _residual_variance(orders: Integers, values: Floats) -> Floats:
-    """Mean of the HC2 squared residuals of slot + response at each slot, [n]."""
+    """Mean of the HC2 squared residuals of position + response at each position, [n]."""
     n = orders.shape[1]
-    # Orders that begin alike have measured the same thing: it counts once.
+    # Orders with the same prefix have measured the same thing: it counts once.
     firsts = [np.unique(orders[:, : k + 1], axis=0, return_index=True)[1] for k in range(1, n)]
     row = np.concatenate([np.empty(0, np.int64), *firsts])
-    slot = np.repeat(np.arange(1, n), [len(first) for first in firsts])
-    predictors = np.hstack([np.eye(n)[slot], np.eye(n)[orders[row, slot]]])
+    position = np.repeat(np.arange(1, n), [len(first) for first in firsts])
+    predictors = np.hstack([np.eye(n)[position], np.eye(n)[orders[row, position]]])
     hat = predictors @ np.linalg.pinv(predictors)
-    measured = values[row, slot]
+    measured = values[row, position]
     free = 1 - np.diag(hat)
-    known = free > 1e-9  # else the fit goes through it whatever it is
+    known = free > 1e-9  # else the fit goes through the value, whatever it is
     squared = np.divide((measured - hat @ measured) ** 2, free, out=np.zeros_like(free), where=known)
     with np.errstate(invalid="ignore"):
-        variance = np.bincount(slot[known], squared[known], n) / np.bincount(slot[known], minlength=n)
+        variance = np.bincount(position[known], squared[known], n) / np.bincount(position[known], minlength=n)
     variance[0] = 0.0
     return np.asarray(variance, np.float64)

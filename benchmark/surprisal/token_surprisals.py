@@ -1,4 +1,4 @@
-"""What each token of a response costs: the surprisals of engine.py before they are added up."""
+"""The surprisal of each token of a response: what engine.py adds up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ class TokenCost:
     """A token of a response.
 
     Attributes:
-        text: Its part of the response. A character of several tokens stands in the first of them and the others have
-            none, nor has a token that is the space before a response alone.
+        text: Its characters of the response. A character of several tokens belongs to the first of them; the others
+            have none, nor has a token that is only the space before a response.
         bits: Its surprisal.
     """
 
@@ -35,8 +35,8 @@ class TokenSaving:
 
     Attributes:
         text: As in `TokenCost`.
-        alone: Bits with only the prompt before the response.
-        given: Bits with the other response between them.
+        alone: Bits after the prompt alone.
+        given: Bits after the prompt and the other response.
     """
 
     text: str
@@ -45,24 +45,24 @@ class TokenSaving:
 
     @property
     def saved(self) -> float:
-        """Bits that the other response spared."""
+        """Bits that the other response saved."""
         return self.alone - self.given
 
 
 def token_surprisals(
     model: CausalLM, layout: Layout, prompt: str, responses: Sequence[str]
 ) -> tuple[tuple[TokenCost, ...], ...]:
-    """The tokens of responses that are read one after the other in the given order.
+    """Compute the surprisals of the tokens of responses in a given order.
 
-    The bits of a response's tokens add up to its bits in that order. Under *exact* boundaries their texts make up the
-    response; under the paper's they may reach into the separators, and then hold those. A tokeniser that does not tell
-    where its tokens lie gives each response as one token.
+    The bits of a response's tokens add up to its bits in that order. With *exact* boundaries their texts make up the
+    response; with *paper* boundaries they may include separators. If the tokeniser returns no offsets, each response is
+    one token.
 
     Args:
-        model: Reads.
+        model: Language model.
         layout: How prompt and responses become text and tokens.
-        prompt: Verbatim.
-        responses: In the order of reading.
+        prompt: Prompt, verbatim.
+        responses: Responses in the order of reading.
 
     Returns:
         For each response its tokens; none for an empty one.
@@ -73,25 +73,25 @@ def token_surprisals(
     """
     if not responses:
         return ()
-    (laid,) = lay_out(model, layout, prompt, [responses])
-    bits = _bits(model, laid)
+    (tokenised,) = lay_out(model, layout, prompt, [responses])
+    bits = _bits(model, tokenised)
     if layout.boundaries == "exact":
         texts = [_texts_apart(model, response) for response in responses]
     else:
-        texts = _texts_whole(model, layout, prompt, responses, laid)
-    costs = (bits[laid.slots == slot].tolist() for slot in range(len(responses)))
+        texts = _texts_whole(model, layout, prompt, responses, tokenised)
+    costs = (bits[tokenised.positions == position].tolist() for position in range(len(responses)))
     return tuple(_costs(*each) for each in zip(responses, texts, costs, strict=True))
 
 
 def pair_tokens(model: CausalLM, layout: Layout, prompt: str, response: str, before: str) -> tuple[TokenSaving, ...]:
-    """What each token of a response costs alone, and right after another response.
+    """Compute the surprisals of a response's tokens alone, and right after another response.
 
     Args:
-        model: Reads.
-        layout: With *exact* boundaries: under others the two texts may have other tokens.
-        prompt: Verbatim.
-        response: Whose tokens are wanted.
-        before: Stands in the slot before it.
+        model: Language model.
+        layout: Layout with *exact* boundaries: with others the two texts may have different tokens.
+        prompt: Prompt, verbatim.
+        response: Response whose tokens are wanted.
+        before: Response at the position before it.
 
     Raises:
         Unscorable: As in `token_surprisals`.
@@ -104,10 +104,10 @@ def pair_tokens(model: CausalLM, layout: Layout, prompt: str, response: str, bef
     return tuple(TokenSaving(a.text, a.bits, g.bits) for a, g in zip(alone, given, strict=True))
 
 
-def _bits(model: CausalLM, laid: TokenisedText) -> Floats:
-    if model.context is not None and len(laid.sequence.ids) > model.context:
+def _bits(model: CausalLM, tokenised: TokenisedText) -> Floats:
+    if model.context is not None and len(tokenised.sequence.ids) > model.context:
         raise Unscorable("longer than the model's context")
-    (bits,) = model.surprisals([laid.sequence])
+    (bits,) = model.surprisals([tokenised.sequence])
     if not np.isfinite(bits).all():
         raise Unscorable("the model gave bits that are not finite")
     return bits
@@ -120,7 +120,7 @@ def _costs(response: str, texts: Sequence[str] | None, bits: Sequence[float]) ->
 
 
 def _texts_apart(model: CausalLM, response: str) -> list[str] | None:
-    """The texts of a response's tokens under *exact* boundaries; None where the tokeniser does not tell."""
+    """The texts of a response's tokens with *exact* boundaries; None where the tokeniser returns no offsets."""
     if not response:
         return []
     piece = f" {response}"
@@ -131,27 +131,27 @@ def _texts_apart(model: CausalLM, response: str) -> list[str] | None:
 
 
 def _texts_whole(
-    model: CausalLM, layout: Layout, prompt: str, responses: Sequence[str], laid: TokenisedText
+    model: CausalLM, layout: Layout, prompt: str, responses: Sequence[str], tokenised: TokenisedText
 ) -> list[list[str] | None]:
-    """The same under the paper's, where the whole text is encoded at once."""
+    """The same with *paper* boundaries, where the whole text is encoded at once."""
     text = "".join(piece for piece, _ in pieces(layout, prompt, responses))
     (encoded,) = model.encode([text])
     if encoded.offsets is None:  # `lay_out` has refused it
         return [None] * len(responses)
     shares = _shares(encoded.offsets, len(text))
-    first = len(laid.sequence.ids) - len(encoded.ids)  # after what stands before every text
+    first = len(tokenised.sequence.ids) - len(encoded.ids)  # after what stands before every text
     made: list[list[str] | None] = []
-    for slot in range(len(responses)):
-        places = laid.sequence.scored[laid.slots == slot] - first
+    for position in range(len(responses)):
+        places = tokenised.sequence.scored[tokenised.positions == position] - first
         made.append([text[slice(*shares[place])] for place in places.tolist()])
     return made
 
 
 def _shares(offsets: Integers, length: int) -> list[tuple[int, int]]:
-    """Each token's characters [start, end), so that every character of the text is one token's.
+    """Each token's characters [start, end), so that every character of the text belongs to one token.
 
-    Tokens that are bytes of one character all have its place: it goes to the first. White space that a tokeniser left
-    out of its offsets goes to the token after it, or at the end to the last.
+    Tokens that are bytes of one character all have its offsets: it belongs to the first. White space that a tokeniser
+    left out of its offsets belongs to the token after it, or at the end to the last.
     """
     if not len(offsets):
         return []

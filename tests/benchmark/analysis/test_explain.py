@@ -57,7 +57,7 @@ def one_text(model: CausalLM, layout: Layout, prompt: str, responses: Sequence[s
     """The bits of the last of some responses, from one text read on its own."""
     (laid,) = lay_out(model, layout, prompt, [responses])
     (bits,) = model.surprisals([laid.sequence])
-    return float(bits[laid.slots == len(responses) - 1].sum())
+    return float(bits[laid.positions == len(responses) - 1].sum())
 
 
 def no_constants(text: str) -> Any:

@@ -46,7 +46,7 @@ def training(folder: Path) -> list[dict[str, str]]:
 def bits(lm: HFCausalLM, prompt: str, responses: list[str]) -> list[float]:
     (laid,) = lay_out(lm, Layout(), prompt, [responses])
     (found,) = lm.surprisals([laid.sequence])
-    return [float(x) for x in np.bincount(laid.slots, weights=found, minlength=len(responses))]
+    return [float(x) for x in np.bincount(laid.positions, weights=found, minlength=len(responses))]
 
 
 def test_it_is_small_reads_far_and_is_what_was_pinned(lm: HFCausalLM) -> None:

@@ -49,20 +49,20 @@ def bits_between(style: Style, ids: Sequence[int], spans: Sequence[tuple[int, in
     return [math.fsum(costs[first:end]) for first, end in spans]
 
 
-def name_of(slot: int) -> str:
+def name_of(position: int) -> str:
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
     names: list[str] = [*letters, *(a + b for a, b in product(letters, letters))]
-    return names[slot]
+    return names[position]
 
 
 def paper(style: Style, layout: Layout, prompt: str, responses: Sequence[str]) -> list[float]:
     """The text at once; tokens by overlap of characters, and a response alone has all to the end of the text."""
     text, spans = prompt if layout.format == "instruct" else "", []
-    for slot, response in enumerate(responses):
+    for position, response in enumerate(responses):
         if layout.format == "instruct":
-            text += f"\n\nResponse {name_of(slot)}: "
+            text += f"\n\nResponse {name_of(position)}: "
         else:
-            text += ("\n\n" if slot else "") + f"{slot + 1}. {prompt} "
+            text += ("\n\n" if position else "") + f"{position + 1}. {prompt} "
         spans.append((len(text), len(text) + len(response)))
         text += response
     encoded = plain_tokeniser(style, spaces=True).encode(text, add_special_tokens=False)
@@ -88,8 +88,10 @@ def exact(style: Style, layout: Layout, prompt: str, responses: Sequence[str]) -
 
     if layout.format == "instruct":
         add(prompt, "\n\n")
-    for slot, response in enumerate(responses):
-        add(*([f"Response {name_of(slot)}:"] if layout.format == "instruct" else [f"{slot + 1}.", f" {prompt}"]))
+    for position, response in enumerate(responses):
+        add(
+            *([f"Response {name_of(position)}:"] if layout.format == "instruct" else [f"{position + 1}.", f" {prompt}"])
+        )
         first = len(ids)
         add(f" {response}")
         ranges.append((first, len(ids) if response else first))
@@ -98,7 +100,7 @@ def exact(style: Style, layout: Layout, prompt: str, responses: Sequence[str]) -
 
 
 def brute_force(bits: BITS, style: Style, layout: Layout, given: ResponseSet) -> tuple[Floats, Floats]:
-    """By order and slot, and alone."""
+    """By order and position, and alone."""
     rng = random.Random(42)  # noqa: S311 - not for secrets
     rows = []
     for _ in range(ORDERS[layout.boundaries]):
@@ -115,7 +117,7 @@ def read(style: Style, layout: Layout, sets: Sequence[ResponseSet]) -> list[SetS
 
 
 def largest_difference(bits: BITS, style: Style, layout: Layout, sets: Sequence[ResponseSet]) -> float:
-    """Over all orders, slots and responses, and those alone; bits."""
+    """Over all orders, positions and responses, and those alone; bits."""
     worst = 0.0
     for given, found in zip(sets, read(style, layout, sets), strict=True):
         conditional, alone = brute_force(bits, style, layout, given)
@@ -163,8 +165,8 @@ def test_a_set_of_empty_responses() -> None:
     assert not found.surprisals.unconditional.any()
 
 
-def first_slot_error(style: Style, layout: Layout, given: ResponseSet) -> float:
-    """By how much a response costs other in the first slot than alone; bits."""
+def first_position_error(style: Style, layout: Layout, given: ResponseSet) -> float:
+    """By how much a response costs other in the first position than alone; bits."""
     (found,) = read(style, layout, [given])
     s = found.surprisals
     return float(np.abs(s.bits[:, 0] - s.unconditional[s.orders[:, 0]]).max())
@@ -172,11 +174,11 @@ def first_slot_error(style: Style, layout: Layout, given: ResponseSet) -> float:
 
 @pytest.mark.parametrize("layout", EXACT, ids=str)
 @pytest.mark.parametrize("style", STYLES)
-def test_in_the_first_slot_a_response_costs_what_it_costs_alone(style: Style, layout: Layout) -> None:
+def test_in_the_first_position_a_response_costs_what_it_costs_alone(style: Style, layout: Layout) -> None:
     for name in ("punctuation", "white space after", "an empty one", "duplicates"):
-        assert first_slot_error(style, layout, SETS[name]) == 0, name
+        assert first_position_error(style, layout, SETS[name]) == 0, name
 
 
 def test_published_boundaries_break_that_law_where_full_stops_merge_with_newlines() -> None:
-    assert first_slot_error("merging", PAPER_INSTRUCT, SETS["punctuation"]) > 1
-    assert first_slot_error("gpt2", PAPER_INSTRUCT, SETS["punctuation"]) < TOLERANCE
+    assert first_position_error("merging", PAPER_INSTRUCT, SETS["punctuation"]) > 1
+    assert first_position_error("gpt2", PAPER_INSTRUCT, SETS["punctuation"]) < TOLERANCE

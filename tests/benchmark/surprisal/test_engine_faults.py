@@ -209,7 +209,7 @@ class NoOffsets(Wrapped):
 
 
 def test_published_boundaries_need_offsets(lm: HFCausalLM, found: list[SetSurprisals | Missing]) -> None:
-    with pytest.raises(ConfigurationError, match="where its tokens lie"):
+    with pytest.raises(ConfigurationError, match="returns character offsets"):
         read_sets(SETS, NoOffsets(lm), PAPER_INSTRUCT)
     assert_same(read_sets(SETS, NoOffsets(lm)), found)
 
