@@ -1,20 +1,20 @@
-"""How many tokens a causal language model reads at once."""
+"""The number of tokens that a causal language model reads at once."""
 
 from typing import Any
 
-CPU_TOKENS = 4096  # more shares more beginnings, fewer stay in a processor's caches; 1024 to 32,768 differ by a fifth
-LEAST, MOST = 1024, 65_536  # more keeps no GPU busier
-_USED = 0.8  # of the memory that is free: it is lent in pieces, and other things need some, too
-_IN_STEPS = {"gelu_new", "gelu_fast", "quick_gelu"}  # by transformers
-_HEAD_BYTES = 1 << 30  # tiles of logits of 256 MiB, and what is made of them
+CPU_TOKENS = 4096  # more share more prefixes, fewer stay in a CPU's caches; 1024 to 32,768 differ by a fifth
+LEAST, MOST = 1024, 65_536  # more do not keep a GPU busier
+_USED = 0.8  # share of the free memory: it is fragmented, and other things need some, too
+_IN_STEPS = {"gelu_new", "gelu_fast", "quick_gelu"}  # activations that transformers computes in steps
+_HEAD_BYTES = 1 << 30  # tiles of logits of 256 MiB, and what is computed from them
 
 
 def batch_budget(model: Any) -> int:
-    """Tokens that fit a model's device together, shared beginnings counted each time.
+    """Estimate how many tokens fit a model's device together, shared prefixes counted each time.
 
-    On a GPU: 0.8 of the free bytes (of the fullest, where there are several) without 1 GiB for the head, over
-    `bytes_per_token`, rounded down to a power of two so that it is the same from run to run, and at least 1024, at most
-    65,536. On a CPU 4096, however much is free. The engine halves a batch that does not fit all the same.
+    On a GPU: 0.8 of the free bytes (of the fullest GPU) minus 1 GiB for the head, over `bytes_per_token`, rounded down
+    to a power of two so that it is the same from run to run; at least 1024, at most 65,536. On a CPU: 4096. The engine
+    halves a batch that does not fit all the same.
     """
     import torch
 
@@ -27,7 +27,7 @@ def batch_budget(model: Any) -> int:
 
 
 def budget_of(free: int, per_token: int) -> int:
-    """That of free bytes and of bytes a token.
+    """Compute the budget in tokens from free bytes and bytes per token.
 
     >>> budget_of(130 * 2**30, 90_000), budget_of(9 * 2**30, 200_000), budget_of(2**20, 200_000)
     (65536, 32768, 1024)
@@ -37,15 +37,15 @@ def budget_of(free: int, per_token: int) -> int:
 
 
 def bytes_per_token(config: Any, itemsize: int) -> int:
-    """Bytes of the tensors that exist at a time in a layer, for each token, where nothing is shared.
+    """Estimate the bytes per token of the tensors that exist at the same time in a layer, where nothing is shared.
 
-    With w the width, m the MLP's, q the width of all queries, k that of all keys (as of all values) and b the bytes of
-    a number: the residual and what was made of it by the norm and by adding are 4w. In the MLP come gate, activation
-    and product, 3m, or 5m where the activation is written in steps, and what goes down, w. In attention come queries,
-    keys and values twice, as made and as gathered by paths that are up to 1.3 times as long for padding, keys and
-    values once more for each query where several share them, and twice what is found: 4.6q + 4.6k, and 2.6q. Of both
-    the larger, b bytes a number; or that of a norm of half precision, w numbers of which are three times in float32.
-    Experts of a mixture are taken for one MLP of all that a token sees.
+    With w the width, m the MLP's, q the width of all queries, k that of all keys (and of all values) and b the bytes of
+    a number: the residual with its norm and sums takes 4w. The MLP adds gate, activation and product, 3m (5m where the
+    activation is computed in steps), and its output, w. Attention adds queries, keys and values twice, as computed and
+    as gathered along paths up to 1.3 times as long for padding, keys and values once more for each query where queries
+    share them, and its output twice: 4.6q + 4.6k, and 2.6q. The larger of both counts, b bytes a number; or a norm in
+    half precision, whose w numbers exist three times in float32. A mixture of experts counts as one MLP of all experts
+    that a token uses.
     """
     width: int = config.hidden_size
     heads: int = config.num_attention_heads

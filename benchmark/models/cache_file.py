@@ -1,4 +1,4 @@
-"""One SQLite file that keeps what can be made again: safe under several threads, processes and kills."""
+"""A cache in one SQLite file: safe under several threads, processes and kills."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ from datasets_build.errors import ConfigurationError
 
 @contextmanager
 def open_cache(path: Path, what: str, *tables: str) -> Iterator[sqlite3.Connection]:
-    """The database at a path, made at its first use; what is done inside is kept as a whole or not at all.
+    """Open the database at a path, creating it at its first use; the block is one transaction.
 
     Args:
-        path: Of the file.
-        what: It keeps, for people.
-        tables: `CREATE TABLE IF NOT EXISTS …`.
+        path: Path of the file.
+        what: What the cache keeps, for messages.
+        tables: Statements `CREATE TABLE IF NOT EXISTS …`.
 
     Raises:
         ConfigurationError: The file cannot be read or written.

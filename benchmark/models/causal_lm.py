@@ -1,6 +1,6 @@
-"""Causal language models: token sequences to the surprisal of chosen tokens.
+"""Causal language models: token sequences in, surprisals of chosen tokens out.
 
-Implementations of one protocol: hf_lm.py (any causal model of transformers), ensemble.py (several that share a
+Implementations of the protocol: hf_lm.py (any causal model of transformers), ensemble.py (several that share a
 tokeniser), server_lm.py (a server that returns prompt log-probabilities), and a deterministic fake here.
 """
 
@@ -21,16 +21,16 @@ Dtype = Literal["float32", "bfloat16", "float16"]
 
 
 class OutOfMemory(DivBenchError):
-    """The sequences do not fit the device together, or one does not alone."""
+    """The sequences do not fit the device's memory together, or one does not alone."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoding:
-    """The tokens of a text, without special ones.
+    """The tokens of a text, without special tokens.
 
     Attributes:
         ids: int64 [tokens].
-        offsets: int64 [tokens, 2], each token's characters [start, end) in the text; None where the tokeniser has none.
+        offsets: int64 [tokens, 2], each token's characters [start, end) in the text; None if the tokeniser has none.
     """
 
     ids: Integers
@@ -39,11 +39,11 @@ class Encoding:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenSequence:
-    """What a model reads, and which of its tokens are to be scored.
+    """A sequence of tokens, some of which are to be scored.
 
     Attributes:
         ids: int64 [tokens].
-        scored: int64 [scored], rising positions in `ids`, each at least 1: the first token follows nothing.
+        scored: int64 [scored], rising indices into `ids`, each at least 1: nothing predicts the first token.
     """
 
     ids: Integers
@@ -55,9 +55,9 @@ class CausalLM(Protocol):
 
     Attributes:
         signature: All that determines the numbers, such as `name@revision,float32,cpu,sdpa`.
-        context: The most tokens that a sequence may have; None: any number.
-        batch_tokens: How many tokens, those of shared beginnings counted each time, are best read at once.
-        bos: The token that the model's own tokeniser puts before every text; None where it puts none.
+        context: Most tokens of a sequence; None: unlimited.
+        batch_tokens: Best number of tokens to read at once, shared prefixes counted each time.
+        bos: BOS token that the model's tokeniser adds to every text; None if it adds none.
     """
 
     signature: str
@@ -66,18 +66,18 @@ class CausalLM(Protocol):
     bos: int | None
 
     def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
-        """The tokens of each text, on its own, without special tokens; what looks like one is plain text.
+        """Tokenise each text on its own, without special tokens; what looks like one is plain text.
 
         Args:
-            texts: Each encoded apart.
-            begin: They are whole texts: a tokeniser that puts a space before those may.
+            texts: Texts, encoded apart.
+            begin: Whether they are whole texts, to which a tokeniser may add a leading space.
         """
         ...
 
     def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
-        """For each sequence the bits, −log2 p(token | all before it), of its scored tokens: float64 [scored].
+        """Compute for each sequence the bits, −log2 p(token | all before it), of its scored tokens: float64 [scored].
 
-        A number that the model could not give is NaN.
+        A number that the model cannot compute is NaN.
 
         Raises:
             OutOfMemory: These sequences do not fit together. The caller tries fewer.
@@ -87,18 +87,18 @@ class CausalLM(Protocol):
 
 @runtime_checkable
 class SupportsPrepare(Protocol):
-    """A causal language model that can do part of its work before its turn, in another thread."""
+    """A causal language model that can prepare a batch ahead, in another thread."""
 
     def prepare(self, sequences: Sequence[TokenSequence]) -> Callable[[], list[Floats]]:
-        """Do all for these sequences that needs no device; what is returned gives `CausalLM.surprisals` of them."""
+        """Do all work for these sequences that needs no device; the returned function does the rest of `surprisals`."""
         ...
 
 
 class HashLM:
-    """A deterministic fake, for tests of what surrounds a model: no weights, every language.
+    """A deterministic fake without weights, for tests.
 
-    Tokens are runs of letters, each with the space before it, and single other characters. A token that came before
-    after the same token costs 1 bit; any other 4 to 12, drawn from a hash of it and of the token before it.
+    Tokens are runs of letters, each with the space before it, and single other characters. A token that has followed
+    the same token before costs 1 bit; any other 4 to 12, from a hash of both tokens.
     """
 
     signature = "hash"

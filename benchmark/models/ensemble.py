@@ -1,4 +1,4 @@
-"""Several causal language models as one: their probabilities of each token, averaged (arXiv:2606.01811)."""
+"""Ensembles of causal language models: the mean of their token probabilities (arXiv:2606.01811)."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ import numpy as np
 from benchmark.models.causal_lm import CausalLM, Encoding, Floats, TokenSequence
 from datasets_build.errors import ConfigurationError
 
-# Where tokenisers are known to differ: white space, full stops before newlines, digits, scripts, what looks special.
+# Tokenisers are known to differ here: white space, full stops before newlines, digits, scripts, special tokens.
 _PROBES = (
     "The quick brown fox jumps over the lazy dog.",
     " A space before,  two within, one after ",
@@ -25,15 +25,15 @@ _PROBES = (
 class EnsembleLM:
     """The mean of the probabilities of models that share a tokeniser. See `CausalLM`.
 
-    It gives log₂ M − log₂ Σ 2^(−bits of a member), in bits. What is NaN for a member is NaN here. It reads no more at
-    once, and no longer sequences, than the member that can do least.
+    Its bits are log₂ M − log₂ Σ 2^(−bits of a member); NaN where a member has NaN. Its batch budget and context are the
+    smallest of its members.
     """
 
     def __init__(self, members: Sequence[CausalLM]) -> None:
-        """Check that the members fit together.
+        """Check that the members share a tokeniser.
 
         Args:
-            members: At least two; each counts the same, and one that is given twice counts twice.
+            members: At least two models of equal weight.
 
         Raises:
             ConfigurationError: There are fewer than two, or their tokenisers disagree.
@@ -51,7 +51,7 @@ class EnsembleLM:
         self.bos = first.bos
 
     def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
-        """As `CausalLM.encode`; by the first member."""
+        """As `CausalLM.encode`, by the first member."""
         return self._members[0].encode(texts, begin=begin)
 
     def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
@@ -61,10 +61,7 @@ class EnsembleLM:
 
 
 def mean_bits(bits: Floats) -> Floats:
-    """The bits of the mean probability: float64 [tokens].
-
-    Args:
-        bits: [members, tokens].
+    """Compute the bits of the mean probability, float64 [tokens], from the members' bits [members, tokens].
 
     >>> mean_bits(np.array([[1.0, 0.0], [1.0, 3.0]])).round(4).tolist()
     [1.0, 0.8301]
@@ -79,7 +76,7 @@ def _check_same_tokens(a: CausalLM, b: CausalLM) -> None:
     hint = "an ensemble takes models that share a tokeniser, such as sizes of one family"
     names = f"{a.signature} and {b.signature}"
     if a.bos != b.bos:
-        raise ConfigurationError(f"{names} begin texts differently: with token {a.bos} and with {b.bos}", hint)
+        raise ConfigurationError(f"{names} begin texts differently: with token {a.bos} and with token {b.bos}", hint)
     for text, x, y in zip(_PROBES, a.encode(_PROBES), b.encode(_PROBES), strict=True):
         if not np.array_equal(x.ids, y.ids):
-            raise ConfigurationError(f"{names} have other tokens for {text!r}", hint)
+            raise ConfigurationError(f"{names} tokenise {text!r} differently", hint)

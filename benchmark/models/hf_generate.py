@@ -1,4 +1,4 @@
-"""`generate` of transformers, with nothing of a model's own defaults but what ends an answer."""
+"""`generate` of transformers, without a model's own defaults but for its EOS tokens."""
 
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from benchmark.models.hf_lm import HFCausalLM
 
 
 def end_ids(lm: HFCausalLM) -> tuple[int, ...]:
-    """The tokens that end an answer of the model: its tokeniser's EOS first, then others of its configuration."""
+    """Return the tokens that end a response: the tokeniser's EOS first, then others of the model's configuration."""
     configured = lm.model.generation_config.eos_token_id
     found = configured if isinstance(configured, list) else [configured]
     return tuple(dict.fromkeys(each for each in (lm.tokeniser.eos, *found) if each is not None))
@@ -21,15 +21,15 @@ def generate(
     max_new_tokens: int,
     stop: Sequence[str] = (),
 ) -> list[list[int]]:
-    """The tokens that follow each prompt, to the end of the longest answer; what stands after an end means nothing.
+    """Generate tokens after each prompt, up to the end of the longest response; tokens after an end mean nothing.
 
     Args:
-        lm: The model.
-        prompts: Tokens; padded on the left.
-        choose: From all tokens so far [rows, length] and raw logits [rows, vocabulary] to scores of which the greatest
-            is taken.
-        max_new_tokens: At most so many.
-        stop: Texts that end an answer, too.
+        lm: Language model.
+        prompts: Tokens of each prompt; they are padded on the left.
+        choose: Function of all tokens so far [rows, length] and raw logits [rows, vocabulary] to scores, of which the
+            greatest wins.
+        max_new_tokens: Most tokens to generate for a prompt.
+        stop: Texts that also end a response.
 
     Raises:
         OutOfMemory: The batch does not fit.
@@ -55,7 +55,7 @@ def generate(
 
 
 def _read_once(lm: HFCausalLM, prompts: Sequence[Sequence[int]], ids: Any, mask: Any) -> Any:
-    """The cache of all prompts but their last tokens, each different prompt read once."""
+    """Return the key-value cache of all prompts but their last tokens, reading each distinct prompt once."""
     import torch
 
     first: dict[tuple[int, ...], int] = {}
@@ -72,7 +72,7 @@ def _read_once(lm: HFCausalLM, prompts: Sequence[Sequence[int]], ids: Any, mask:
 
 @contextmanager
 def _plain_configuration(model: Any, ends: Sequence[int], max_new_tokens: int) -> Any:
-    """Without the model's own temperature, penalties and the like: what is asked for is what is done."""
+    """Inside, the model's own temperature, penalties and the like have no effect."""
     from transformers import GenerationConfig
 
     own = model.generation_config

@@ -1,8 +1,8 @@
-"""Any causal language model of transformers, read as a trie of tokens.
+"""Any causal language model of transformers, reading sequences as a trie of tokens.
 
-Weights are safetensors of a pinned revision, no code comes with them. At loading the model is checked: that what its
-head does to logits is understood, and that reading shared beginnings once gives its own numbers. Where not (layers that
-are no attention, say), every sequence is read whole.
+Weights are safetensors of a pinned revision, without remote code. Loading checks whether logits computed here are the
+model's own, and whether reading shared prefixes once gives the same numbers. Where not (as with layers that are no
+attention), every sequence is read whole.
 """
 
 import math
@@ -25,7 +25,7 @@ from benchmark.models.trie import Trie, build_trie
 from benchmark.models.trie_attention import CannotShareError, attending, packing_agrees, register_attention
 from datasets_build.errors import ConfigurationError, need
 
-_LOGIT_BYTES = 256 * 1024 * 1024  # of whole logits, where the head is not understood
+_LOGIT_BYTES = 256 * 1024 * 1024  # of the model's own logits, where they are used
 _TOLERANCE = {"float32": 1e-3, "float16": 0.1, "bfloat16": 0.5}  # bits a token, of the check against the model itself
 
 
@@ -35,11 +35,11 @@ class CausalLMSpec:
 
     Attributes:
         name: Hub id, or a name for a folder.
-        revision: The commit, 40 hex digits; of a folder, the SHA-256 of its weights.
-        folder: Where the files lie, if not on the Hub.
-        dtype: Of the body; the head and all after it are float32 or better.
-        device: As torch names it; *auto*: laid over all GPUs that this process sees.
-        attention: Of transformers; *eager* for the few models that have no *sdpa*.
+        revision: Commit, 40 hex digits; of a folder, the SHA-256 of its weights.
+        folder: Folder of the files, if they are not on the Hub.
+        dtype: Precision of the body; the head and all after it are float32 or better.
+        device: Device as torch names it; *auto*: all visible GPUs.
+        attention: Attention of transformers; *eager* for the few models without *sdpa*.
     """
 
     name: str
@@ -51,15 +51,15 @@ class CausalLMSpec:
 
     @property
     def signature(self) -> str:
-        """As in `CausalLM.signature`, known without loading."""
+        """`CausalLM.signature`, known without loading."""
         return f"{self.name}@{self.revision[:12]},{self.dtype},{device_kind(self.device)},{self.attention}"
 
 
 def find_causal_lm_spec(name: str, dtype: Dtype = "float32", device: str = "cpu") -> CausalLMSpec:
-    """The spec of `ORG/NAME@REVISION` on the Hub, or of a folder.
+    """Make the spec of `ORG/NAME@REVISION` on the Hub, or of a folder.
 
     Raises:
-        ConfigurationError: Neither, or the revision is no full commit, or the folder has no safetensors.
+        ConfigurationError: As `find_model_files`.
     """
     files = find_model_files(name)
     return CausalLMSpec(files.name, files.pin, files.folder, dtype, device)
@@ -68,16 +68,16 @@ def find_causal_lm_spec(name: str, dtype: Dtype = "float32", device: str = "cpu"
 def load_causal_lm(
     spec: CausalLMSpec, batch_tokens: int | None = None, device_map: DeviceMap | None = None
 ) -> "HFCausalLM":
-    """The model of a spec.
+    """Load the model of a spec.
 
     Args:
-        spec: Which.
-        batch_tokens: As `CausalLM.batch_tokens`; None: by the device.
-        device_map: Of transformers: which part lies on which device; None: as the spec's device says.
+        spec: Spec of the model.
+        batch_tokens: `CausalLM.batch_tokens`; None: by the device.
+        device_map: Device map of transformers; None: by the spec's device.
 
     Raises:
-        ConfigurationError: The files are not there, are no safetensors, need remote code, are not those pinned, model
-            and tokeniser do not fit together, or the model does not fit the devices.
+        ConfigurationError: The files are missing, no safetensors, not those pinned, or need remote code; model and
+            tokeniser do not fit together; or the model does not fit the devices.
         MissingExtra: torch, transformers or, for several devices, accelerate is not installed.
     """
     torch = need("torch", "score")
@@ -107,13 +107,13 @@ class HFCausalLM:
     """A loaded model and its tokeniser. See `CausalLM`.
 
     Attributes:
-        model: Of transformers.
+        model: Model of transformers.
         body: The model without its head.
         head: Its last layer.
-        tokeniser: Its own.
-        understands_head: The head's numbers are the model's.
-        shares: Reading beginnings once gives the model's numbers.
-        packs: Attention is without padding.
+        tokeniser: Its tokeniser.
+        understands_head: Whether logits computed by `head` are the model's own.
+        shares: Whether reading shared prefixes once gives the model's own numbers.
+        packs: Whether attention runs without padding.
     """
 
     def __init__(self, model: Any, tokeniser: Any, signature: str, batch_tokens: int | None = None) -> None:
@@ -156,7 +156,7 @@ class HFCausalLM:
         return self.prepare(sequences)()
 
     def prepare(self, sequences: Sequence[TokenSequence]) -> Callable[[], list[Floats]]:
-        """As `SupportsPrepare.prepare`: here is made what sequences share."""
+        """As `SupportsPrepare.prepare`: builds the trie of the sequences."""
         long = [self._turns_at is not None and len(sequence.ids) > self._turns_at for sequence in sequences]
         if any(long) and not all(long):
             parts = [
@@ -176,10 +176,10 @@ class HFCausalLM:
 
     @contextmanager
     def reporting_out_of_memory(self) -> Iterator[None]:
-        """Whatever way a device says that its memory is full.
+        """Turn any error of a device whose memory is full into `OutOfMemory`.
 
         Raises:
-            OutOfMemory: It said so.
+            OutOfMemory: The device's memory is full.
         """
         import torch
 
@@ -200,28 +200,28 @@ class HFCausalLM:
         return OutOfMemory(f"{self.signature}: out of memory: {_first_line(error)}", "a smaller model or dtype fits")
 
     def _shared(self, sequences: Sequence[TokenSequence], shared: "_Shared | None") -> list[Floats]:
-        """Every node of the trie once; a scored token is a node, and its cost depends on the way to it alone."""
+        """Read every node of the trie once; a scored token is a node, whose bits depend on the path to it alone."""
         import torch
 
         if shared is None:
             return []
         device = self.head.weight.device
-        # Moved before the model starts, as a GPU is waited for at every such move.
+        # Moved before the model starts, because each move waits for the GPU.
         parents, targets = (torch.from_numpy(each).to(device) for each in (shared.parents, shared.targets))
         states = self.read_trie(shared.trie).last_hidden_state[0].to(device)[parents]
         by_node = np.full(len(shared.trie.ids), np.nan)
         by_node[shared.wanted] = token_bits(self.head, states, targets).cpu().numpy()
         found = [by_node[nodes] for nodes in shared.scored]
-        # Attention carries NaN backwards, so one sequence can spoil what others share with it.
+        # Attention carries NaN backwards, so one sequence can spoil others that share a prefix with it.
         return [
             bits if np.isfinite(bits).all() else self._apart([sequence])[0]
             for bits, sequence in zip(found, sequences, strict=True)
         ]
 
     def read_trie(self, trie: Trie, *, states: bool = False) -> Any:
-        """The body's output for every node, [1, nodes, …]; with the states of all layers if asked for.
+        """Return the body's output for every node, [1, nodes, …], if `states` with the states of all layers.
 
-        Only where `shares` holds is it what the model finds of each path alone.
+        It equals the model's output for each path alone only where `shares` holds.
         """
         import torch
 
@@ -235,7 +235,7 @@ class HFCausalLM:
                 self._windows_told |= windows
 
     def _apart(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
-        """Each sequence whole, those of like length together, padded at the end, where nothing reads it."""
+        """Read each sequence whole, all at once; padding at the end is never attended to."""
         import torch
 
         longest = max(len(sequence.ids) for sequence in sequences)
@@ -252,7 +252,7 @@ class HFCausalLM:
         return made
 
     def _whole_logits(self, ids: Any, sequence: TokenSequence) -> Floats:
-        """From the model's own logits, a few positions at a time: for heads that do more than is known here."""
+        """Compute bits from the model's own logits, a few positions at a time, where `head` does not give them."""
         import torch
 
         rows = max(1, _LOGIT_BYTES // (8 * self.head.weight.shape[0]))
@@ -266,13 +266,13 @@ class HFCausalLM:
         return np.concatenate(made) if made else np.empty(0)
 
     def _probes(self) -> list[TokenSequence]:
-        """Sequences that share a beginning, for the model to check itself with."""
+        """Sequences with shared prefixes, for the checks at loading."""
         draws = np.random.default_rng(0).integers(0, self.head.weight.shape[0], 40)
         ways = [draws[:24], np.concatenate([draws[:12], draws[24:32]]), np.concatenate([draws[:18], draws[32:]])]
         return [TokenSequence(ids.astype(np.int64), np.arange(1, len(ids))) for ids in ways]
 
     def _head_agrees(self) -> bool:
-        """Whether bits from the body's states and the head here are those from the model's own logits."""
+        """Whether bits from the body's states and `head` equal those from the model's own logits."""
         import torch
 
         (probe, *_) = self._probes()
@@ -283,7 +283,7 @@ class HFCausalLM:
         return bool(np.abs(own - found).max() <= self._tolerance) or not np.isfinite(own).all()
 
     def _check_causal(self) -> None:
-        """Refuse a model whose numbers for a text's beginning change with what follows."""
+        """Refuse a model whose numbers for a prefix change with what follows."""
         (probe, *_) = self._probes()
         begin = TokenSequence(probe.ids[:12], probe.scored[:11])
         if np.abs(self._apart([begin])[0] - self._apart([probe])[0][:11]).max() > self._tolerance:
@@ -292,28 +292,28 @@ class HFCausalLM:
             )
 
     def _sharing_agrees(self) -> bool:
-        """Whether a trie gives what the sequences give one by one."""
+        """Whether a trie gives the same bits as the sequences one by one."""
         probes = self._probes()
         try:
             shared = self._shared(probes, _Shared.of(probes))
         except (CannotShareError, TypeError, ValueError, RuntimeError, AttributeError):
-            return False  # a model that attends in a way of its own
+            return False  # a model with an attention of its own
         if _windows(self.model.config.get_text_config()) - self._windows_told:
-            return False  # some layer has it from a mask alone, and a trie has no mask
+            return False  # some layer gets its window from a mask alone, and a trie has no mask
         apart = [bits for probe in probes for bits in self._apart([probe])]
         return bool(np.nanmax(np.abs(np.concatenate(shared) - np.concatenate(apart))) <= self._tolerance)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shared:
-    """Sequences as a trie, and what is to be scored there.
+    """Sequences as a trie, and its nodes that are to be scored.
 
     Attributes:
-        trie: Of the sequences.
-        scored: For each sequence the nodes that are scored, int64 [scored].
-        wanted: int64 [wanted], rising; all of those, each once.
-        parents: int64 [wanted]; the nodes before them.
-        targets: int64 [wanted]; the tokens there.
+        trie: Trie of the sequences.
+        scored: For each sequence its scored nodes, int64 [scored].
+        wanted: int64 [wanted], rising, all scored nodes, each once.
+        parents: int64 [wanted], the nodes before them.
+        targets: int64 [wanted], the tokens of the scored nodes.
     """
 
     trie: Trie
@@ -333,13 +333,13 @@ class _Shared:
 
 
 def _merged(parts: Sequence[Callable[[], list[Floats]]], which: Sequence[bool]) -> list[Floats]:
-    """What two parts give, each sequence's from its own."""
+    """Run both functions and put their results back into the sequences' order."""
     found = [iter(part()) for part in parts]
     return [next(found[each]) for each in which]
 
 
 def _turns_at(config: Any) -> int | None:
-    """The length beyond which positions are counted otherwise in the whole of a sequence."""
+    """The length beyond which rotary positions change for a whole sequence (LongRoPE)."""
     rope = getattr(config, "rope_parameters", None) or {}
     kinds = [rope, *(value for value in rope.values() if isinstance(value, dict))]
     at = [kind["original_max_position_embeddings"] for kind in kinds if kind.get("rope_type") == "longrope"]
@@ -347,7 +347,7 @@ def _turns_at(config: Any) -> int | None:
 
 
 def _windows(config: Any) -> set[int]:
-    """How far back some layers see, if not to the beginning."""
+    """The window sizes of layers that do not attend to the whole prefix."""
     kinds = set(getattr(config, "layer_types", None) or ["sliding_attention"])
     names = {"sliding_attention": "sliding_window", "chunked_attention": "attention_chunk_size"}
     found = [getattr(config, name, None) for kind, name in names.items() if kind in kinds]
@@ -359,5 +359,5 @@ def _first_line(error: BaseException) -> str:
 
 
 def with_device(spec: CausalLMSpec, device: str, dtype: Dtype | None = None) -> CausalLMSpec:
-    """The same model elsewhere, or in another dtype."""
+    """Return the spec of the same model on another device, or in another dtype."""
     return replace(spec, device=device, dtype=dtype or spec.dtype)

@@ -1,8 +1,8 @@
-"""What a model of transformers says of tokens that stand already: likelihoods and hidden states, by one pass.
+"""Likelihoods and hidden states of given responses under a model of transformers, in one pass.
 
-Teacher forcing: the model reads prompt and response together, which gives what it had when it drew the response token
-by token. What responses share, their prompt, is read once where the model allows. Nothing of the size of the vocabulary
-or of the hidden states leaves here.
+Teacher forcing: the model reads prompt and response together, which gives the numbers it had when it generated the
+response token by token. Responses to the same prompt share it, where the model allows. Only sums and chosen states are
+returned, nothing of the size of the vocabulary.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,8 +28,8 @@ class TokenisedResponse:
 
     Attributes:
         prompt: Tokens before it, at least one.
-        ids: Its tokens, and what ended it.
-        content: How many of `ids` are the response; of these the states are kept.
+        ids: Its tokens, and those that ended it.
+        content: Number of `ids` that are the response; of these the states are kept.
     """
 
     prompt: tuple[int, ...]
@@ -39,7 +39,7 @@ class TokenisedResponse:
 
 @dataclass(frozen=True, slots=True)
 class SamplingParameters:
-    """What the tokens were drawn under; see `truncate`."""
+    """How the tokens were sampled; see `truncate`."""
 
     temperature: float
     top_k: int | None
@@ -48,15 +48,15 @@ class SamplingParameters:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResponseStatistics:
-    """What the model says of one response.
+    """Sums over the tokens of one response, and its hidden states.
 
     Attributes:
         log_likelihood: Σ ln p of its tokens, nats.
-        largest: Σ ln of the largest probability at each step, under the cut; None where that is not known.
+        largest: Σ ln of the largest probability at each step under the sampling parameters; None without these.
         normaliser: Σ logsumexp of the raw logits.
         entropy: Σ of the entropy at each step, nats.
-        last: float64 [last layers, features]; the states of the last token of its content. Not finite without content.
-        mean: float64 [mean layers, features]; the mean over the tokens of its content. Likewise.
+        last: float64 [last layers, features], states of the last content token; NaN without content.
+        mean: float64 [mean layers, features], mean states of the content tokens; likewise.
     """
 
     log_likelihood: float
@@ -74,15 +74,15 @@ def read_statistics(
     mean: Sequence[int] = (),
     cut: SamplingParameters | None = None,
 ) -> list[ResponseStatistics]:
-    """What the model says of each response; all are read at once.
+    """Compute the statistics of each response, reading all at once.
 
     Args:
-        lm: The model.
-        responses: To whatever prompts.
-        last: Layers of which the last token's state is wanted: 0 the embeddings, l the output of block l, of the last
-            one after the final norm.
-        mean: Layers of which the tokens' mean state is wanted.
-        cut: What the tokens were drawn under.
+        lm: Language model.
+        responses: Responses to any prompts.
+        last: Layers whose state of the last token is wanted: 0 are the embeddings, l is the output of block l, that of
+            the last block after the final norm.
+        mean: Layers whose mean state is wanted.
+        cut: Sampling parameters of the tokens; None: unknown.
 
     Raises:
         OutOfMemory: They do not fit together.
@@ -129,12 +129,12 @@ def _shared(lm: HFCausalLM, sequences: Sequence[TokenSequence], cut: SamplingPar
         sums = by_node[nodes].sum(0)
         if bool(torch.isfinite(sums[:3]).all()):
             yield sums, [layer[nodes] for layer in layers]
-        else:  # attention carries NaN backwards, so one sequence can spoil what others share with it
+        else:  # attention carries NaN backwards, so one sequence can spoil others that share a prefix with it
             yield from _apart(lm, [sequence], cut)
 
 
 def _apart(lm: HFCausalLM, sequences: Sequence[TokenSequence], cut: SamplingParameters | None) -> Iterator[_Read]:
-    """Each sequence whole; padded at the end, where nothing reads it."""
+    """Read each sequence whole; padding at the end is never attended to."""
     import torch
 
     longest = max(len(sequence.ids) for sequence in sequences)

@@ -1,4 +1,4 @@
-"""A tokeniser of transformers as D_Can needs it: pieces encoded apart, nothing added, nothing taken for a command."""
+"""A tokeniser of transformers for pieces of texts: nothing added, and no text read as a special token."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,20 +8,20 @@ import numpy as np
 from benchmark.models.causal_lm import Encoding
 from datasets_build.errors import ConfigurationError
 
-_GUARDS = ("\n", "|", "0", "x")  # one that no tokeniser merges with what follows is found among them
+_GUARDS = ("\n", "|", "0", "x")  # candidates for a character that the tokeniser does not merge with the next
 
 
 class HFTokeniser:
     """Encodes texts.
 
-    Some tokenisers (Llama 2's, say) put a space before every text. A piece in the middle of a text has none, so they
-    are given a character before it that is then cut off.
+    Some tokenisers (such as Llama 2's) add a space before every text. A piece from the middle of a text has none, so it
+    is encoded after a guard character that is then cut off.
 
     Attributes:
-        bos: The token that the tokeniser puts before every text by itself, or None.
-        size: The highest id that it knows, and one.
-        eos: The token that ends a text, or None.
-        own: The tokeniser of transformers.
+        bos: BOS token that the tokeniser adds to every text, or None.
+        size: Highest id plus one.
+        eos: EOS token, or None.
+        own: Tokeniser of transformers.
     """
 
     def __init__(self, tokeniser: Any) -> None:
@@ -44,40 +44,40 @@ class HFTokeniser:
         """As `CausalLM.encode`.
 
         Raises:
-            ConfigurationError: The tokeniser puts a space before every text and merges it with all that could guard it.
+            ConfigurationError: The tokeniser adds a space before every text, and no guard character prevents it.
         """
         if begin or not self._adds_space:
             return self._plain(texts)
         return [self._guarded(text) for text in texts]
 
     def chat_ids(self, chat: Sequence[Mapping[str, str]], options: Mapping[str, Any]) -> tuple[int, ...]:
-        """The tokens of a chat in the model's own template, up to where its answer begins.
+        """Tokenise a chat by the model's chat template, up to where its response begins.
 
         Args:
-            chat: Turns with `role` and `content`.
-            options: More for the template.
+            chat: Messages with `role` and `content`.
+            options: Further arguments of the template.
 
         Raises:
-            ConfigurationError: There is no template, or it does not take this chat.
+            ConfigurationError: There is no template, or it refuses this chat.
         """
         if getattr(self.own, "chat_template", None) is None:
             raise ConfigurationError(
                 "this model's tokeniser has no chat template",
-                "name a chat model, or ask without: --no-chat-template, with a --template",
+                "use a chat model, or --no-chat-template with a --template",
             )
         try:
             text = self.own.apply_chat_template(
                 [dict(turn) for turn in chat], add_generation_prompt=True, tokenize=False, **options
             )
-        except Exception as error:  # templates are programs: they raise what they like
+        except Exception as error:  # a template is a program that may raise anything
             raise ConfigurationError(
                 f"the model's chat template refuses this chat: {str(error).splitlines()[0][:200]}",
-                "some models take no system prompt",
+                "some models accept no system prompt",
             ) from error
         return tuple(self.own(text, add_special_tokens=False).input_ids)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of tokens, special ones left out, white space as it is."""
+        """Return the text of tokens without special ones, white space unchanged."""
         text: str = self.own.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text
 
@@ -85,7 +85,7 @@ class HFTokeniser:
         if not texts:
             return []
         options = {"add_special_tokens": False, "return_attention_mask": False, "verbose": False}
-        options["split_special_tokens"] = True  # a stranger's "</s>" is four characters, no end
+        options["split_special_tokens"] = True  # "</s>" in an untrusted text is four characters, no EOS
         if not self._fast:
             found = self.own(list(texts), **options)
             return [Encoding(np.array(ids, np.int64), None) for ids in found.input_ids]
@@ -103,10 +103,10 @@ class HFTokeniser:
             if found.offsets is None:
                 break
             after = int(np.searchsorted(found.offsets[:, 0], 1))
-            # Several tokens of one character begin at the same place: the cut must be where the guard ends.
+            # Several tokens of one character have the same offset: the cut must be where the guard ends.
             if after < len(found.ids) and found.offsets[:after, 1].max(initial=0) <= 1 and found.offsets[after, 0] == 1:
                 return Encoding(found.ids[after:], found.offsets[after:] - 1)
         raise ConfigurationError(
-            "this tokeniser puts a space before every text, and pieces cannot be encoded without it",
+            "this tokeniser adds a space before every text, and pieces cannot be encoded without it",
             'use boundaries="paper", or a model with another tokeniser',
         )

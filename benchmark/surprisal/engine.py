@@ -280,7 +280,7 @@ def _result(given: ResponseSet, design: OrderDesign, bits: Floats, unconditional
 
 
 def _batches(unread: Sequence[_UnreadSet], model: CausalLM, layout: Layout, budget: int) -> Iterator[_Batch]:
-    """Yield batches that fit the budget, each of at least one set, prepared for the model; the budget stays as given."""
+    """Yield batches that fit the budget, each of at least one set, prepared for the model."""
     members: list[_TokenisedSet] = []
     failed: dict[str, Missing] = {}
     tokens = 0

@@ -108,7 +108,7 @@ def test_without_offsets_a_response_is_one_token() -> None:
     bits = read(SET, HashLM(), Layout(), GIVEN_ORDER).bits[0]
     assert [[token.text for token in row] for row in tokens] == [*([text] for text in RESPONSES), []]
     assert [row[0].bits for row in tokens[:-1]] == pytest.approx(bits.tolist())
-    with pytest.raises(ConfigurationError, match="where its tokens lie"):
+    with pytest.raises(ConfigurationError, match="returns character offsets"):
         token_surprisals(model, PAPER_INSTRUCT, PROMPT, RESPONSES)
 
 

@@ -47,7 +47,7 @@ def test_a_model_in_parts_reads_as_a_whole_one(spec: CausalLMSpec, monkeypatch: 
     parts = parts_of(spec)
     half = [part for part in parts if ".layers." in part][::2]
     device_map = {part: "disk" if part in half else "cpu" for part in parts}
-    with pytest.raises(ConfigurationError, match="does not fit the devices: parts of it were left on disk"):
+    with pytest.raises(ConfigurationError, match="does not fit the devices: some of its weights are on disk"):
         load_causal_lm(spec, device_map=device_map)
     monkeypatch.setattr(hf_lm, "check_not_offloaded", lambda *given: None)
     laid = load_causal_lm(spec, device_map=device_map)
@@ -70,7 +70,7 @@ def test_all_gpus_are_signed_as_one_and_need_one(spec: CausalLMSpec, monkeypatch
     everywhere, one = replace(spec, device=ALL_GPUS), replace(spec, device="cuda:1")
     assert everywhere.signature == one.signature
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ConfigurationError, match="lays a model over GPUs, and there is none"):
+    with pytest.raises(ConfigurationError, match="needs a GPU, and there is none"):
         load_causal_lm(everywhere)
 
 
