@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
+from submissions.choices import Mode, SystemType
 
 
 class FromFormat(StrEnum):
@@ -26,34 +27,13 @@ class AnswersIn(StrEnum):
     filtered_resps = "filtered_resps"
 
 
-class TypeOfSystem(StrEnum):
-    """What answered."""
-
-    human = "human"
-    model = "model"
-    inference_time = "inference-time method"
-    trained = "trained method"
-    baseline = "baseline"
-
-
-class SamplingMode(StrEnum):
-    """How k responses are drawn for one prompt (NoveltyBench's four ways)."""
-
-    resample = "resample"
-    paraphrase = "paraphrase"
-    system_prompt = "system-prompt"
-    in_context = "in-context"
-
-
 def import_(
     file: Annotated[Path, typer.Argument(help="File with the responses.")],
     from_: Annotated[FromFormat, typer.Option("--from", help="Format of the file.", rich_help_panel="File")],
     destination: Annotated[Path, typer.Option("--out", help="Submission folder to create.")],
     name: Annotated[str, typer.Option(help="System's name on the board.")],
     submitter: Annotated[str, typer.Option(help="Submitter's name.")],
-    type_: Annotated[
-        TypeOfSystem, typer.Option("--type", help="System type.", rich_help_panel="System")
-    ] = TypeOfSystem.model,
+    type_: Annotated[SystemType, typer.Option("--type", help="System type.", rich_help_panel="System")] = "model",
     suite: Annotated[
         str,
         typer.Option(
@@ -79,7 +59,7 @@ def import_(
     licence: Annotated[
         str | None, typer.Option(help="Licence of the weights or texts.", rich_help_panel="System")
     ] = None,
-    mode: Annotated[SamplingMode | None, typer.Option(help="Sampling mode.", rich_help_panel="Sampling")] = None,
+    mode: Annotated[Mode | None, typer.Option(help="Sampling mode.", rich_help_panel="Sampling")] = None,
     temperature: Annotated[
         float | None, typer.Option(help="Sampling temperature; default: as in the file.", rich_help_panel="Sampling")
     ] = None,
@@ -169,7 +149,7 @@ def import_(
         "name": name,
         "suite": suite,
         "system": {
-            "type": type_.value,
+            "type": type_,
             "model_id": model_id,
             "revision": revision,
             "parameters": parameters,
@@ -178,7 +158,7 @@ def import_(
         },
         "generation": {
             "k": k,
-            "mode": mode.value if mode else None,
+            "mode": mode,
             "temperature": temperature,
             "top_k": top_k,
             "top_p": top_p,

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from datasets_build.files import content_id
+from submissions.choices import Mode, SystemType
 
 MAX_K = 1000
 
@@ -51,9 +52,6 @@ Line = Annotated[str, StringConstraints(max_length=200), AfterValidator(_plain)]
 Name = Annotated[str, StringConstraints(max_length=100), AfterValidator(_plain)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 Link = Annotated[str, StringConstraints(max_length=500, pattern=r"^https?://[!-~]+$")]
-
-SystemType = Literal["human", "model", "inference-time method", "trained method", "baseline"]
-Mode = Literal["resample", "paraphrase", "system-prompt", "in-context"]
 
 
 class _Part(BaseModel):

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmark.equivalence.backend import Floats, ResponsePair
 from benchmark.equivalence.pair_classifier import PairClassifier, PairTokens, load_pair_classifier
-from benchmark.models.causal_lm import Dtype
+from benchmark.models.choices import Dtype
 from benchmark.models.model_files import ModelFiles, find_model_files
 from datasets_build.errors import ConfigurationError
 

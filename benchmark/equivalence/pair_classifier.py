@@ -14,7 +14,8 @@ import numpy as np
 
 from benchmark.equivalence.backend import Floats
 from benchmark.equivalence.deberta import has_positions_to_leave_out, narrow_positions
-from benchmark.models.causal_lm import Dtype, OutOfMemory
+from benchmark.models.causal_lm import OutOfMemory
+from benchmark.models.choices import Dtype
 from benchmark.models.model_files import ModelFiles, loading
 from datasets_build.errors import ConfigurationError, need
 

@@ -30,10 +30,10 @@ from benchmark.equivalence.judgement_cache import JudgementCache, default_judgem
 from benchmark.equivalence.llm_judge import LLMJudgeSpec
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Labels, Partition
+from benchmark.models.choices import Algorithm
 from benchmark.models.reward import RewardModel, quality
 from submissions.checking.response_kinds import is_refusal, is_scorable
 
-Algorithm = Literal["greedy", "components", "complete"]
 ALGORITHMS: tuple[Algorithm, ...] = ("greedy", "components", "complete")
 PARTITION_VERSION = 1  # of merging and algorithms; part of signatures
 _ENDS = " \t\r\n\v\f\"'`*_“”‘’«».,;:!?…"

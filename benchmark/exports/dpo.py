@@ -35,7 +35,8 @@ from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import atomic_file
 from datasets_build.schema import Suite
 from datasets_build.tables import escape_csv
-from submissions.schema import Generation, Mode
+from submissions.choices import Mode
+from submissions.schema import Generation
 from submissions.storage.submission_folders import Submission
 
 PairFormat = Literal["conversational", "standard"]

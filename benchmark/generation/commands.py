@@ -5,19 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from benchmark.generation.options import (
-    AverageLayers,
-    ChatTemplate,
-    Dtype,
-    Layer,
-    Mode,
-    ModelName,
-    Template,
-    Thinking,
-    with_lines,
-)
+from benchmark.generation.options import AverageLayers, ChatTemplate, Layer, ModelName, Template, Thinking, with_lines
+from benchmark.models.choices import Dtype
 from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError, InputError
+from submissions.choices import Mode
 
 if TYPE_CHECKING:
     from benchmark.generation.hf_sampler import HFSampler

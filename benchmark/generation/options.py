@@ -1,11 +1,8 @@
 """Options of the commands that sample a model or read it afterwards."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
-
-Dtype = Literal["float32", "bfloat16", "float16"]
-Mode = Literal["resample", "paraphrase", "system-prompt", "in-context"]
 
 
 def with_lines(text: str | None) -> str | None:

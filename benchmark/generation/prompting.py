@@ -12,7 +12,8 @@ from benchmark.generation.sampler import Message
 from benchmark.models.hf_tokeniser import HFTokeniser
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Prompt
-from submissions.schema import Manifest, Mode
+from submissions.choices import Mode
+from submissions.schema import Manifest
 
 # NoveltyBench's words (its inference script): the system prompt of its mode, and what asks for another answer.
 NOVEL_SYSTEM_PROMPT = (

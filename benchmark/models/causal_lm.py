@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from datasets_build.errors import DivBenchError
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Dtype = Literal["float32", "bfloat16", "float16"]
 
 
 class OutOfMemory(DivBenchError):

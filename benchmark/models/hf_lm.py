@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from benchmark.models.batch_budget import batch_budget
-from benchmark.models.causal_lm import Dtype, Encoding, Floats, Integers, OutOfMemory, TokenSequence
+from benchmark.models.causal_lm import Encoding, Floats, Integers, OutOfMemory, TokenSequence
+from benchmark.models.choices import Attention, Dtype
 from benchmark.models.device_map import DeviceMap, check_not_offloaded, device_kind, device_map_options
 from benchmark.models.hf_tokeniser import HFTokeniser
 from benchmark.models.lm_head import head_of, token_bits
@@ -47,7 +48,7 @@ class CausalLMSpec:
     folder: Path | None = None
     dtype: Dtype = "float32"
     device: str = "cpu"
-    attention: Literal["sdpa", "eager"] = "sdpa"
+    attention: Attention = "sdpa"
 
     @property
     def signature(self) -> str:

@@ -15,7 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.models.causal_lm import Dtype, OutOfMemory
+from benchmark.models.causal_lm import OutOfMemory
+from benchmark.models.choices import Dtype
 from benchmark.models.model_files import ModelFiles, loading
 from datasets_build.errors import ConfigurationError, need
 

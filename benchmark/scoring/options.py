@@ -4,10 +4,11 @@ All of them are part of a result's identity: by the signatures of its numbers, o
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from benchmark.models.choices import Algorithm, Attention, Boundaries, Dtype, Format, OrderKind
 from datasets_build.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
@@ -16,12 +17,6 @@ if TYPE_CHECKING:
     from benchmark.scoring.scorer import Options
 
 # As in layout.py, orders.py and models/, which import numpy: this file is read for `--help`, too.
-Dtype = Literal["float32", "bfloat16", "float16"]
-Attention = Literal["sdpa", "eager"]
-Format = Literal["instruct", "completion"]
-Boundaries = Literal["exact", "paper"]
-OrderKind = Literal["balanced", "uniform", "exact", "endpoint"]
-Partition = Literal["greedy", "components", "complete"]
 
 ProfileName = Annotated[
     str,
@@ -140,7 +135,7 @@ class ScoringOptions:
         ),
     ] = None
     algorithm: Annotated[
-        Partition,
+        Algorithm,
         typer.Option(
             help="Clustering algorithm: greedy (as published), or order-independent (components, complete).",
             rich_help_panel="Equivalence",

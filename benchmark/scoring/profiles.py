@@ -13,6 +13,7 @@ from benchmark.equivalence.classifiers import GENERATION_SIMILARITY
 from benchmark.equivalence.partitioning import PartitionSpec
 from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import METRICS, Metric, Reads
+from benchmark.models.choices import Boundaries, Format, OrderKind
 from benchmark.models.embedder import ALL_MINILM_L6_V2, EmbedderSpec
 from benchmark.models.hf_lm import CausalLMSpec
 from benchmark.models.model_files import ModelFiles, find_model_files
@@ -24,8 +25,8 @@ from benchmark.models.pair_scorer import (
 )
 from benchmark.models.reward import SKYWORK_REWARD_GEMMA_27B, RewardModelSpec
 from benchmark.scoring.inputs import input_of
-from benchmark.surprisal.engine import OrderKind, OrderPlan
-from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Boundaries, Format, Layout
+from benchmark.surprisal.engine import OrderPlan
+from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Layout
 from datasets_build.errors import ConfigurationError, did_you_mean
 
 

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from benchmark.metrics.metric import Missing, Unscorable
 from benchmark.metrics.surprisal_curve import Surprisals
 from benchmark.models.causal_lm import CausalLM, OutOfMemory, SupportsPrepare, TokenSequence
+from benchmark.models.choices import OrderKind
 from benchmark.models.trie import prefix_sort_key
 from benchmark.surprisal.prompt_layout import Layout, TokenisedText, lay_out, pieces
 from benchmark.surprisal.response_orders import OrderDesign, balanced, endpoint, exact, uniform
@@ -27,7 +28,6 @@ from datasets_build.errors import ConfigurationError
 from datasets_build.files import content_id
 
 Floats = NDArray[np.float64]
-OrderKind = Literal["balanced", "uniform", "exact", "endpoint"]
 DEFAULT_LAYOUT = Layout()
 _AHEAD = 2  # batches that are prepared while the model reads
 T = TypeVar("T")

@@ -30,10 +30,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.models.causal_lm import CausalLM, Encoding, TokenSequence
+from benchmark.models.choices import Boundaries, Format
 from datasets_build.errors import ConfigurationError
 
-Format = Literal["instruct", "completion"]
-Boundaries = Literal["exact", "paper"]
 Integers = NDArray[np.int64]
 SEPARATOR = "\n\n"
 

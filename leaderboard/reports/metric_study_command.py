@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from benchmark.models.choices import Dtype
 from datasets_build.console import JsonOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError
 from datasets_build.tables import Table, to_terminal, with_interval
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from benchmark.scoring.profiles import Profile
     from leaderboard.metric_study.pair_accuracies import PairStudy
     from leaderboard.metric_study.record import MetricStudy
-
-Dtype = Literal["float32", "bfloat16", "float16"]
 
 
 def metrics_study(

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from benchmark.generation.commands import chosen_layers
-from benchmark.generation.options import AverageLayers, Dtype, Layer, Template, Thinking
+from benchmark.generation.options import AverageLayers, Layer, Template, Thinking
+from benchmark.models.choices import Dtype
 from datasets_build.console import JsonOption, MirrorOption, out, print_json, progress
 from datasets_build.errors import ConfigurationError
 

@@ -28,7 +28,7 @@ from leaderboard.tables.submission_queue import (
     queue_text,
 )
 from submissions.checking.prompts import OWN
-from submissions.schema import Mode, SystemType
+from submissions.choices import Mode, SystemType
 
 LEAD = """Validate a system's responses: all problems are listed at once, by row, with a suggested fix. A valid
 submission can be submitted, to be scored with every metric; **its texts become as public as the store that receives

@@ -11,7 +11,8 @@ from datasets_build.errors import ConfigurationError, InputError, need
 
 if TYPE_CHECKING:
     from benchmark.analysis.explain import Explanation
-    from benchmark.models.causal_lm import CausalLM, Dtype
+    from benchmark.models.causal_lm import CausalLM
+    from benchmark.models.choices import Dtype
     from benchmark.surprisal.engine import OrderPlan
     from benchmark.surprisal.prompt_layout import Layout
     from leaderboard.reports.explain.sources import Found

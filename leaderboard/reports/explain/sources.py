@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmark.models.choices import Format
 from benchmark.scoring.compute import answers_of
 from benchmark.surprisal.engine import ResponseSet
-from benchmark.surprisal.prompt_layout import Format
 from datasets_build.errors import ConfigurationError, InputError
 from submissions.untrusted.json_files import strict_json
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from benchmark.models.choices import Algorithm
 from datasets_build.console import JsonOption, deliver, out, progress
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.tables import check_report_path
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from datasets_build.schema import Suite
     from submissions.storage.submission_folders import Submission
 
-Algorithm = Literal["greedy", "components", "complete"]
 MissingPairs = Literal["wrong", "left-out"]
 _SUITE = "gssbench"
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from benchmark.models.choices import Dtype
 from datasets_build.console import JsonOption, deliver, err, progress
 from datasets_build.errors import ConfigurationError
 from datasets_build.tables import check_report_path
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from benchmark.analysis.metaeval.scores import Progress, Scores
     from datasets_build.tables import Report
 
-Dtype = Literal["float32", "bfloat16", "float16"]
 _PAIRS = "gssbench"
 # Options that both commands have.
 Metrics = Annotated[

@@ -14,7 +14,7 @@ from benchmark.analysis.metaeval.scores import (
     unique_sets,
 )
 from benchmark.analysis.metaeval.set_files import SUFFIX, check_apart, read_set_file
-from benchmark.models.causal_lm import Dtype
+from benchmark.models.choices import Dtype
 from benchmark.models.hf_lm import find_causal_lm_spec
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import computed

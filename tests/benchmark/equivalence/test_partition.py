@@ -11,14 +11,9 @@ from numpy.typing import NDArray
 
 from benchmark.equivalence.agreement import adjusted_rand_index, classes_of, order_sensitivity, pair_counts
 from benchmark.equivalence.backend import ResponsePair
-from benchmark.equivalence.partitioning import (
-    Algorithm,
-    ResponsesToGroup,
-    canonical,
-    normalised,
-    partition_by_pairs,
-)
+from benchmark.equivalence.partitioning import ResponsesToGroup, canonical, normalised, partition_by_pairs
 from benchmark.metrics.partition import Labels
+from benchmark.models.choices import Algorithm
 
 ALGORITHMS: tuple[Algorithm, ...] = ("greedy", "components", "complete")
 ORDER_FREE: tuple[Algorithm, ...] = ("components", "complete")

@@ -13,7 +13,7 @@ from benchmark.models.hf_tokeniser import HFTokeniser
 from datasets_build.errors import ConfigurationError
 from datasets_build.load import load_suite
 from datasets_build.schema import Prompt
-from submissions.schema import Mode
+from submissions.choices import Mode
 from tests.benchmark.generating import PROMPTS, FakeSampler, plan_of
 from tests.benchmark.lms import Style, tokeniser
 
