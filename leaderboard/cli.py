@@ -59,7 +59,7 @@ COMMANDS = (
     Command("metrics gss", "leaderboard.reports.gss.commands", "gss"),
     Command("metrics heldout", "leaderboard.reports.metaeval.heldout_commands", "heldout"),
     Command("metrics reproduce", "benchmark.analysis.reproduce.commands", "reproduce"),
-    Command("metrics study", "leaderboard.reports.metric_study_command", "metrics_study"),
+    Command("metrics study", "leaderboard.reports.metric_study.commands", "metrics_study"),
     Command("metaeval", "leaderboard.reports.metaeval.commands", "metaeval", "Study"),
     Command("contrast", "benchmark.analysis.contrast.commands", "contrast", "Study"),
     Command("submit", "submissions.work_queue.commands", "submit", "Service"),

@@ -1,1 +1,1 @@
-"""Results and labels in; comparisons out: rankings, paired tests, meta-evaluation, reproduced tables."""
+"""Statistics over scores: in come values by prompt, labels and results; out go estimates, tests and ranks."""

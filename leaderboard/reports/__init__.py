@@ -1,1 +1,1 @@
-"""Studies in; what terminal commands print, as tables and figures, out."""
+"""What terminal commands report: in come results and labelled data, out go tables, documents and figures."""

@@ -1,1 +1,1 @@
-"""Which of two systems is more diverse, prompt by prompt, by every metric of a profile on the same texts."""
+"""Paired tests between systems or groups of prompts: in come values by prompt, out go effect sizes and p-values."""

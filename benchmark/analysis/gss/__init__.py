@@ -1,1 +1,1 @@
-"""Scores of GSSBench prompts in; how often each metric orders a pair of prompts correctly out."""
+"""Accuracy on GSSBench by model and metric: in come results of the suite gssbench, out go accuracies by split."""

@@ -1,1 +1,1 @@
-"""Meta-evaluation: how well a metric's scores agree with what is known of the sets."""
+"""Tests of metrics against known truth: in come labelled sets and scores, out go agreement and differences."""

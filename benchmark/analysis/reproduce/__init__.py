@@ -1,1 +1,1 @@
-"""Tables of the papers, recomputed from what was released: ours beside what was printed, and why where they differ."""
+"""The papers' tables, recomputed: in come released data and published numbers, out goes ours beside each of them."""

@@ -1,1 +1,1 @@
-"""`divbench metrics equivalence`: which answers say the same, by several backends, as tables and a figure."""
+"""`divbench metrics equivalence`: in come submissions, out go classes by equivalence backend and their agreement."""

@@ -1,1 +1,1 @@
-"""One response set and a language model in; everything behind its D_Can out (`divbench metrics explain`)."""
+"""`divbench explain`: in comes one response set, out goes how surprising each response is given the others."""

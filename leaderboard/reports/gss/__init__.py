@@ -1,1 +1,1 @@
-"""Results on GSSBench in; how often each metric orders prompt pairs correctly out (`divbench metrics gss`)."""
+"""`divbench metrics gss`: in come submissions to gssbench or their results, out go pair accuracies and a heat map."""

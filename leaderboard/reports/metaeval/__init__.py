@@ -1,1 +1,1 @@
-"""`divbench metaeval`: metrics tested against labels, people and prompt pairs, as tables and figures."""
+"""`divbench metaeval` and `divbench metrics heldout`: in come tasks and metrics, out goes how well they agree."""

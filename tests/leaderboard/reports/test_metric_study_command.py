@@ -14,11 +14,6 @@ from leaderboard.metric_study.record import MetricStudy
 from tests.conftest import divbench, document
 from tests.leaderboard.shipped import shipped_pairs, shipped_study
 
-RUN = (
-    "import leaderboard.cli as cli; "
-    "cli.COMMANDS['study'] = ('leaderboard.reports.metric_study_command', 'metrics_study'); "
-    "cli.main()"
-)
 FAST = ("--profile", "lexical", "--resamples", 100)
 
 
@@ -26,6 +21,7 @@ FAST = ("--profile", "lexical", "--resamples", 100)
 def test_a_study_has_the_numbers_of_metaeval_and_its_texts_aside(mirror: Path, tmp_path: Path) -> None:
     out, chosen = tmp_path / "out", ("--metric", "distinct_n", "--metric", "self_bleu")
     made = divbench(
+        "metrics",
         "study",
         "--task",
         "contest/resp_gen",
@@ -34,7 +30,6 @@ def test_a_study_has_the_numbers_of_metaeval_and_its_texts_aside(mirror: Path, t
         "--out",
         out,
         "--json",
-        code=RUN,
         DIVBENCH_MIRROR=str(mirror),
     )
     assert made.returncode == 0, made.stderr
@@ -64,7 +59,7 @@ def test_a_study_has_the_numbers_of_metaeval_and_its_texts_aside(mirror: Path, t
     written = (out / "metric_study.json").read_text()
     assert not any(text in written for text in labelled.responses[place])
     again = divbench(
-        "study", "--task", "contest/resp_gen", *chosen, *FAST, "--out", out, code=RUN, DIVBENCH_MIRROR=str(mirror)
+        "metrics", "study", "--task", "contest/resp_gen", *chosen, *FAST, "--out", out, DIVBENCH_MIRROR=str(mirror)
     )
     assert again.returncode == 0
     assert (out / "metric_study.json").read_text() == written
@@ -80,7 +75,7 @@ def test_what_cannot_be_studied_is_told_before_the_work(tmp_path: Path) -> None:
         (("--out", tmp_path / "file"), "is no folder"),
         (("--profile", "none"), "there is no profile 'none'"),
     ):
-        found = divbench("study", *FAST, *arguments, "--json", code=RUN)
+        found = divbench("metrics", "study", *FAST, *arguments, "--json")
         assert found.returncode in (1, 2)
         assert message in json.loads(found.stdout)["error"]["message"]
 

@@ -1,6 +1,5 @@
 """`divbench metrics study`."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -116,8 +115,9 @@ def metrics_study(
         write_record,
         write_texts,
     )
+    from leaderboard.reports.metaeval.inputs import profile_of
 
-    chosen = _profile(profile, lm, dtype, device)
+    chosen = profile_of(profile, lm, dtype, device)
     wanted = _metrics(chosen, metric)
     pairs = _pairs(gss or [], resamples, seed)
     if destination.exists() and not destination.is_dir():
@@ -136,17 +136,6 @@ def metrics_study(
         print_json({"written": [str(path) for path in written], "study": study.model_dump(mode="json")})
     else:
         _print(study)
-
-
-def _profile(name: str, lm: str | None, dtype: Dtype, device: str) -> "Profile":
-    """The profile, its language model reading the sets as what they are: beginnings that responses go on from."""
-    from benchmark.models.hf_lm import find_causal_lm_spec
-    from benchmark.scoring.profile_overrides import with_overrides
-    from benchmark.scoring.profiles import find_profile, with_reading
-
-    chosen = with_overrides(with_reading(find_profile(name), format="completion"), device=device)
-    spec = chosen.causal_lm if lm is None else find_causal_lm_spec(lm)
-    return chosen if spec is None else replace(chosen, causal_lm=replace(spec, dtype=dtype, device=device))
 
 
 def _metrics(profile: "Profile", wanted: list[str] | None) -> "list[Metric]":
