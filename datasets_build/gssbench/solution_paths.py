@@ -51,7 +51,7 @@ def solution_path_pairs(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str,
         if not isinstance(methods, list) or len(texts) != len(methods) or len(set(texts)) < 2 or "" in texts:
             raise InputError(f"row {number}, field methods: not at least two different texts", "list the methods")
         if len(set(texts)) != len(texts):
-            raise InputError(f"row {number}, field methods: one stands twice", "list each method once")
+            raise InputError(f"row {number}, field methods: one occurs twice", "list each method once")
         listed = " ".join(f"{order}. {text}" for order, text in enumerate(texts, start=1))
         a = f"{question.strip()} Solve it by this method: {texts[0]}"
         b = f"{question.strip()} Solve it by one of these methods: {listed}"

@@ -39,14 +39,21 @@ def server() -> Iterator[HubServer]:
 
 
 @pytest.fixture(scope="module")
-def published(built: Path) -> Iterator[HubServer]:
-    """A Hub that holds version 1.0.0, for tests that change nothing there."""
+def publication(built: Path) -> Iterator[tuple[HubServer, Any]]:
+    """A Hub that holds version 1.0.0, for tests that change nothing there; and what the command said."""
     with hub() as running:
-        assert publish(running, built)[0] == 0
+        status, said, _ = publish(running, built)
+        assert status == 0
         head = running.repo(REPO).head
-        yield running
+        yield running, said
         assert running.repo(REPO).head == head
         assert running.strange == []
+
+
+@pytest.fixture
+def published(publication: tuple[HubServer, Any]) -> HubServer:
+    """The Hub of `publication`."""
+    return publication[0]
 
 
 def divbench(server: HubServer, *arguments: str, user: str | None = "alice") -> tuple[int, Any, str]:
@@ -61,9 +68,8 @@ def publish(server: HubServer, built: Path, *more: str, user: str | None = "alic
     return divbench(server, "data", "publish", REPO, "--out", str(built), *more, user=user)
 
 
-def test_one_commit_and_a_tag_hold_all_files(server: HubServer, built: Path) -> None:
-    status, said, _ = publish(server, built)
-    assert status == 0
+def test_one_commit_and_a_tag_hold_all_files(publication: tuple[HubServer, Any], built: Path) -> None:
+    server, said = publication
     repo = server.repo(REPO)
     assert said == {"repo": REPO, "commit": repo.head, "tag": "v1.0.0", "changed": True}
     assert repo.tags == {"v1.0.0": repo.head}
@@ -181,18 +187,17 @@ def test_without_the_right_to_write_it_is_refused_with_a_hint(published: HubServ
         assert published.repo(REPO).head == head
 
 
-def test_missing_repositories_and_builds_are_named(server: HubServer, built: Path, tmp_path: Path) -> None:
-    server.add_repo("alice/other", {"README.md": b"# Something else\n"})
+def test_missing_repositories_and_builds_are_named(published: HubServer, built: Path, tmp_path: Path) -> None:
+    published.add_repo("alice/other", {"README.md": b"# Something else\n"})
     for name in ("alice/other", "alice/nothing", f"{REPO}@v9"):
-        status, said, _ = divbench(server, "data", "pull", name, "--out", str(tmp_path), user=None)
+        status, said, _ = divbench(published, "data", "pull", name, "--out", str(tmp_path), user=None)
         assert status == 2
         assert name.partition("@")[0] in said["error"]["message"]
     assert not (tmp_path / "data").exists()
-    status, said, _ = publish(server, tmp_path)
+    status, said, _ = publish(published, tmp_path)
     assert status == 2
     assert "nothing is built" in said["error"]["message"]
-    publish(server, built, "demo")
-    status, said, _ = publish(server, built, "mcdiv", "--tag", "v2")
+    status, said, _ = publish(published, built, "mcdiv", "--tag", "v2")
     assert status == 1
     assert "mcdiv is not built" in said["error"]["message"]
 
