@@ -24,7 +24,7 @@ class System:
     """A system's answers.
 
     Attributes:
-        name: Of the system.
+        name: Name of the system.
         prompt_ids: [prompts].
         answers: [prompts].
         published: [prompts], the partitions that came with them; None where none did.
@@ -54,14 +54,14 @@ class SystemClasses:
     """A system under a backend.
 
     Attributes:
-        system: Its name.
-        prompts: How many.
+        system: Name of the system.
+        prompts: Number of prompts.
         unjudged: Prompts without a partition, by reason.
         distinct: Mean number of classes.
         published: Mean number of the published ones.
         curve: Mean classes expected of 1, 2, … answers, over prompts that have as many.
         rand_index: Mean adjusted Rand index with the published partitions.
-        pair_f1: Of pairs that are together, over all prompts.
+        pair_f1: F1 of the pairs of responses in one class, over all prompts.
     """
 
     system: str
@@ -79,11 +79,11 @@ class BackendClasses:
     """A backend over all systems.
 
     Attributes:
-        backend: Its name.
-        signature: Of its partitions.
+        backend: Name of the backend.
+        signature: Signature of its partitions.
         systems: One by one.
         rand_index: With the published partitions, over systems that have them.
-        pair_f1: Likewise.
+        pair_f1: F1 of the pairs of responses in one class, likewise.
         count_error: Mean absolute difference in the number of classes, likewise.
         ranking: Spearman's rho of the systems' mean numbers of classes with the published ones; None with fewer than
             three systems that have them.
@@ -110,7 +110,7 @@ class UtilityCurve:
     """A system's mean utility by the patience of its reader (NoveltyBench, eq. 2), from qualities that came with it.
 
     Attributes:
-        system: Its name.
+        system: Name of the system.
         utilities: One a patience, in the order of `PATIENCES`; the published metric is at 0.8.
     """
 
@@ -147,11 +147,11 @@ def measure(
     """Counts and agreement of a backend's partitions.
 
     Args:
-        backend: Its name.
-        signature: Of its partitions.
+        backend: Name of the backend.
+        signature: Signature of its partitions.
         systems: The answers.
-        parts: By the system's name, the partition of each prompt.
-        resampling: For intervals.
+        parts: Partitions of each prompt, by system.
+        resampling: Settings of the bootstrap.
     """
     how = resampling or Resampling()
     ids = sorted({name for system in systems for name in system.prompt_ids})
@@ -264,9 +264,9 @@ class Choice:
     """The backend that agrees best with the published partitions on one half, and what it does on the other.
 
     Attributes:
-        half: That it was chosen on.
-        chosen: Its name.
-        chosen_on: Its mean adjusted Rand index there.
+        half: Half of the prompts (0 or 1) that it was chosen on.
+        chosen: Name of the chosen backend.
+        chosen_on: Its mean adjusted Rand index on that half.
         reported: All backends on the other half.
     """
 
@@ -286,10 +286,10 @@ def choose(
     """Choose by the mean adjusted Rand index on each half of the prompts, report on the other.
 
     Args:
-        backends: By name, the signature and each system's partitions.
+        backends: Signature and each system's partitions, by backend.
         systems: The answers; those without published partitions are left out.
-        seed: Of the halves.
-        resampling: For intervals.
+        seed: Random seed of the halves.
+        resampling: Settings of the bootstrap.
 
     Raises:
         ConfigurationError: No system has published partitions.

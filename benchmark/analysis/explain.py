@@ -70,18 +70,18 @@ class Explanation:
     Attributes:
         given: The set.
         model: The model's signature.
-        layout: How the set became text and tokens.
-        plan: In which orders it was read.
+        layout: Layout of the set as text and tokens.
+        plan: Orders in which it was read.
         read: The surprisals that all else is made of, with the orders.
         bits: The curve in bits.
         rate: The curve in bits/byte.
-        estimator: Of the curves' errors, as in response_orders.py.
-        values: Of `SCALARS`, by id.
+        estimator: Estimator of the curves' standard errors, as in response_orders.py.
+        values: Values of `SCALARS`, by id.
         bands: C, D_Ca_n and C · E_rate over the spread of coherence; NaN where not estimated.
-        fits: Of the curve in bits, by name: *sigmoid*, *exponential*; none where the curve is not estimated.
+        fits: Fits of the curve in bits, by name (*sigmoid*, *exponential*); empty where the curve is not estimated.
         last: float64 [n], each response's bits in the last place, averaged over orders; NaN where it never stands
             there.
-        tokens: For each response its tokens, read in the given order.
+        tokens: Tokens of each response, read in the given order.
         pairs: Each response right after each other, or why not.
         strongest: Of the two responses i, j where j spares i the most bits, the tokens of i; None without pairs or
             under other boundaries than *exact*.
@@ -192,10 +192,10 @@ def explain(
     Args:
         model: Reads.
         given: The set, of two texts at least.
-        layout: How it becomes text and tokens.
-        plan: In which orders; one balanced square by default.
+        layout: Layout of the set as text and tokens.
+        plan: Orders of reading; one balanced square by default.
         most_paired: A larger set is not read in pairs, of which it has about n² / 2.
-        progress: Called with the number of pairs done.
+        progress: Callback for the number of pairs done.
 
     Raises:
         Unscorable: The model cannot read the set, or it has no curve.

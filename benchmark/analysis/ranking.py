@@ -60,10 +60,10 @@ def standings(
     Args:
         values: [prompts, systems], NaN where missing; a mean is over the values that are there.
         direction: +1 where more is better, −1 where less is.
-        clusters: Of prompts, as in `resample_weights`.
-        level: Of the intervals.
-        resamples: How many.
-        seed: Of the resamples.
+        clusters: Cluster of each prompt, as in `resample_weights`.
+        level: Coverage of the intervals.
+        resamples: Number of bootstrap resamples.
+        seed: Random seed of the resamples.
 
     Returns:
         For each system, in the order of the columns.
@@ -93,7 +93,7 @@ class BradleyTerry:
 
     Attributes:
         strengths: Natural log-odds with mean 0: i beats j with probability 1 / (1 + exp(s_j − s_i)).
-        intervals: Of each; None where fewer than two resamples could be solved.
+        intervals: Interval of each strength; None where fewer than two resamples could be solved.
         unsolved: Resamples that leave strengths open, as when one system wins all; the intervals are without them.
     """
 
@@ -115,11 +115,11 @@ def bradley_terry(
 
     Args:
         values: [prompts, systems], NaN where missing; a prompt compares the systems that have a value.
-        direction: As in `standings`.
-        clusters: Likewise.
-        level: Likewise.
-        resamples: Likewise.
-        seed: Likewise.
+        direction: Direction of the metric, as in `standings`.
+        clusters: Cluster of each prompt, as in `resample_weights`.
+        level: Coverage of the intervals.
+        resamples: Number of bootstrap resamples.
+        seed: Random seed of the resamples.
 
     Raises:
         Unrankable: As in `strengths_of`.
@@ -141,7 +141,7 @@ def prompt_wins(values: Floats, direction: int = 1) -> Floats:
 
     Args:
         values: [prompts, systems], NaN where missing: no comparison, 0 both ways.
-        direction: As in `standings`.
+        direction: Direction of the metric, as in `standings`.
     """
     good = direction * values
     one, other = good[:, :, None], good[:, None, :]
@@ -243,7 +243,7 @@ def _rank_intervals(drawn: Floats, level: float) -> tuple[Floats, Floats]:
 
     Args:
         drawn: [resamples, systems], NaN where a resample has no value of a system.
-        level: Such as 0.95. The ends are ranks that were drawn, the outer ones.
+        level: Coverage, such as 0.95. The ends are ranks that were drawn, the outer ones.
     """
     tail = (1 - level) / 2
     ordered = np.sort(drawn, axis=0)  # NaN last
@@ -263,7 +263,7 @@ class _Drawn:
         there: [prompts, systems], whether there is a value.
         weights: [resamples, prompts].
         means: [resamples, systems].
-        level: Of the intervals.
+        level: Coverage of the intervals.
     """
 
     values: Floats

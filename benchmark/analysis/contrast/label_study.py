@@ -44,18 +44,18 @@ class LabelStudy:
     """What `divbench contrast --labels` found.
 
     Attributes:
-        system: As in `PromptScores`, and so to `k`.
-        labels: Where they come from.
-        group_1: What makes it, for people.
-        group_0: Likewise.
+        system: Name of the system; this and the fields to `k` are as in `PromptScores`.
+        labels: Source of the labels.
+        group_1: Description of group 1.
+        group_0: Description of group 0.
         n1: Prompts of group 1.
-        n0: Of group 0.
+        n0: Prompts of group 0.
         left_out: Prompts that are in none, by reason.
-        level: Of the intervals.
-        resamples: Of the bootstrap over prompts.
-        seed: Of the bootstrap and of the folds.
+        level: Coverage of the intervals.
+        resamples: Number of bootstrap resamples over prompts.
+        seed: Random seed of the bootstrap and the folds.
         divbench: The version of this package.
-        contrasts: For each metric.
+        contrasts: One contrast for each metric.
     """
 
     system: str
@@ -86,11 +86,11 @@ class _Column:
     """A column of numbers beside a metric.
 
     Attributes:
-        name: Of the column.
+        name: Name of the column.
         there: [prompts], which have both.
         y: The column's numbers of those.
         z: The prompts' bytes of those.
-        untested: Why no correlation can be had.
+        untested: Reason why there is no correlation; None where there is one.
     """
 
     name: str
@@ -108,11 +108,11 @@ class _Case:
         metric: With all its values.
         given: [prompts], of the groups.
         values: The same, NaN where missing.
-        there: Which are not.
+        there: Mask of `values` that are not missing.
         is_1: [prompts that have a value].
-        predicted: Of those, what thresholds of other folds tell; None where nothing can be told.
-        untested: Why not.
-        columns: To correlate with.
+        predicted: Held-out predictions for those; None where none can be made.
+        untested: Reason why there is no test; None where there is one.
+        columns: Columns to correlate with.
     """
 
     metric: MetricScores
@@ -147,12 +147,12 @@ def contrast_groups(
     """Contrast two groups of prompts by every metric.
 
     Args:
-        scores: Of a system's prompts.
-        labels: Of these prompts; those without one are left out.
-        level: Of the intervals.
-        resamples: Of the bootstrap over prompts; the same for all metrics.
-        seed: Of the bootstrap and of the folds.
-        progress: Called with the number of resamples done since the last call.
+        scores: Scores of a system's prompts.
+        labels: Labels of these prompts; those without one are excluded.
+        level: Coverage of the intervals.
+        resamples: Number of bootstrap resamples over prompts, the same ones for all metrics.
+        seed: Random seed of the bootstrap and the folds.
+        progress: Callback for the number of resamples done since the last call.
 
     Raises:
         MissingExtra: scikit-learn is not installed.

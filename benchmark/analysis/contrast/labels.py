@@ -27,12 +27,12 @@ class MetricScores:
     """What one metric gives each prompt.
 
     Attributes:
-        metric: Its id.
-        version: Of its definition.
+        metric: Metric id.
+        version: Version of the metric's definition.
         direction: +1 where more is more diverse, −1 where less is, 0 where neither.
         origin: *computed*, or *reported*: from values that came with the submission.
-        signature: What the values depend on beside the texts.
-        values: In the order of the prompts: a number or why there is none.
+        signature: Signature of the values: what they depend on besides the texts.
+        values: Values in the order of the prompts, numbers or the reasons why they are missing.
     """
 
     metric: str
@@ -48,15 +48,15 @@ class PromptScores:
     """The scores of a system's prompts.
 
     Attributes:
-        system: Its name.
-        submission_id: Of what was scored.
-        result_id: Of the result that has the scores.
+        system: Name of the system.
+        submission_id: Id of the submission that was scored.
+        result_id: Id of the result that holds the scores.
         suite: With its revision.
-        profile: Which models scored.
+        profile: Profile of models that scored.
         k: Responses a prompt.
         prompt_ids: [prompts].
         prompt_bytes: [prompts], of their texts in UTF-8.
-        metrics: Those that have a value for any prompt.
+        metrics: Metrics that have a value for some prompt.
     """
 
     system: str
@@ -76,11 +76,11 @@ class Labels:
 
     Attributes:
         source: The file and column that say them.
-        group_1: What makes group 1, for people.
-        group_0: Likewise.
-        is_1: By the ids of the prompts that are in a group, whether it is group 1.
-        left_out: How many prompts are in none, by reason.
-        columns: By name, numbers to correlate scores with, by prompt id.
+        group_1: Description of group 1.
+        group_0: Description of group 0.
+        is_1: Whether a prompt is in group 1, by the ids of the prompts that are in a group.
+        left_out: Number of prompts that are in no group, by reason.
+        columns: Numbers to correlate scores with, by column and prompt id.
     """
 
     source: str
@@ -96,13 +96,13 @@ class Classifier:
     """How well a threshold tells the groups of prompts that it was not chosen on.
 
     Attributes:
-        folds: Of the cross-validation; fewer than five where a group has fewer prompts.
+        folds: Number of cross-validation folds; fewer than five where a group has fewer prompts.
         accuracy: Share of prompts told rightly, each by the threshold of the other folds. Intervals resample prompts
             with what was predicted of them.
         majority: Share of the larger group: what predicting it always gives.
         macro_f1: Mean of the F1 of both groups, likewise.
-        threshold: Of all prompts together; None where it tells none apart.
-        above: Whether group 1 lies above it.
+        threshold: Best threshold on all prompts; None where every prompt is on one side of it.
+        above: Whether group 1 lies above the threshold.
     """
 
     folds: int
@@ -118,14 +118,14 @@ class Correlation:
     """A metric and a column of numbers, over the prompts of both groups.
 
     Attributes:
-        column: Its name.
+        column: Name of the column.
         n: Prompts that have both.
         left_out: Prompts of the groups that lack one.
-        pearson: Of the metric's own values; intervals resample prompts.
-        spearman: Likewise.
+        pearson: Pearson's correlation with the metric's own values; intervals resample prompts.
+        spearman: Spearman's correlation, likewise.
         partial_pearson: With the prompt's UTF-8 bytes held fixed, linearly.
-        partial_spearman: Likewise, of ranks.
-        untested: Why numbers are missing; None where none is.
+        partial_spearman: The same for ranks.
+        untested: Reason why numbers are missing; None where none is.
     """
 
     column: str
@@ -143,28 +143,28 @@ class LabelContrast:
     """One metric, two groups of prompts.
 
     Attributes:
-        metric: Its id.
-        version: Of its definition.
+        metric: Metric id.
+        version: Version of the metric's definition.
         direction: +1 where more is more diverse, −1 where less is, 0 where neither.
         origin: *computed* or *reported*.
-        signature: Of its values.
+        signature: Signature of its values.
         n1: Prompts of group 1 that have a value; all that follows is over those and `n0`.
-        n0: Of group 0.
+        n0: Prompts of group 0 that have a value.
         left_out: Prompts of the groups that have none.
-        reasons: Why, and how often.
-        mean1: None where n1 is 0.
-        mean0: Likewise.
+        reasons: Reasons for missing values, and their counts.
+        mean1: Mean of group 1; None where n1 is 0.
+        mean0: Mean of group 0; None where n0 is 0.
         t: Welch's, of group 1 minus group 0 in the metric's own values; None where untested.
-        df: By Satterthwaite; None likewise.
+        df: Satterthwaite's degrees of freedom; None likewise.
         p: Two-sided; None likewise.
         p_holm: Adjusted over all metrics; None likewise.
-        stars: Of p: one under .05, two under .01, three under .001.
+        stars: Significance of p: one star under .05, two under .01, three under .001.
         d: Cohen's, by the pooled standard deviation of both groups; None likewise.
         auroc: The chance that a prompt of group 1 is more diverse than one of group 0, ties as half: of
             direction × value; of the value where the direction is 0.
-        classifier: None where a group is too small, or the metric constant.
-        untested: Why numbers are missing; None where none is.
-        correlations: For each column.
+        classifier: Threshold classifier; None where a group is too small or the metric constant.
+        untested: Reason why numbers are missing; None where none is.
+        correlations: One correlation for each column.
     """
 
     metric: str
@@ -250,7 +250,7 @@ def held_out_predictions(scores: Floats, is_1: Truths, *, folds: int = FOLDS, se
         scores: [prompts].
         is_1: [prompts]; either group has at least as many prompts as there are folds.
         folds: Each with the groups in the same shares.
-        seed: Of the folds.
+        seed: Random seed of the folds.
     """
     model_selection = need("sklearn.model_selection", "score")
     splitter = model_selection.StratifiedKFold(folds, shuffle=True, random_state=seed % 2**32)
@@ -281,8 +281,8 @@ def correlations(x: Floats, y: Floats, z: Floats, weights: Floats) -> list[Float
 
     Args:
         x: [prompts].
-        y: Likewise.
-        z: Likewise.
+        y: Second variable [prompts].
+        z: Variable that is held fixed [prompts].
         weights: [resamples, prompts].
     """
     made = []

@@ -24,21 +24,21 @@ class Contrast:
     Attributes:
         a: The first system.
         b: The second.
-        alternative: Of the test, in the metric's own values: *greater*, a has the greater ones.
+        alternative: Alternative hypothesis in the metric's own values; *greater*: those of a are greater.
         n: Prompts on which both have a value; all that follows is over those.
         left_out: Prompts on which one has none.
-        reasons: Why, as `system: reason`, and how often.
-        mean_a: None where n is 0.
-        mean_b: Likewise.
+        reasons: Counts of missing values by `system: reason`.
+        mean_a: Mean of a; None where n is 0.
+        mean_b: Mean of b; None where n is 0.
         difference: Mean of a − b; likewise.
-        low: Of its percentile bootstrap interval over prompts; None where there is none.
-        high: Likewise.
+        low: Lower end of the percentile bootstrap interval over prompts; None where there is none.
+        high: Upper end; None likewise.
         d_z: Cohen's d of the paired differences; None where they do not vary.
         statistic: Wilcoxon's; None where untested.
-        p: None where untested.
+        p: p-value; None where untested.
         p_bonferroni: Times the number of pairs tested, at most 1.
         p_holm: Adjusted over the same pairs.
-        untested: Why there is no p.
+        untested: Reason why there is no p-value; None where there is one.
     """
 
     a: str
@@ -76,7 +76,7 @@ def alternative_of(expected: Expected, direction: int) -> Alternative:
 
     Args:
         expected: *greater*: more diverse.
-        direction: Of the metric; one that says nothing of diversity (0) is tested two-sided.
+        direction: Direction of the metric; one without a direction (0) is tested two-sided.
     """
     if expected == "two-sided" or direction == 0:
         return "two-sided"
@@ -100,14 +100,14 @@ def paired_contrast(
     resamples of prompts.
 
     Args:
-        values: Of each system, of each prompt by its id: a number or why it is missing. NaN is missing, too.
-        pairs: Of systems, the one that is expected to be more diverse first.
-        expected: As in `alternative_of`.
-        direction: Of the metric: +1 where more is more diverse, −1 where less is, 0 where neither.
-        clusters: Of each prompt, what is drawn together; None: each prompt alone.
-        level: Of the intervals.
-        resamples: Of the bootstrap.
-        seed: Of the bootstrap.
+        values: Values by system and prompt id, numbers or the reasons why they are missing. NaN counts as missing.
+        pairs: Pairs of systems, the one that is expected to be more diverse first.
+        expected: Expectation, as in `alternative_of`.
+        direction: +1 where more is more diverse, −1 where less is, 0 where neither.
+        clusters: Cluster of each prompt; clusters are drawn whole. None: each prompt is its own.
+        level: Coverage of the intervals.
+        resamples: Number of bootstrap resamples.
+        seed: Random seed of the bootstrap.
 
     Returns:
         For each pair.

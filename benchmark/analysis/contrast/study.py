@@ -23,11 +23,11 @@ class Line:
     """One metric on one kind of texts.
 
     Attributes:
-        metric: Its id.
-        version: Of its definition.
+        metric: Metric id.
+        version: Version of the metric's definition.
         direction: +1 where more is more diverse, −1 where less is, 0 where neither.
-        signature: Of its values: what they depend on beside the texts.
-        contrasts: For each pair of systems.
+        signature: Signature of its values: what they depend on besides the texts.
+        contrasts: One contrast for each pair of systems.
     """
 
     metric: str
@@ -43,9 +43,9 @@ class Part:
 
     Attributes:
         length: *raw* or *matched*.
-        prompts: That are compared.
+        prompts: Number of prompts that are compared.
         left_out: Prompts that are not, by reason.
-        lines: For each metric.
+        lines: One line for each metric.
     """
 
     length: str
@@ -98,14 +98,14 @@ def contrast_systems(
     Values that came with submissions are not compared: they are of the texts as they were, under someone else's models.
 
     Args:
-        texts: From `texts_of`: the same systems.
-        instruments: Which score.
+        texts: Texts from `texts_of`, all of the same systems.
+        instruments: Backends that score.
         expected: *greater*: the earlier system is expected to be more diverse.
         pairing: *consecutive*, or *all* pairs.
-        resamples: Of the bootstrap over prompts.
-        seed: Likewise.
-        metrics: Of which those that the profile can compute are.
-        progress: Called with the number of response sets done since the last call.
+        resamples: Number of bootstrap resamples over prompts.
+        seed: Random seed of the bootstrap.
+        metrics: Metrics to compare by, as far as the profile can compute them.
+        progress: Callback for the number of response sets scored since the last call.
 
     Raises:
         ConfigurationError: A model is not pinned, or cannot be had.

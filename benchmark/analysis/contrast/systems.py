@@ -22,9 +22,9 @@ class Systems:
 
     Attributes:
         suite: The prompts.
-        origins: Of each system, by its name, where its texts come from: `submission:ID` or `olmo_stages@VERSION`.
+        origins: Source of each system's texts: `submission:ID` or `olmo_stages@VERSION`.
         k: Responses a prompt.
-        answers: Of each system, its responses by prompt id.
+        answers: Responses by system and prompt id.
         length: *raw*, or what the texts were cut to: a part of signatures.
         left_out: Prompts that are not compared, by reason.
     """
@@ -50,7 +50,7 @@ def open_systems(
 
     Args:
         names: Folders of submissions, each checked, or stages of OLMo such as `olmo_stages/base`.
-        prompt_set: Of the stages: alpacaeval or nbcurated.
+        prompt_set: Prompt set of the stages: alpacaeval or nbcurated.
         k: Use the first k responses of each prompt; None: as many as every system has.
         mirror: A folder with released files; else the one that DIVBENCH_MIRROR names.
 

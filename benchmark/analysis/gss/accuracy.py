@@ -63,9 +63,9 @@ class Model:
     """A system's answers to the suite, as one result has scored them.
 
     Attributes:
-        name: Of its manifest; with a short id where another has the same.
+        name: Name in the manifest, with a short id where another model has the same.
         result: The result.
-        scorers: Its metrics, in the published order.
+        scorers: Scorers of its metrics, in the published order.
         missing: Metrics that were asked for and have no scores.
     """
 
@@ -89,8 +89,8 @@ class Evaluated:
 
     Attributes:
         model: The model.
-        evaluations: By metric.
-        comparisons: By metric, less the one that all are compared with; empty where there is none.
+        evaluations: Evaluations by metric.
+        comparisons: Differences by metric, from the one that all are compared with; empty where there is none.
     """
 
     model: Model
@@ -121,11 +121,11 @@ class Row:
     """A line of a table or of the heat map.
 
     Attributes:
-        metric: Its id, or the name of a reference.
+        metric: Metric id, or the name of a reference.
         cells: Strict accuracy by split, as `MEAN`, as `BALANCED` and pair-weighted; of the mean `HALF`, `TIES` and
             `MISSING`. What is not known is not there.
         pairs: Both of whose prompts have a score; None where not known.
-        best: Whether none of its block has a higher mean of splits.
+        best: Whether no row of its block has a higher mean of splits.
     """
 
     metric: str
@@ -156,11 +156,11 @@ class GssStudy:
     """Everything that was found.
 
     Attributes:
-        suite: Of the prompts, with its revision.
-        models: In the order in which they were given.
+        suite: Name and revision of the suite.
+        models: Models in the order given.
         references: Scorers that are known beforehand, by name.
         against: The metric or reference that all are compared with, within each model.
-        missing_as: What a pair with a missing score counts as.
+        missing_as: Treatment of pairs with a missing score.
         how: Intervals were made.
         published: The paper's tables, a block a model; empty where not asked for.
     """
@@ -222,8 +222,8 @@ def choose(
     Args:
         result: The result.
         scorers: All of its metrics that have a direction.
-        wanted: Their ids; None: all, and those of internals.
-        folder: Of the submission that was scored for this; None: the result was given.
+        wanted: Metric ids; None: all metrics of the result, and those of internals.
+        folder: Folder of the submission that was scored for this; None where the result was given.
     """
     there = {score.metric: score for score in result.scores}
     has_internals = not _OF_INTERNALS.isdisjoint(there)
@@ -286,15 +286,15 @@ def evaluate(
     """Every metric of every model, and the references once.
 
     Args:
-        pairs: By split.
+        pairs: Pairs by split.
         suite: The name and revision of their prompts.
-        models: Their scores.
+        models: Scores of each model.
         references: The scores of scorers that are known beforehand, by name.
         how: Intervals are made.
-        missing_as: As in `evaluate_pairs`.
+        missing_as: Treatment of pairs with a missing score, as in `evaluate_pairs`.
         against: A metric, or a reference, to compare the others with, by the same resamples of sets, within a model.
-        published: To show beside.
-        progress: Called when a metric of a model, or a reference, is done.
+        published: Published blocks to show for comparison.
+        progress: Callback after each metric of a model and each reference.
 
     Raises:
         ConfigurationError: No model has a metric; or no model, and no reference, has scores of `against`.
@@ -337,7 +337,7 @@ def published_blocks(numbers: Iterable[Published]) -> tuple[Block, ...]:
     """The paper's Table A10, a block a model, with its margins as intervals; the mean is that of Table 2.
 
     Args:
-        numbers: Of the table `gssbench-a10`.
+        numbers: Published numbers of the table `gssbench-a10`.
     """
     cells = {one.place: one.value for one in numbers}
     columns = dict.fromkeys(column for _, column in cells if not column.endswith(MARGIN))

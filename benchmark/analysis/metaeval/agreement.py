@@ -62,7 +62,7 @@ def pearson(x: Floats, y: Floats, weights: Floats) -> Floats:
 
     Args:
         x: [rows] or [resamples, rows].
-        y: Likewise.
+        y: The other variable [sets].
         weights: [resamples, rows].
     """
     total = weights.sum(axis=1)
@@ -163,7 +163,7 @@ def optimal_accuracy(
         scores: [rows].
         high: [rows].
         weights: [resamples, rows].
-        folded: As their code has it.
+        folded: Accuracy above or below the threshold, whichever is better, as their code has it.
         slack: A score this little above a threshold counts as not above it; 1e-5 in their code.
     """
     groups = _groups(scores)
@@ -220,7 +220,7 @@ def reliability(means: Floats, spreads: Floats, weights: Floats, raters: int = 1
         means: [rows], of the ratings of each set.
         spreads: [rows], their standard deviation over raters, ddof 0; that it is this one is assumed.
         weights: [resamples, rows].
-        raters: Of a set.
+        raters: Ratings of a set, one per rater.
     """
     total = weights.sum(axis=1)
     centred = means - ((weights @ means) / total)[:, None]

@@ -38,7 +38,7 @@ def resampled_spearman(scores: Floats, labels: Floats, *, draws: int = 100, size
         labels: [sets], temperatures.
         draws: At least 2.
         size: Sets in a draw.
-        seed: Of the draws.
+        seed: Random seed of the draws.
 
     Raises:
         ValueError: There are fewer sets than a draw needs.
@@ -55,7 +55,7 @@ class Ranking:
     """How well differences of scores tell which of two sets has the higher temperature.
 
     Attributes:
-        spearman: Of the score difference with the temperature difference.
+        spearman: Spearman's correlation of score differences with temperature differences.
         accuracy: The share of pairs whose differences have the same sign; equal scores are a miss.
         pairs: The fewest in a draw.
     """
@@ -76,9 +76,9 @@ def ranking_test(scores: Floats, labels: Floats, *, pairs: int = 200, draws: int
     Args:
         scores: [sets].
         labels: [sets], temperatures.
-        pairs: In a draw; as many as can be had where there are fewer.
+        pairs: Pairs in a draw; all pairs where there are fewer.
         draws: At least 2.
-        seed: Of the draws.
+        seed: Random seed of the draws.
 
     Raises:
         ValueError: Fewer than two draws give two pairs.

@@ -37,12 +37,12 @@ class Evaluation:
     """One metric on one task.
 
     Attributes:
-        metric: Its name.
-        origin: Of the scores.
-        sets: That were evaluated: those with a score of every metric compared.
+        metric: Name of the metric.
+        origin: Origin of the scores.
+        sets: Number of sets evaluated: those that all compared metrics have a score for.
         missing: Sets without a score of this metric, by reason.
         left_out: Sets that have a score of this metric, left out because another lacks it.
-        measures: By name, see `MEASURES`.
+        measures: Estimates by name, see `MEASURES`.
     """
 
     metric: str
@@ -77,17 +77,17 @@ class TaskReport:
     """A task's evaluations.
 
     Attributes:
-        task: Such as `contest/story_gen`.
+        task: Name of the task, such as `contest/story_gen`.
         label: *binary* or *graded*.
-        label_name: What it is, such as `temperature`.
-        sets: Of the task, whether or not they have scores.
+        label_name: Name of the label, such as `temperature`.
+        sets: Number of sets of the task, with or without scores.
         contexts: Different ones among the evaluated sets.
-        pairs: Of sets of one context with different labels.
+        pairs: Number of pairs of sets of one context with different labels.
         noise_ceiling: What correlation with the mean human score the raters' own disagreement allows; None where there
             are no human scores.
         evaluations: One a metric.
         comparisons: With the metric that the others are compared against.
-        decoding: Where labels are graded and sets enough to be drawn from.
+        decoding: Decoding tests; empty unless labels are graded and there are enough sets to draw from.
     """
 
     task: str
@@ -121,7 +121,7 @@ def evaluate_task(
         task: The sets.
         columns: The scores of each metric.
         against: The name of the metric that the others are compared with.
-        resampling: For the intervals.
+        resampling: Settings of the bootstrap.
     """
     how = resampling or Resampling()
     values = {each.name: each.column(task.set_ids) for each in columns}

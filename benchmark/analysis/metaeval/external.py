@@ -77,7 +77,7 @@ def score_externally(
         name: `module:function`.
         sets: The context and the responses of each.
         time_limit: Seconds that one set may take.
-        progress: Called with the number of sets done.
+        progress: Callback for the number of sets done.
 
     Returns:
         For each set a finite number, or why there is none: `raised TypeError: …`, `not a number: …`, `not finite`,

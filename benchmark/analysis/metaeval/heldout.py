@@ -32,7 +32,7 @@ class Fold:
     """What is chosen on, and what is reported on. No context is in both.
 
     Attributes:
-        name: Such as `half 1` or `story_gen held out`.
+        name: Name of the fold, such as `half 1` or `story_gen held out`.
         choose: Tasks, with the sets to choose on alone.
         report: Tasks, with the sets to report on alone.
     """
@@ -59,14 +59,14 @@ class HeldOut:
     """One fold's outcome.
 
     Attributes:
-        fold: Its name.
+        fold: Name of the fold.
         tried: Combinations of which the best was chosen, single metrics among them.
         chosen: The members of the best.
         chosen_single: The best single metric.
         chosen_on: Mean Spearman's rho of the chosen one over the tasks that it was chosen on: what the held-out value
             falls short of is what choosing gained.
         best: The fifteen best combinations where they were chosen on, and what is left of them on the rest.
-        held_out: On the reported sets: the chosen one, the chosen single one, every single metric and the references.
+        held_out: Results on the reported sets of the chosen combination, all single metrics and the references.
     """
 
     fold: str
@@ -128,11 +128,11 @@ def held_out(
 
     Args:
         fold: The parts.
-        features: What is combined; larger is more diverse.
+        features: Metrics to combine, larger for more diverse.
         references: Reported beside, not combined.
         largest: Members of a combination at most.
         against: The feature or reference that all are compared with.
-        resampling: For intervals of what is reported.
+        resampling: Bootstrap settings for what is reported.
 
     Raises:
         ConfigurationError: Nothing is named `against`, or a task has no set that every metric has scored.

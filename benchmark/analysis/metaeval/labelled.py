@@ -24,7 +24,7 @@ class Labelled:
     """One task: a split with labels.
 
     Attributes:
-        name: Such as `contest/story_gen`.
+        name: Name of the task, such as `contest/story_gen`.
         label: *binary*: 1 for high content diversity, 0 for low; *graded*: of many values, greater for more diverse.
         set_ids: [sets]; a set has the same id in every task that holds it.
         contexts: [sets], what was answered; sets of one context are one cluster in every resample.
@@ -34,7 +34,7 @@ class Labelled:
         human: [sets], mean score of about ten raters; None where none were asked.
         human_spread: [sets], its standard deviation over raters.
         released: The metric columns that were published with the texts, [sets], NaN where there is none.
-        label_name: What the label is, such as `temperature` or `top_k`.
+        label_name: Name of the label, such as `temperature` or `top_k`.
     """
 
     name: str
@@ -94,9 +94,9 @@ def load_labelled(name: str, *, data: Path | None = None, mirror: Path | None = 
     """The sets of a task.
 
     Args:
-        name: Such as `mcdiv/resp_gen`.
-        data: As in `load_table`.
-        mirror: Likewise.
+        name: Name of the task, such as `mcdiv/resp_gen`.
+        data: Folder of built datasets, as in `load_table`.
+        mirror: Folder of released files, as in `load_table`.
 
     Raises:
         ConfigurationError: There is no such task, or its files are not at hand.

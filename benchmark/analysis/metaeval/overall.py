@@ -21,9 +21,9 @@ class Overall:
     """The unweighted mean of a metric's measures over tasks with two labels, on the sets that all metrics scored.
 
     Attributes:
-        metric: Its name.
-        tasks: How many.
-        measures: By name.
+        metric: Name of the metric.
+        tasks: Number of tasks.
+        measures: Mean of each measure over the tasks, by name.
         less: The same less those of the metric that all are compared against; empty where none is, and for itself.
     """
 
@@ -47,10 +47,10 @@ def evaluate_overall(
     """Means over the tasks with two labels; none where there are fewer than two such tasks.
 
     Args:
-        tasks: Those with other labels are passed over.
+        tasks: Tasks; those without binary labels are skipped.
         columns: The scores of each metric.
         against: The name of the metric that the others are compared with.
-        resampling: For the intervals.
+        resampling: Settings of the bootstrap.
     """
     how = resampling or Resampling()
     kept = []

@@ -35,10 +35,10 @@ class PairReport:
     """What was found of each scorer.
 
     Attributes:
-        evaluations: By the scorer's name.
-        comparisons: Likewise: less the scorer that all are compared with.
-        against: That one's name.
-        problems: Of files, by the scorer's name.
+        evaluations: Evaluations by scorer.
+        comparisons: Differences by scorer, from the one that all are compared with.
+        against: Name of the scorer that all are compared with; None for no comparison.
+        problems: Problems of files, by scorer.
     """
 
     evaluations: dict[str, PairEvaluation]
@@ -62,11 +62,11 @@ def collect(
     """The scorers to evaluate: metrics of a result, columns of files, and those that are known beforehand.
 
     Args:
-        pairs: By split.
+        pairs: Pairs by split.
         results: A result folder of the suite gssbench.
         files: With `prompt_id` and columns of numbers.
-        lower_is_more_diverse: Of the files.
-        seed: Of the random scorer.
+        lower_is_more_diverse: Whether the numbers in the files are lower for more diverse.
+        seed: Random seed of the random scorer.
 
     Raises:
         InputError: A file or folder cannot be used.

@@ -50,16 +50,16 @@ class SplitResult:
     """One split.
 
     Attributes:
-        pairs: How many.
-        sets: How many clusters they come in.
+        pairs: Number of pairs.
+        sets: Number of sets (clusters) that they come in.
         missing: Pairs of which a score is missing.
         ties: Pairs whose scores are equal.
         accuracy: See `Accuracy`.
         longer_is_larger: Share of pairs whose prompt with the larger space has more UTF-8 bytes.
-        shorter_is_larger: Or fewer.
+        shorter_is_larger: Share of pairs whose prompt with the larger space has fewer UTF-8 bytes.
         length_pearson: Correlation of the score, greater for a larger space, with the prompt's UTF-8 bytes, over the
             split's different prompts; resampled by the set in which each stands first.
-        length_spearman: Likewise, of ranks.
+        length_spearman: The same for ranks.
     """
 
     pairs: int
@@ -78,17 +78,17 @@ class PairEvaluation:
     """How a scorer does on all splits.
 
     Attributes:
-        splits: By name.
+        splits: Results by split.
         mean_of_splits: The unweighted mean over splits: the published overall accuracy.
         pair_weighted: Over all pairs alike.
         length_balanced: The mean of two means, over the splits of `longer` and of `shorter`: what length alone decides
             gets one half. None where one of them has no split.
         longer: Splits of whose pairs in at least 95% the longer prompt has the larger space.
-        shorter: In which the shorter has it. A split may be in neither.
-        missing_as: What a pair with a missing score counts as.
-        level: Of the intervals.
-        resamples: Of whole sets, within each split.
-        seed: Likewise.
+        shorter: Likewise, splits whose shorter prompt has the larger space. A split may be in neither.
+        missing_as: Treatment of pairs with a missing score.
+        level: Coverage of the intervals.
+        resamples: Number of resamples of whole sets, within each split.
+        seed: Random seed of the resamples.
     """
 
     splits: dict[str, SplitResult]
@@ -113,7 +113,7 @@ class PairComparison:
 
     Attributes:
         strict: Differences of strict accuracy.
-        half: Of that with ties as half.
+        half: Differences of accuracy with ties as half.
     """
 
     strict: dict[str, Estimate]
@@ -129,7 +129,7 @@ def load_pairs(data: Path | None = None, mirror: Path | None = None) -> dict[str
 
     Args:
         data: The folder of built datasets; else the package's own.
-        mirror: As in `load_table`.
+        mirror: Folder of released files, as in `load_table`.
     """
     from datasets_build.load import load_table
 
@@ -149,13 +149,13 @@ def evaluate_pairs(
     """How well a score orders pairs of prompts.
 
     Args:
-        pairs: By split, such as from `load_pairs`; any of the splits.
-        scores: By prompt id. A prompt that is not there, or whose score is not finite, is missing.
+        pairs: Pairs by split, such as from `load_pairs`; any of the splits.
+        scores: Scores by prompt id. A prompt that is absent, or whose score is not finite, is missing.
         direction: +1 where a greater score means a larger space, −1 where a smaller one does.
         missing_as: *wrong*, or *left out*.
-        level: Of the intervals.
-        resamples: Of the cluster bootstrap.
-        seed: Likewise; each split adds its place to it.
+        level: Coverage of the intervals.
+        resamples: Number of resamples of the cluster bootstrap.
+        seed: Random seed; each split adds its index to it.
 
     Returns:
         The evaluation.
@@ -198,14 +198,14 @@ def compare_pairs(
     """The differences in accuracy of two scorers, with intervals and p from the same resamples of sets.
 
     Args:
-        pairs: As in `evaluate_pairs`.
+        pairs: Pairs by split, as in `evaluate_pairs`.
         first: The scores of one.
-        second: Of the other.
-        directions: Of the first and the second.
-        missing_as: As in `evaluate_pairs`.
-        level: Likewise.
-        resamples: Likewise.
-        seed: Likewise.
+        second: Scores of the other scorer.
+        directions: Directions of the first and the second scorer.
+        missing_as: Treatment of pairs with a missing score, as in `evaluate_pairs`.
+        level: Coverage of the intervals.
+        resamples: Number of resamples of the cluster bootstrap.
+        seed: Random seed, as in `evaluate_pairs`.
     """
     rates = []
     for scores, direction in zip((first, second), directions, strict=True):
@@ -223,10 +223,10 @@ class _Outcome:
 
     Attributes:
         right: [1 + resamples, numbers], how much of each of `_NUMBERS`; the first row is that of all pairs.
-        of: Likewise, of how many pairs.
-        sets: How many.
+        of: [1 + resamples, numbers], the number of pairs that each is a share of.
+        sets: Number of sets.
         longer: Share of pairs whose larger space has the longer prompt.
-        shorter: Likewise the shorter.
+        shorter: Share of pairs whose larger space has the shorter prompt.
     """
 
     right: Floats

@@ -19,8 +19,8 @@ def sanity_scores(pairs: Pairs, seed: int = 0) -> dict[str, dict[str, float]]:
     *prompt_length*: characters of the prompt. *constant*: all tie. *random*: uniform. *oracle*: orders every pair.
 
     Args:
-        pairs: As in `evaluate_pairs`.
-        seed: Of *random*.
+        pairs: Pairs by split, as in `evaluate_pairs`.
+        seed: Random seed of the scorer *random*.
 
     Returns:
         For each scorer the score of each prompt by its id.
@@ -42,7 +42,7 @@ def scores_of_result(folder: Path) -> dict[str, dict[str, float]]:
     """The values of a result of the suite *gssbench*, for `evaluate_pairs`.
 
     Args:
-        folder: As `divbench score` wrote it.
+        folder: Folder that `divbench score` wrote.
 
     Returns:
         By metric, by prompt id; NaN where missing.

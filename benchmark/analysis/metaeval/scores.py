@@ -39,10 +39,10 @@ class Scores:
     """What one metric gives each set.
 
     Attributes:
-        name: Of the metric, in tables.
+        name: Name of the metric, for tables.
         origin: *metric*, *released*, *external* or *file*, with what pins it: a version, a path.
-        values: By set_id, larger for more diverse; or why there is none.
-        problems: Of the whole, such as ids that no task has.
+        values: Scores by set_id, larger for more diverse, or the reasons why they are missing.
+        problems: Problems of the whole column, such as ids that no task has.
     """
 
     name: str
@@ -85,8 +85,8 @@ def metric_scores(
 
     Args:
         tasks: Whose sets to score.
-        metrics: Which; the instruments' profile has the models that they need.
-        instruments: To score with.
+        metrics: Metrics to compute; the backends' profile has the models that they need.
+        instruments: Backends that score.
         progress: Told what is being done.
 
     Raises:
@@ -170,7 +170,7 @@ def file_scores(
         key: The column of ids, such as `set_id`.
         known: All ids that could be meant.
         lower_is_more_diverse: Negate the values.
-        unit: What the ids name, for messages.
+        unit: Noun for what the ids name, for messages.
 
     Raises:
         InputError: The file cannot be read, has no such column, or no other one.

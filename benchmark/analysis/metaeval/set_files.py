@@ -32,9 +32,9 @@ def write_sets(path: Path, rows: Iterable[Mapping[str, Any]], about: Mapping[byt
     """Write a file of labelled sets, whole or not at all.
 
     Args:
-        path: Of the file.
-        rows: As `SETS`.
-        about: How they were made, for the file's metadata.
+        path: The file.
+        rows: Rows of the schema `SETS`.
+        about: Description of how they were made, for the file's metadata.
     """
     table = conform(rows, SETS, path.name).replace_schema_metadata(dict(about))
     with atomic_file(path) as temporary:

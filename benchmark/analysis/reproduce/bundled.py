@@ -36,8 +36,8 @@ def surprisal_columns(
     Args:
         reader: Reads.
         task: The sets.
-        functions: By name.
-        progress: Called with what is being read, how many sets of it were, and of how many.
+        functions: Metric functions by name.
+        progress: Callback for what is being read, the number of sets done, and the number of all.
     """
     given = [ResponseSet(c, answers_of(texts)) for c, texts in zip(task.contexts, task.responses, strict=True)]
     values: dict[str, list[float]] = {name: [] for name in functions}

@@ -24,10 +24,10 @@ class Published:
     """A number of a paper.
 
     Attributes:
-        table: Such as `tevet-2`.
-        row: Of that table.
-        column: Likewise.
-        printed: As printed.
+        table: Table id, such as `tevet-2`.
+        row: Row of that table.
+        column: Column of that table.
+        printed: The number as printed.
         digits: After the point that are compared, of the mantissa where there is an exponent.
         source: Where it is printed.
     """
@@ -87,7 +87,7 @@ class Found:
     Attributes:
         value: Ours; None where there is none.
         kind: *recomputed*, from what was released; *needs* a model that does not come with the package; *cannot*.
-        about: What it was made from; the model; the reason.
+        about: The input that it was made from, the model that is needed, or the reason.
         bundled: The same number under the language model that comes with the package; a different number, not ours for
             the published one.
     """
@@ -121,12 +121,12 @@ class Known:
     """A difference whose reason is known. It holds for these two numbers, so that it hides no other.
 
     Attributes:
-        table: Of the number.
-        row: Likewise.
-        column: Likewise.
+        table: Table id of the number.
+        row: Row of the number.
+        column: Column of the number.
         printed: The number, as in `published/`.
-        ours: What is found, to the digits given.
-        reason: Why they differ.
+        ours: The recomputed number, to the digits given.
+        reason: Reason why they differ.
     """
 
     table: str
@@ -149,10 +149,10 @@ class Cell:
 
     Attributes:
         published: The number.
-        ours: None where there is none.
+        ours: The recomputed number; None where there is none.
         verdict: *same*: ours rounds to what is printed; *differs*: for a known reason; *needs*; *cannot*.
-        about: Of *same*, what ours was made from; else the reason, or the model that is needed.
-        bundled: As in `Found`.
+        about: For *same*, the input that ours was made from; else the reason, or the model that is needed.
+        bundled: The number under the bundled language model, as in `Found`.
     """
 
     published: Published
@@ -245,10 +245,10 @@ class Reproduced:
     """A table with its cells.
 
     Attributes:
-        id: Such as `decan-4`.
-        title: For people.
+        id: Table id, such as `decan-4`.
+        title: Human-readable title.
         cells: One a published number.
-        notes: On the whole.
+        notes: Remarks on the whole table.
     """
 
     id: str

@@ -15,10 +15,10 @@ class PublishedTable:
     """A table of a paper.
 
     Attributes:
-        id: As on the command line.
-        title: For people.
+        id: Table id, as on the command line.
+        title: Human-readable title.
         make: Gives what there is to put beside each published number.
-        notes: On the whole.
+        notes: Remarks on the whole table.
     """
 
     id: str

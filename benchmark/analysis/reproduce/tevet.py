@@ -59,10 +59,10 @@ def content_test(config: str, ending: str, human: tuple[str, ...], inputs: Input
     """Tables 4, 8, 9, 10: rho and OCA with the class of a set.
 
     Args:
-        config: Of the sets, such as `contest`.
-        ending: Of its splits.
+        config: Config of the sets, such as `contest`.
+        ending: Ending of its splits' names.
         human: The rows of human scores.
-        inputs: Where the sets come from.
+        inputs: Source of the sets.
     """
     made: dict[Place, Found] = {}
     for name, split in SPLITS.items():

@@ -162,8 +162,8 @@ def load_model(name: str | None, device: str, dtype: "Dtype") -> "CausalLM":
 
     Args:
         name: A folder, or `ORG/NAME@COMMIT`; None: the one that comes with the package.
-        device: As torch names it.
-        dtype: Of the model.
+        device: Device, as torch names it.
+        dtype: Precision of the model.
 
     Raises:
         ConfigurationError: It cannot be found or loaded.

@@ -27,11 +27,11 @@ def print_explanation(
     """The scalars, the curve and the responses as tables, and the rest in sentences.
 
     Args:
-        found: What was found.
-        title: Of the set.
-        console: To print to.
-        left_out: How many responses were no answers.
-        precision: Of a_n, in bits/byte, to say the number of orders for; None: not asked.
+        found: The explanation.
+        title: Title of the set.
+        console: Console to print to.
+        left_out: Number of blank responses and placeholders, which were ignored.
+        precision: Target standard error of a_n in bits/byte, to state the number of orders for; or None.
     """
     console.print(plain(f"{title}: {len(found.given.responses)} responses, read by {found.model} ({found.layout})"))
     console.print(plain(f"Prompt: {shortened(found.given.prompt, PROMPT)}"))

@@ -68,7 +68,7 @@ def notes(found: Explanation, left_out: int = 0, precision: float | None = None)
 
     Args:
         found: The explanation.
-        left_out: How many responses were no answers.
+        left_out: Number of blank responses and placeholders, which were ignored.
         precision: A standard error of a_n, bits/byte, to say the number of orders for.
 
     Raises:

@@ -24,10 +24,10 @@ class Found:
     """A set, and what to say of it.
 
     Attributes:
-        title: What it is, for headings.
-        given: Its answers; blank responses and placeholders are left out, as they are when scored.
-        left_out: How many those were.
-        format: In which such sets are read, unless another is asked for.
+        title: Heading of the set.
+        given: Its responses, without blank ones and placeholders, as when scored.
+        left_out: Number of those that were ignored.
+        format: Format in which such sets are read, unless another is asked for.
     """
 
     title: str
@@ -40,9 +40,9 @@ def from_dataset(name: str, split: str | None, set_id: str | None, mirror: Path 
     """A set of a dataset that has sets.
 
     Args:
-        name: Of the config, such as `contest`.
-        split: Such as `prompt_gen`.
-        set_id: Of the set.
+        name: Name of the config, such as `contest`.
+        split: Name of the split, such as `prompt_gen`.
+        set_id: Id of the set.
         mirror: A folder with released files; else the one that DIVBENCH_MIRROR names.
 
     Raises:
@@ -74,9 +74,9 @@ def from_submission(folder: Path, prompt_id: str | None, mirror: Path | None = N
     """The responses of a submission to one prompt.
 
     Args:
-        folder: Of the submission.
-        prompt_id: Of the prompt.
-        mirror: As in `from_dataset`.
+        folder: Folder of the submission.
+        prompt_id: Id of the prompt.
+        mirror: Folder of released files, as in `from_dataset`.
 
     Raises:
         Refused: The submission does not pass its checks.

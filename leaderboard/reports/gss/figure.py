@@ -24,7 +24,7 @@ def heat_map_of(given: Sequence[Block]) -> Any:
     """The accuracy of each metric on each split and their mean, a panel a model; blue is right, red the wrong way.
 
     Args:
-        given: Of which models that have no metric are left out.
+        given: Blocks to draw; models without metrics are left out.
 
     Returns:
         A `plotly.graph_objects.Figure` of a trace a panel.
