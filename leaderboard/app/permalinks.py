@@ -11,6 +11,9 @@ from urllib.parse import quote, unquote
 
 import gradio as gr
 
+from datasets_build.errors import DivBenchError
+from leaderboard.app.components import told
+
 MAX_VALUE = 2000  # characters of one value
 _REMEMBER = """(...values) => {
   const address = new URL(window.location);
@@ -29,9 +32,10 @@ def wire(
     page: gr.Blocks,
     controls: Mapping[str, Any],
     restore: Restore,
-    show: Callable[..., Any],
+    show: Callable[[Mapping[str, Any]], Any],
     outputs: Sequence[Any],
     *,
+    nothing: Callable[[str], Sequence[Any]] | None = None,
     cascade: Sequence[str] = (),
 ) -> None:
     """Fill a page when it is opened, and again whenever the visitor changes a control.
@@ -41,8 +45,9 @@ def wire(
         controls: Controls by their names in the address. Lists are separated by commas, commas in values are escaped.
         restore: Function from the query to a value or an update for each control, in their order. The query is limited
             to the controls' names and each value to `MAX_VALUE` characters.
-        show: Function from the controls' values to the outputs.
+        show: Function from the controls' values by name to the outputs.
         outputs: Components that `show` fills.
+        nothing: Function from an error message to the outputs, for a `DivBenchError` in `show`.
         cascade: Names of controls that determine what the others offer: when one of them changes, `restore` runs again.
     """
     inputs = list(controls.values())
@@ -52,8 +57,16 @@ def wire(
         values = restore({name: given[name][:MAX_VALUE] for name in controls if name in given})
         return (values[0] if len(inputs) == 1 else list(values)) if inputs else None
 
+    def shown(*values: Any) -> Any:
+        try:
+            return show(dict(zip(controls, values, strict=True)))
+        except DivBenchError as error:
+            if nothing is None:
+                raise
+            return nothing(told(error))
+
     opened = page.load(restored, None, inputs, api_visibility="private", show_progress="hidden")
-    filled = opened.then(show, inputs, list(outputs), api_visibility="private", show_progress="minimal")
+    filled = opened.then(shown, inputs, list(outputs), api_visibility="private", show_progress="minimal")
     filled.then(None, js=count_on("shown"))
     script = remember(list(controls))
     for name in cascade:
@@ -68,7 +81,7 @@ def wire(
             again, inputs, inputs, trigger_mode="always_last", api_visibility="private", show_progress="hidden"
         )
         then = changed.then(
-            show,
+            shown,
             inputs,
             list(outputs),
             js=script,
@@ -81,7 +94,7 @@ def wire(
     if events:
         done = gr.on(
             events,
-            show,
+            shown,
             inputs,
             list(outputs),
             trigger_mode="always_last",

@@ -1,7 +1,7 @@
 """Page Compare: two to four systems side by side, by metric, by prompt and by their responses."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import gradio as gr
@@ -70,16 +70,9 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     controls = dict(zip(CHOICES, (table, systems, metrics, by, prompt), strict=True))
     reading = [asked, responses, *buttons]
 
-    def restore(given: Mapping[str, str]) -> list[Any]:
-        return _controls(live, given)
-
-    def show(*values: Any) -> list[Any]:
-        given = dict(zip(CHOICES, values, strict=True))
+    def show(given: Mapping[str, Any]) -> list[Any]:
         board = live.snapshot().board(given["table"])
-        try:
-            return _nothing(page_text.NO_RESULTS) if board is None else _shown(live, downloads, board, given)
-        except DivBenchError as error:
-            return _nothing(components.told(error))
+        return _nothing(page_text.NO_RESULTS) if board is None else _shown(live, downloads, board, given)
 
     def read(name: str, ids: Sequence[str], prompt_id: str | None, event: gr.SelectData) -> list[Any]:
         board = live.snapshot().board(name)
@@ -93,7 +86,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             return [gr.Dropdown(), components.told(error), *_unread()[1:]]
 
     outputs = [note, plot, shown, *taken, prompts, *reading]
-    wire(page, controls, restore, show, outputs, cascade=("table", "systems", "by"))
+    wire(page, controls, partial(_controls, live), show, outputs, nothing=_nothing, cascade=("table", "systems", "by"))
     selected = prompts.select(
         read,
         [table, systems, prompt],

@@ -51,11 +51,11 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         offered = [each.name for each in find_card(cards(), name).splits]
         return [name, gr.Dropdown(offered, value=chosen(asked, "split", offered, offered[0]))]
 
-    def show(name: str | None, part: str | None) -> list[Any]:
+    def show(given: Mapping[str, Any]) -> list[Any]:
         found = cards()
-        card = find_card(found, name)
+        card = find_card(found, given["dataset"])
         there = [each.name for each in card.splits]
-        part = part if part in there else there[0]
+        part = given["split"] if given["split"] in there else there[0]
         return [
             components.filled(suites_table(SUITES)),
             components.filled(overview(found)),

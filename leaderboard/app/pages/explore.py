@@ -88,13 +88,14 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     script = remember(CHOICES)
     outputs = [asked, answers, note, link, scores, curve, places, *deeper.values()]
 
-    def restore(asked_for: Mapping[str, str]) -> list[Any]:
-        return _controls(live.snapshot(), asked_for)
-
-    def show(*values: Any) -> list[Any]:
-        return _shown(live.snapshot(), dict(zip(CHOICES, values, strict=True)))
-
-    wire(page, controls, restore, show, outputs, cascade=("table", "system", "category", "q"))
+    wire(
+        page,
+        controls,
+        lambda asked_for: _controls(live.snapshot(), asked_for),
+        lambda chosen_now: _shown(live.snapshot(), chosen_now),
+        outputs,
+        cascade=("table", "system", "category", "q"),
+    )
     for button, by in ((back, -1), (forward, 1)):
         moved = button.click(
             _stepper(live, by),

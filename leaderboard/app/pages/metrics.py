@@ -62,8 +62,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     def restore(asked: Mapping[str, str]) -> list[Any]:
         return _controls(there, _agreements(there, live), asked)
 
-    def show(*values: Any) -> list[Any]:
-        given = dict(zip(CHOICES, values, strict=True))
+    def show(given: Mapping[str, Any]) -> list[Any]:
         return [
             *_correlations(there, given["measure"]),
             *_pairs(there.pairs),

@@ -6,7 +6,6 @@ from typing import Any
 
 import gradio as gr
 
-from datasets_build.errors import DivBenchError
 from leaderboard.app import components
 from leaderboard.app.downloads import Downloads
 from leaderboard.app.permalinks import chosen, chosen_several, wire
@@ -73,19 +72,11 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         )
     )
 
-    def restore(asked: Mapping[str, str]) -> list[Any]:
-        return _controls(live.snapshot(), asked)
-
-    def show(*values: Any) -> list[Any]:
-        snapshot = live.snapshot()
-        given = dict(zip(CHOICES, values, strict=True))
-        board = snapshot.board(given["table"])
+    def show(given: Mapping[str, Any]) -> list[Any]:
+        board = live.snapshot().board(given["table"])
         if board is None:
             return _nothing(page_text.NO_RESULTS)
-        try:
-            made = table_of(live, board, given)
-        except DivBenchError as error:
-            return _nothing(components.told(error))
+        made = table_of(live, board, given)
         if made is None:
             return _nothing(page_text.NO_RANKS)
         files = downloads.write(made.frame(), f"{board.name}-{given['show']}")
@@ -101,7 +92,15 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     # Columns are described per table, whatever else is chosen.
     table.change(means, table, meaning, api_visibility="private", show_progress="hidden")
     # Another suite or table has other systems, metrics and filter values: choices that it does not offer are dropped.
-    wire(page, controls, restore, show, outputs, cascade=("suite", "table", "show"))
+    wire(
+        page,
+        controls,
+        lambda asked: _controls(live.snapshot(), asked),
+        show,
+        outputs,
+        nothing=_nothing,
+        cascade=("suite", "table", "show"),
+    )
 
 
 def _nothing(why: str) -> list[Any]:

@@ -7,10 +7,9 @@ import gradio as gr
 
 from benchmark.analysis.contrast.paired import Expected, Pairing
 from benchmark.metrics.metric import Missing
-from datasets_build.errors import DivBenchError
 from leaderboard.app import components
 from leaderboard.app.permalinks import chosen, wire
-from leaderboard.data.board import Board, Column
+from leaderboard.data.board import Board
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.sources import Snapshot
 from leaderboard.figures.response_plots import distributions_figure, stage_curves_figure
@@ -78,14 +77,15 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         )
     controls = dict(zip(CHOICES, (table, series, metric, pairs, expected), strict=True))
 
-    def restore(asked: Mapping[str, str]) -> list[Any]:
-        return _controls(live.snapshot(), asked)
-
-    def show(*values: Any) -> list[Any]:
-        return _shown(live, dict(zip(CHOICES, values, strict=True)))
-
-    outputs = [note, tested, curves, places, spread, quantiles]
-    wire(page, controls, restore, show, outputs, cascade=("table", "series"))
+    wire(
+        page,
+        controls,
+        lambda asked: _controls(live.snapshot(), asked),
+        lambda given: _shown(live, given),
+        [note, tested, curves, places, spread, quantiles],
+        nothing=_nothing,
+        cascade=("table", "series"),
+    )
 
 
 def _boards(snapshot: Snapshot) -> dict[str, tuple[Board, list[Series]]]:
@@ -134,22 +134,14 @@ def _label(series: Series) -> str:
 
 def _shown(live: LiveResults, given: Mapping[str, Any]) -> list[Any]:
     """All outputs for some choices."""
-    nothing = [components.no_table(), *[components.drawn(None), components.no_table()] * 2]
     boards = _boards(live.snapshot())
     if given["table"] not in boards:
-        return [page_text.NO_STAGES if not boards else "This table is gone; reload the page.", *nothing]
+        return _nothing("This table is gone; reload the page." if boards else page_text.NO_STAGES)
     board, there = boards[given["table"]]
     series = next((each for each in there if each.key == given["series"]), there[0])
     column = board.column(given["metric"])
     if column is None:
-        return [page_text.NO_RANKS, *nothing]
-    try:
-        return _of_series(live, board, series, column, given)
-    except DivBenchError as error:
-        return [components.told(error), *nothing]
-
-
-def _of_series(live: LiveResults, board: Board, series: Series, column: Column, given: Mapping[str, Any]) -> list[Any]:
+        return _nothing(page_text.NO_RANKS)
     scores = live.scores(board)
     values = values_of(series, board, scores.matrix(column))
     pairing: Pairing = "all" if given["pairs"] == "all" else "consecutive"
@@ -164,6 +156,10 @@ def _of_series(live: LiveResults, board: Board, series: Series, column: Column, 
         components.drawn(spread),
         components.filled(quantiles_table(series, values)),
     ]
+
+
+def _nothing(why: str) -> list[Any]:
+    return [why, components.no_table(), *[components.drawn(None), components.no_table()] * 2]
 
 
 def _curves(found: StageCurves | Missing) -> list[Any]:

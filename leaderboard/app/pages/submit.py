@@ -113,9 +113,14 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             gr.Dropdown(offered, value=chosen(asked, "submission", [name for _, name in offered], None)),
         ]
 
-    def show(way: str, states: list[str], which: str | None) -> list[Any]:
+    def show(given: Mapping[str, Any]) -> list[Any]:
+        way = given["way"]
         panels = [way == "folder", way == "file", way == "paste", way != "folder"]
-        return [*(gr.Column(visible=visible) for visible in panels), *_waiting(live, states, which)]
+        waiting = _waiting(live, given["state"], given["submission"])
+        return [*(gr.Column(visible=visible) for visible in panels), *waiting]
+
+    def show_values(*values: Any) -> list[Any]:
+        return show(dict(zip(controls, values, strict=True)))
 
     def again(way: str, states: list[str], which: str | None) -> list[Any]:
         snapshot = live.snapshot()
@@ -127,7 +132,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     wire(page, controls, restore, show, outputs)
     _wire_check(live, desk, given, verdict)
     for event in (_wire_submit(live, desk, verdict, queue), queue.refresh.click(again, inputs, inputs, **_QUIET)):
-        event.then(show, inputs, outputs, js=remember(list(controls)), **_QUIET).then(None, js=count_on("shown"))
+        event.then(show_values, inputs, outputs, js=remember(list(controls)), **_QUIET).then(None, js=count_on("shown"))
 
 
 def _given() -> _Given:

@@ -6,7 +6,6 @@ from typing import Any
 
 import gradio as gr
 
-from datasets_build.errors import DivBenchError
 from leaderboard.app import components
 from leaderboard.app.downloads import Downloads
 from leaderboard.app.permalinks import chosen, chosen_several, wire
@@ -54,18 +53,14 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     controls = dict(zip(CHOICES, (table, x, y, front, systems), strict=True))
     outputs = [plot, note, shown, *taken, classes_plot, classes, patience_plot, patience, lacking]
 
+    def show(given: Mapping[str, Any]) -> list[Any]:
+        board = live.snapshot().board(given["table"])
+        return _nothing(page_text.NO_RESULTS) if board is None else _shown(live, downloads, board, given)
+
     def restore(asked: Mapping[str, str]) -> list[Any]:
         return _controls(live.snapshot(), asked)
 
-    def show(*values: Any) -> list[Any]:
-        given = dict(zip(CHOICES, values, strict=True))
-        board = live.snapshot().board(given["table"])
-        try:
-            return _nothing(page_text.NO_RESULTS) if board is None else _shown(live, downloads, board, given)
-        except DivBenchError as error:
-            return _nothing(components.told(error))
-
-    wire(page, controls, restore, show, outputs, cascade=("table",))
+    wire(page, controls, restore, show, outputs, nothing=_nothing, cascade=("table",))
 
 
 def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
