@@ -123,16 +123,13 @@ class Board:
         return next((column for column in self.columns if column.label == label), None)
 
 
-def load_boards(folder: Path) -> tuple[list[Board], list[Missing]]:
-    """The boards of a folder of results, the largest first, and the folders that are no whole results."""
-    found: list[tuple[Path, Result]] = []
-    unreadable: list[Missing] = []
-    for path, result in read_results(folder):
-        if isinstance(result, Missing):
-            unreadable.append(result)
-        else:
-            found.append((path, result))
-    return make_boards(found), unreadable
+def load_boards(folder: Path) -> tuple[list[Board], dict[Path, Missing]]:
+    """The boards of a folder of results, the largest first, and the folders that could not be read."""
+    found = dict(read_results(folder))
+    unreadable = {path: result for path, result in found.items() if isinstance(result, Missing)}
+    return make_boards(
+        [(path, result) for path, result in found.items() if not isinstance(result, Missing)]
+    ), unreadable
 
 
 def make_boards(results: Sequence[tuple[Path, Result]], metrics: tuple[Metric, ...] = METRICS) -> list[Board]:

@@ -203,9 +203,19 @@ def _each(read: Callable[[Entry], T], entries: Sequence[Entry]) -> Iterator[T]:
             yield from pool.map(read, entries[start : start + AT_ONCE])
 
 
-def _prompt_ids(entry: Entry) -> tuple[str, ...]:
+def read_columns(entry: Entry, *columns: str) -> pa.Table:
+    """Columns of a result's per-prompt table; those that it does not have are left out.
+
+    Raises:
+        InputError: The result's file is gone or damaged.
+    """
     with table_faults(entry), pq.ParquetFile(entry.folder / PER_PROMPT_FILE) as file:
-        return tuple(map(str, file.read(["prompt_id"], use_threads=False)["prompt_id"].to_pylist()))
+        there = [name for name in columns if name.partition(".")[0] in file.schema_arrow.names]
+        return file.read(there, use_threads=False)
+
+
+def _prompt_ids(entry: Entry) -> tuple[str, ...]:
+    return tuple(map(str, read_columns(entry, "prompt_id")["prompt_id"].to_pylist()))
 
 
 def _scores_of(entry: Entry, metrics: Sequence[str]) -> tuple[Floats, float]:

@@ -1,7 +1,7 @@
-"""A folder that is a Space of the Hugging Face Hub: the board of a store, the package in it, and its libraries named.
+"""Writes the folder of a Hugging Face Space: the board of a store, this package, and pinned libraries.
 
-A Space installs `requirements.txt` before its own files are there, and this package is on no registry: so the folder
-carries the package, and the requirements are the libraries alone. The same package and libraries give the same bytes.
+A Space installs `requirements.txt` before its own files exist, and this package is not on a registry: so the folder
+carries the package, and the requirements list only libraries. The same package and libraries give the same bytes.
 """
 
 import os
@@ -25,14 +25,14 @@ from datasets_build.sources import find_config
 from leaderboard.data.board import Board
 
 PACKAGES = ("benchmark", "datasets_build", "leaderboard", "submissions")
-LEFT_OUT = ("benchmark/models/bundled_lm/model",)  # twelve megabytes that score, and no board reads
+LEFT_OUT = ("benchmark/models/bundled_lm/model",)  # 12 MB that only scoring needs
 CARRIED = "package"
-# What Spaces install beside it has bounds of its own on these: there our own bounds stand, not one version.
+# Spaces install packages with bounds of their own on these, so our bounds are given instead of one version.
 UNPINNED = ("pydantic",)
 MAX_TITLE = 60
 _HUB = re.compile(r"hf://datasets/([^/]+/[^/]+)(?:/.+)?")
 
-APP = '''"""The board of a store. Made by `divbench board space`; to change it, make it again."""
+APP = '''"""The board of a store, written by `divbench board space`; to change it, run that again."""
 
 import os
 import subprocess
@@ -48,7 +48,7 @@ DIVBENCH = [sys.executable, "-P", "-c", "from leaderboard.cli import main; main(
 if __name__ == "__main__":
     sys.path.insert(0, PACKAGE)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [PACKAGE, os.environ.get("PYTHONPATH")]))
-    # The prompts that submissions are checked against are fetched while the board serves already.
+    # The prompts that submissions are validated against are fetched in the background.
     subprocess.Popen([*DIVBENCH, "data", "build", *SUITES], stdin=subprocess.DEVNULL)
     from leaderboard.cli import main
 
@@ -59,16 +59,16 @@ if __name__ == "__main__":
 ABOUT = """
 # {title}
 
-The DivBench leaderboard over `{store}`: which systems give diverse, good responses, how sure that is, and the answers
-themselves. Visitors check submissions here, and hand them in under their login.
+The DivBench leaderboard over `{store}`: systems with diverse, good responses, with confidence intervals and the
+responses themselves. Visitors can validate submissions here and submit them under their login.
 
 To run it:
 
-- The secret `HF_TOKEN`: a token that may read and write that store, and nothing else. Without it visitors see what is
-  public, and nothing can be submitted.
-- The variable `DIVBENCH_STORE` names another store, and `DIVBENCH_HOME` a folder for what is made again at each start;
-  with permanent storage `/data/divbench` keeps it.
-- A Space scores nothing. Somewhere with the models: `divbench worker --store {store} --profile PROFILE`.
+- The secret `HF_TOKEN` is a token that may read and write that store and nothing else. Without it, visitors see only
+  what is public and cannot submit.
+- The variable `DIVBENCH_STORE` names another store; `DIVBENCH_HOME` is a cache folder, kept between starts if it is in
+  permanent storage such as `/data/divbench`.
+- A Space does not score. Run a worker where the models are: `divbench worker --store {store} --profile PROFILE`.
 
 `{carried}/` is divbench {version}. `divbench board space` wrote this folder; to update it, run it again and upload it:
 `hf upload ORG/NAME DIR --repo-type space`.
@@ -79,18 +79,18 @@ def write_space(folder: Path, store: str, title: str = "DivBench", models: Seque
     """Write the folder of a Space.
 
     Args:
-        folder: To make; it must not exist, or be empty.
-        store: Store of the board: `hf://datasets/ORG/NAME`, or the full path of a folder, for a Space with permanent
-            storage. It is not read here.
-        title: Of the Space.
-        models: Ids of models on the Hub, whose pages will name the Space.
+        folder: Folder to make; it must not exist or be empty.
+        store: Store of the board: `hf://datasets/ORG/NAME`, or the absolute path of a folder, for a Space with
+            permanent storage. It is not read here.
+        title: Title of the Space.
+        models: Ids of models on the Hub whose pages will name the Space.
 
     Returns:
-        The files, sorted.
+        Paths of the files, sorted.
 
     Raises:
-        ConfigurationError: The folder is in use, or the store or title cannot be one.
-        MissingExtra: The extra *board* is not installed, so that nobody knows its versions.
+        ConfigurationError: The folder is in use, or the store or title is invalid.
+        MissingExtra: The extra *board* is not installed, so its versions are unknown.
     """
     from datasets_build.errors import need
 
@@ -98,9 +98,11 @@ def write_space(folder: Path, store: str, title: str = "DivBench", models: Seque
         need(module, "board")
     dataset = checked_store(store)
     if not title.strip() or not title.isprintable() or len(title) > MAX_TITLE:
-        raise ConfigurationError(f"{title[:MAX_TITLE]!r} is no title", f"give up to {MAX_TITLE} printable characters")
+        raise ConfigurationError(
+            f"{title[:MAX_TITLE]!r} is not a valid title", f"give up to {MAX_TITLE} printable characters"
+        )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigurationError(f"{folder} is already there", "name another folder, or remove it")
+        raise ConfigurationError(f"{folder} exists and is not empty", "name another folder, or remove it")
     suites = tuple(sorted({suite.config for suite in SUITES if find_config(suite.config)[0].name != "demo"}))
     words = {"store": store, "title": title, "carried": CARRIED, "version": version("divbench"), "suites": suites}
     with atomic_folder(folder) as made:
@@ -112,7 +114,7 @@ def write_space(folder: Path, store: str, title: str = "DivBench", models: Seque
 
 
 def checked_store(text: str) -> str | None:
-    """The Hub dataset of a store; None where it is a folder.
+    """The Hub dataset of a store; None if it is a folder.
 
     Raises:
         ConfigurationError: It is neither.
@@ -128,7 +130,7 @@ def checked_store(text: str) -> str | None:
 
 
 def is_repo(text: str) -> bool:
-    """Whether a text can be the id of a repository on the Hub, with its owner."""
+    """Whether a text is a valid id of a Hub repository with its owner."""
     try:
         validate_repo_id(text)
     except HFValidationError:
@@ -137,14 +139,14 @@ def is_repo(text: str) -> bool:
 
 
 def model_ids(boards: Iterable[Board]) -> list[str]:
-    """The models on the Hub that the systems of some boards say they are, sorted."""
+    """The Hub models that the systems of some boards name, sorted."""
     systems = (entry.result.manifest.system for board in boards for entry in board.entries)
     said = {system.model_id.split("@")[0] for system in systems if system.model_id is not None and system.open_weights}
     return sorted(name for name in said if is_repo(name))
 
 
 def requirements() -> list[str]:
-    """The libraries of the package with its board, at the versions that are installed here."""
+    """The libraries of the package and its extra *board*, at the installed versions."""
     found = {}
     for text in requires("divbench") or ():
         wanted = Requirement(text)
@@ -157,7 +159,7 @@ def requirements() -> list[str]:
 
 
 def carry(target: Path) -> None:
-    """Copy the package into a folder, with what says its version."""
+    """Copy the package with its version metadata into a folder."""
     for name in PACKAGES:
         home = Path(import_module(name).__path__[0])
         for source in _files(home):
@@ -171,7 +173,7 @@ def carry(target: Path) -> None:
 
 
 def _files(home: Path) -> Iterator[Path]:
-    """The files of a package that a board may read."""
+    """The files of a package that a board needs."""
     left_out = {home.parent / path for path in LEFT_OUT}
     for folder, folders, names in os.walk(home):
         here = Path(folder)
@@ -180,7 +182,7 @@ def _files(home: Path) -> Iterator[Path]:
 
 
 def _metadata(title: str, dataset: str | None, models: Sequence[str]) -> str:
-    """The YAML at the head of the Space's README."""
+    """The YAML header of the Space's README."""
     values = {
         "title": title,
         "emoji": "🎲",
@@ -198,7 +200,7 @@ def _metadata(title: str, dataset: str | None, models: Sequence[str]) -> str:
         "datasets": [] if dataset is None else [dataset],
         "models": sorted(models),
         "hf_oauth": True,
-        # Of the few headers that Spaces allow: but for windows that the login opens, no page gets a hold of this one.
+        # One of the few headers that Spaces allow: only windows that the login opens may hold a reference to this page.
         "custom_headers": {"cross-origin-opener-policy": "same-origin-allow-popups"},
     }
     text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=1000)

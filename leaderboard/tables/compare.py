@@ -342,9 +342,9 @@ def side_by_side(entries: Sequence[Entry], prompt_id: str) -> SideBySide:
     prompt = next((row["prompt"] for row in found if row is not None), "")
     headers, columns = ["#"], []
     for letter, row in zip(LETTERS, found, strict=False):
-        answers = [] if row is None else list(row["responses"])
+        texts = [] if row is None else list(row["responses"])
         headers.append(letter)
-        columns.append(answers)
+        columns.append(texts)
         labels = _class_labels(row)
         if labels:
             headers.append(f"{letter}'s class")

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from benchmark.equivalence.partition_columns import COLUMN, REPORTED_COLUMN
 from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.partition import Partition, utility_curve
 from benchmark.scoring.resampling import Floats, bootstrap_means
-from benchmark.scoring.result_files import PER_PROMPT_FILE
 from leaderboard.data.board import Board, Entry
-from leaderboard.data.score_index import table_faults
+from leaderboard.data.score_index import read_columns
 from leaderboard.tables.systems import system_labels
 from leaderboard.tables.table_view import TableView, ranged_text
 
@@ -184,8 +182,6 @@ def _utilities_of(rows: Sequence[Mapping[str, Any]]) -> Floats:
 
 def _classes(entry: Entry, column: str) -> list[dict[str, Any]]:
     """The partition of each prompt that has one in a column."""
-    with table_faults(entry), pq.ParquetFile(entry.folder / PER_PROMPT_FILE) as file:
-        if column not in file.schema_arrow.names:
-            return []
-        rows = file.read(columns=[column])[column].to_pylist()
+    table = read_columns(entry, column)
+    rows = table[column].to_pylist() if column in table.column_names else []
     return [row for row in rows if row is not None]

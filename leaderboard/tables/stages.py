@@ -9,18 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from benchmark.analysis.contrast.paired import Contrast, Expected, Pairing, paired_contrast, pairs_of
 from benchmark.analysis.reproduce.cells import read_published
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value
-from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
-from datasets_build.errors import InputError
 from leaderboard.data.board import Board, Column, Entry
+from leaderboard.data.score_index import read_columns
 from leaderboard.tables.table_view import TableView, number_text, p_text, ranged_text
 from submissions.untrusted.plain_text import shortened
 
@@ -195,16 +192,9 @@ def by_stage(stages: Sequence[str], values: Floats) -> dict[str, list[float]]:
 
 def _curves_of(entry: Entry, k: int) -> dict[str, list[float]]:
     """The complete curves of a system by prompt, in bits/byte."""
-    path = entry.folder / PER_PROMPT_FILE
-    try:
-        with pq.ParquetFile(path) as file:
-            if SURPRISALS not in file.schema_arrow.names:
-                return {}
-            table = file.read(columns=["prompt_id", f"{SURPRISALS}.curve_rate"])
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(
-            f"{entry.folder.name}: its curves cannot be read", "the result is gone; reload the page"
-        ) from error
+    table = read_columns(entry, "prompt_id", f"{SURPRISALS}.curve_rate")
+    if SURPRISALS not in table.column_names:
+        return {}
     found = {}
     for prompt, part in zip(table["prompt_id"].to_pylist(), table[SURPRISALS].to_pylist(), strict=True):
         curve = part.get("curve_rate") if isinstance(part, dict) else None

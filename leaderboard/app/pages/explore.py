@@ -71,7 +71,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         back = gr.Button("Previous prompt", size="sm", elem_id="previous")
         forward = gr.Button("Next prompt", size="sm", elem_id="next")
     asked = gr.Textbox(label="Prompt", interactive=False, lines=2, max_lines=12, elem_id="asked", buttons=["copy"])
-    answers = components.table("Responses, in sampling order", "responses", height=900, wrap=True)
+    responses = components.table("Responses, in sampling order", "responses", height=900, wrap=True)
     note = components.note("note", 2)
     link = gr.Textbox("", label="Permalink", interactive=False, max_lines=2, buttons=["copy"], elem_id="link")
     with gr.Row(equal_height=False):
@@ -86,7 +86,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     controls = dict(zip(CHOICES, (table, system, category, query, prompt), strict=True))
     given = list(controls.values())
     script = remember(CHOICES)
-    outputs = [asked, answers, note, link, scores, curve, places, *deeper.values()]
+    outputs = [asked, responses, note, link, scores, curve, places, *deeper.values()]
 
     wire(
         page,

@@ -32,7 +32,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def the_board(folder: Path) -> Board:
     (board,), unreadable = load_boards(folder)
-    assert unreadable == []
+    assert unreadable == {}
     return board
 
 

@@ -91,10 +91,10 @@ def test_its_requirements_are_the_libraries_at_one_version_each() -> None:
 
 def test_nothing_is_overwritten(space: Path, tmp_path: Path) -> None:
     before = contents(space)
-    with pytest.raises(ConfigurationError, match="already there"):
+    with pytest.raises(ConfigurationError, match="exists and is not empty"):
         write_space(space, STORE)
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(ConfigurationError, match="already there"):
+    with pytest.raises(ConfigurationError, match="exists and is not empty"):
         write_space(tmp_path / "file", STORE)
     assert contents(space) == before
 
@@ -125,7 +125,7 @@ def test_stores_are_datasets_of_the_hub_or_folders() -> None:
 
 @pytest.mark.parametrize("title", ["", " ", "two\nlines", "x" * 61])
 def test_a_title_is_a_line(title: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="is no title"):
+    with pytest.raises(ConfigurationError, match="is not a valid title"):
         write_space(tmp_path / "space", STORE, title)
 
 

@@ -185,7 +185,7 @@ def test_a_link_to_a_prompt_leads_to_its_responses(browser: "Chrome", exported: 
     css(browser, "#find").send_keys(other["prompt"][:30])
     assert texts(browser, "#explored .prompt") == [other["prompt"]]
     css(browser, "#find").send_keys(" no prompt holds this")
-    assert texts(browser, "#explored") == ["No prompt holds these words."]
+    assert texts(browser, "#explored") == ["No prompt matches."]
 
 
 def test_figures_have_the_numbers_of_their_tables(browser: "Chrome", exported: Path) -> None:

@@ -32,7 +32,7 @@ few = st.one_of(st.integers(0, 4).map(float), st.just(float("nan")))  # so few v
 @pytest.fixture(scope="module")
 def board(tmp_path_factory: pytest.TempPathFactory) -> Board:
     (made,), unreadable = load_boards(judged_results(tmp_path_factory.mktemp("judged")))
-    assert unreadable == []
+    assert unreadable == {}
     return made
 
 
