@@ -1,4 +1,4 @@
-"""Equivalence by a model that reads both answers at once: NoveltyBench's classifier, and entailment both ways."""
+"""Equivalence by a model that reads both responses at once: NoveltyBench's classifier, and entailment both ways."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,26 +14,26 @@ from datasets_build.errors import ConfigurationError
 
 # The commit is `main` on the model's page since March 2023.
 DEBERTA_V3_LARGE_TOKENISER = ModelFiles("microsoft/deberta-v3-large", "64a8c8eab3e352a784c658aef62be1662607476f")
-_MARKS = 3  # [CLS], and [SEP] after each answer
+_SPECIAL_TOKENS = 3  # [CLS], and [SEP] after each response
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationSimilarity:
-    """NoveltyBench's classifier of pairs of answers (arXiv:2504.05228, section 3.1).
+    """NoveltyBench's classifier of pairs of responses (arXiv:2504.05228, section 3.1).
 
     It reads [CLS] a [SEP] b [SEP], with token type 0 up to the first [SEP] and 1 after it, and its second output is the
-    probability that both say the same. The prompt is not read, (a, b) and (b, a) have different scores, and what looks
-    like a special token in an answer is plain text. It was trained on the first 128 tokens of each answer.
+    probability that both are equivalent. The prompt is not read, (a, b) and (b, a) have different scores, and what
+    looks like a special token in a response is plain text. It was trained on the first 128 tokens of each response.
 
     Attributes:
-        files: Of a DeBERTa (v2 or v3) with two outputs.
-        tokeniser: Where its tokeniser lies; None: with the model.
-        window: The tokens of each answer that are read, from its beginning; 128 is as trained and as published. None:
-            as many as `max_tokens` leaves room for, which the model was not trained on.
-        max_tokens: Of both answers together, with the three marks; 512 are DeBERTa's positions. Pairs over it are cut,
-            the longer answer first.
-        threshold: As published: of the best F1 on the 100 pairs that it is reported on.
-        dtype: Of the weights.
+        files: Files of a DeBERTa (v2 or v3) with two outputs.
+        tokeniser: Files of its tokeniser; None: with the model.
+        window: Number of first tokens to read of each response; 128 is as trained and as published. None: as many as
+            `max_tokens` leaves room for, which the model was not trained on.
+        max_tokens: Most tokens of a pair with its three special ones; DeBERTa has 512 positions. Longer pairs are
+            truncated, the longer response first.
+        threshold: Threshold as published: of the best F1 on the 100 pairs of the paper.
+        dtype: Precision of the weights.
     """
 
     files: ModelFiles
@@ -56,9 +56,9 @@ class GenerationSimilarity:
 
 
 def find_generation_similarity(name: str, window: int | None = 128) -> GenerationSimilarity:
-    """The classifier of `ORG/NAME@COMMIT` on the Hub, or of a folder.
+    """Make the spec of a classifier, `ORG/NAME@COMMIT` on the Hub or a folder.
 
-    The published one comes without a tokeniser; where a folder has none, it is DeBERTa v3's.
+    The published one comes without a tokeniser; where a folder has none, DeBERTa v3's is used.
 
     Raises:
         ConfigurationError: As `find_model_files`.
@@ -70,14 +70,14 @@ def find_generation_similarity(name: str, window: int | None = 128) -> Generatio
 
 
 class ClassifierEquivalence:
-    """Probabilities, in [0, 1], that two answers say the same.
+    """Scores pairs by the probability, in [0, 1], that they are equivalent.
 
     Args:
-        spec: What is read, and the threshold.
-        classifier: Of that spec's kind.
+        spec: Spec with the window and the threshold.
+        classifier: Loaded classifier.
 
     Raises:
-        ConfigurationError: The model is of another family, has not two outputs, or no room for what is to be read.
+        ConfigurationError: The model is of another family, has not two outputs, or too few positions.
     """
 
     symmetric = False
@@ -98,14 +98,14 @@ class ClassifierEquivalence:
         if begin is None or end is None:
             raise ConfigurationError(f"the tokeniser of {name} has no [CLS] or no [SEP]", "give DeBERTa's tokeniser")
         self._begin, self._end = int(begin), int(end)
-        longest = spec.max_tokens if spec.window is None else 2 * spec.window + _MARKS
+        longest = spec.max_tokens if spec.window is None else 2 * spec.window + _SPECIAL_TOKENS
         _check_room(name, longest, classifier)
 
-    def scores(self, questions: Sequence[ResponsePair]) -> Floats:
+    def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
         """As `EquivalenceBackend.scores`."""
-        texts = sorted({text for question in questions for text in (question.a, question.b)})
+        texts = sorted({text for pair in pairs for text in (pair.a, pair.b)})
         ids = dict(zip(texts, self._classifier.encode(texts), strict=True))
-        logits = self._classifier.logits([self._join(ids[question.a], ids[question.b]) for question in questions])
+        logits = self._classifier.logits([self._join(ids[pair.a], ids[pair.b]) for pair in pairs])
         return _softmax(logits)[:, 1]
 
     def _join(self, a: list[int], b: list[int]) -> PairTokens:
@@ -114,30 +114,30 @@ class ClassifierEquivalence:
         return PairTokens(first + second, (0,) * len(first) + (1,) * len(second))
 
     def _kept(self, a: int, b: int) -> tuple[int, int]:
-        """How many tokens of answers of so many are read."""
+        """Number of tokens to read of responses with `a` and `b` tokens."""
         if self._window is not None:
             return min(a, self._window), min(b, self._window)
-        room = self._max_tokens - _MARKS
+        room = self._max_tokens - _SPECIAL_TOKENS
         return min(a, max(room - b, room - room // 2)), min(b, max(room - a, room // 2))
 
 
 @dataclass(frozen=True, slots=True)
 class BothWaysNLI:
-    """Entailment from each answer to the other (Farquhar et al. 2024, Nature, doi:10.1038/s41586-024-07421-0).
+    """Entailment from each response to the other (Farquhar et al. 2024, Nature, doi:10.1038/s41586-024-07421-0).
 
-    Both texts are the prompt, a space and the answer, as in that paper. A direction's verdict is the most probable of
-    the model's labels. The score is positive exactly where the answers are equivalent:
+    Both texts are the prompt, a space and the response, as in that paper. Each direction's label is its most probable
+    one. The score is positive exactly where the responses are equivalent:
 
-    *strict*: the smaller of both directions' margins, p(entailment) − the greatest of the other labels' p.
-    *lax*: neither direction is contradiction, nor both neutral. The smallest of the margins of what is not
-    contradiction over contradiction in each direction, and the greater of both directions' margins of entailment.
+    *strict*: both directions are entailment. The smaller of both margins, p(entailment) − the greatest other p.
+    *lax*: neither direction is contradiction, nor both neutral. The smallest of both margins of the best other label
+    over contradiction, and the greater of both margins of entailment.
 
     Attributes:
-        files: Of any model for natural language inference that names its labels.
-        rule: As above.
-        with_prompt: Without it, the answers alone are read.
-        max_tokens: Pairs that are longer together are cut, the longer text first.
-        dtype: Of the weights.
+        files: Files of any model for natural language inference that names its labels.
+        rule: *strict* or *lax*.
+        with_prompt: Whether the prompt is read, too.
+        max_tokens: Most tokens of a pair; longer ones are truncated, the longer text first.
+        dtype: Precision of the weights.
     """
 
     files: ModelFiles
@@ -158,14 +158,14 @@ class BothWaysNLI:
 
 
 class NLIEquivalence:
-    """Margins, in [−1, 1], of the verdict that the answers say the same; see `BothWaysNLI`.
+    """Scores pairs by margins, in [−1, 1]; see `BothWaysNLI`.
 
     Args:
-        spec: What is read, and the rule.
-        classifier: Of that spec's kind.
+        spec: Spec with the rule.
+        classifier: Loaded classifier.
 
     Raises:
-        ConfigurationError: The model does not name the labels that the rule needs, or has no room for what is read.
+        ConfigurationError: The model does not name the labels that the rule needs, or has too few positions.
     """
 
     symmetric = True
@@ -187,18 +187,16 @@ class NLIEquivalence:
         self._contradiction = names.index("contradiction") if spec.rule == "lax" else None
         _check_room(spec.files.name, spec.max_tokens, classifier)
 
-    def scores(self, questions: Sequence[ResponsePair]) -> Floats:
+    def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
         """As `EquivalenceBackend.scores`."""
-        texts = [
-            tuple(f"{q.prompt} {text}" if self._spec.with_prompt else text for text in (q.a, q.b)) for q in questions
-        ]
+        texts = [tuple(f"{q.prompt} {text}" if self._spec.with_prompt else text for text in (q.a, q.b)) for q in pairs]
         directions = sorted({pair for a, b in texts for pair in ((a, b), (b, a))})
         sequences = self._classifier.encode_pairs(directions, self._spec.max_tokens)
         p = dict(zip(directions, _softmax(self._classifier.logits(sequences)), strict=True))
         return np.array([self._score(np.stack([p[a, b], p[b, a]])) for a, b in texts], dtype=np.float64)
 
     def _score(self, p: Floats) -> float:
-        """From the probabilities of both directions, [2, labels]."""
+        """The score from the probabilities of both directions, [2, labels]."""
         entailed = _margins(p, self._entailment)
         if self._contradiction is None:
             return float(entailed.min())
@@ -207,7 +205,7 @@ class NLIEquivalence:
 
 
 def _margins(p: Floats, label: int) -> Floats:
-    """By how much a label is more probable than the best other one, [rows]."""
+    """How much more probable a label is than the best other one, [rows]."""
     margins: Floats = p[:, label] - np.delete(p, label, axis=1).max(axis=1)
     return margins
 
@@ -222,7 +220,7 @@ def _softmax(logits: Floats) -> Floats:
 def _check_room(name: str, longest: int, classifier: PairClassifier) -> None:
     if classifier.context is not None and longest > classifier.context:
         raise ConfigurationError(
-            f"{name} reads {classifier.context} tokens, and up to {longest} are to be read",
+            f"{name} reads at most {classifier.context} tokens, and up to {longest} are needed",
             "choose a smaller window or max_tokens",
         )
 

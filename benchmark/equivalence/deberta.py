@@ -1,8 +1,8 @@
-"""DeBERTa (v2, v3) with no more relative positions than a batch has.
+"""DeBERTa (v2, v3) with no more relative positions than a batch needs.
 
-The library projects and compares every relative position that the model knows, 512 in deberta-v3-large, whatever the
-length of the texts. Two answers of ten words have some fifty. Leaving out the others changes no number beyond rounding;
-pairs of such answers are read 1.5 times as fast on one core, and take a tenth of the memory for it.
+The library projects and compares every relative position of the model, 512 in deberta-v3-large, whatever the length of
+the texts. Two responses of ten words have some fifty. Leaving out the others changes no number beyond rounding; pairs
+of such responses are read 1.5 times as fast on one core, with a tenth of the memory.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def has_positions_to_leave_out(model: Any) -> bool:
-    """Whether it is of that family, has relative positions, and has the parts that `narrow_positions` knows."""
+    """Whether a model is of that family, has relative positions, and has what `narrow_positions` changes."""
     if model.config.model_type != "deberta-v2" or not getattr(model.config, "relative_attention", False):
         return False
     encoder = model.base_model.encoder
@@ -24,7 +24,7 @@ def has_positions_to_leave_out(model: Any) -> bool:
 
 @contextmanager
 def narrow_positions(model: Any, longest: int) -> Iterator[None]:
-    """Inside, the model reads sequences of at most `longest` tokens, with the relative positions that these have."""
+    """Inside, the model reads sequences of at most `longest` tokens, with only their relative positions."""
     import torch
 
     encoder = model.base_model.encoder

@@ -1,8 +1,8 @@
-"""Classifiers of pairs of texts: any sequence classification model of transformers, pairs in batches to logits.
+"""Classifiers of pairs of texts: any sequence classification model of transformers, from pairs to logits in batches.
 
-Weights are safetensors of a pinned revision, no code comes with them. Each different sequence is read once, those of
-about equal length together, the longest first, so that a lack of memory shows at once; a batch that does not fit is
-halved until it does.
+Weights are safetensors of a pinned revision, without remote code. Each distinct sequence is read once, together with
+others of similar length, the longest first, so that a lack of memory shows at once; a batch that does not fit is halved
+until it does.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,16 +19,16 @@ from benchmark.models.choices import Dtype
 from benchmark.models.model_files import ModelFiles, loading
 from datasets_build.errors import ConfigurationError, need
 
-_BATCH_TOKENS = {"cpu": 2048, "cuda": 32_768}  # padding counted; more is no faster
+_BATCH_TOKENS = {"cpu": 2048, "cuda": 32_768}  # including padding; more is no faster
 
 
 @dataclass(frozen=True, slots=True)
 class PairTokens:
-    """What the model reads of a pair.
+    """A pair as the model reads it.
 
     Attributes:
-        ids: Tokens, with the special ones.
-        types: For each 0 or 1, which text it is of; None: the model is not told.
+        ids: Tokens, including special ones.
+        types: Token types, 0 for the first text and 1 for the second; None: the model has none.
     """
 
     ids: tuple[int, ...]
@@ -38,39 +38,39 @@ class PairTokens:
 def load_pair_classifier(
     files: ModelFiles, tokeniser: ModelFiles | None = None, dtype: Dtype = "float32", device: str | None = None
 ) -> "PairClassifier":
-    """The classifier of some files.
+    """Load a classifier.
 
     Args:
-        files: Of the model.
-        tokeniser: Where its tokeniser lies; None: with the model.
-        dtype: Of the weights.
-        device: As torch names it; None: a GPU, if there is one.
+        files: Files of the model.
+        tokeniser: Files of its tokeniser; None: with the model.
+        dtype: Precision of the weights.
+        device: Device as torch names it; None: a GPU, if there is one.
 
     Raises:
-        ConfigurationError: The files are not there, are no safetensors, need remote code, are not those pinned, or lack
-            weights, such as a model's that was not trained to classify.
+        ConfigurationError: The files are missing, no safetensors, not those pinned, need remote code, or lack weights,
+            as those of a model that was not trained to classify.
         MissingExtra: torch or transformers is not installed.
     """
     torch = need("torch", "score")
     transformers = need("transformers", "score")
-    transformers.utils.logging.disable_progress_bar()  # of loading; ours is for scoring
+    transformers.utils.logging.disable_progress_bar()  # of loading
     where, options = files.locate()
     its_where, its_options = (tokeniser or files).locate()
     try:
         with loading(its_where):
             its = transformers.AutoTokenizer.from_pretrained(its_where, **its_options)
     except ConfigurationError as error:
-        if "tiktoken" not in error.message:  # what the library asks for where it lacks sentencepiece
+        if "tiktoken" not in error.message:  # the library's message where sentencepiece is missing
             raise
         raise ConfigurationError(
-            f"{its_where}: its tokeniser comes as a sentencepiece model alone, and what reads one is not installed",
+            f"{its_where}: its tokeniser is a sentencepiece model, and no reader of these is installed",
             "pip install 'divbench[score]', or save the tokeniser as a tokenizer.json into the model's folder",
         ) from error
     with loading(where):
         model, found = transformers.AutoModelForSequenceClassification.from_pretrained(
             where, use_safetensors=True, dtype=getattr(torch, dtype), output_loading_info=True, **options
         )
-    if found["missing_keys"]:  # the library would go on with random ones
+    if found["missing_keys"]:  # the library would use random ones
         raise ConfigurationError(
             f"{where} lacks weights, such as {min(found['missing_keys'])}",
             "give the files of a model that was trained to classify pairs",
@@ -82,10 +82,10 @@ class PairClassifier:
     """A loaded model and its tokeniser.
 
     Attributes:
-        kind: The model's family, such as `deberta-v2`.
-        labels: Of the model's outputs, in their order.
-        context: The most tokens that a sequence may have; None: any number.
-        batch_tokens: The most tokens that are read at once, padding counted.
+        kind: Family of the model, such as `deberta-v2`.
+        labels: Labels of the outputs, in their order.
+        context: Most tokens of a sequence; None: unlimited.
+        batch_tokens: Most tokens read at once, including padding.
     """
 
     def __init__(self, model: Any, tokeniser: Any, batch_tokens: int | None = None) -> None:
@@ -109,7 +109,7 @@ class PairClassifier:
             )
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of each text, without special ones; what looks like one is plain text."""
+        """Tokenise each text without special tokens; what looks like one is plain text."""
         if not texts:
             return []
         ids: list[list[int]] = self.tokeniser(
@@ -118,16 +118,16 @@ class PairClassifier:
         return ids
 
     def _plain(self, text: str) -> str:
-        """The text with a space inside what would be a special token, such as a stranger's "[SEP]".
+        """Put a space inside what would be a special token, such as "[SEP]" in an untrusted text.
 
-        The library's `split_special_tokens` does not help where they are pieces of the vocabulary, as DeBERTa's are.
+        The library's `split_special_tokens` does not help where these are in the vocabulary, as in DeBERTa's.
         """
         for token in self._special:
             text = text.replace(token, f"{token[0]} {token[1:]}")
         return text
 
     def encode_pairs(self, pairs: Sequence[tuple[str, str]], max_tokens: int) -> list[PairTokens]:
-        """Pairs as the tokeniser joins them; those over `max_tokens` are cut, the longer text first, at its end."""
+        """Tokenise pairs; those over `max_tokens` are truncated, the longer text first, at its end."""
         if not pairs:
             return []
         found = self.tokeniser(
@@ -145,18 +145,18 @@ class PairClassifier:
         ]
 
     def logits(self, sequences: Sequence[PairTokens]) -> Floats:
-        """float64 [sequences, labels]; equal sequences have equal ones, and their order changes nothing.
+        """Compute logits, float64 [sequences, labels]; equal sequences have equal ones, and their order is irrelevant.
 
         Raises:
             OutOfMemory: A sequence does not fit even alone.
-            ConfigurationError: A number is infinite or NaN.
+            ConfigurationError: A logit is infinite or NaN.
         """
-        # Sorted, so that batches do not depend on the order in which questions come.
+        # Sorted, so that batches do not depend on the order of the pairs.
         different = sorted(set(sequences), key=lambda one: (-len(one.ids), one.ids, one.types or ()))
         found = {one: row for batch, rows in self._batches(different) for one, row in zip(batch, rows, strict=True)}
         made: Floats = np.array([found[one] for one in sequences], dtype=np.float64).reshape(-1, len(self.labels))
         if not np.isfinite(made).all():
-            raise ConfigurationError("the model's output is no finite number", "read it in float32")
+            raise ConfigurationError("the model's output is not finite", "use float32")
         return made
 
     def _batches(self, ordered: Sequence[PairTokens]) -> Iterator[tuple[Sequence[PairTokens], Floats]]:
@@ -175,7 +175,7 @@ class PairClassifier:
             start += len(batch)
 
     def _read(self, batch: Sequence[PairTokens]) -> Floats:
-        """Logits of sequences, the first the longest, that are read at once: float64 [sequences, labels]."""
+        """Logits of one batch, whose first sequence is the longest: float64 [sequences, labels]."""
         import torch
 
         device = self.model.device

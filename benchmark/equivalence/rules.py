@@ -1,4 +1,4 @@
-"""Equivalence without a classifier: by shared words, by embeddings, by a rule for short answers; a fake for tests."""
+"""Equivalence without a classifier: by shared words, embeddings, or a rule for short responses; a fake for tests."""
 
 import hashlib
 from collections import Counter
@@ -14,21 +14,21 @@ from benchmark.models.causal_lm import Integers
 from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder, EmbedderSpec, SentenceTransformersEmbedder
 from datasets_build.errors import need
 
-_KEPT = 100_000  # texts whose embeddings are kept: some hundreds of megabytes
-_TEXTS_KEPT = 4096  # whose words are kept: some megabytes, more than a shard of the scorer has
-_AT_ONCE = 2048  # pairs that are compared at once: some tens of megabytes
+_CACHED_EMBEDDINGS = 100_000  # some hundreds of megabytes
+_CACHED_TEXTS = 4096  # tokenised texts: some megabytes, more than a shard of the scorer has
+_AT_ONCE = 2048  # pairs compared at once: some tens of megabytes
 
 
 @dataclass(frozen=True, slots=True)
 class Rouge1:
     """ROUGE-1 F1 above a threshold, NoveltyBench's `unigram`.
 
-    Tokens are those of Google's rouge-score without stemming, which is how NoveltyBench's src/partition.py calls it:
-    lower case, of the letters a–z and digits. A text without any, such as one in another script, is equivalent to
-    nothing, not even to itself. The prompt is not read.
+    Tokens are those of Google's rouge-score without stemming, as in NoveltyBench's src/partition.py: lower-case runs of
+    the letters a–z and digits. A text without any, such as one in another script, is equivalent to nothing, not even to
+    itself. The prompt is not read.
 
     Attributes:
-        threshold: As in that file.
+        threshold: Threshold of that file.
     """
 
     threshold: float = 0.458
@@ -44,7 +44,7 @@ class Rouge1:
 
 
 class Rouge1Equivalence:
-    """ROUGE-1 F1, in [0, 1], equal to that of rouge-score bit by bit; each different text is tokenised once."""
+    """Scores pairs by ROUGE-1 F1, in [0, 1], bit-identical to rouge-score; each distinct text is tokenised once."""
 
     symmetric = True
 
@@ -52,26 +52,26 @@ class Rouge1Equivalence:
         self.signature = spec.signature
         self.threshold = spec.threshold
         tokenise = need("rouge_score.tokenizers", "score").DefaultTokenizer(use_stemmer=False).tokenize
-        self._tokenise = lru_cache(maxsize=_TEXTS_KEPT)(tokenise)  # calls ask about the same texts again
+        self._tokenise = lru_cache(maxsize=_CACHED_TEXTS)(tokenise)  # later calls have the same texts
 
-    def scores(self, questions: Sequence[ResponsePair]) -> Floats:
+    def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
         """As `EquivalenceBackend.scores`."""
-        texts, firsts, seconds = _texts_of(questions)
+        texts, firsts, seconds = _distinct_texts(pairs)
         bags = self._bags(texts)
         lengths = np.diff(bags.indptr)
-        shared = np.zeros(len(questions), dtype=np.int64)
-        for start in range(0, len(questions), _AT_ONCE):
+        shared = np.zeros(len(pairs), dtype=np.int64)
+        for start in range(0, len(pairs), _AT_ONCE):
             some = slice(start, start + _AT_ONCE)
             shared[some] = bags[firsts[some]].multiply(bags[seconds[some]]).sum(axis=1)
-        # The library's own steps, so that a score on the threshold falls on the same side.
+        # The library's own steps, so that scores near the threshold fall on the same side.
         recall = shared / np.maximum(lengths[firsts], 1)
         precision = shared / np.maximum(lengths[seconds], 1)
         total = precision + recall
-        f1: Floats = np.divide(2 * precision * recall, total, out=np.zeros(len(questions)), where=total > 0)
+        f1: Floats = np.divide(2 * precision * recall, total, out=np.zeros(len(pairs)), where=total > 0)
         return f1
 
     def _bags(self, texts: Sequence[str]) -> csr_array:
-        """[texts, occurrences], 1 where a text has a word for the n-th time: what two bags share is their product."""
+        """[texts, occurrences], 1 where a text has a word for the n-th time, so that a product counts shared words."""
         places: dict[tuple[str, int], int] = {}
         columns: list[int] = []
         ends = [0]
@@ -90,9 +90,9 @@ class EmbeddingThreshold:
     """Cosine of sentence embeddings above a threshold. The prompt is not read.
 
     Attributes:
-        embedder: Which makes the embeddings.
-        threshold: Answers are equivalent where the cosine is greater.
-        calibrated_on: The name of the data that the threshold was chosen on.
+        embedder: Spec of the embedder.
+        threshold: Cosine above which responses are equivalent.
+        calibrated_on: Name of the data that the threshold was chosen on.
     """
 
     embedder: EmbedderSpec
@@ -110,11 +110,11 @@ class EmbeddingThreshold:
 
 
 class EmbeddingEquivalence:
-    """Cosines of embeddings, in [−1, 1]; a text is embedded once, however many calls ask about it.
+    """Scores pairs by the cosine of embeddings, in [−1, 1]; each distinct text is embedded once.
 
     Args:
-        spec: Of the threshold.
-        embedder: One of that spec's kind which is loaded already.
+        spec: Spec with the threshold.
+        embedder: Loaded embedder.
     """
 
     symmetric = True
@@ -125,23 +125,23 @@ class EmbeddingEquivalence:
         self._embedder = embedder
         self._known: dict[str, Floats] = {}
 
-    def scores(self, questions: Sequence[ResponsePair]) -> Floats:
+    def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
         """As `EquivalenceBackend.scores`."""
-        texts, firsts, seconds = _texts_of(questions)
+        texts, firsts, seconds = _distinct_texts(pairs)
         if not texts:
             return np.empty(0)
         vectors = self._vectors(texts)
-        # By products and sums of rows, not by a matrix product, whose last digits change with its shape.
+        # Products and sums of rows, not a matrix product, whose last digits change with its shape.
         found = [
             np.sum(vectors[firsts[start : start + _AT_ONCE]] * vectors[seconds[start : start + _AT_ONCE]], axis=1)
-            for start in range(0, len(questions), _AT_ONCE)
+            for start in range(0, len(pairs), _AT_ONCE)
         ]
         cosines: Floats = np.concatenate(found)
         return cosines
 
     def _vectors(self, texts: Sequence[str]) -> Floats:
-        """Of each text. Partitions ask in rounds, about the same texts in many of them."""
-        if len(self._known) > _KEPT:
+        """The embedding of each text, cached: algorithms compare the same texts in many rounds."""
+        if len(self._known) > _CACHED_EMBEDDINGS:
             self._known = {}
         new = [text for text in texts if text not in self._known]
         if new:
@@ -158,18 +158,18 @@ MINILM_COSINE = EmbeddingThreshold(ALL_MINILM_L6_V2, MINILM_THRESHOLD, MINILM_CA
 
 @dataclass(frozen=True, slots=True)
 class ShortAnswers:
-    """NoveltyBench's rule for answers of five words or fewer, before a backend is asked.
+    """NoveltyBench's rule for responses of up to five words, ahead of a backend.
 
-    Where the longer answer has at most five words (split at white space, in lower case), two answers are equivalent if
-    they share at least half as many different words as the longer has words; all else goes to the backend. As
-    published, with what follows from it: punctuation is part of a word ("Giraffe." is not "Giraffe"), "the cat" is
-    equivalent to "the dog", and "ha ha ha" is not equivalent to itself (1 different word, 3 words).
+    Where the longer response has at most five words (split at white space, in lower case), two responses are equivalent
+    if they share at least half as many distinct words as the longer one has words; the backend decides all other pairs.
+    It is as published, with its consequences: punctuation is part of a word ("Giraffe." is not "Giraffe"), "the cat" is
+    equivalent to "the dog", and "ha ha ha" is not equivalent to itself (1 distinct word, 3 words).
 
-    The rule came into NoveltyBench's code after the 20 models of its paper were scored, so that their partitions do not
-    follow it and later ones do.
+    NoveltyBench's code got the rule after the 20 models of its paper were scored: their partitions do not follow it,
+    later ones do.
 
     Attributes:
-        backend: Asked about the others.
+        backend: Backend for all other pairs.
     """
 
     backend: EquivalenceSpec
@@ -185,7 +185,7 @@ class ShortAnswers:
 
 
 class ShortAnswersEquivalence:
-    """Scores of the rule are one above the backend's threshold, or one below; the backend's own are as they are."""
+    """Scores pairs that the rule decides by the backend's threshold ± 1, and others by the backend."""
 
     def __init__(self, backend: EquivalenceBackend, signature: str) -> None:
         self.signature = signature
@@ -193,10 +193,10 @@ class ShortAnswersEquivalence:
         self.symmetric = backend.symmetric
         self._backend = backend
 
-    def scores(self, questions: Sequence[ResponsePair]) -> Floats:
+    def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
         """As `EquivalenceBackend.scores`."""
-        ruled = [short_answers_equivalent(question.a, question.b) for question in questions]
-        asked = self._backend.scores([q for q, verdict in zip(questions, ruled, strict=True) if verdict is None])
+        ruled = [short_answers_equivalent(pair.a, pair.b) for pair in pairs]
+        asked = self._backend.scores([q for q, verdict in zip(pairs, ruled, strict=True) if verdict is None])
         made = np.array([self.threshold + (1 if verdict else -1) for verdict in ruled], dtype=np.float64)
         made[np.array([verdict is None for verdict in ruled], dtype=np.bool_)] = asked
         return made
@@ -206,7 +206,7 @@ _SHORT = 5
 
 
 def short_answers_equivalent(a: str, b: str) -> bool | None:
-    """What the rule of `ShortAnswers` says; None: an answer is too long for it.
+    """Apply the rule of `ShortAnswers`; None: a response is too long for it.
 
     >>> short_answers_equivalent("A giraffe", "giraffe"), short_answers_equivalent("Giraffe.", "giraffe")
     (True, False)
@@ -219,14 +219,14 @@ def short_answers_equivalent(a: str, b: str) -> bool | None:
 
 
 class HashEquivalence:
-    """A deterministic fake: 1 for answers that are equal but for case and white space, else drawn, or 0.
+    """A deterministic fake for tests, which is its own spec.
 
-    For tests of what surrounds a backend; it is its own spec. What is drawn, from 0 to 1, is the same for (a, b) and
-    (b, a), and another one under another prompt.
+    Responses that are equal but for case and white space score 1; others 0, or with a seed a number in [0, 1) from a
+    hash, the same for (a, b) and (b, a), and different for each prompt.
 
     Args:
-        seed: Of what is drawn; None: 0 for all that differ.
-        threshold: As `EquivalenceBackend.threshold`; the share of different answers that are not equivalent.
+        seed: Seed of the hash; None: 0 for all that differ.
+        threshold: `EquivalenceBackend.threshold`; the share of different responses that are not equivalent.
     """
 
     symmetric = True
@@ -240,24 +240,24 @@ class HashEquivalence:
         """As `EquivalenceSpec.load`."""
         return self
 
-    def scores(self, questions: Sequence[ResponsePair]) -> Floats:
+    def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
         """As `EquivalenceBackend.scores`."""
-        return np.array([self._score(question) for question in questions], dtype=np.float64)
+        return np.array([self._score(pair) for pair in pairs], dtype=np.float64)
 
-    def _score(self, question: ResponsePair) -> float:
-        a, b = sorted(" ".join(text.casefold().split()) for text in (question.a, question.b))
+    def _score(self, pair: ResponsePair) -> float:
+        a, b = sorted(" ".join(text.casefold().split()) for text in (pair.a, pair.b))
         if a == b:
             return 1.0
         if self._seed is None:
             return 0.0
-        digest = hashlib.sha256("\0".join([str(self._seed), question.prompt, a, b]).encode()).digest()
+        digest = hashlib.sha256("\0".join([str(self._seed), pair.prompt, a, b]).encode()).digest()
         return int.from_bytes(digest[:4]) / 2**32
 
 
-def _texts_of(questions: Sequence[ResponsePair]) -> tuple[list[str], Integers, Integers]:
-    """The different texts, and where each question's first and second stand among them, int64 [questions] each."""
-    texts = sorted({text for question in questions for text in (question.a, question.b)})
+def _distinct_texts(pairs: Sequence[ResponsePair]) -> tuple[list[str], Integers, Integers]:
+    """The distinct texts, and the indices of each pair's first and second text, int64 [pairs] each."""
+    texts = sorted({text for pair in pairs for text in (pair.a, pair.b)})
     place = {text: i for i, text in enumerate(texts)}
-    firsts = np.array([place[question.a] for question in questions], dtype=np.int64)
-    seconds = np.array([place[question.b] for question in questions], dtype=np.int64)
+    firsts = np.array([place[pair.a] for pair in pairs], dtype=np.int64)
+    seconds = np.array([place[pair.b] for pair in pairs], dtype=np.int64)
     return texts, firsts, seconds

@@ -1,1 +1,1 @@
-"""`divbench generate`: sample a model for every prompt of a suite; resumable; what comes out is a submission."""
+"""A model and the prompts of a suite in; a submission of sampled responses out. Interrupted runs resume."""

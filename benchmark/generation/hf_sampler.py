@@ -1,4 +1,4 @@
-"""A causal language model of transformers as a sampler: `generate` in batches, each answer with draws of its own."""
+"""A causal language model of transformers as a sampler: `generate` in batches, with a random stream per response."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.token_sampling import sample_tokens
 
 _THINKING = ("<think>", "</think>")
-_BATCH_TOKENS = {"cpu": 16_384, "cuda": 262_144}  # prompts and answers to come, padding included
-NOT_FINITE = "the model gave numbers that are not finite"
+_BATCH_TOKENS = {"cpu": 16_384, "cuda": 262_144}  # of prompts and responses to come, including padding
+NOT_FINITE = "the model's logits are not finite"
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
-    """What ends an answer.
+class StopConditions:
+    """What ends a response.
 
     Attributes:
-        ids: Tokens; those of the model's own configuration.
-        stop: Texts; neither they nor what follows is part of the answer.
+        ids: EOS tokens of the model's configuration.
+        stop: Stop texts; a response ends before them.
     """
 
     ids: tuple[int, ...]
@@ -38,27 +38,27 @@ class HFSampler:
     def __init__(
         self, lm: HFCausalLM, asking: PromptingSettings, stop: Sequence[str] = (), batch_tokens: int | None = None
     ) -> None:
-        """Nothing is drawn yet.
+        """Make a sampler; nothing is sampled yet.
 
         Args:
-            lm: The model.
-            asking: How it is asked.
-            stop: Texts that end an answer; for models that know no end.
-            batch_tokens: How many tokens, padding and those to come included, are worked on at once.
+            lm: Language model.
+            asking: How prompts are put to it.
+            stop: Texts that end a response, for models without an EOS token.
+            batch_tokens: Most tokens of a batch, including padding and those to come.
         """
         self.lm = lm
         self.asking = asking
         self.signature = lm.signature
-        self.ends = Ends(end_ids(lm), tuple(stop))
+        self.ends = StopConditions(end_ids(lm), tuple(stop))
         self._budget = batch_tokens or _BATCH_TOKENS.get(lm.model.device.type, _BATCH_TOKENS["cuda"])
         self.at_once = max(1, self._budget // 64)
         self._prompt_ids = lru_cache(maxsize=100_000)(lambda chat: prompt_ids(lm.tokeniser, asking, chat))
 
     def prompt_ids(self, request: Request) -> tuple[int, ...]:
-        """The tokens that the model answers.
+        """Return the tokens of the prompt that the model responds to.
 
         Raises:
-            ConfigurationError: It has no chat template, or one that refuses the chat.
+            ConfigurationError: The model has no chat template, or one that refuses the chat.
         """
         ids: tuple[int, ...] = self._prompt_ids(request.messages)
         return ids
@@ -73,29 +73,29 @@ class HFSampler:
             return "the prompt has no tokens"
         if context is None or length + more <= context:
             return None
-        return f"a prompt of {length} tokens and {more} to draw do not fit the model's context of {context}"
+        return f"a prompt of {length} tokens and {more} new ones do not fit the model's context of {context}"
 
     def sample(self, requests: Sequence[Request], done: Callable[[int, Outcome], None]) -> None:
-        """As `Sampler.sample`; requests of like length are worked on together."""
+        """As `Sampler.sample`; requests of similar length share a batch."""
         waiting = []
-        for place, reason in enumerate(self.check(requests)):
+        for index, reason in enumerate(self.check(requests)):
             if reason is None:
-                waiting.append(place)
+                waiting.append(index)
             else:
-                done(place, Failed(reason))
-        waiting.sort(key=lambda place: (requests[place].settings.max_tokens, len(self.prompt_ids(requests[place]))))
+                done(index, Failed(reason))
+        waiting.sort(key=lambda index: (requests[index].settings.max_tokens, len(self.prompt_ids(requests[index]))))
         waiting.reverse()  # the longest first: what does not fit shows at once
         while waiting:
             batch = waiting[: self._rows(requests[waiting[0]])]
             try:
-                found = self._batch([requests[place] for place in batch])
+                found = self._batch([requests[index] for index in batch])
             except OutOfMemory as error:
                 if len(batch) == 1:
                     raise SamplerFault(str(error), "a smaller model, dtype or --max-tokens fits") from error
                 self._budget //= 2
                 continue
-            for place, outcome in zip(batch, found, strict=True):
-                done(place, outcome)
+            for index, outcome in zip(batch, found, strict=True):
+                done(index, outcome)
             del waiting[: len(batch)]
 
     def _rows(self, longest: Request) -> int:
@@ -107,13 +107,13 @@ class HFSampler:
         rows = generate(self.lm, [self.prompt_ids(each) for each in requests], drawing, longest, self.ends.stop)
         broken = drawing.broken.cpu().tolist()
         return [
-            Failed(NOT_FINITE) if bad else self._answer(request, row[: request.settings.max_tokens])
+            Failed(NOT_FINITE) if bad else self._response(request, row[: request.settings.max_tokens])
             for request, row, bad in zip(requests, rows, broken, strict=True)
         ]
 
-    def _answer(self, request: Request, row: list[int]) -> Sampled:
-        """What one row of drawn tokens says; what stands after its end is padding."""
-        ended = next((place for place, token in enumerate(row) if token in self.ends.ids), None)
+    def _response(self, request: Request, row: list[int]) -> Sampled:
+        """Make a response of a row of sampled tokens; those after its end are padding."""
+        ended = next((position for position, token in enumerate(row) if token in self.ends.ids), None)
         ids = row if ended is None else row[: ended + 1]
         content = len(ids) if ended is None else ended
         stopped = self._stop(ids[:content])
@@ -122,7 +122,7 @@ class HFSampler:
             ids = ids[:end]
         first = self._after_thinking(self.prompt_ids(request), ids[:content])
         text = self.lm.tokeniser.decode(ids[first:content])
-        if stopped is not None:  # the token in which the stop begins may have letters before it
+        if stopped is not None:  # the token in which the stop text begins may have letters before it
             text = _before_stop(self.lm.tokeniser.decode(ids[first:]), self.ends.stop)
         return Sampled(
             text,
@@ -135,7 +135,7 @@ class HFSampler:
         )
 
     def _stop(self, ids: list[int]) -> tuple[int, int] | None:
-        """How many tokens lie whole before the first stop text, and how many are drawn to its end; None: no stop."""
+        """Number of whole tokens before the first stop text, and of tokens up to its end; None: no stop text."""
         if not self.ends.stop or _stop_at(self.lm.tokeniser.decode(ids), self.ends.stop) is None:
             return None
         lengths = _growing(self.lm.tokeniser.decode, ids)
@@ -145,7 +145,7 @@ class HFSampler:
         return content, end
 
     def _after_thinking(self, prompt: Sequence[int], ids: Sequence[int]) -> int:
-        """How many tokens are reasoning before the answer: all to the end of a block that stands first."""
+        """Number of reasoning tokens: all up to the end of a thinking block at the beginning."""
         text, (begin, end) = self.lm.tokeniser.decode(ids), _THINKING
         begun = self.lm.tokeniser.decode(prompt[-8:]).rstrip().endswith(begin)  # some templates begin it themselves
         if not begun and not text.lstrip().startswith(begin):
@@ -155,7 +155,7 @@ class HFSampler:
 
 
 def _growing(decode: Callable[[Sequence[int]], str], ids: Sequence[int]) -> list[str]:
-    """The texts of the first 0, 1, … tokens."""
+    """Decode the first 0, 1, … tokens."""
     return [decode(ids[:n]) for n in range(len(ids) + 1)]
 
 
@@ -170,7 +170,7 @@ def _before_stop(text: str, stop: Sequence[str]) -> str:
 
 
 class _TokenSampler:
-    """Leaves of each row's scores the token that is drawn: what `generate` then takes without chance is a sample."""
+    """Masks all scores of a row but that of a sampled token, so that `generate`'s greedy choice is a sample."""
 
     def __init__(self, requests: Sequence[Request], device: Any) -> None:
         import torch

@@ -1,7 +1,7 @@
 """What a run has sampled so far, in one SQLite file beside its output: whole prompts only, safe against a kill.
 
-A prompt is in it with all its answers or not at all. An error of a prompt is kept until it is answered. The file says
-what run it belongs to, so that another run, with other settings, does not go on with its answers.
+A prompt is in it with all its responses or not at all. An error of a prompt is kept until it has its responses. The
+file records the run it belongs to, so that a run with other settings does not resume it.
 """
 
 import json
@@ -29,11 +29,11 @@ _TABLES = (
 
 @dataclass(frozen=True, slots=True)
 class PromptSamples:
-    """All answers of one prompt.
+    """The sampled responses to one prompt.
 
     Attributes:
-        samples: [K].
-        greedy: One more, drawn without chance; None where it was not asked for.
+        samples: [K], the responses.
+        greedy: One more, by greedy decoding; None where none was wanted.
     """
 
     samples: tuple[Sampled, ...]
@@ -41,17 +41,17 @@ class PromptSamples:
 
 
 class Journal:
-    """The file at a path, of one run at a time; see `open_journal`."""
+    """The journal of one run at a time; see `open_journal`."""
 
     def __init__(self, path: Path, database: sqlite3.Connection) -> None:
         self.path = path
         self._database = database
 
     def begin(self, plan: Mapping[str, Any]) -> None:
-        """Say what run this is. One that got no answers leaves no trace for another.
+        """Record which run this is, replacing an earlier one without responses.
 
         Raises:
-            ConfigurationError: The file has answers of another run; it says what differs.
+            ConfigurationError: The file has responses of another run; the message says what differs.
         """
         text = canonical_json(dict(plan)).decode()
         row = self._database.execute("SELECT plan FROM plan").fetchone()
@@ -67,8 +67,8 @@ class Journal:
             differs = sorted(key for key in {*before, *plan} if before.get(key) != json.loads(text).get(key))
             shown = "; ".join(f"{key} {before.get(key)!r}, now {plan.get(key)!r}" for key in differs)
             raise ConfigurationError(
-                f"{self.path} has the answers of another run: {shown}",
-                "give the same options to go on, another --out, or --restart to throw them away",
+                f"{self.path} has the responses of another run: {shown}",
+                "give the same options to resume it, another --out, or --restart to discard it",
             )
 
     def _has(self, *tables: str) -> bool:
@@ -77,58 +77,58 @@ class Journal:
 
     @property
     def blank(self) -> bool:
-        """Whether nothing would be lost with the file."""
+        """Whether the file has nothing worth keeping."""
         return not self._has("answers", "errors", "internals")
 
     def tell(self, name: str, value: str) -> None:
-        """Keep something for the runs that go on with this one."""
+        """Keep a value for the runs that resume this one."""
         with self._database:
             self._database.execute("INSERT OR REPLACE INTO told VALUES (?, ?)", (name, value))
 
     def told(self, name: str) -> str | None:
-        """What an earlier run kept under that name."""
+        """Return the value that an earlier run kept under a name."""
         row = self._database.execute("SELECT value FROM told WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
     def done(self) -> set[str]:
-        """The prompts that have all their answers."""
+        """Return the prompts that have all their responses."""
         return {row[0] for row in self._database.execute("SELECT item FROM answers")}
 
     def read(self) -> set[str]:
-        """The prompts that have internals."""
+        """Return the prompts that have internals."""
         return {row[0] for row in self._database.execute("SELECT item FROM internals")}
 
     def errors(self) -> dict[str, str]:
-        """Why prompts have no answers, by prompt."""
+        """Return the errors of prompts, by prompt."""
         return dict(self._database.execute("SELECT item, reason FROM errors ORDER BY item").fetchall())
 
     def put(self, item: str, answers: PromptSamples) -> None:
-        """Keep a prompt's answers; an error of it is forgotten."""
+        """Keep a prompt's responses and forget its error."""
         text = json.dumps(asdict(answers))
         with self._database:
             self._database.execute("INSERT INTO answers VALUES (?, ?)", (item, text))
             self._database.execute("DELETE FROM errors WHERE item = ?", (item,))
 
     def put_error(self, item: str, reason: str) -> None:
-        """Keep why a prompt has no answers."""
+        """Keep the error of a prompt."""
         with self._database:
             self._database.execute("INSERT OR REPLACE INTO errors VALUES (?, ?)", (item, reason))
 
     def put_internals(self, rows: Mapping[str, Mapping[str, Any]]) -> None:
-        """Keep the internals of prompts, as rows of their file."""
+        """Keep the internals of prompts, as rows of the internals file."""
         with self._database:
             given = [(item, json.dumps(dict(row))) for item, row in rows.items()]
             self._database.executemany("INSERT OR REPLACE INTO internals VALUES (?, ?)", given)
 
     def answers(self, item: str) -> PromptSamples:
-        """The answers of a prompt that is done."""
+        """Return the responses of a finished prompt."""
         (text,) = self._database.execute("SELECT answers FROM answers WHERE item = ?", (item,)).fetchone()
         found = json.loads(text)
         greedy = found["greedy"]
         return PromptSamples(tuple(map(_sampled, found["samples"])), None if greedy is None else _sampled(greedy))
 
     def internals(self, item: str) -> dict[str, Any]:
-        """The internals of a prompt that was read."""
+        """Return the internals of a prompt."""
         (text,) = self._database.execute("SELECT row FROM internals WHERE item = ?", (item,)).fetchone()
         row: dict[str, Any] = json.loads(text)
         return row
@@ -136,11 +136,11 @@ class Journal:
 
 @contextmanager
 def open_journal(path: Path, *, restart: bool = False) -> Iterator[Journal]:
-    """The journal at a path, made at its first use; one in which nothing came to stand goes when it is closed.
+    """Open the journal at a path, creating it at its first use; a blank one is removed at the end.
 
     Args:
-        path: Of the file.
-        restart: Throw away what is in it.
+        path: Path of the file.
+        restart: Whether to discard its content.
 
     Raises:
         ConfigurationError: Another run has it open, or it cannot be used.
@@ -150,7 +150,7 @@ def open_journal(path: Path, *, restart: bool = False) -> Iterator[Journal]:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout as error:
-        raise ConfigurationError(f"another run is at work on {path}", "wait for it, or give another --out") from error
+        raise ConfigurationError(f"another run is using {path}", "wait for it, or give another --out") from error
     try:
         if restart:
             remove_journal(path)
@@ -169,16 +169,16 @@ def open_journal(path: Path, *, restart: bool = False) -> Iterator[Journal]:
             if blank:
                 remove_journal(path)
     except sqlite3.Error as error:
-        hint = "look at the disk and the file's permissions, or begin anew by --restart"
+        hint = "check the disk and the file's permissions, or start again with --restart"
         raise ConfigurationError(f"{path} cannot be used: {error}", hint) from error
     finally:
-        # While it is held: whoever opened the file before sees that it is gone, and takes another.
+        # Before the release: whoever opened the file before sees that it is gone, and takes another.
         path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
         lock.release()
 
 
 def remove_journal(path: Path) -> None:
-    """When all is written elsewhere."""
+    """Remove a journal whose content is written elsewhere."""
     for ending in ("", "-journal"):
         path.with_name(path.name + ending).unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""From a finished journal to a submission folder: checked by the checks of submissions before it takes its name."""
+"""From a finished journal to a submission folder, which is checked before it gets its name."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -21,8 +21,8 @@ from submissions.untrusted.findings import Refused
 TOKENS_FILE = "tokens.parquet"
 _COLUMNS: list[tuple[str, pa.DataType]] = [
     ("prompt_id", pa.string()),
-    ("mean_tokens", pa.float64()),  # drawn for an answer, reasoning and its end included
-    ("mean_reasoning_tokens", pa.float64()),  # of those, before the answer; null where not known
+    ("mean_tokens", pa.float64()),  # sampled for a response, including reasoning and EOS
+    ("mean_reasoning_tokens", pa.float64()),  # of those, reasoning; null where unknown
 ]
 TOKENS = pa.schema(_COLUMNS)
 
@@ -30,18 +30,18 @@ TOKENS = pa.schema(_COLUMNS)
 def write_output(
     folder: Path, manifest: Manifest, suite: Suite, plan: Plan, journal: Journal, reader: InternalsReader | None = None
 ) -> Submission:
-    """Write the submission, what its answers took in tokens, and the internals where they were read.
+    """Write the submission, its token counts, and the internals if there are any.
 
     Args:
-        folder: To be made.
-        manifest: Of the submission.
-        suite: That it answers.
-        plan: All of whose items are in the journal.
-        journal: With the answers.
-        reader: That read the internals; None: there are none.
+        folder: Folder to be made.
+        manifest: Manifest of the submission.
+        suite: Suite of the prompts.
+        plan: Plan of the run.
+        journal: Journal with the responses of all items.
+        reader: Reader of the internals; None: there are none.
 
     Raises:
-        Refused: The answers do not pass the checks of a submission. The journal keeps them.
+        Refused: The responses do not pass the checks of a submission. The journal keeps them.
     """
     with atomic_folder(folder) as made:
         write_submission(made, manifest, rows_of(plan.items, journal))
@@ -57,7 +57,7 @@ def write_output(
 
 
 def rows_of(items: Sequence[Item], journal: Journal) -> Iterator[Row]:
-    """The rows of a submission, in the items' order."""
+    """Yield the rows of a submission, in the items' order."""
     for number, item in enumerate(items, start=1):
         samples = journal.answers(item.id).samples
         reasons = tuple(sample.finish_reason for sample in samples)
@@ -65,7 +65,7 @@ def rows_of(items: Sequence[Item], journal: Journal) -> Iterator[Row]:
 
 
 def how_read(reader: InternalsReader, plan: Plan, submission_id: str) -> HowRead:
-    """What internals that were read while sampling say of themselves."""
+    """Describe how internals were read in a sampling run."""
     cut = reader.cut
     return HowRead(
         submission_id=submission_id,

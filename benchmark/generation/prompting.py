@@ -1,7 +1,7 @@
-"""From prompts to what a model is asked: NoveltyBench's four modes (arXiv:2504.05228, section 5.3), and chat templates.
+"""From prompts to chats and tokens: NoveltyBench's four modes (arXiv:2504.05228, section 5.3), and chat templates.
 
-Only the prompt and the answers so far decide what is asked next, so that it can be found again later for any submission
-that says how it was made.
+Only the prompt and the responses so far decide the next chat, so that it can be reconstructed for any submission whose
+manifest says how it was made.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from datasets_build.schema import Prompt
 from submissions.choices import Mode
 from submissions.schema import Manifest
 
-# NoveltyBench's words (its inference script): the system prompt of its mode, and what asks for another answer.
+# From NoveltyBench's inference script: the system prompt of its mode, and the request for another response.
 NOVEL_SYSTEM_PROMPT = (
     "You are a producer of unique answers, and you strive to tell each user a novel answer to their question."
 )
@@ -28,15 +28,15 @@ class PromptingSettings:
     """How prompts are put to a model.
 
     Attributes:
-        mode: *resample*: the prompt, K times. *paraphrase*: its i-th paraphrase for the i-th answer. *system-prompt*:
-            under a system prompt that asks for novel answers. *in-context*: one chat that grows with each answer.
-        system_prompt: Before every chat; None: none. The mode *system-prompt* has NoveltyBench's, unless one is given.
-        chat_template: Use the model's own. Else it reads `template`, and the model is no chat model.
-        template: With `{prompt}` in it, for models without a chat template.
-        thinking: For chat templates that know `enable_thinking`; None: as the template has it.
+        mode: *resample*: the prompt, K times. *paraphrase*: its i-th paraphrase for the i-th response. *system-prompt*:
+            with a system prompt that asks for novel responses. *in-context*: one chat that grows with each response.
+        system_prompt: System prompt of every chat; None: none, but NoveltyBench's in the mode *system-prompt*.
+        chat_template: Whether to use the model's chat template; else the model reads `template`.
+        template: Text with `{prompt}` in it, for models without a chat template.
+        thinking: `enable_thinking` of chat templates that know it; None: the template's default.
 
     Raises:
-        ConfigurationError: What is asked for needs a chat and there is none, or the template has no `{prompt}`.
+        ConfigurationError: A setting needs a chat template and there is none, or the template has no `{prompt}`.
     """
 
     mode: Mode = "resample"
@@ -47,15 +47,15 @@ class PromptingSettings:
 
     def __post_init__(self) -> None:
         if not self.chat_template and self.mode in ("system-prompt", "in-context"):
-            raise ConfigurationError(f"the mode {self.mode} is a chat", "use a chat model, with its chat template")
+            raise ConfigurationError(f"the mode {self.mode} needs a chat", "use a chat model with its chat template")
         if not self.chat_template and (self.system_prompt is not None or self.thinking is not None):
-            raise ConfigurationError("a system prompt and thinking are of chats", "put it into --template")
+            raise ConfigurationError("a system prompt and thinking need a chat", "put it into --template")
         if _PLACE not in self.template:
             raise ConfigurationError(f"the template {self.template!r} has no place for the prompt", f"write {_PLACE}")
 
     @property
     def system(self) -> str | None:
-        """The system prompt that is sent."""
+        """The system prompt in use."""
         novel = NOVEL_SYSTEM_PROMPT if self.mode == "system-prompt" else None
         return novel if self.system_prompt is None else self.system_prompt
 
@@ -94,10 +94,10 @@ def messages(asking: PromptingSettings, prompt: Prompt, place: int, before: Sequ
 
 
 def check_prompts(asking: PromptingSettings, prompts: Sequence[Prompt], k: int) -> None:
-    """Refuse what a mode cannot do with these prompts.
+    """Refuse prompts that a mode cannot use.
 
     Raises:
-        ConfigurationError: Fewer paraphrases than answers are wanted.
+        ConfigurationError: A prompt has fewer paraphrases than responses are wanted.
     """
     if asking.mode != "paraphrase":
         return
@@ -110,10 +110,10 @@ def check_prompts(asking: PromptingSettings, prompts: Sequence[Prompt], k: int) 
 
 
 def prompt_ids(tokeniser: HFTokeniser, asking: PromptingSettings, chat: Sequence[Message]) -> tuple[int, ...]:
-    """The tokens that a model of transformers answers.
+    """Tokenise a chat for a model of transformers.
 
     Raises:
-        ConfigurationError: The model has no chat template, or one that does not take this chat.
+        ConfigurationError: The model has no chat template, or one that refuses this chat.
     """
     if not asking.chat_template:
         text = asking.template.replace(_PLACE, chat[-1].content)

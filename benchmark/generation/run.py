@@ -1,7 +1,7 @@
-"""Sampling a whole plan, resumable: each prompt that has all its answers goes to the journal at once, and stays there.
+"""Sampling a whole plan, resumable: a prompt with all its responses goes to the journal at once.
 
-A prompt of which one answer failed has none: its error is kept, and the next run tries it again. The run goes on with
-the others.
+If a response fails, its prompt has none: the error is kept, the run continues with the other prompts, and the next run
+tries again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,20 +26,20 @@ from benchmark.scoring.internals_file import record
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Prompt
 
-_CHUNK = 8  # times what a sampler has at once: finished prompts of a chunk wait for nothing, its end is a pause
-_SHOWN = 5  # prompts that can never be answered are named, these many
+_CHUNK = 8  # times the sampler's batch: few ends of chunks, at which the sampler idles
+_SHOWN = 5  # impossible prompts that the message names
 _READ_AT_ONCE = 64  # prompts whose internals go to the journal together
 Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One set of answers that is wanted.
+    """A response set to be sampled.
 
     Attributes:
-        id: Its name, unique in a plan.
-        prompt: That is asked.
-        settings: How tokens are drawn.
+        id: Name, unique in a plan.
+        prompt: Prompt.
+        settings: Sampling settings.
     """
 
     id: str
@@ -49,14 +49,14 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be sampled.
+    """All that is to be sampled.
 
     Attributes:
-        items: In the order of the output.
-        asking: How prompts are put.
-        k: Answers for each.
-        seed: Of all draws. An item's answers depend on it and on the item alone.
-        greedy: Also one answer without chance for each, to the plain prompt.
+        items: Response sets in the order of the output.
+        asking: How prompts are put to the model.
+        k: Responses per set.
+        seed: Random seed; an item's responses depend on it and on the item alone.
+        greedy: Whether each item also gets a greedy response to the plain prompt.
     """
 
     items: tuple[Item, ...]
@@ -67,17 +67,17 @@ class Plan:
 
 
 def sample_plan(plan: Plan, sampler: Sampler, journal: Journal, progress: Progress = lambda items: None) -> None:
-    """Sample every item that the journal has not; afterwards it has all answers, or errors.
+    """Sample every item that is not in the journal yet; each ends there with its responses or an error.
 
     Args:
-        plan: What is wanted.
-        sampler: Whom to ask.
-        journal: Begun for this plan.
-        progress: Called with the number of items done, those of earlier runs included.
+        plan: Plan of the run.
+        sampler: Model to sample.
+        journal: Journal begun for this plan.
+        progress: Called with the number of items done, including those of earlier runs.
 
     Raises:
-        ConfigurationError: Some prompts can never be answered, or not in this mode. Nothing was sampled.
-        SamplerFault: It makes no sense to go on. What is done is in the journal.
+        ConfigurationError: Some prompts are too long, or unusable in this mode. Nothing was sampled.
+        SamplerFault: The sampler fails as a whole. Finished items are in the journal.
     """
     done = journal.done()
     waiting = [item for item in plan.items if item.id not in done]
@@ -103,24 +103,24 @@ def sample_plan(plan: Plan, sampler: Sampler, journal: Journal, progress: Progre
 
 
 def request_of(plan: Plan, item: Item, place: int, before: Sequence[str] = ()) -> Request:
-    """What is asked for one answer."""
+    """Make the request for one response."""
     return Request(
         messages(plan.asking, item.prompt, place, before), item.settings, draw_seed(plan.seed, item.id, place)
     )
 
 
 def greedy_request(plan: Plan, item: Item) -> Request:
-    """What is asked for the answer without chance: the prompt itself, whatever the mode."""
+    """Make the request for the greedy response: the prompt itself, whatever the mode."""
     return Request(greedy_chat(plan.asking, item.prompt), replace(item.settings, temperature=0.0), 0)
 
 
 def greedy_chat(asking: PromptingSettings, prompt: Prompt) -> tuple[Message, ...]:
-    """The chat of the greedy answer."""
+    """Return the chat of the greedy response."""
     return messages(replace(asking, mode="resample", system_prompt=asking.system), prompt, 0)
 
 
 def _check(plan: Plan, sampler: Sampler, waiting: Sequence[Item]) -> None:
-    """Of chats that grow only the first round is known; the rounds after it fail one by one."""
+    """Check all requests; of growing chats only the first round is known, and later rounds fail one by one."""
     places = range(plan.k) if plan.asking.mode == "paraphrase" else range(1)
     asked = [(item, request_of(plan, item, place)) for item in waiting for place in places]
     asked += [(item, greedy_request(plan, item)) for item in waiting if plan.greedy]
@@ -132,9 +132,9 @@ def _check(plan: Plan, sampler: Sampler, waiting: Sequence[Item]) -> None:
     if never:
         shown = "; ".join(f"{item}: {reason}" for item, reason in list(never.items())[:_SHOWN])
         raise ConfigurationError(
-            f"{len(never)} of {len(plan.items)} prompts can never be answered: {shown}"
+            f"{len(never)} of {len(plan.items)} prompts cannot be used: {shown}"
             + ("; …" if len(never) > _SHOWN else ""),
-            "a smaller --max-tokens, or a model with a longer context",
+            "lower --max-tokens, or use a model with a longer context",
         )
 
 
@@ -158,7 +158,7 @@ def _apart(plan: Plan, sampler: Sampler, items: Sequence[Item], finish: Callable
 
 
 def _chats(plan: Plan, sampler: Sampler, items: Sequence[Item], finish: Callable[[Item, list[Outcome]], None]) -> None:
-    """Chats that grow; each round has the next answer of every chat that has not failed."""
+    """Sample growing chats: each round adds a response to every chat that has not failed."""
     found: dict[str, list[Outcome]] = {item.id: [] for item in items}
 
     def ask(requests: Sequence[tuple[Item, Request]]) -> None:
@@ -191,10 +191,10 @@ def _keep(journal: Journal, plan: Plan, item: Item, outcomes: Sequence[Outcome])
 def read_plan(
     plan: Plan, sampler: HFSampler, reader: InternalsReader, journal: Journal, progress: Progress = lambda items: None
 ) -> None:
-    """Read the internals of every item that has its answers and no internals yet, from the tokens that were drawn.
+    """Read the internals of every item with responses but no internals yet, from the sampled tokens.
 
     Raises:
-        OutOfMemory: One item's answers do not fit the device.
+        OutOfMemory: One item's responses do not fit the device's memory.
     """
     done, was_read = journal.done(), journal.read()
     waiting = [item for item in plan.items if item.id in done and item.id not in was_read]
@@ -224,7 +224,7 @@ def _asked(plan: Plan, sampler: HFSampler, item: Item, answers: PromptSamples) -
 
 
 def failures(journal: Journal) -> Iterator[tuple[str, int]]:
-    """Why items have no answers, and how many: the commonest first."""
+    """Yield the reasons of failed items with their counts, the most frequent first."""
     reasons = list(journal.errors().values())
     for reason in sorted(set(reasons), key=lambda each: (-reasons.count(each), each)):
         yield reason, reasons.count(reason)

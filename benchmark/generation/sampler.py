@@ -1,4 +1,4 @@
-"""What a model is asked, what comes back, and the protocol of what asks it.
+"""Requests to a model, their outcomes, and the protocol of samplers.
 
 Implementations: hf_sampler.py (any causal or chat model of transformers) and server_sampler.py (any server that speaks
 OpenAI's chat protocol).
@@ -16,7 +16,7 @@ Role = Literal["system", "user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a chat."""
+    """One message of a chat."""
 
     role: Role
     content: str
@@ -24,13 +24,13 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class SamplingSettings:
-    """How tokens are drawn.
+    """How tokens are sampled.
 
     Attributes:
-        temperature: Divides the logits; 0 takes the most probable token.
-        top_k: Keep that many most probable tokens; None: all.
-        top_p: Of those, keep the fewest whose probabilities sum to at least this; 1: all.
-        max_tokens: At most so many are drawn, the one that ends the answer included.
+        temperature: Sampling temperature; 0 is greedy.
+        top_k: Number of most probable tokens to keep; None: all.
+        top_p: Nucleus threshold: of those, keep the fewest whose probabilities sum to it; 1: all.
+        max_tokens: Most tokens of a response, including EOS.
     """
 
     temperature: float = 1.0
@@ -41,12 +41,12 @@ class SamplingSettings:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One answer that is wanted.
+    """A request for one response.
 
     Attributes:
-        messages: The chat so far; the last is the user's.
-        settings: How its tokens are drawn.
-        seed: Of its draws alone: the same request has the same answer, whatever is asked beside it. See `draw_seed`.
+        messages: Chat so far; the last message is the user's.
+        settings: Sampling settings.
+        seed: Random seed of this response alone, so that it does not depend on other requests. See `draw_seed`.
     """
 
     messages: tuple[Message, ...]
@@ -56,16 +56,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """An answer.
+    """A response.
 
     Attributes:
-        text: As decoded, special tokens left out; it may be empty, which is an answer, too.
-        finish_reason: *stop*: it ended by itself; *length*: it was cut off; else the server's word, or None.
-        tokens: How many were drawn, reasoning and the end included; None where not known.
-        reasoning_tokens: Drawn before the answer and not part of it; None where not known.
-        reasoning_ids: Those tokens; empty where they are not known.
-        ids: The tokens of the answer and of its end; None where they are not known.
-        content: How many of `ids` are the answer; the rest are its end.
+        text: Decoded text without special tokens; it may be empty, which is a response, too.
+        finish_reason: *stop*: it ended by itself; *length*: it was truncated; else as the server reports, or None.
+        tokens: Number of sampled tokens, including reasoning and EOS; None: unknown.
+        reasoning_tokens: Number of tokens sampled before the response and not part of it; None: unknown.
+        reasoning_ids: Those tokens; empty if unknown.
+        ids: Tokens of the response and of its end; None: unknown.
+        content: Number of `ids` that are the response; the others are its end.
     """
 
     text: str
@@ -79,7 +79,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """No answer, and why: an error of this request alone. It is never an empty response."""
+    """Why there is no response: an error of this request alone, never an empty response."""
 
     reason: str
 
@@ -88,35 +88,35 @@ Outcome = Sampled | Failed
 
 
 class SamplerFault(DivBenchError):
-    """Nothing can be sampled any more: the model or server as a whole fails. What is done is kept."""
+    """The model or server fails as a whole. What is done is kept."""
 
 
 class Sampler(Protocol):
-    """Draws answers.
+    """Samples responses.
 
     Attributes:
         signature: All that is known of what determines them.
-        at_once: How many requests are best given together.
+        at_once: Best number of requests for one call.
     """
 
     signature: str
     at_once: int
 
     def check(self, requests: Sequence[Request]) -> list[str | None]:
-        """For each request why it can never be answered (a prompt longer than the context), or None; cheap."""
+        """Return for each request why it is impossible (a prompt longer than the context), or None; cheap."""
         ...
 
     def sample(self, requests: Sequence[Request], done: Callable[[int, Outcome], None]) -> None:
-        """Answer each request; `done(place, outcome)` is called once for each, in any order, never at the same time.
+        """Sample each request; `done(index, outcome)` is called once for each, in any order, never concurrently.
 
         Raises:
-            SamplerFault: It makes no sense to go on. Requests without a call of `done` were not answered.
+            SamplerFault: The sampler fails as a whole. Requests without a call of `done` have no outcome.
         """
         ...
 
 
 def draw_seed(seed: int, *what: str | int) -> int:
-    """A seed of 63 bits for one request, from the run's seed and what the request is.
+    """Derive a seed of 63 bits for one request from the run's seed and the request's names.
 
     >>> draw_seed(0, "p1", 0) == draw_seed(0, "p1", 0) != draw_seed(0, "p1", 1)
     True

@@ -1,4 +1,4 @@
-"""From what was asked for on the command line to a sampler, a suite and a manifest."""
+"""From the options of `divbench generate` to a sampler, a suite and a manifest."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from submissions.schema import Generation, Manifest, Submitter, System
 
 OFFLINE = "offline"
 _REPORTED = "what the server calls its model"
-# What the authors of a suite drew with: NoveltyBench's and GSSBench's settings (top-k 10; the length is INSIDE's).
+# The settings of the suites' authors: NoveltyBench's and GSSBench's (top-k 10; the length is INSIDE's).
 _USUAL = {
     "gssbench": SamplingSettings(top_k=10, max_tokens=256),
     "noveltybench-curated": SamplingSettings(max_tokens=512),
@@ -37,14 +37,14 @@ _USUAL = {
 def settings_of(
     suite: str, temperature: float, top_k: int | None, top_p: float, max_tokens: int | None
 ) -> SamplingSettings:
-    """How answers are drawn.
+    """Choose the sampling settings; the defaults are those of the suite's authors.
 
     Args:
-        suite: Its authors' settings stand where nothing else is said.
-        temperature: Of each draw.
-        top_k: None: the authors'; 0: all tokens.
-        top_p: Of each draw.
-        max_tokens: None: the authors'.
+        suite: Name of the suite.
+        temperature: Sampling temperature.
+        top_k: Number of tokens to keep; 0: all; None: the authors'.
+        top_p: Nucleus threshold.
+        max_tokens: Most tokens of a response; None: the authors'.
     """
     usual = _USUAL.get(suite, SamplingSettings())
     kept = usual.top_k if top_k is None else top_k or None
@@ -53,15 +53,15 @@ def settings_of(
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What answers.
+    """A model to sample.
 
     Attributes:
-        sampler: Asks it.
-        name: Its Hub id, or as its server knows it.
-        revision: Of its weights; None where not known.
-        parameters: How many; None where not known.
-        open_weights: None where not known.
-        software: What draws, with versions.
+        sampler: Its sampler.
+        name: Hub id, or the server's name for it.
+        revision: Revision of its weights; None: unknown.
+        parameters: Number of parameters; None: unknown.
+        open_weights: Whether its weights are open; None: unknown.
+        software: Sampling software, with versions.
     """
 
     sampler: Sampler
@@ -73,7 +73,7 @@ class Model:
 
 
 def spec_named(name: str, dtype: Dtype = "float32", device: str = "cpu") -> CausalLMSpec:
-    """The model of transformers of that name; *offline* is the one that comes with the package.
+    """Make the spec of a model of transformers by its name; *offline* is the bundled model.
 
     Raises:
         ConfigurationError: As `find_causal_lm_spec`.
@@ -98,7 +98,7 @@ def load(
     concurrency: int,
     timeout: float,
 ) -> Model:
-    """The model of that name, here or behind a server; arguments as in `load_local` and `load_server`.
+    """Load a model by its name, here or behind a server; arguments as of `load_local` and `load_server`.
 
     Raises:
         ConfigurationError: As `load_local` and `load_server`.
@@ -109,7 +109,7 @@ def load(
 
 
 def load_local(spec: CausalLMSpec, asking: PromptingSettings, stop: tuple[str, ...], batch_tokens: int | None) -> Model:
-    """A model of transformers.
+    """Load a model of transformers.
 
     Raises:
         ConfigurationError: As `load_causal_lm`.
@@ -127,10 +127,10 @@ def load_local(spec: CausalLMSpec, asking: PromptingSettings, stop: tuple[str, .
 
 
 def load_server(name: str, concurrency: int, timeout: float) -> Model:
-    """A model behind a server, named `NAME@URL`.
+    """Make the sampler of a model behind a server, named `NAME@URL`.
 
     Raises:
-        ConfigurationError: The address cannot be one.
+        ConfigurationError: The address is malformed.
     """
     model, _, url = name.partition("@http")
     sampler = ServerSamplerSpec(f"http{url}", model, concurrency, timeout).load()
@@ -140,10 +140,10 @@ def load_server(name: str, concurrency: int, timeout: float) -> Model:
 def suite_named(
     name: str | None, prompts: Path | None, columns: Mapping[str, str | None], mirror: Path | None
 ) -> Suite:
-    """The suite of that name, or one's own prompts from a file.
+    """Load a suite by its name, or the user's own prompts from a file.
 
     Raises:
-        ConfigurationError: Both, neither, or there is no such suite.
+        ConfigurationError: Both or neither are given, or there is no such suite.
         Refused: The file has problems.
     """
     if (name is None) == (prompts is None):
@@ -155,17 +155,17 @@ def suite_named(
 
 
 def manifest_of(model: Model, plan: Plan, suite: str, stop: tuple[str, ...], given: Mapping[str, Any]) -> Manifest:
-    """The manifest of what was sampled, or will be; what a server leaves open is known when it has answered.
+    """Make the manifest of a run; what only a server knows is in it once the server has responded.
 
     Args:
-        model: That answers.
-        plan: Of the run.
-        suite: Its name.
-        stop: Texts that end answers.
+        model: Model that is sampled.
+        plan: Plan of the run.
+        suite: Name of the suite.
+        stop: Stop texts.
         given: `name`, `submitter` and `notes`.
 
     Raises:
-        ConfigurationError: A manifest cannot say it: a name is too long, a text is empty.
+        ConfigurationError: A value is impossible in a manifest: a name is too long, a text is empty.
     """
     settings, asking = plan.items[0].settings, plan.asking
     try:
@@ -208,24 +208,24 @@ def manifest_of(model: Model, plan: Plan, suite: str, stop: tuple[str, ...], giv
 
 
 def expect_same_server(model: Model, journal: Journal) -> None:
-    """What a server called its model in an earlier run it must call it in this one, too."""
+    """Expect that a server calls its model as in an earlier run."""
     if isinstance(model.sampler, ServerSampler):
         model.sampler.reported = journal.told(_REPORTED)
 
 
 def keep_server(model: Model, journal: Journal) -> None:
-    """Keep what a server calls its model."""
+    """Record in the journal what a server calls its model."""
     name = model.sampler.reported if isinstance(model.sampler, ServerSampler) else None
     if name is not None and name != journal.told(_REPORTED):
         journal.tell(_REPORTED, name)
 
 
 def _reported(model: Model) -> str | None:
-    """Which version of what was asked for answered, where a server says more than the name."""
+    """The model's version, where a server reports more than the requested name."""
     name = model.sampler.reported if isinstance(model.sampler, ServerSampler) else None
     return None if name == model.name else name
 
 
 def _gave_up(model: Model) -> frozenset[str]:
-    """Settings that a server does not take: it chose for itself."""
+    """Settings that a server does not accept, so that it chose them itself."""
     return model.sampler.gave_up if isinstance(model.sampler, ServerSampler) else frozenset()

@@ -1,4 +1,4 @@
-"""Decoding tests of one's own: response sets drawn at many settings of one parameter, with the setting as their label.
+"""Decoding tests: response sets sampled at many settings of one parameter, with the setting as their label.
 
 As decTest (Tevet & Berant 2021, arXiv:2004.02990, section 6.3), for any model and also for top-p and top-k, whose sets
 were never released. A metric of diversity should rise with the parameter: `divbench metaeval FILE.parquet`.
@@ -31,8 +31,8 @@ class Sweep:
     """Settings of one parameter, rising.
 
     Attributes:
-        parameter: That is swept; the others stay.
-        values: Its settings. Of *top_k* whole numbers, spaced evenly on a logarithmic scale; of the others evenly.
+        parameter: Name of the swept parameter.
+        values: Its settings: evenly spaced; *top_k*: whole numbers, evenly spaced on a logarithmic scale.
     """
 
     parameter: Parameter
@@ -40,10 +40,10 @@ class Sweep:
 
 
 def parse_sweep(text: str) -> Sweep:
-    """A sweep as it is written on the command line.
+    """Parse a sweep as it is written on the command line.
 
     Raises:
-        ConfigurationError: It is none.
+        ConfigurationError: It is malformed.
 
     >>> parse_sweep("temperature=0.2:1.2:6").values
     (0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
@@ -74,17 +74,17 @@ def parse_sweep(text: str) -> Sweep:
 def sweep_items(
     contexts: Sequence[Prompt], sweep: Sweep, settings: SamplingSettings, sets: int, seed: int
 ) -> tuple[Item, ...]:
-    """The sets that are wanted, in the order of their labels.
+    """Plan the response sets, in the order of their labels.
 
-    Each setting has as many sets as any other, or one more; each context likewise. Which context goes with which
-    setting is drawn.
+    The numbers of sets per setting differ by at most one; so do those per context. Contexts are paired with settings at
+    random.
 
     Args:
-        contexts: To be answered.
-        sweep: The settings.
-        settings: Of all other parameters.
-        sets: How many.
-        seed: Of the order of the contexts.
+        contexts: Prompts.
+        sweep: Swept parameter and its settings.
+        settings: Settings of all other parameters.
+        sets: Number of sets.
+        seed: Random seed of the pairing.
     """
     points = np.arange(sets) * len(sweep.values) // sets
     rounds = -(-sets // len(contexts))
@@ -99,7 +99,7 @@ def sweep_items(
 
 
 def with_value(settings: SamplingSettings, parameter: Parameter, value: float) -> SamplingSettings:
-    """The settings at a point of a sweep."""
+    """Return the settings at a point of a sweep."""
     if parameter == "top_k":
         return replace(settings, top_k=int(value))
     return replace(settings, temperature=value) if parameter == "temperature" else replace(settings, top_p=value)
@@ -108,15 +108,15 @@ def with_value(settings: SamplingSettings, parameter: Parameter, value: float) -
 def write_sweep(path: Path, plan: Plan, sweep: Sweep, journal: Journal, manifest: Manifest, model: str) -> None:
     """Write the labelled sets of a finished plan.
 
-    A set's id tells its texts, too, so that sets of two sweeps are not taken for each other.
+    A set's id depends on its texts, so that sets of two sweeps are not confused.
 
     Args:
-        path: Of the file.
-        plan: Of `sweep_items`.
-        sweep: That was made.
-        journal: With all answers.
-        manifest: Of the run, as if it were one of a submission.
-        model: The sampler's signature.
+        path: Path of the file.
+        plan: Plan of `sweep_items`.
+        sweep: Swept parameter and its settings.
+        journal: Journal with all responses.
+        manifest: Manifest of the run, as of a submission.
+        model: Signature of the sampler.
     """
     rows = []
     for item in plan.items:

@@ -1,8 +1,7 @@
-"""Scorers of pairs: two texts to one number of how alike they are.
+"""Similarity of pairs of texts: BERTScore, and a cross-encoder trained on sentence similarity (STS-B).
 
-Two models that Tevet & Berant (arXiv:2004.02990, section 5) compare with: BERTScore, as the bert-score library defines
-it, and a model trained on pairs of sentences with similarity scores (STS-B). Both read float32 weights in safetensors
-of a pinned revision; no code comes with them.
+Both are compared with in Tevet & Berant (arXiv:2004.02990, section 5). Weights are float32 safetensors of a pinned
+revision, without remote code.
 """
 
 import hashlib
@@ -21,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 class PairScorer(Protocol):
-    """Makes a similarity of each pair of texts.
+    """Scores the similarity of pairs of texts.
 
     Attributes:
         signature: All that determines the scores, such as `name@revision,float32,512 tokens`.
@@ -30,7 +29,7 @@ class PairScorer(Protocol):
     signature: str
 
     def score_pairs(self, pairs: Sequence[Pair]) -> Floats:
-        """Similarities [pairs]; higher is more alike. Equal pairs have equal scores, whatever stands around them."""
+        """Return similarities, float64 [pairs]; higher is more alike. A pair's score does not depend on other pairs."""
         ...
 
 
@@ -39,7 +38,7 @@ class PairScorerSpec(Protocol):
 
     @property
     def signature(self) -> str:
-        """As in `PairScorer.signature`, known without loading.
+        """`PairScorer.signature`, known without loading.
 
         Raises:
             ConfigurationError: The model is not pinned.
@@ -47,10 +46,10 @@ class PairScorerSpec(Protocol):
         ...
 
     def load(self) -> PairScorer:
-        """The scorer.
+        """Load the scorer.
 
         Raises:
-            ConfigurationError: The model is not pinned, cannot be had, or is of another kind.
+            ConfigurationError: The model is not pinned, is not available, or is of another kind.
             MissingExtra: torch or transformers is not installed.
         """
         ...
@@ -58,13 +57,13 @@ class PairScorerSpec(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BertScoreSpec:
-    """BERTScore F1 (Zhang et al. 2020, arXiv:1904.09675) without weights by frequency (idf), rescaled.
+    """BERTScore F1 (Zhang et al. 2020, arXiv:1904.09675) without idf weights, rescaled.
 
     Attributes:
-        files: Of a model of the RoBERTa family.
-        layer: Whose states are compared; 1 is the first above the embeddings.
-        baseline: The mean F1 of unrelated sentences, which is rescaled to 0; with 0, nothing is rescaled.
-        max_tokens: Longer texts are cut there.
+        files: Files of a model of the RoBERTa family.
+        layer: Layer whose states are compared; 1 is the first above the embeddings.
+        baseline: Mean F1 of unrelated sentences, which is rescaled to 0; with 0, nothing is rescaled.
+        max_tokens: Most tokens of a text; longer ones are truncated.
     """
 
     files: ModelFiles
@@ -88,8 +87,8 @@ class CrossEncoderSpec:
     """A model that reads both texts at once and gives one number.
 
     Attributes:
-        files: Of a cross-encoder with one output.
-        max_tokens: Pairs that are longer together are cut, the longer text first.
+        files: Files of a cross-encoder with one output.
+        max_tokens: Most tokens of a pair; longer ones are truncated, the longer text first.
     """
 
     files: ModelFiles
@@ -106,19 +105,19 @@ class CrossEncoderSpec:
 
 
 class BertScorer:
-    """BERTScore F1 of both texts, equal to that of bert-score 0.3.13 (idf off), of which this is what is needed here.
+    """BERTScore F1 of both texts, equal to that of bert-score 0.3.13 (idf off).
 
-    Each token of one text is matched with the token of the other whose state has the highest cosine; the marks at the
-    ends may be matched, and do not count themselves. The mean over one text's tokens is the precision, over the other's
-    the recall, and F1 is the same whichever comes first. As the library under the releases of transformers that it was
-    written for, a space goes before every text; under transformers 5 the library silently leaves it out. What looks
-    like a special token in a text is plain text. A text of no tokens has a raw score of 0.
+    Each token of one text is matched with the token of the other whose state has the highest cosine; special tokens may
+    be matched, but do not count themselves. The mean over one text's tokens is the precision, over the other's the
+    recall, and F1 is symmetric. A space is added before every text, as by the library with the releases of transformers
+    that it was written for (with transformers 5 it silently does not). What looks like a special token in a text is
+    plain text. A text without tokens has a raw score of 0.
     """
 
     def __init__(self, spec: BertScoreSpec, device: str | None = None, batch_size: int = 32) -> None:
         torch = need("torch", "score")
         transformers = need("transformers", "score")
-        transformers.utils.logging.disable_progress_bar()  # of loading; ours is for scoring
+        transformers.utils.logging.disable_progress_bar()  # of loading
         self.signature = spec.signature
         self._baseline, self._max_tokens, self._batch_size = spec.baseline, spec.max_tokens, batch_size
         where, options = spec.files.locate()
@@ -126,7 +125,7 @@ class BertScorer:
             config = transformers.AutoConfig.from_pretrained(where, **options)
         if config.model_type != "roberta" or config.num_hidden_layers < spec.layer:
             raise ConfigurationError(
-                f"{where} is no RoBERTa with {spec.layer} layers, and layer and baseline are of one",
+                f"{where} is no RoBERTa with {spec.layer} layers, as layer and baseline need",
                 "give the files of roberta-large",
             )
         with loading(where):
@@ -139,7 +138,7 @@ class BertScorer:
                 output_loading_info=True,
                 **options,
             )
-        if found["missing_keys"]:  # the library would go on with random ones
+        if found["missing_keys"]:  # the library would use random ones
             raise ConfigurationError(
                 f"{where} lacks weights, such as {min(found['missing_keys'])}", "give the files of roberta-large"
             )
@@ -147,7 +146,7 @@ class BertScorer:
         self._model = model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
 
     def score_pairs(self, pairs: Sequence[Pair]) -> Floats:
-        """As `PairScorer.score_pairs`; at most 1, which identical texts have. Each different text is read once."""
+        """As `PairScorer.score_pairs`; at most 1, for identical texts. Each distinct text is read once."""
         states = self._states(sorted({text for pair in pairs for text in pair}))
         found = {pair: _f1(states[pair[0]], states[pair[1]]) for pair in sorted({_sorted(pair) for pair in pairs})}
         raw = np.array([found[_sorted(pair)] for pair in pairs], dtype=np.float64)
@@ -155,7 +154,7 @@ class BertScorer:
         return rescaled
 
     def _states(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Unit vectors, float64 [tokens, size], of each text with the marks at its ends."""
+        """Unit vectors, float64 [tokens, size], of each text with its special tokens."""
         import torch
 
         if not texts:
@@ -164,9 +163,9 @@ class BertScorer:
             [f" {text.strip()}" if text.strip() else "" for text in texts],
             truncation=True,
             max_length=self._max_tokens,
-            split_special_tokens=True,  # a stranger's "</s>" is four characters, no end
+            split_special_tokens=True,  # "</s>" in an untrusted text is four characters, no EOS
         ).input_ids
-        order = sorted(range(len(texts)), key=lambda i: -len(ids[i]))  # little padding; of equal lengths as they come
+        order = sorted(range(len(texts)), key=lambda i: -len(ids[i]))  # little padding
         made = {}
         for start in range(0, len(order), self._batch_size):
             batch = order[start : start + self._batch_size]
@@ -184,7 +183,7 @@ def _sorted(pair: Pair) -> Pair:
 
 
 def _f1(first: Any, second: Any) -> float:
-    """BERTScore F1 of two texts, before rescaling, from their states [tokens, size] with the marks at the ends."""
+    """BERTScore F1 of two texts before rescaling, from their states [tokens, size], special tokens at the ends."""
     if len(first) <= 2 or len(second) <= 2:
         return 0.0
     cosines = first @ second.T
@@ -192,16 +191,16 @@ def _f1(first: Any, second: Any) -> float:
     recall = float(cosines.max(dim=0).values[1:-1].mean())
     if precision + recall == 0:
         return 0.0
-    return min(2 * precision * recall / (precision + recall), 1.0)  # rounding can pass it by 1e-15
+    return min(2 * precision * recall / (precision + recall), 1.0)  # rounding can exceed it by 1e-15
 
 
 class CrossEncoderScorer:
-    """A cross-encoder of the sentence-transformers library; its output goes through the logistic function to [0, 1]."""
+    """A cross-encoder of the sentence-transformers library with the logistic function on its output."""
 
     def __init__(self, spec: CrossEncoderSpec, device: str | None = None, batch_size: int = 32) -> None:
         torch = need("torch", "score")
         library = need("sentence_transformers", "score")
-        need("transformers", "score").utils.logging.disable_progress_bar()  # of loading; ours is for scoring
+        need("transformers", "score").utils.logging.disable_progress_bar()  # of loading
         self.signature = spec.signature
         self._batch_size = batch_size
         where, options = spec.files.locate()
@@ -212,17 +211,19 @@ class CrossEncoderScorer:
                 max_length=spec.max_tokens,
                 activation_fn=torch.nn.Sigmoid(),
                 model_kwargs={"use_safetensors": True, "dtype": "float32"},
-                processor_kwargs={"split_special_tokens": True},  # a stranger's "</s>" is four characters, no end
+                processor_kwargs={
+                    "split_special_tokens": True
+                },  # "</s>" in an untrusted text is four characters, no EOS
                 **options,
             )
         if self._model.num_labels != 1:
             raise ConfigurationError(
                 f"{where} has {self._model.num_labels} outputs, and a similarity is one",
-                "give a cross-encoder that was trained on scores of similarity",
+                "give a cross-encoder that was trained on similarity scores",
             )
 
     def score_pairs(self, pairs: Sequence[Pair]) -> Floats:
-        """As `PairScorer.score_pairs`. The two texts of a pair are read in the order in which they are given."""
+        """As `PairScorer.score_pairs`; the two texts of a pair are read in the given order."""
         different = sorted(set(pairs))  # sorted, so that batches do not depend on the order of the pairs
         if not different:
             return np.empty(0)
@@ -234,10 +235,7 @@ class CrossEncoderScorer:
 
 
 class HashPairScorer:
-    """A deterministic fake: 1 for equal texts, else drawn from the hash of the pair as it is ordered.
-
-    For tests of what surrounds a scorer; it is its own spec.
-    """
+    """A deterministic fake for tests, its own spec: 1 for equal texts, else from a hash of the ordered pair."""
 
     signature = "hash-pairs"
 
@@ -246,7 +244,7 @@ class HashPairScorer:
         return self
 
     def score_pairs(self, pairs: Sequence[Pair]) -> Floats:
-        """Scores [pairs] from 0 to 1; a pair and its reverse have different ones."""
+        """Return scores in [0, 1], float64 [pairs]; a pair and its reverse have different ones."""
         digests = (hashlib.sha256("\0".join(pair).encode()).digest() for pair in pairs)
         drawn = [int.from_bytes(digest[:4]) / 2**32 for digest in digests]
         return np.array([1.0 if a == b else score for (a, b), score in zip(pairs, drawn, strict=True)])

@@ -1,7 +1,6 @@
-"""Reward models: a prompt and an answer to one number of how good the answer is, and that to NoveltyBench's 1 to 10.
+"""Reward models: a prompt and a response to a reward, and a reward to NoveltyBench's quality of 1 to 10.
 
-Any model of transformers that reads a conversation from left to right and has one output. Weights are safetensors of a
-pinned revision, and no code comes with them.
+Any causal model of transformers with one output. Weights are safetensors of a pinned revision, without remote code.
 """
 
 import hashlib
@@ -32,16 +31,14 @@ _AGREEMENT = {
 
 
 def quality(reward: float, thresholds: Sequence[float]) -> int:
-    """NoveltyBench's quality of an answer (arXiv:2504.05228, section 3.2): 1 and one more for each threshold below.
-
-    A reward on a threshold is not above it.
+    """NoveltyBench's quality of a response (arXiv:2504.05228, section 3.2): 1 plus the thresholds below the reward.
 
     Args:
-        reward: As its model gives it.
-        thresholds: Rising, of that model; with nine, qualities are 1 to 10.
+        reward: Output of the reward model; on a threshold, it is not above it.
+        thresholds: Rising thresholds of that model; with nine, qualities are 1 to 10.
 
     Raises:
-        ValueError: The reward is no number.
+        ValueError: The reward is NaN.
 
     >>> [quality(reward, (-7.5, -6.0)) for reward in (-9, -7.5, -7, -6, 0)]
     [1, 1, 2, 2, 3]
@@ -52,18 +49,18 @@ def quality(reward: float, thresholds: Sequence[float]) -> int:
 
 
 class RewardModel(Protocol):
-    """Judges answers.
+    """Rates responses.
 
     Attributes:
         signature: All that determines rewards and qualities, such as `name@revision,float32,cpu,8192-tokens,q-1a2b3c`.
-        thresholds: That `quality` needs; None: nobody published any for this model.
+        thresholds: Thresholds of `quality`; None: none are published for this model.
     """
 
     signature: str
     thresholds: tuple[float, ...] | None
 
     def rewards(self, pairs: Sequence[Pair]) -> Floats:
-        """Of each prompt and answer the reward [pairs]; higher is better. Equal pairs have equal rewards."""
+        """Return the reward of each prompt and response, float64 [pairs]; higher is better."""
         ...
 
 
@@ -72,7 +69,7 @@ class RewardModelSpec(Protocol):
 
     @property
     def signature(self) -> str:
-        """As in `RewardModel.signature`, known without loading.
+        """`RewardModel.signature`, known without loading.
 
         Raises:
             ConfigurationError: The model is not pinned.
@@ -80,10 +77,10 @@ class RewardModelSpec(Protocol):
         ...
 
     def load(self) -> RewardModel:
-        """The model.
+        """Load the model.
 
         Raises:
-            ConfigurationError: The model is not pinned, cannot be had, or is of another kind.
+            ConfigurationError: The model is not pinned, is not available, or is of another kind.
             MissingExtra: torch or transformers is not installed.
         """
         ...
@@ -94,11 +91,11 @@ class HFRewardSpec:
     """A reward model of transformers.
 
     Attributes:
-        files: Of a model with one output whose tokeniser has a chat template.
-        thresholds: As in `RewardModel.thresholds`.
-        max_tokens: Longer conversations lose their end there, or at the model's context if that is shorter.
-        dtype: Of the body; the output is float32.
-        device: As torch names it.
+        files: Files of a model with one output whose tokeniser has a chat template.
+        thresholds: `RewardModel.thresholds`.
+        max_tokens: Most tokens of a conversation, or the model's context if that is less; longer ones are truncated.
+        dtype: Precision of the body; the output is float32.
+        device: Device as torch names it.
 
     Raises:
         ConfigurationError: The thresholds do not rise.
@@ -121,7 +118,7 @@ class HFRewardSpec:
         return f"{self.files.signature},{chosen}{_of_thresholds(self.thresholds)}"
 
     def load(self, batch_tokens: int | None = None) -> "HFRewardModel":
-        """As `RewardModelSpec.load`; `batch_tokens` is how many tokens are read at once, with padding."""
+        """As `RewardModelSpec.load`; `batch_tokens`: most tokens read at once, including padding."""
         return HFRewardModel(self, batch_tokens)
 
 
@@ -134,18 +131,18 @@ def _of_thresholds(thresholds: Sequence[float] | None) -> str:
 class HFRewardModel:
     """A loaded reward model. See `RewardModel`.
 
-    It reads what the chat template makes of the prompt as the user's turn and the answer as the assistant's. A mark of
-    the template in either is plain text, so no answer can add a turn. As in transformers, the reward is read at the
-    last token that is not the model's padding token. Padding goes after a text, where nothing that is read sees it.
+    It reads the chat template with the prompt as the user's message and the response as the assistant's. Special tokens
+    in either are plain text, so no response can add a message. As in transformers, the reward is the output at the last
+    token that is not the padding token. Padding follows a text, where it changes no reward.
 
-    Published qualities come from outputs in bfloat16, of which the thresholds are values: a reward little above one (up
-    to 1/64 between -8 and -4) was rounded onto it, and had one quality less.
+    Published qualities come from outputs in bfloat16, and the thresholds are such values: a reward slightly above one
+    (up to 1/64 between -8 and -4) was rounded to it, and had one quality less.
     """
 
     def __init__(self, spec: HFRewardSpec, batch_tokens: int | None = None) -> None:
         torch = need("torch", "score")
         transformers = need("transformers", "score")
-        transformers.utils.logging.disable_progress_bar()  # of loading; ours is for scoring
+        transformers.utils.logging.disable_progress_bar()  # of loading
         self.signature = spec.signature
         self.thresholds = spec.thresholds
         where, options = spec.files.locate()
@@ -158,12 +155,12 @@ class HFRewardModel:
             raise ConfigurationError(f"{where} has {config.num_labels} outputs, and a reward is one", _WANTED)
         text_config = config.get_text_config()
         if getattr(text_config, "attn_logit_softcapping", None) is not None:
-            options["attn_implementation"] = "eager"  # the faster ones leave the cap out, some without a word
+            options["attn_implementation"] = "eager"  # the faster ones leave the cap out, some silently
         with loading(where):
             model, found = transformers.AutoModelForSequenceClassification.from_pretrained(
                 where, use_safetensors=True, dtype=getattr(torch, spec.dtype), output_loading_info=True, **options
             )
-        if found["missing_keys"]:  # the library would go on with random ones
+        if found["missing_keys"]:  # the library would use random ones
             raise ConfigurationError(f"{where} lacks weights, such as {min(found['missing_keys'])}", _WANTED)
         try:
             self._model = model.to(spec.device).eval()
@@ -175,7 +172,7 @@ class HFRewardModel:
         self._check_reading(where, _AGREEMENT[spec.dtype])
 
     def rewards(self, pairs: Sequence[Pair]) -> Floats:
-        """As `RewardModel.rewards`; each different pair is read once.
+        """As `RewardModel.rewards`; each distinct pair is read once.
 
         Raises:
             OutOfMemory: One conversation alone does not fit the device.
@@ -210,7 +207,7 @@ class HFRewardModel:
         return text
 
     def _find_frame(self, where: str) -> tuple[str, str, str]:
-        """What the template writes before the prompt, between prompt and answer, and after it."""
+        """The template's text before the prompt, between prompt and response, and after the response."""
         if not self._tokeniser.chat_template:
             raise ConfigurationError(f"the tokeniser of {where} has no chat template", _WANTED)
         from jinja2 import TemplateError
@@ -222,7 +219,7 @@ class HFRewardModel:
         before, _, rest = text.partition(_PROMPT)
         between, found, after = rest.partition(_ANSWER)
         if not found:
-            raise ConfigurationError(f"the chat template of {where} leaves out the prompt or the answer", _WANTED)
+            raise ConfigurationError(f"the chat template of {where} leaves out the prompt or the response", _WANTED)
         return before, between, after
 
     def _ids(self, prompt: str, answer: str) -> list[int]:
@@ -237,7 +234,7 @@ class HFRewardModel:
         return [*before, *texts[0], *between, *texts[1], *after][: self._longest]
 
     def _read(self, ids: Sequence[list[int]]) -> Floats:
-        """Rewards [texts] of token ids, all at once."""
+        """Compute the rewards of token ids in one batch: float64 [texts]."""
         import torch
 
         device, width = self._model.device, max(map(len, ids))
@@ -255,7 +252,7 @@ class HFRewardModel:
         return rewards
 
     def _free(self, error: RuntimeError | MemoryError) -> None:
-        """Make room after an error of memory; any other goes on."""
+        """Free memory after an out-of-memory error; raise any other error again."""
         import torch
 
         words = str(error)
@@ -265,7 +262,7 @@ class HFRewardModel:
             torch.cuda.empty_cache()
 
     def _check_reading(self, where: str, tolerance: float) -> None:
-        """Refuse a model whose own output is another than what is read here."""
+        """Refuse a model whose own output differs from the reward computed here."""
         import torch
 
         head = getattr(self._model, "score", None)
@@ -276,22 +273,19 @@ class HFRewardModel:
                 own = float(self._model(input_ids=torch.tensor([ids], device=self._model.device)).logits[0, 0])
             agrees = abs(self._read([ids])[0] - own) <= tolerance * (1 + abs(own)) or not math.isfinite(own)
         if not agrees:
-            raise ConfigurationError(f"{where} makes its output in a way that is not known here", _WANTED)
+            raise ConfigurationError(f"{where} computes its output in an unknown way", _WANTED)
 
 
-_WANTED = "give a reward model: one that reads conversations from left to right and has one output"
+_WANTED = "give a reward model: a causal model of conversations with one output"
 
 
 def _last(ids: Sequence[int], pad: int | None) -> int:
-    """The place of the last token that is no padding token, as transformers has it."""
-    return max((place for place, token in enumerate(ids) if token != pad), default=0)
+    """The position of the last token that is no padding token, as in transformers."""
+    return max((position for position, token in enumerate(ids) if token != pad), default=0)
 
 
 class HashReward:
-    """A deterministic fake: rewards from -10 to 0, drawn from the hash of the pair.
-
-    For tests of what surrounds a reward model; it is its own spec.
-    """
+    """A deterministic fake for tests, which is its own spec: rewards from -10 to 0 from the hash of the pair."""
 
     signature = "hash-reward"
 
@@ -308,8 +302,8 @@ class HashReward:
         return np.array([10 * int.from_bytes(digest[:4]) / 2**32 - 10 for digest in digests], np.float64)
 
 
-# Of novelty-bench/novelty-bench, src/score.py. With them qualities of 2,400 answers to MT-Bench are distributed as
-# those that GPT-4 gave (paper, section 3.2).
+# From novelty-bench/novelty-bench, src/score.py. They give 2,400 responses to MT-Bench the distribution of qualities
+# that GPT-4 gave them (paper, section 3.2).
 SKYWORK_GEMMA_THRESHOLDS = (-7.71875, -6.28125, -6.0, -5.71875, -5.5, -5.0, -4.375, -3.4375, -2.046875)
 
 # NoveltyBench's own; 54 GB in bfloat16. The commit is `main` on the model's page, with safetensors; inspect_evals

@@ -1,1 +1,1 @@
-"""What an open model's likelihoods and hidden states say of responses: read by teacher forcing, reduced, kept."""
+"""Responses and an open model in; sums of likelihoods and covariances of hidden states, by teacher forcing, out."""

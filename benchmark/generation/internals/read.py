@@ -1,4 +1,4 @@
-"""From tokens of a prompt's responses to their `Internals`, many prompts at a time."""
+"""From the tokens of responses to their `Internals`, many prompts at a time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,10 +21,10 @@ class Layers:
     """Which hidden states are read.
 
     Attributes:
-        blocks: Of the model.
-        features: The size of a state.
-        original: Of E_original.
-        average: Of E_average.
+        blocks: Number of the model's blocks.
+        features: Size of a state.
+        original: Layer of E_original.
+        average: Layers of E_average.
     """
 
     blocks: int
@@ -34,15 +34,15 @@ class Layers:
 
 
 def layers_of(lm: HFCausalLM, original: str | int = "middle", average: Sequence[int] | None = None) -> Layers:
-    """The layers of a model that the metrics read.
+    """Choose the layers of a model that the metrics read.
 
     Args:
-        lm: The model.
-        original: *middle* as INSIDE's code, *last* as GSSBench's prose, or a number.
-        average: None: those of INSIDE's code, `inside_layers`.
+        lm: Language model.
+        original: *middle* as in INSIDE's code, *last* as in GSSBench's paper, or a number.
+        average: Layers of E_average; None: those of INSIDE's code, `inside_layers`.
 
     Raises:
-        ConfigurationError: It has no such layer.
+        ConfigurationError: The model has no such layer.
     """
     config = lm.model.config.get_text_config()
     blocks, features = int(config.num_hidden_layers), int(config.hidden_size)
@@ -58,11 +58,11 @@ def layers_of(lm: HFCausalLM, original: str | int = "middle", average: Sequence[
 
 @dataclass(frozen=True, slots=True)
 class TokenisedResponses:
-    """One prompt's responses as tokens.
+    """The responses to one prompt as tokens.
 
     Attributes:
-        responses: [K]; None for one that has no tokens to be read.
-        greedy: Of one more response, drawn without chance; None where there is none.
+        responses: [K]; None for a response without tokens.
+        greedy: One more response, by greedy decoding; None where there is none.
     """
 
     responses: tuple[TokenisedResponse | None, ...]
@@ -70,19 +70,19 @@ class TokenisedResponses:
 
     @property
     def all(self) -> list[TokenisedResponse]:
-        """Those that are there, the greedy one last."""
+        """All responses with tokens, the greedy one last."""
         return [each for each in (*self.responses, self.greedy) if each is not None]
 
 
 @dataclass(slots=True)
 class InternalsReader:
-    """Reads internals.
+    """Reads the internals of responses.
 
     Attributes:
-        lm: The model that answered.
-        layers: Of its states.
-        cut: What its tokens were drawn under; None where not known.
-        budget: How many tokens are read at once; the reader lowers it where the device is too small.
+        lm: Language model that generated the responses.
+        layers: Layers to read.
+        cut: Sampling parameters of the tokens; None: unknown.
+        budget: Most tokens read at once; lowered where the device's memory is too small.
     """
 
     lm: HFCausalLM
@@ -94,7 +94,7 @@ class InternalsReader:
         self.budget = self.budget or self.lm.batch_tokens * 2
 
     def read(self, prompts: Sequence[TokenisedResponses]) -> Iterator[Internals]:
-        """The internals of each prompt, in order.
+        """Yield the internals of each prompt's responses, in order.
 
         Raises:
             OutOfMemory: One prompt's responses do not fit the device.
@@ -112,7 +112,7 @@ class InternalsReader:
             start = end
 
     def _end(self, prompts: Sequence[TokenisedResponses], start: int) -> int:
-        """Where the prompts end that are read together with the one at `start`: as many as the budget allows."""
+        """The end of the batch of prompts that begins at `start` and fits the budget."""
         tokens = 0
         for place in range(start, len(prompts)):
             own = prompts[place].all
@@ -131,7 +131,7 @@ class InternalsReader:
             own = [(each, next(found)) if each is not None else None for each in asked.responses]
             greedy = None if asked.greedy is None else _scores(asked.greedy, next(found))
             scores = tuple(None if pair is None else _scores(*pair) for pair in own)
-            # A response whose numbers cannot be had has no states, either.
+            # A response without scores has no states, either.
             seen = [pair[1] if pair is not None and ok else None for pair, ok in zip(own, scores, strict=True)]
             states = partial(_covariances, layers, seen)
             made.append(Internals(scores, greedy, states("last"), states("mean")))

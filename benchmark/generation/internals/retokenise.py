@@ -1,4 +1,4 @@
-"""A submission's responses as tokens again, for a model that reads them afterwards."""
+"""The responses of a submission as tokens again, for a model that reads them afterwards."""
 
 from collections.abc import Sequence
 
@@ -15,17 +15,17 @@ from submissions.schema import Row
 
 
 def as_tokens(sampler: HFSampler, prompt: Prompt, row: Row, *, stops: bool) -> tuple[TokenisedResponse | None, ...]:
-    """The responses of a row as the model reads them after what it was asked.
+    """Tokenise the responses of a row after their prompt.
 
-    The text is tokenised apart from the prompt, so its tokens may be others than those that were drawn. A response that
-    ended by itself (finish reason *stop*) is followed by the model's end, unless texts ended answers: which one did is
-    not known.
+    The text is tokenised apart from the prompt, so its tokens may differ from those that were sampled. A response that
+    ended by itself (finish reason *stop*) is followed by the EOS token, unless stop texts were in use: then it is
+    unknown what ended it.
 
     Args:
-        sampler: The model, and how it was asked.
-        prompt: Of the suite.
-        row: Its responses.
-        stops: Whether texts ended answers.
+        sampler: Model, with the way in which prompts were put to it.
+        prompt: Prompt of the suite.
+        row: Row with the responses.
+        stops: Whether stop texts were in use.
 
     Returns:
         [K]; None for a response without tokens.
@@ -54,10 +54,10 @@ def as_tokens(sampler: HFSampler, prompt: Prompt, row: Row, *, stops: bool) -> t
 
 
 def greedy_responses(sampler: HFSampler, prompts: Sequence[Prompt], max_tokens: int) -> list[TokenisedResponse | None]:
-    """One response to each prompt, drawn without chance.
+    """Generate one response to each prompt by greedy decoding.
 
     Raises:
-        SamplerFault: The model cannot go on.
+        SamplerFault: The model fails as a whole.
     """
     requests = [
         Request(greedy_chat(sampler.asking, each), SamplingSettings(0.0, max_tokens=max_tokens), 0) for each in prompts
@@ -78,14 +78,14 @@ def greedy_responses(sampler: HFSampler, prompts: Sequence[Prompt], max_tokens: 
 def tokenise_rows(
     sampler: HFSampler, prompts: Sequence[Prompt], rows: Sequence[Row], max_tokens: int | None, *, stops: bool
 ) -> list[TokenisedResponses]:
-    """All that is to be read of some rows.
+    """Tokenise the responses of rows, and generate their greedy responses.
 
     Args:
-        sampler: The model, and how it was asked.
-        prompts: Of the rows.
-        rows: With the responses.
-        max_tokens: Of a greedy response; None: there is none.
-        stops: As in `as_tokens`.
+        sampler: Model, with the way in which prompts were put to it.
+        prompts: Prompts of the rows.
+        rows: Rows with the responses.
+        max_tokens: Most tokens of a greedy response; None: no greedy responses.
+        stops: Whether stop texts were in use.
     """
     none: list[TokenisedResponse | None] = [None] * len(rows)
     greedy = none if max_tokens is None else greedy_responses(sampler, prompts, max_tokens)

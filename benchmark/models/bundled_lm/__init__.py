@@ -1,1 +1,1 @@
-"""The language model that comes with the package, and how it was made: corpus.py, documents.py, train.py."""
+"""The bundled language model, and the scripts that trained it on public-domain books and wrote its card."""

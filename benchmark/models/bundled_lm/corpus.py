@@ -1,4 +1,4 @@
-"""The text that the bundled model is trained on: public-domain books, the last part of each held out."""
+"""The training text of the bundled model: public-domain books, the end of each held out."""
 
 import gzip
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ class Book:
     """One book.
 
     Attributes:
-        name: Of its file, without the ending.
-        sha256: Of the file.
-        train: What the model learns from.
-        held_out: What it is measured on; never trained on.
+        name: Name of its file, without the suffix.
+        sha256: SHA-256 of the file.
+        train: Training text.
+        held_out: Text for evaluation, never trained on.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Book:
 
 
 def read_books(folder: Path) -> list[Book]:
-    """The books in `*.txt.gz` of a folder, by name.
+    """Read the books in `*.txt.gz` of a folder, by name.
 
     Raises:
         InputError: There is none, or one is no UTF-8 text.

@@ -1,7 +1,7 @@
 """Training documents that make a small model learn in context.
 
-A stretch of a book teaches English. Lists of passages under labels teach what D_Can measures: that a passage said
-before may come again, word for word or nearly, or in turns with others; or that nothing of it comes again.
+An excerpt of a book teaches English. Lists of passages under labels teach what D_Can measures: that a passage may be
+repeated, verbatim or nearly, or in turns with others; or not at all.
 """
 
 import random
@@ -43,22 +43,22 @@ _ALPHABETS = (
     "".join(chr(i) for letters in _OTHER_LETTERS for i in letters),
     "".join(chr(i) for signs in _OTHER_SIGNS for i in signs),
 )
-_PLAIN_SHARE = 0.45  # of documents that are a stretch of a book
+_PLAIN_SHARE = 0.45  # of documents that are an excerpt of a book
 
 
 def sentences(text: str, longest: int = 320) -> list[str]:
-    """The sentences of a book that are neither scraps nor endless, with single spaces."""
+    """Return the sentences of a book that are neither too short nor too long, with single spaces."""
     flat = (" ".join(part.split()) for paragraph in text.split("\n\n") for part in _SENTENCE.split(paragraph))
     return [part for part in flat if 15 <= len(part) <= longest]
 
 
 def documents(books: list[str], characters: int, seed: int) -> Iterator[str]:
-    """Documents without end, each of at least about so many characters.
+    """Yield documents without end.
 
     Args:
-        books: Texts to draw from, each in proportion to the square root of its length: one diary is half of all.
-        characters: How long a document must be; it is cut to tokens later.
-        seed: Of the draws.
+        books: Texts, sampled in proportion to the square root of their lengths (one diary is half of all text).
+        characters: Approximate least length of a document, which is later cut to tokens.
+        seed: Random seed.
     """
     rng = random.Random(seed)  # noqa: S311 - not for secrets
     split = [sentences(book) for book in books]
@@ -73,7 +73,7 @@ def documents(books: list[str], characters: int, seed: int) -> Iterator[str]:
 
 
 def _listed(rng: random.Random, source: list[str], characters: int) -> str:
-    """A list of passages: repeats, near-repeats, several modes in turns or at random, or all different."""
+    """A list of passages: repeats, near-repeats, several modes at random, or all different."""
     lister = rng.choice((_instruct, _instruct, _completion, _completion, _bare))
     kind = rng.choices(("same", "near", "modes", "different", "noise"), (3, 3, 3, 2, 1))[0]
     modes = 1 if kind in ("same", "near") else rng.choice((2, 2, 3, 4, 5))
@@ -100,7 +100,7 @@ def _passage(rng: random.Random, source: list[str]) -> str:
 
 
 def _noise(rng: random.Random) -> str:
-    """Random characters, sometimes of scripts that the books lack: their bytes are learnt too."""
+    """Random characters, also of scripts that the books lack, so that their bytes are learnt, too."""
     alphabet = rng.choice(_ALPHABETS)
     return "".join(rng.choices(alphabet, k=rng.randint(10, 90))).strip() or "x"
 

@@ -1,4 +1,4 @@
-"""What the bundled model's card says of it: bits/byte on held-out text, and what a repeated passage costs."""
+"""Measurements for the bundled model's card: bits/byte on held-out text, and the bits of a repeated passage."""
 
 import math
 import random
@@ -15,8 +15,8 @@ def bits_per_byte(model: Any, tokeniser: Any, texts: list[str], windows: int | N
     Args:
         model: A causal language model of transformers.
         tokeniser: Its `tokenizers.Tokenizer`.
-        texts: What to read.
-        windows: At most so many of each text, from its beginning; None: all.
+        texts: Texts to read.
+        windows: Most windows of each text, from its beginning; None: all.
     """
     bits, bytes_ = 0.0, 0
     for text in texts:
@@ -30,7 +30,7 @@ def bits_per_byte(model: Any, tokeniser: Any, texts: list[str], windows: int | N
 
 
 def repeat_costs(model: Any, tokeniser: Any, texts: list[str], passages: int = 40) -> tuple[float, float]:
-    """Mean bits of passages of one to three sentences at their first and at their second saying, under two labels."""
+    """Mean bits of passages of one to three sentences at their first and second occurrence, under two labels."""
     rng = random.Random(7)  # noqa: S311 - not for secrets
     source = [sentences(text) for text in texts]
     first = second = 0.0

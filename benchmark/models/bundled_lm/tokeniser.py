@@ -10,9 +10,9 @@ _PIECES = r"\n|▁?[\p{L}\p{M}]+|▁?\p{N}|▁?[^\s▁\p{L}\p{M}\p{N}]+|[^\S\n]|
 
 
 def train_tokeniser(texts: Sequence[str], vocabulary: int) -> Any:
-    """A `tokenizers.Tokenizer` of so many tokens: three special ones, 256 bytes, characters, merges.
+    """Train a `tokenizers.Tokenizer` with `vocabulary` tokens: three special ones, 256 bytes, characters, merges.
 
-    It loses nothing: text that holds no `▁` (which stands for the space) decodes to itself, whatever the script.
+    It is lossless: text without `▁` (which stands for the space) decodes to itself, whatever the script.
     """
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 

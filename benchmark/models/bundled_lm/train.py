@@ -1,7 +1,7 @@
 """Trains the language model that comes with the package: `python -m benchmark.models.bundled_lm.train CORPUS`.
 
-A Llama of 5.8 million parameters, trained on a CPU in an hour or two; then `model.safetensors` (float16), the tokeniser
-and `training.csv` stand in the output folder. The same seed, library versions and threads give the same model.
+A Llama of 5.8 million parameters, trained on a CPU in an hour or two. The output folder gets `model.safetensors`
+(float16), the tokeniser and `training.csv`. The same seed, library versions and threads give the same model.
 """
 
 import csv
@@ -29,7 +29,7 @@ Stages = tuple[tuple[float, int, float], ...]
 _STEP_TOKENS = 4096
 # Share of the steps, tokens of a row, share of rows that repeat random tokens.
 _STAGES: Stages = ((0.1, 128, 0.3), (0.4, 256, 0.1), (0.42, 512, 0.05), (0.08, 4096, 0.0))
-_LATE_STAGES: Stages = ((0.5, 1024, 0.05), (0.5, 4096, 0.0))  # of a run that goes on from a model
+_LATE_STAGES: Stages = ((0.5, 1024, 0.05), (0.5, 4096, 0.0))  # of a run that starts from a model
 _MUON_LR, _ADAM_LR = 2e-3, 3e-3
 _WARM_UP = 50
 _EVERY = 100  # steps between measures
@@ -132,7 +132,7 @@ def _optimisers(model: Any) -> list[Any]:
 
 
 def _rate(step: int, steps: int) -> float:
-    """The share of the full learning rate: warmed up, then falling in a straight line to 2%."""
+    """The share of the full learning rate: a warm-up, then a linear decay to 2%."""
     return min(step / _WARM_UP, 0.02 + 0.98 * (1 - step / steps))
 
 
@@ -163,7 +163,7 @@ def _repeated(rng: random.Random, length: int) -> list[int]:
 
 
 def _step(model: Any, ids: Any, optimisers: list[Any], rate: float) -> float:
-    """One step; the loss in nats a token."""
+    """Do one step; return the loss in nats per token."""
     import torch
 
     with torch.autocast("cpu", torch.bfloat16):
@@ -186,7 +186,7 @@ def _measured(model: Any, tokeniser: Any, books: list[Book]) -> tuple[str, str]:
 
 
 def _save(model: Any, out: Path) -> None:
-    """In float16, as it is shipped."""
+    """Save the model in float16, as it ships."""
     import copy
 
     import torch

@@ -179,7 +179,7 @@ def test_half_precision_is_close(similarity: GenerationSimilarity) -> None:
 def test_what_does_not_fit_the_models_positions_is_refused(
     window: int | None, longest: int, similarity: GenerationSimilarity
 ) -> None:
-    with pytest.raises(ConfigurationError, match=f"reads {POSITIONS} tokens, and up to {longest} are to be read"):
+    with pytest.raises(ConfigurationError, match=f"reads at most {POSITIONS} tokens, and up to {longest} are needed"):
         replace(similarity, window=window).load()
 
 

@@ -152,7 +152,7 @@ def test_a_model_that_does_not_name_its_labels_is_refused(
 
 
 def test_more_tokens_than_the_model_has_positions_are_refused(nli: BothWaysNLI) -> None:
-    with pytest.raises(ConfigurationError, match=f"reads {POSITIONS} tokens, and up to 97 are to be read"):
+    with pytest.raises(ConfigurationError, match=f"reads at most {POSITIONS} tokens, and up to 97 are needed"):
         replace(nli, max_tokens=97).load()
 
 

@@ -113,7 +113,7 @@ def test_ctrl_c_ends_sampling_at_once_and_leaves_the_journal(command: Command, s
     assert 2 <= len(done) < 2700
     assert not out.exists()
     ended = command(*offline(starts, out, *more, "--seed", 1))  # no word of a broken file, nor of another at work
-    assert (ended.status, "has the answers of another run: seed 0, now 1" in ended.err) == (2, True), ended.err
+    assert (ended.status, "has the responses of another run: seed 0, now 1" in ended.err) == (2, True), ended.err
     assert rows_in(journal_of(out)) == done
 
 
@@ -171,7 +171,7 @@ def test_of_two_at_once_one_is_refused_and_the_other_not_disturbed(
         time.sleep(0.01)
     for more in ([], ["--restart"]):
         second = divbench(*arguments, *more)
-        assert (second.returncode, "another run is at work" in second.stderr) == (2, True), second.stderr
+        assert (second.returncode, "another run is using" in second.stderr) == (2, True), second.stderr
     go_on.set()
     shown, told = first.communicate(timeout=120)
     assert (first.returncode, "(9 prompts × 2 answers)" in shown) == (0, True), told

@@ -94,7 +94,7 @@ def test_what_the_bundled_model_cannot_do_is_told_with_the_mend(command: Command
         "generate", "offline", "--no-chat-template", "--prompts", starts, "--out", out, "--max-tokens", 5000
     )
     assert ended.status == 2
-    assert "3 of 3 prompts can never be answered: p0001: a prompt of" in ended.err
+    assert "3 of 3 prompts cannot be used: p0001: a prompt of" in ended.err
     assert "(a smaller --max-tokens, or a model with a longer context)" in ended.err
     for layers, says in (
         (("--layer", 7), "middle, last, or 0 to 6"),

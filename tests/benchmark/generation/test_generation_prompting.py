@@ -72,10 +72,10 @@ def test_the_greedy_answer_is_to_the_prompt_itself(mode: Mode) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"mode": "system-prompt", "chat_template": False}, "the mode system-prompt is a chat"),
-        ({"mode": "in-context", "chat_template": False}, "the mode in-context is a chat"),
+        ({"mode": "system-prompt", "chat_template": False}, "the mode system-prompt needs a chat"),
+        ({"mode": "in-context", "chat_template": False}, "the mode in-context needs a chat"),
         ({"system_prompt": "Be brief.", "chat_template": False}, "put it into --template"),
-        ({"thinking": False, "chat_template": False}, "a system prompt and thinking are of chats"),
+        ({"thinking": False, "chat_template": False}, "a system prompt and thinking need a chat"),
         ({"template": "Question: ", "chat_template": False}, "write {prompt}"),
     ],
 )

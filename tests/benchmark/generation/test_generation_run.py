@@ -172,7 +172,7 @@ def test_prompts_that_can_never_be_answered_are_told_together_before_anything_is
     long = [PROMPTS[1], PROMPTS[3]]
     prompts = [PROMPTS[0], *(type(p)(p.prompt_id, "any", p.prompt * 50) for p in long), PROMPTS[2]]
     sampler = FakeSampler(longest=100)
-    with pytest.raises(ConfigurationError, match="2 of 4 prompts can never be answered: p1: too long; p3: too long"):
+    with pytest.raises(ConfigurationError, match="2 of 4 prompts cannot be used: p1: too long; p3: too long"):
         sampled(journal_path, plan_of(prompts), sampler)
     assert sampler.calls == []
     assert not journal_path.exists()  # nothing came to stand in it
@@ -185,7 +185,7 @@ def test_each_paraphrase_is_looked_at_before(place: int, journal_path: Path) -> 
     wordings[place] *= 50
     prompt = type(PROMPTS[0])("p0", "any", "Short.", tuple(wordings))
     sampler = FakeSampler(longest=100)
-    with pytest.raises(ConfigurationError, match="1 of 1 prompts can never be answered"):
+    with pytest.raises(ConfigurationError, match="1 of 1 prompts cannot be used"):
         sampled(journal_path, plan_of([prompt], PromptingSettings("paraphrase")), sampler)
     assert sampler.calls == []
 
@@ -194,7 +194,7 @@ def test_the_plain_prompt_is_looked_at_too_where_it_is_answered_without_chance(j
     prompt = type(PROMPTS[0])("p0", "any", "Long. " * 50, PROMPTS[0].paraphrases)
     sampler, asking = FakeSampler(longest=100), PromptingSettings("paraphrase")
     assert len(sampled(journal_path, plan_of([prompt], asking), sampler)) == 1
-    with pytest.raises(ConfigurationError, match="can never be answered"):
+    with pytest.raises(ConfigurationError, match="cannot be used"):
         sampled(journal_path.with_name("other"), plan_of([prompt], asking, greedy=True), sampler)
 
 

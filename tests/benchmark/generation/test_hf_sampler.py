@@ -190,7 +190,7 @@ def test_reasoning_before_an_answer_is_counted_and_cut_off() -> None:
     ask = request("The river")
 
     def answer(text: str, of: HFSampler = sampler) -> Sampled:
-        return of._answer(ask, own(text, add_special_tokens=False).input_ids)
+        return of._response(ask, own(text, add_special_tokens=False).input_ids)
 
     made = answer("<think>Let me see the lamp.</think>It is by the river.")
     assert made.text == "It is by the river."

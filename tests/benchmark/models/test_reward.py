@@ -278,8 +278,8 @@ def test_signatures_say_what_changes_numbers(folders: dict[Kind, Path]) -> None:
     ("template", "wrong"),
     [
         (None, "has no chat template"),
-        ("{% for message in messages %}{{ message['role'] }}{% endfor %}", "leaves out the prompt or the answer"),
-        ("{{ messages[1]['content'] }}{{ messages[0]['content'] }}", "leaves out the prompt or the answer"),
+        ("{% for message in messages %}{{ message['role'] }}{% endfor %}", "leaves out the prompt or the response"),
+        ("{{ messages[1]['content'] }}{{ messages[0]['content'] }}", "leaves out the prompt or the response"),
         ("{{ raise_exception('no turns today') }}", "fails: no turns today"),
     ],
 )
@@ -305,7 +305,7 @@ def test_a_model_that_lacks_weights_is_refused(tmp_path: Path) -> None:
 
 def test_a_model_that_reads_otherwise_is_refused(folders: dict[Kind, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HFRewardModel, "_read", lambda self, ids: np.full(len(ids), 1e3))
-    with pytest.raises(ConfigurationError, match="in a way that is not known here"):
+    with pytest.raises(ConfigurationError, match="in an unknown way"):
         spec_of(folders["llama"]).load()
 
 
