@@ -271,7 +271,7 @@ def test_one_run_at_a_time(journal_path: Path) -> None:
     with open_journal(journal_path) as journal:
         journal.begin(PLAN)
         journal.put_error("p0", "refused")
-        with pytest.raises(ConfigurationError, match="another run is at work"), open_journal(journal_path):
+        with pytest.raises(ConfigurationError, match="another run is using"), open_journal(journal_path):
             pytest.fail("two at once")
         with pytest.raises(ConfigurationError, match="another run"), open_journal(journal_path, restart=True):
             pytest.fail("two at once")

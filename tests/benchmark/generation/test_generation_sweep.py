@@ -170,7 +170,7 @@ def test_a_diversity_that_rises_with_the_parameter_is_found_to_do_so(
         assert each["measures"]["spearman"]["value"] > 0.97, each["metric"]
         assert each["measures"]["pair_accuracy"]["value"] == 1
     assert [each["ranking"]["accuracy"]["mean"] for each in task["decoding"]] == [1, 1]
-    assert f"Against {name}, over 100 draws" in (tmp_path / "m.md").read_text()
+    assert f"agreement with {name} over 100 draws" in (tmp_path / "m.md").read_text()
     assert f"scores at each {name}" in (tmp_path / "f.html").read_text()
 
 
@@ -303,7 +303,7 @@ def test_what_is_wrong_with_a_file_of_sets_is_told(
         ("none.parquet", None, LAX, 2, "there is no file"),
         ("mine.parquet", [], LAX, 1, "there are no two labels"),
         ("mine.parquet", [{"set_id": "a"}], pa.schema([("set_id", pa.string())]), 1, "the column is missing"),
-        ("mine.csv", [a_row(0)], LAX, 2, "a file named .parquet, or gssbench"),
+        ("mine.csv", [a_row(0)], LAX, 2, "or a file named .parquet"),
     ],
 )
 def test_what_is_no_file_of_sets_is_told(

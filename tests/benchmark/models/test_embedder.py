@@ -166,4 +166,4 @@ def test_a_hub_out_of_reach_is_told_with_the_model_and_the_mend(
     with pytest.raises(ConfigurationError) as raised:
         SentenceTransformersEmbedder(EmbedderSpec(files, max_tokens=128))
     assert raised.value.message.startswith(f"{files.name} could not be loaded: ")
-    assert "a machine that reaches no hub needs a folder" in raised.value.hint
+    assert "without access to the Hub, give a folder" in raised.value.hint

@@ -132,7 +132,7 @@ def test_one_model_is_no_ensemble() -> None:
 def test_members_with_other_tokens_or_beginnings_are_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"fake and merges tokenise 'Yes\.\\n\\nResponse"):
         EnsembleLM([Fake(), Fake("twin"), Fake("merges", merges=True)])
-    with pytest.raises(ConfigurationError, match="begin texts differently: with token None and with 7"):
+    with pytest.raises(ConfigurationError, match="begin texts differently: with token None and with token 7"):
         EnsembleLM([Fake(), Fake(bos=7)])
     smaller, model = tiny_tokeniser(262), tiny_model()
     with pytest.raises(ConfigurationError, match="other tokens"):

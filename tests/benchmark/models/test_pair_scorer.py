@@ -291,7 +291,7 @@ def test_a_hub_out_of_reach_is_told_with_the_model_and_the_mend(
     with pytest.raises(ConfigurationError) as raised:
         replace(spec, files=replace(spec.files, revision="0" * 40)).load()
     assert raised.value.message.startswith(f"{spec.files.name} could not be loaded: ")
-    assert "a machine that reaches no hub needs a folder" in raised.value.hint
+    assert "without access to the Hub, give a folder" in raised.value.hint
 
 
 def test_commits_are_full_ones() -> None:
