@@ -1,7 +1,7 @@
-"""How backends part the same answers: counts, agreement with partitions that came with them, the effect of order.
+"""How equivalence backends group the same responses: counts, agreement with published partitions, effect of order.
 
 Agreement is measured prompt by prompt: the adjusted Rand index of both partitions, and the F1 of pairs that are
-together. Intervals come from resampling prompts, all systems' answers to one together.
+together. Intervals come from resampling prompts, with all systems' responses to a prompt together.
 """
 
 import hashlib
@@ -21,29 +21,29 @@ from datasets_build.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class System:
-    """A system's answers.
+    """The responses of a system.
 
     Attributes:
         name: Name of the system.
         prompt_ids: [prompts].
-        answers: [prompts].
+        responses: Response sets [prompts].
         published: [prompts], the partitions that came with them; None where none did.
         judged: [prompts], the same with the qualities that came with them; None where none did.
     """
 
     name: str
     prompt_ids: tuple[str, ...]
-    answers: tuple[ResponsesToGroup, ...]
+    responses: tuple[ResponsesToGroup, ...]
     published: tuple[Labels, ...] | None
     judged: tuple[Partition, ...] | None = None
 
     def prompts(self, keep: Callable[[str], bool]) -> "System":
-        """The prompts whose ids are kept."""
+        """Return the system on the prompts whose ids are kept."""
         places = [i for i, name in enumerate(self.prompt_ids) if keep(name)]
         return System(
             self.name,
             tuple(self.prompt_ids[i] for i in places),
-            tuple(self.answers[i] for i in places),
+            tuple(self.responses[i] for i in places),
             None if self.published is None else tuple(self.published[i] for i in places),
             None if self.judged is None else tuple(self.judged[i] for i in places),
         )
@@ -51,7 +51,7 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class SystemClasses:
-    """A system under a backend.
+    """The classes of one system by a backend.
 
     Attributes:
         system: Name of the system.
@@ -59,7 +59,7 @@ class SystemClasses:
         unjudged: Prompts without a partition, by reason.
         distinct: Mean number of classes.
         published: Mean number of the published ones.
-        curve: Mean classes expected of 1, 2, … answers, over prompts that have as many.
+        curve: Expected classes among 1, 2, … responses, mean over prompts that have as many.
         rand_index: Mean adjusted Rand index with the published partitions.
         pair_f1: F1 of the pairs of responses in one class, over all prompts.
     """
@@ -76,7 +76,7 @@ class SystemClasses:
 
 @dataclass(frozen=True, slots=True)
 class BackendClasses:
-    """A backend over all systems.
+    """The classes of all systems by a backend.
 
     Attributes:
         backend: Name of the backend.
@@ -98,7 +98,7 @@ class BackendClasses:
     ranking: Estimate | None
 
     def as_json(self) -> dict[str, Any]:
-        """For `--json`; what is not defined is null."""
+        """Return the numbers as JSON; null where undefined."""
         return dict(without_nan(asdict(self)))
 
 
@@ -144,12 +144,12 @@ def measure(
     parts: Mapping[str, Parts],
     resampling: Resampling | None = None,
 ) -> BackendClasses:
-    """Counts and agreement of a backend's partitions.
+    """Measure the counts and agreement of a backend's partitions.
 
     Args:
         backend: Name of the backend.
         signature: Signature of its partitions.
-        systems: The answers.
+        systems: Systems with their responses.
         parts: Partitions of each prompt, by system.
         resampling: Settings of the bootstrap.
     """
@@ -173,7 +173,7 @@ def measure(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Table:
-    """Numbers of a system's parted prompts, [prompts], and their weights, [1 + resamples, prompts]."""
+    """Numbers of a system's grouped prompts [prompts], and their weights [1 + resamples, prompts]."""
 
     weights: Floats
     distinct: Floats
@@ -287,7 +287,7 @@ def choose(
 
     Args:
         backends: Signature and each system's partitions, by backend.
-        systems: The answers; those without published partitions are left out.
+        systems: Systems with their responses; those without published partitions are ignored.
         seed: Random seed of the halves.
         resampling: Settings of the bootstrap.
 

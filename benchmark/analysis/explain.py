@@ -50,7 +50,7 @@ SCALARS: tuple[Metric, ...] = (A_1, *metrics_from("causal_lm"))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """The a_k curve in one unit; NaN where a place is not estimated.
+    """The a_k curve in one unit; NaN where a position is not estimated.
 
     Attributes:
         mean: float64 [n], a_k for k = 1 … n.
@@ -79,7 +79,7 @@ class Explanation:
         values: Values of `SCALARS`, by id.
         bands: C, D_Ca_n and C · E_rate over the spread of coherence; NaN where not estimated.
         fits: Fits of the curve in bits, by name (*sigmoid*, *exponential*); empty where the curve is not estimated.
-        last: float64 [n], each response's bits in the last place, averaged over orders; NaN where it never stands
+        last: float64 [n], each response's bits in the last position, averaged over orders; NaN where it never stands
             there.
         tokens: Tokens of each response, read in the given order.
         pairs: Each response right after each other, or why not.
@@ -186,8 +186,8 @@ def explain(
 ) -> Explanation:
     """Read one set, and tell what was found.
 
-    What is no answer is to be left out before, as the scorer does. With an empty response in the set the standard
-    errors are not known, and there are no pairs.
+    Blank responses and placeholders must be removed before, as the scorer does. With an empty response in the set,
+    standard errors are unknown and there are no pairs.
 
     Args:
         model: Reads.
@@ -256,7 +256,7 @@ def _curves(read: SetSurprisals) -> tuple[Curve, Curve, Estimator]:
 
 
 def _known(read: SetSurprisals, curve: Floats) -> Floats:
-    """A curve without the places that the orders do not estimate."""
+    """A curve without the positions that the orders do not estimate."""
     made = curve.copy()
     if not _whole(read):
         made[:-1] = np.nan

@@ -168,7 +168,7 @@ def contrast(
     if k is None:
         err().print(f"the first {texts[0].k} responses of each prompt are compared")
     with progress() as bar:
-        sets = sum(len(answers) for each in texts for answers in each.answers.values())
+        sets = sum(len(own) for each in texts for own in each.responses.values())
         task = bar.add_task("scoring", total=sets)
         study = contrast_systems(
             texts,

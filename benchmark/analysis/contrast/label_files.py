@@ -1,4 +1,4 @@
-"""Labels of prompts from a file of one's own, and the scores of prompts from a result, for label_study.py."""
+"""Readers of labels from a file and of scores from a result, for label_study.py."""
 
 import math
 from collections import Counter
@@ -41,7 +41,7 @@ def is_result(folder: Path) -> bool:
 
 
 def read_scores(folder: Path) -> PromptScores:
-    """The values of a result's metrics, prompt by prompt; metrics without any value are left out.
+    """Read a result's values by prompt, of all metrics that have any.
 
     Raises:
         InputError: The folder is no whole result.
@@ -103,7 +103,7 @@ def read_labels(
     negative: Sequence[str] = (),
     against: Sequence[str] = (),
 ) -> Labels:
-    """The groups that a file parts prompts into, and its columns of numbers.
+    """Read two groups of prompts, and columns of numbers, from a file.
 
     Args:
         path: .csv, .jsonl or .parquet, with a column `prompt_id` and one of labels: 0 and 1, true and false, or words.
@@ -199,7 +199,7 @@ def _group(word: str, positive: Sequence[str], negative: Sequence[str]) -> bool 
 def _check_named(
     named: Sequence[str], words: Mapping[str, str | None], column: str, table: Table, findings: Findings
 ) -> None:
-    """A word that no row has is a slip: its group would lack what it should have."""
+    """Report words that no row has: a misspelt word would leave its group too small."""
     there = sorted({word for word in words.values() if word is not None})
     for word in named:
         if word not in there:

@@ -1,8 +1,8 @@
-"""Do a system's scores tell two groups of its prompts apart? Every metric of one result against labels of one's own.
+"""Do a system's scores differ between two groups of its prompts? Every metric of a result against given labels.
 
 GSSBench (arXiv:2510.12699) contrasts prompts that call for a clarifying question with others, and correlates scores
-with the length of reasoning. Labels and numbers of any kind come from label_files.py; here it is pure. What is not
-defined is missing with its reason, and never a number.
+with the length of reasoning. Labels and numbers of any kind come from label_files.py. What is undefined is missing,
+with its reason.
 """
 
 from collections import Counter
@@ -41,7 +41,7 @@ _CELLS_AT_ONCE = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class LabelStudy:
-    """What `divbench contrast --labels` found.
+    """The outcome of `divbench contrast --labels`.
 
     Attributes:
         system: Name of the system; this and the fields to `k` are as in `PromptScores`.
@@ -77,7 +77,7 @@ class LabelStudy:
     contrasts: tuple[LabelContrast, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """As one JSON object; what is missing is null."""
+        """Return the study as JSON; null for missing values."""
         return asdict(self)
 
 

@@ -1,4 +1,4 @@
-"""Two groups of prompts and scores that may tell them apart: what goes in, what comes out, and a threshold's part.
+"""Two groups of prompts: the data types of their contrast by scores, and threshold classifiers.
 
 Group 1 has the label, group 0 has not; t and d are of group 1 minus group 0 in the metric's own values. Welch's t is in
 statistics.py, AUROC and correlations in metaeval/agreement.py; here is what a threshold on a score does on prompts that
@@ -24,7 +24,7 @@ _ROUNDING = 1e-12  # relative: equal sets of samples, summed in another order, d
 
 @dataclass(frozen=True, slots=True)
 class MetricScores:
-    """What one metric gives each prompt.
+    """The values of one metric on all prompts.
 
     Attributes:
         metric: Metric id.
@@ -93,7 +93,7 @@ class Labels:
 
 @dataclass(frozen=True, slots=True)
 class Classifier:
-    """How well a threshold tells the groups of prompts that it was not chosen on.
+    """Accuracy of a threshold on prompts that it was not chosen on.
 
     Attributes:
         folds: Number of cross-validation folds; fewer than five where a group has fewer prompts.
@@ -140,7 +140,7 @@ class Correlation:
 
 @dataclass(frozen=True, slots=True)
 class LabelContrast:
-    """One metric, two groups of prompts.
+    """Two groups of prompts compared by one metric.
 
     Attributes:
         metric: Metric id.
@@ -192,18 +192,18 @@ class LabelContrast:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A rule that parts prompts by one score: group 1 is what lies above the cut, or what does not."""
+    """A classifier by one score: group 1 lies above the cut, or at and below it."""
 
     cut: float
     above: bool
 
     def predict(self, scores: Floats) -> Truths:
-        """Whether each score [prompts] says group 1."""
+        """Whether each score [prompts] is predicted to be of group 1."""
         return np.asarray((scores > self.cut) == self.above)
 
 
 def stars(p: float | None) -> str:
-    """As the paper's tables star p.
+    """Return the stars of a p-value, as in the paper's tables.
 
     >>> [stars(p) for p in (0.2, 0.05, 0.049, 0.0099, 0.0001, None)]
     ['', '', '*', '**', '***', '']
@@ -212,12 +212,12 @@ def stars(p: float | None) -> str:
 
 
 def is_constant(values: Floats) -> bool:
-    """Whether values [any] are all equal but for rounding; none are."""
+    """Whether values of any shape are all equal but for rounding; so are no values."""
     return values.size == 0 or bool(np.ptp(values) <= _ROUNDING * np.max(np.abs(values)))
 
 
 def best_threshold(scores: Floats, is_1: Truths) -> Threshold:
-    """The threshold, and its side, with the highest accuracy.
+    """Return the threshold, and its side, with the highest accuracy.
 
     Between two neighbouring scores every cut tells alike: it is put midway. Of several gaps that are equally good the
     middle one is taken, of two the lower; group 1 below the cut only where that is better than any cut with it above.
@@ -244,7 +244,7 @@ def best_threshold(scores: Floats, is_1: Truths) -> Threshold:
 
 
 def held_out_predictions(scores: Floats, is_1: Truths, *, folds: int = FOLDS, seed: int = 0) -> Truths:
-    """What each prompt is told to be by the threshold that is best on the other folds, [prompts].
+    """Predict the group of each prompt [prompts] by the threshold that is best on the other folds.
 
     Args:
         scores: [prompts].
@@ -261,7 +261,7 @@ def held_out_predictions(scores: Floats, is_1: Truths, *, folds: int = FOLDS, se
 
 
 def macro_f1(is_1: Truths, predicted: Truths, weights: Floats) -> Floats:
-    """The mean of both groups' F1, [resamples]; scikit-learn's, many resamples at once. F1 of no prompts is 0.
+    """Return the mean F1 of both groups [resamples], as in scikit-learn, for many resamples; the F1 of no prompts is 0.
 
     Args:
         is_1: [prompts].
@@ -277,7 +277,7 @@ def macro_f1(is_1: Truths, predicted: Truths, weights: Floats) -> Floats:
 
 
 def correlations(x: Floats, y: Floats, z: Floats, weights: Floats) -> list[Floats]:
-    """Pearson's and Spearman's correlation of x and y, and then both with z held fixed: each [resamples].
+    """Return Pearson's and Spearman's correlation of x and y, then both controlling for z, each [resamples].
 
     Args:
         x: [prompts].

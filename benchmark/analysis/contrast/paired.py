@@ -19,7 +19,7 @@ NOT_ANSWERED = Missing("prompt not there")
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """One metric, two systems.
+    """Two systems compared by one metric.
 
     Attributes:
         a: The first system.
@@ -61,7 +61,7 @@ class Contrast:
 
 
 def pairs_of(systems: Sequence[str], pairing: Pairing) -> tuple[tuple[str, str], ...]:
-    """The pairs to compare, each in the order of the systems.
+    """Return the pairs to compare, each in the order of the systems.
 
     >>> pairs_of(["base", "sft", "dpo"], "consecutive")
     (('base', 'sft'), ('sft', 'dpo'))
@@ -72,7 +72,7 @@ def pairs_of(systems: Sequence[str], pairing: Pairing) -> tuple[tuple[str, str],
 
 
 def alternative_of(expected: Expected, direction: int) -> Alternative:
-    """The alternative in a metric's values where the first system is expected to be more diverse.
+    """Return the alternative hypothesis in a metric's own values.
 
     Args:
         expected: *greater*: more diverse.

@@ -56,7 +56,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """What `divbench contrast` found."""
+    """The outcome of `divbench contrast`."""
 
     suite: str
     systems: dict[str, str]
@@ -71,12 +71,12 @@ class Study:
     parts: tuple[Part, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """As one JSON object; what is missing is null."""
+        """Return the study as JSON; null for missing values."""
         return asdict(self)
 
 
 def texts_of(systems: Systems, length: Length) -> tuple[Systems, ...]:
-    """The texts to compare: as they are, cut to equal length, or both."""
+    """Return the texts to compare: raw, cut to equal length, or both."""
     raw = () if length == "matched" else (systems,)
     matched = () if length == "raw" else (length_matched(systems),)
     return raw + matched
@@ -112,12 +112,12 @@ def contrast_systems(
         ScoringFault: A metric failed.
     """
     level, first = 0.95, texts[0]
-    pairs = pairs_of(list(first.answers), pairing)
+    pairs = pairs_of(list(first.responses), pairing)
     chosen = computed(instruments.profile.metrics(metrics))
     parts = []
     for systems in texts:
         signatures = [_signature(metric, systems, instruments.profile) for metric in chosen]
-        values = {name: _scored(systems, name, instruments, chosen, progress) for name in systems.answers}
+        values = {name: _scored(systems, name, instruments, chosen, progress) for name in systems.responses}
         lines = [
             Line(
                 metric=metric.id,
@@ -161,7 +161,7 @@ def _scored(
     progress: Callable[[int], None],
 ) -> dict[str, dict[str, Value]]:
     """The values of a system by prompt and metric."""
-    own = systems.answers[name]
+    own = systems.responses[name]
     there = [prompt for prompt in systems.prompts if prompt.prompt_id in own]
     values: dict[str, dict[str, Value]] = {}
     for start in range(0, len(there), SETS_AT_ONCE):

@@ -13,18 +13,18 @@ from datasets_build.sources.olmo import PROMPT_SETS, SHORTEST, SOURCE, STAGES, c
 from submissions.checking.validate import open_submission
 
 STAGE = "olmo_stages/"
-Answers = Mapping[str, tuple[str, ...]]  # by prompt id
+Responses = Mapping[str, tuple[str, ...]]  # by prompt id
 
 
 @dataclass(frozen=True, slots=True)
 class Systems:
-    """What is compared.
+    """The systems that are compared.
 
     Attributes:
         suite: The prompts.
         origins: Source of each system's texts: `submission:ID` or `olmo_stages@VERSION`.
         k: Responses a prompt.
-        answers: Responses by system and prompt id.
+        responses: Responses by system and prompt id.
         length: *raw*, or what the texts were cut to: a part of signatures.
         left_out: Prompts that are not compared, by reason.
     """
@@ -32,21 +32,21 @@ class Systems:
     suite: Suite
     origins: Mapping[str, str]
     k: int
-    answers: Mapping[str, Answers]
+    responses: Mapping[str, Responses]
     length: str = "raw"
     left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
         """The prompts that are compared, in the suite's order."""
-        there = {prompt for own in self.answers.values() for prompt in own}
+        there = {prompt for own in self.responses.values() for prompt in own}
         return tuple(prompt for prompt in self.suite.prompts if prompt.prompt_id in there)
 
 
 def open_systems(
     names: Sequence[str], *, prompt_set: str = "alpacaeval", k: int | None = None, mirror: Path | None = None
 ) -> Systems:
-    """The systems of that many names.
+    """Open the systems of a contrast.
 
     Args:
         names: Folders of submissions, each checked, or stages of OLMo such as `olmo_stages/base`.
@@ -59,11 +59,11 @@ def open_systems(
         Refused: A folder does not pass the checks.
     """
     if len(names) < 2:
-        raise ConfigurationError("a contrast is between systems, and there is one", "name two or more")
+        raise ConfigurationError("a contrast needs two systems, and one was named", "name two or more")
     stages = [name for name in names if name.startswith(STAGE)]
     if stages and len(stages) < len(names):
         raise ConfigurationError(
-            "stages of OLMo and submissions answer different prompts", "compare the ones or the others"
+            "stages of OLMo and submissions answer different prompts", "compare stages only, or submissions only"
         )
     if stages:
         found = _stages([name.removeprefix(STAGE) for name in stages], prompt_set, mirror)
@@ -74,31 +74,31 @@ def open_systems(
     chosen = found.k if k is None else k
     if not 1 <= chosen <= found.k:
         raise ConfigurationError(f"k = {k}, but a system has {found.k} responses a prompt", "choose k among those")
-    first = {name: {i: texts[:chosen] for i, texts in own.items()} for name, own in found.answers.items()}
-    return replace(found, k=chosen, answers=first)
+    chosen_texts = {name: {i: texts[:chosen] for i, texts in own.items()} for name, own in found.responses.items()}
+    return replace(found, k=chosen, responses=chosen_texts)
 
 
 def length_matched(systems: Systems) -> Systems:
-    """Every response cut to the UTF-8 bytes of its prompt's shortest one over all systems, as in the OLMo study.
+    """Cut every response to the UTF-8 bytes of its prompt's shortest one over all systems, as in the OLMo study.
 
-    A letter that the cut would split leaves. Prompts whose shortest response is under 50 bytes are left out: of so
-    little text, no metric says much.
+    A character that the cut would split is dropped. Prompts whose shortest response is under 50 bytes are excluded:
+    metrics say little about so short texts.
     """
     shortest: dict[str, int] = {}
-    for own in systems.answers.values():
+    for own in systems.responses.values():
         for prompt, texts in own.items():
             shortest[prompt] = min([shortest.get(prompt, 2**31), *(len(text.encode()) for text in texts)])
     kept = {prompt: length for prompt, length in shortest.items() if length >= SHORTEST}
-    answers = {
+    responses = {
         name: {
             prompt: tuple(cut(text, kept[prompt]) for text in texts) for prompt, texts in own.items() if prompt in kept
         }
-        for name, own in systems.answers.items()
+        for name, own in systems.responses.items()
     }
-    # Which lengths they are depends on all systems: numbers of another company of systems are other numbers.
+    # The lengths depend on all systems: in other company, a system has other numbers.
     length = f"matched:{content_id(kept)}"
     left_out = {f"a response of under {SHORTEST} bytes": len(shortest) - len(kept)}
-    return replace(systems, answers=answers, length=length, left_out=left_out)
+    return replace(systems, responses=responses, length=length, left_out=left_out)
 
 
 def _submissions(folders: Sequence[Path], mirror: Path | None) -> Systems:
@@ -117,7 +117,7 @@ def _submissions(folders: Sequence[Path], mirror: Path | None) -> Systems:
             f"the submissions answer several suites: {', '.join(asked)}", "compare those of one suite"
         )
     names = [submission.manifest.name for submission in opened]
-    # Two submissions may bear one name: then their ids tell them apart.
+    # Submissions of the same name are distinguished by their ids.
     labels = [
         f"{name} {submission.id[:8]}" if names.count(name) > 1 else name
         for name, submission in zip(names, opened, strict=True)
@@ -126,7 +126,7 @@ def _submissions(folders: Sequence[Path], mirror: Path | None) -> Systems:
         suite=suites[0],
         origins={label: f"submission:{submission.id}" for label, submission in zip(labels, opened, strict=True)},
         k=min(submission.manifest.generation.k for submission in opened),
-        answers={
+        responses={
             label: {row.prompt_id: row.responses for row in submission.rows()}
             for label, submission in zip(labels, opened, strict=True)
         },
@@ -139,19 +139,19 @@ def _stages(stages: Sequence[str], prompt_set: str, mirror: Path | None) -> Syst
     if prompt_set not in PROMPT_SETS:
         raise ConfigurationError(f"OLMo has no prompt set {prompt_set!r}", f"one of {', '.join(PROMPT_SETS)}")
     rows = load_table("olmo_stages", prompt_set, mirror=mirror).to_pylist()
-    answers: dict[str, dict[str, tuple[str, ...]]] = {stage: {} for stage in stages}
+    responses: dict[str, dict[str, tuple[str, ...]]] = {stage: {} for stage in stages}
     prompts: dict[str, Prompt] = {}
     for row in rows:
         prompts[row["prompt_id"]] = Prompt(row["prompt_id"], prompt_set, row["prompt"])
-        if row["stage"] in answers:
-            answers[row["stage"]][row["prompt_id"]] = tuple(row["responses"])
+        if row["stage"] in responses:
+            responses[row["stage"]][row["prompt_id"]] = tuple(row["responses"])
     return Systems(
         suite=Suite(f"olmo_stages-{prompt_set}", SOURCE.title, tuple(prompts.values())),
         origins={stage: f"{STAGE}{stage}@{SOURCE.version}" for stage in stages},
-        k=_fewest(answers.values()),
-        answers=answers,
+        k=_fewest(responses.values()),
+        responses=responses,
     )
 
 
-def _fewest(answers: Iterable[Answers]) -> int:
-    return min(len(texts) for own in answers for texts in own.values())
+def _fewest(responses: Iterable[Responses]) -> int:
+    return min(len(texts) for own in responses for texts in own.values())

@@ -1,4 +1,4 @@
-"""GSSBench by model and metric: how often a metric gives the prompt with the larger generation space the higher score.
+"""GSSBench by model and metric: how often the prompt with the larger generation space has the higher score.
 
 Pure: results and scores of prompts to accuracies, and these to rows that tables and the heat map show alike.
 """
@@ -60,7 +60,7 @@ _PAPER_SPLITS = {split: {"factualqa": "factual_qa"}.get(split, split) for split 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A system's answers to the suite, as one result has scored them.
+    """A system on GSSBench, as one result has scored it.
 
     Attributes:
         name: Name in the manifest, with a short id where another model has the same.
@@ -85,7 +85,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """A model and what was found.
+    """A model with its accuracies.
 
     Attributes:
         model: The model.
@@ -98,7 +98,7 @@ class Evaluated:
     comparisons: dict[str, PairComparison]
 
     def as_json(self) -> dict[str, Any]:
-        """As one JSON object."""
+        """Return the model and its accuracies as JSON."""
         result = self.model.result
         signatures = {score.metric: str(score.signature) for score in result.scores}
         return {
@@ -118,7 +118,7 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a table or of the heat map.
+    """A row of a table or of the heat map.
 
     Attributes:
         metric: Metric id, or the name of a reference.
@@ -139,8 +139,8 @@ class Block:
     """Rows that stand together.
 
     Attributes:
-        title: A model's name, which is a stranger's text; or what the rows are.
-        beneath: More about it; a stranger's, too.
+        title: Name of the model (untrusted text), or of the group of rows.
+        beneath: Details, untrusted as well.
         rows: The rows.
         model: None of references and published numbers.
     """
@@ -153,7 +153,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class GssStudy:
-    """Everything that was found.
+    """The outcome of `divbench metrics gss`.
 
     Attributes:
         suite: Name and revision of the suite.
@@ -175,14 +175,14 @@ class GssStudy:
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """The models, below them the references, and what was published."""
+        """The models, then the references, then the published numbers."""
         models = [Block(each.model.name, _about(each.model), _rows(each.evaluations), each) for each in self.models]
         known = Block("references", "scorers that are known beforehand", _rows(self.references, REFERENCES))
         return (*models, known, *self.published)
 
     @property
     def differing(self) -> list[str]:
-        """Metrics whose numbers have several signatures; that internals are of several models is no difference."""
+        """Metrics whose signatures differ between models, other than by the model that internals are of."""
         found: dict[str, set[Signature]] = {}
         for each in self.models:
             for score in each.model.result.scores:
@@ -194,7 +194,7 @@ class GssStudy:
         return sorted((metric for metric, own in found.items() if len(own) > 1), key=lambda name: _PLACE[name])
 
     def as_json(self) -> dict[str, Any]:
-        """As one JSON object; what is missing is null."""
+        """Return the study as JSON; null for missing values."""
         document = {
             "suite": self.suite,
             "missing_as": self.missing_as,
@@ -215,7 +215,7 @@ class GssStudy:
 def choose(
     result: Result, scorers: Iterable[Scorer], wanted: Sequence[str] | None, folder: str | None = None
 ) -> tuple[tuple[Scorer, ...], dict[str, Missing]]:
-    """The metrics of a result that are to be evaluated, in the published order, and those that cannot be.
+    """Choose the metrics of a result to evaluate, in the published order; the others are missing with their reasons.
 
     A metric of which no prompt has a value cannot: it has no accuracy, rather than one of 0.
 
@@ -249,13 +249,13 @@ def choose(
 
 
 def no_internals(folder: str | None) -> tuple[str, str]:
-    """That a submission has no internals, and the mend; None: of a result whose submission is not known."""
+    """Return the reason that there are no internals, and a hint; None for a result whose submission is unknown."""
     then = ", then give the submission" if folder is None else ""
     return "there are no internals", f"divbench metrics internals {folder or 'SUBMISSION'} --model …{then}"
 
 
 def names_of(results: Sequence[Result]) -> list[str]:
-    """The name of each result's system; with a short id where several have the same.
+    """Return the name of each result's system, with a short id where several have the same.
 
     Raises:
         ConfigurationError: A result is given twice.
@@ -283,7 +283,7 @@ def evaluate(
     published: Sequence[Block] = (),
     progress: Callable[[], None] = lambda: None,
 ) -> GssStudy:
-    """Every metric of every model, and the references once.
+    """Evaluate every metric of every model, and the references.
 
     Args:
         pairs: Pairs by split.
@@ -334,7 +334,7 @@ def evaluate(
 
 
 def published_blocks(numbers: Iterable[Published]) -> tuple[Block, ...]:
-    """The paper's Table A10, a block a model, with its margins as intervals; the mean is that of Table 2.
+    """Return the paper's Table A10, one block per model, with its margins as intervals and the means of Table 2.
 
     Args:
         numbers: Published numbers of the table `gssbench-a10`.

@@ -68,8 +68,8 @@ class Ranking:
 def ranking_test(scores: Floats, labels: Floats, *, pairs: int = 200, draws: int = 100, seed: int = 0) -> Ranking:
     """The ranking test of the paper's Table 5, on pairs across contexts.
 
-    Not to be compared with that table: there the two sets of a pair answer one context and have five responses each.
-    That data was not released. The released sets answer one context each and have ten responses, so a difference of
+    Not comparable with that table: there the two sets of a pair share a context and have five responses each. That
+    data was not released. The released sets have a context each and ten responses, so a difference of
     scores here is also one of contexts. The pairs of a draw share no set, and their temperatures differ; of few sets a
     draw may give fewer than two such pairs, and is left out.
 

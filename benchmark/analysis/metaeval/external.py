@@ -47,7 +47,9 @@ def find_function(name: str) -> External:
     except AttributeError as error:
         raise ConfigurationError(f"{module} has no {attribute}", "name a function of that module") from error
     except Exception as error:
-        raise ConfigurationError(f"importing {module} failed: {type(error).__name__}: {error}", "mend it") from error
+        raise ConfigurationError(
+            f"importing {module} failed: {type(error).__name__}: {error}", "fix the module"
+        ) from error
     finally:
         sys.path.pop(0)
     if not callable(found):
@@ -118,7 +120,7 @@ class _Worker:
             self.stop()
             message, hint = greeting or (
                 f"importing {name} took over {START_LIMIT:g} s or ended its process",
-                "mend it",
+                "fix the function",
             )
             raise ConfigurationError(message, hint)
 

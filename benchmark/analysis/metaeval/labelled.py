@@ -1,4 +1,4 @@
-"""Response sets of which something is known: a label by construction, and for some what people said."""
+"""Response sets with known diversity: a label by construction and, for some, human ratings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Scores of GSSBench's prompts to what is found of each scorer: accuracies, and differences from another one."""
+"""Accuracies of scorers on GSSBench's prompt pairs, and their differences from another scorer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from datasets_build.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class Scorer:
-    """A score of every prompt, larger for a larger generation space; NaN or absent where missing."""
+    """Scores of prompts, larger for a larger generation space; NaN or absent where missing."""
 
     name: str
     scores: Mapping[str, float]
@@ -32,7 +32,7 @@ class Scorer:
 
 @dataclass(frozen=True, slots=True)
 class PairReport:
-    """What was found of each scorer.
+    """The outcome of `divbench metaeval gssbench`.
 
     Attributes:
         evaluations: Evaluations by scorer.
@@ -47,7 +47,7 @@ class PairReport:
     problems: dict[str, list[str]]
 
     def as_json(self) -> dict[str, Any]:
-        """For `--json`."""
+        """Return the outcome as JSON."""
         return {
             "evaluations": {name: each.as_json() for name, each in self.evaluations.items()},
             "against": self.against,
@@ -59,7 +59,7 @@ class PairReport:
 def collect(
     pairs: Pairs, results: Path | None, files: Sequence[Path], lower_is_more_diverse: bool, seed: int = 0
 ) -> list[Scorer]:
-    """The scorers to evaluate: metrics of a result, columns of files, and those that are known beforehand.
+    """Collect the scorers to evaluate: metrics of a result, columns of files, and reference points.
 
     Args:
         pairs: Pairs by split.
@@ -97,7 +97,7 @@ def scorers_of_result(folder: Path) -> list[Scorer]:
 
 
 def evaluate(pairs: Pairs, scorers: Sequence[Scorer], against: str | None, how: Resampling) -> PairReport:
-    """Every scorer on every split.
+    """Evaluate every scorer on every split.
 
     Raises:
         ConfigurationError: Two scorers have one name, or none is named `against`.

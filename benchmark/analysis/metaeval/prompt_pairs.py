@@ -29,7 +29,7 @@ _NUMBERS = ("strict", "half", "tie_rate", "missing_rate")
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """How often pairs are ordered rightly.
+    """Shares of pairs that are ordered rightly, tied or missing.
 
     Attributes:
         strict: Share of pairs with the greater score on `b`; ties are wrong, as published.
@@ -47,7 +47,7 @@ class Accuracy:
 
 @dataclass(frozen=True, slots=True)
 class SplitResult:
-    """One split.
+    """The accuracy on one split.
 
     Attributes:
         pairs: Number of pairs.
@@ -75,7 +75,7 @@ class SplitResult:
 
 @dataclass(frozen=True, slots=True)
 class PairEvaluation:
-    """How a scorer does on all splits.
+    """The accuracy of a scorer on all splits.
 
     Attributes:
         splits: Results by split.
@@ -103,7 +103,7 @@ class PairEvaluation:
     seed: int
 
     def as_json(self) -> dict[str, Any]:
-        """As one JSON object; what is missing is null."""
+        """Return the numbers as JSON; null for missing values."""
         return asdict(self)
 
 
@@ -120,12 +120,12 @@ class PairComparison:
     half: dict[str, Estimate]
 
     def as_json(self) -> dict[str, Any]:
-        """As one JSON object; what is missing is null."""
+        """Return the numbers as JSON; null for missing values."""
         return asdict(self)
 
 
 def load_pairs(data: Path | None = None, mirror: Path | None = None) -> dict[str, list[dict[str, Any]]]:
-    """The pairs of the six splits; they are generated where there is no build.
+    """Load the pairs of the six splits; generate them where there is no build.
 
     Args:
         data: The folder of built datasets; else the package's own.
@@ -146,7 +146,7 @@ def evaluate_pairs(
     resamples: int = 1000,
     seed: int = 0,
 ) -> PairEvaluation:
-    """How well a score orders pairs of prompts.
+    """Evaluate how well a score orders pairs of prompts.
 
     Args:
         pairs: Pairs by split, such as from `load_pairs`; any of the splits.
@@ -195,7 +195,7 @@ def compare_pairs(
     resamples: int = 1000,
     seed: int = 0,
 ) -> PairComparison:
-    """The differences in accuracy of two scorers, with intervals and p from the same resamples of sets.
+    """Compare the accuracies of two scorers on the same resamples of sets.
 
     Args:
         pairs: Pairs by split, as in `evaluate_pairs`.

@@ -1,4 +1,4 @@
-"""Scores of the prompts of *gssbench* for prompt_pairs.py: from a result of the scorer, and those that test a test."""
+"""Scores of GSSBench's prompts for prompt_pairs.py: those of a result, and reference points of known accuracy."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from datasets_build.errors import InputError
 
 
 def sanity_scores(pairs: Pairs, seed: int = 0) -> dict[str, dict[str, float]]:
-    """Scorers whose accuracy is known beforehand, by name: what an evaluation is checked against.
+    """Return reference scorers by name, whose accuracy is known, to check an evaluation against.
 
     *prompt_length*: characters of the prompt. *constant*: all tie. *random*: uniform. *oracle*: orders every pair.
 

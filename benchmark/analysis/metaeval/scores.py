@@ -250,6 +250,6 @@ def _table(path: Path, key: str) -> pa.Table:
             return pa.csv.read_csv(path, convert_options=as_text)
     except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
         raise InputError(
-            f"{path} cannot be read: {str(error).splitlines()[0][:200]}", "mend or write it again"
+            f"{path} cannot be read: {str(error).splitlines()[0][:200]}", "repair the file or write it again"
         ) from error
     raise InputError(f"{path} is neither .csv nor .parquet", "name it by what it is")

@@ -1,4 +1,4 @@
-"""The bundled language model in the place of the papers' (`--bundled`): other numbers, and named so."""
+"""The bundled language model instead of the papers' (`--bundled`): other numbers, marked as such."""
 
 from collections.abc import Callable, Mapping
 

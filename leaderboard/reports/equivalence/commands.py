@@ -96,7 +96,7 @@ def _resampling(resamples: int, seed: int) -> "Resampling":
 
 
 def _systems(folders: list[Path], k: int | None, mirror: Path | None) -> "list[System]":
-    """The submissions' answers, with the classes that came with them."""
+    """Open submissions, with the classes that came with them."""
     from functools import partial
 
     from benchmark.analysis.equivalence_study import System
@@ -178,14 +178,15 @@ def _study(
         backend = spec.load()
         parts: dict[str, Parts] = {}
         for system in systems:
-            labels = partition_sets(system.answers, backend, spec)
+            labels = partition_sets(system.responses, backend, spec)
             parts[system.name] = [each.reason if isinstance(each, Missing) else each for each in labels]
         parted[name] = (spec.signature, parts)
         found.append(measure(name, spec.signature, systems, parts, _resampling(resamples, seed)))
         if orders > 1 and spec.algorithm == "greedy":
             decides: Any = backend
             sensitivities[name] = {
-                system.name: order_sensitivity(system.answers, decides, orders=orders, seed=seed) for system in systems
+                system.name: order_sensitivity(system.responses, decides, orders=orders, seed=seed)
+                for system in systems
             }
         advance()
     return parted, found, sensitivities

@@ -123,7 +123,7 @@ def explain(
 
       divbench metrics explain --dataset scenarios --split scenarios --set noise-bread --out noise.html
 
-    The answers of a submission to one prompt:
+    The responses of a submission to one prompt:
 
       divbench metrics explain subs/my-model --prompt curated-0
 
@@ -197,7 +197,7 @@ def _find(
 
     if (source is None) == (dataset is None):
         raise ConfigurationError(
-            "one set is wanted, of one place", "give a JSON file, the folder of a submission, -, or --dataset"
+            "name exactly one response set", "give a JSON file, the folder of a submission, -, or --dataset"
         )
     if prompt is not None and (source is None or not source.is_dir()):
         raise ConfigurationError("--prompt is of a submission", "give the folder of one")
@@ -221,5 +221,6 @@ def _explain(found: "Found", model: "CausalLM", layout: "Layout", plan: "OrderPl
             return explain_set(model, found.given, layout, plan, progress=lambda done: bar.update(task, completed=done))
         except Unscorable as error:
             raise InputError(
-                f"{found.title} cannot be scored: {error}", "two answers or more are wanted, that fit the model"
+                f"{found.title} cannot be scored: {error}",
+                "give two or more responses that fit the model",
             ) from error

@@ -23,7 +23,7 @@ from leaderboard.reports.explain.rows import (
     scalar_rows,
 )
 
-# Plotly has a button that hands a chart to its makers' server: not with strangers' texts, nor unasked.
+# Plotly offers a button that uploads the chart to its makers' server: not with untrusted texts, nor unasked.
 _DRAW = """
 const how = {responsive: true, displaylogo: false, showSendToCloud: false, plotlyServerURL: ""};
 for (const [name, figure] of Object.entries(JSON.parse(document.getElementById("figures").textContent))) {

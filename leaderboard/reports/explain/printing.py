@@ -1,4 +1,4 @@
-"""How an explanation looks in a terminal. Strangers' texts are printed as text: no markup, no control codes."""
+"""How an explanation looks in a terminal. Untrusted texts are printed without markup and control codes."""
 
 from collections.abc import Iterable, Sequence
 
@@ -39,7 +39,7 @@ def print_explanation(
     console.print(_table("The curve, with standard errors (SE)", CURVE_COLUMNS, curve_rows(found)))
     console.print(_table("The responses", RESPONSE_COLUMNS, response_rows(found, TEXT), texts=("text",)))
     if len(found.given.responses) > SHOWN:
-        console.print(f"The first {SHOWN} places and responses are shown; --json has all.")
+        console.print(f"The first {SHOWN} positions and responses are shown; --json has all.")
     for note in notes(found, left_out, precision):
         console.print(plain(note), soft_wrap=True)
 

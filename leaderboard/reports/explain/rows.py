@@ -1,6 +1,6 @@
 """An explanation as rows of words and numbers: the same for the terminal and for the page. Pure.
 
-What comes from strangers is cut to a line here, and is still only text: whoever shows it must not let it be more.
+Untrusted text is cut to one line here; it is still to be escaped where it is shown.
 """
 
 import math
@@ -14,8 +14,8 @@ from submissions.untrusted.plain_text import shortened
 
 MOST_TOKENS = 6  # of a pair, in a sentence
 SCALAR_COLUMNS = ("number", "value", "unit", "what it says")
-CURVE_COLUMNS = ("place k", "a_k (bits/byte)", "± SE (bits/byte)", "a_k (bits)", "± SE (bits)")
-RESPONSE_COLUMNS = ("response", "bytes", "bits alone", "bits in last place", "bits saved", "text")
+CURVE_COLUMNS = ("position k", "a_k (bits/byte)", "± SE (bits/byte)", "a_k (bits)", "± SE (bits)")
+RESPONSE_COLUMNS = ("response", "bytes", "bits alone", "bits in last position", "bits saved", "text")
 _MEANINGS = {
     "a_1": "what a response costs with only the prompt before it",
     "a_n": "what a response costs with all others before it",
@@ -25,7 +25,7 @@ _MEANINGS = {
     "coherent_retained": "R times coherence, so that noise counts little",
     "coherence": "how probable a byte is of the responses on their own; noise is near 0",
     "coherence_spread": "how uneven that is between responses; no measure of diversity",
-    "excess_entropy": "how much the others tell of a response, summed over places; grows with length",
+    "excess_entropy": "how much the others tell of a response, summed over positions; grows with length",
     "excess_entropy_rate": "E for each byte",
     "coherent_excess": "E times coherence",
     "coherent_excess_rate": "E_rate times coherence",
@@ -35,7 +35,7 @@ _MEANINGS = {
 
 
 def scalar_rows(found: Explanation) -> list[tuple[str, str, str, str]]:
-    """Of each scalar its title, value, unit and meaning; where it is missing, the reason for a meaning."""
+    """Rows of the scalars: title, value, unit and meaning, or the reason why it is missing."""
     rows = []
     for metric in SCALARS:
         value = found.values[metric.id]
@@ -47,14 +47,14 @@ def scalar_rows(found: Explanation) -> list[tuple[str, str, str, str]]:
 
 
 def curve_rows(found: Explanation) -> list[tuple[str, ...]]:
-    """Of each place the curve and its standard error in both units."""
+    """Rows of the curve: each position, with the value and its standard error in both units."""
     columns = (found.rate.mean, found.rate.error, found.bits.mean, found.bits.error)
     places = zip(*(column.tolist() for column in columns), strict=True)
     return [(str(place), *map(_number, row)) for place, row in enumerate(places, 1)]
 
 
 def response_rows(found: Explanation, length: int) -> list[tuple[str, ...]]:
-    """Of each response its place in the set, bytes, bits alone, in the last place, saved there, and its text, cut."""
+    """Rows of the responses: index, bytes, bits alone, in the last position and saved there, and the text, cut."""
     columns = (found.byte_counts, found.alone, found.last, found.alone - found.last)
     values = zip(*(column.tolist() for column in columns), strict=True)
     return [

@@ -17,7 +17,7 @@ _ACROSS = 3
 def label_figure(task: Labelled, columns: Sequence[Scores]) -> Any:
     """Scores by label, a panel a metric: violins of low and high sets, or points over graded labels.
 
-    A gap between the violins is what OCA and AUC count; their overlap is what no threshold can mend.
+    A gap between the violins is what OCA and AUC count; their overlap is what no threshold can separate.
 
     Args:
         task: The sets.

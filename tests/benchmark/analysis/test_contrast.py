@@ -214,12 +214,12 @@ MIXED = systems_of(
 def test_matched_texts_have_the_bytes_of_the_shortest_of_all_systems() -> None:
     matched = length_matched(MIXED)
     # 52 bytes; those of LONG end in the middle of no letter, q's shortest has 49 bytes.
-    assert matched.answers["one"]["p"] == (LONG.encode()[:52].decode(),) * 2
-    assert matched.answers["two"]["p"][0] == "é" * 26
+    assert matched.responses["one"]["p"] == (LONG.encode()[:52].decode(),) * 2
+    assert matched.responses["two"]["p"][0] == "é" * 26
     assert [prompt.prompt_id for prompt in matched.prompts] == ["p"]
     assert matched.left_out == {"a response of under 50 bytes": 1}
     odd = length_matched(systems_of(one={"p": ("é" * 40,)}, two={"p": ("x" * 51,)}))
-    assert odd.answers["one"]["p"] == ("é" * 25,)  # a letter that the cut would split leaves
+    assert odd.responses["one"]["p"] == ("é" * 25,)  # a letter that the cut would split leaves
 
 
 def test_numbers_of_matched_texts_name_their_lengths() -> None:
@@ -227,7 +227,7 @@ def test_numbers_of_matched_texts_name_their_lengths() -> None:
         found = contrast_systems(texts_of(systems, "both"), ScoringBackends(LEXICAL), resamples=100)
         return found.parts[part].lines[0].signature
 
-    other = systems_of(one=MIXED.answers["one"], two={"p": ("é" * 27, LONG), "q": (LONG, LONG)})
+    other = systems_of(one=MIXED.responses["one"], two={"p": ("é" * 27, LONG), "q": (LONG, LONG)})
     assert signature(MIXED, 0) == signature(other, 0)
     assert "length" not in signature(MIXED, 0)
     assert "|length:matched:" in signature(MIXED, 1)
@@ -272,7 +272,7 @@ def test_a_study_is_the_same_again(demo: list[Path]) -> None:
 def test_the_first_k_responses_are_compared(demo: list[Path]) -> None:
     systems = open_systems([str(folder) for folder in demo[:2]], k=3)
     assert systems.k == 3
-    assert {len(texts) for own in systems.answers.values() for texts in own.values()} == {3}
+    assert {len(texts) for own in systems.responses.values() for texts in own.values()} == {3}
 
 
 @pytest.mark.parametrize(
