@@ -17,7 +17,7 @@ from benchmark.models.embedder import Embedder, SentenceTransformersEmbedder
 from benchmark.models.hf_lm import load_causal_lm
 from benchmark.models.pair_scorer import PairScorer
 from benchmark.models.reward import RewardModel
-from benchmark.scoring.compute import Value, answers_of, score_sets
+from benchmark.scoring.compute import answers_of
 from benchmark.scoring.inputs import Materials, input_of, metrics_from
 from benchmark.scoring.profiles import Profile
 from benchmark.surprisal.cache import SurprisalCache
@@ -116,40 +116,36 @@ class ScoringBackends:
         labels = partition_sets(answers, self.equivalence, self.profile.partition)
         return rate_first_responses(answers, labels, self.reward if metrics_from("reward", metrics) else None)
 
-    def score(
+    def materials(
         self,
         sets: Sequence[ResponseSet],
         metrics: Sequence[Metric],
         *,
-        readings: Sequence[SetSurprisals | Missing] | None = None,
-        parted: Sequence[Partition | Missing] | None = None,
+        surprisals: Sequence[SetSurprisals | Missing] | None = None,
+        finish_reasons: Sequence[Sequence[str | None] | None] | None = None,
         internals: Sequence[Internals] | None = None,
         reported: Sequence[Reported | None] | None = None,
-        names: Sequence[str] | None = None,
-    ) -> list[dict[str, Value]]:
-        """The values of each metric for each set; see `score_sets`.
+    ) -> Materials:
+        """What the metrics' inputs are made of, for `score_sets`.
 
         Args:
             sets: Prompts with all their responses.
-            metrics: That the profile has models for.
-            readings: Of `read`, where they are at hand; else the sets are read here.
-            parted: Of `part`, likewise.
-            internals: As in `score_sets`.
-            reported: Likewise.
-            names: Likewise.
+            metrics: Metrics that the profile has models for.
+            surprisals: Result of `read`; None: the sets are read here.
+            finish_reasons: Why each response of a set ended, where that is known.
+            internals: What the generating model said of each set's responses.
+            reported: What came with each set.
 
         Raises:
-            ScoringFault: As in `score_sets`.
             ConfigurationError: As in `load`.
         """
         self.load(metrics)
-        materials = Materials(
+        return Materials(
             [each.responses for each in sets],
             self.embedder,
             self.pair_scorers,
-            surprisals=self.read(sets, metrics) if readings is None else readings,
-            partitions=self.part(sets, metrics) if parted is None else parted,
+            partitions=self.part(sets, metrics, finish_reasons),
+            surprisals=self.read(sets, metrics) if surprisals is None else surprisals,
             internals=internals,
             reported=reported,
         )
-        return score_sets(materials, metrics, names)

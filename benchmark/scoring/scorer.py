@@ -5,9 +5,9 @@ interrupted goes on with those that are not there. The result folder appears in 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from pathlib import Path
@@ -15,12 +15,10 @@ from shutil import rmtree
 from zlib import ZLIB_RUNTIME_VERSION
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock
 
 from benchmark.metrics import METRICS, Metric
-from benchmark.metrics.internals import Internals
 from benchmark.scoring import surprisal_columns
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import computed, metrics_from
@@ -108,25 +106,55 @@ def score_submission(
     chosen = profile.metrics(metrics, internals=internals is not None)
     key = _key(submission, suite, profile, options, chosen, internals)
     name = content_id(key.as_json())
-    folder = out / name
+    folder, partial = out / name, out / f".{name}.partial"
     if isinstance(done := read_result(folder), Result):
         return Scored(folder, done, recognised=True, resumed=0)
     out.mkdir(parents=True, exist_ok=True)
-    lock = out / f".lock-{name}"
-    with FileLock(lock):  # another process may be at the same work: then its result is ours, too
+    with _locked(out / f".lock-{name}"):  # another process may be at the same work: then its result is ours, too
         if isinstance(done := read_result(folder), Result):
-            lock.unlink(missing_ok=True)
             return Scored(folder, done, recognised=True, resumed=0)
         if folder.exists():
             rmtree(folder)  # damaged: its files do not fit together
-        shards = out / f".{name}.partial"
-        shards.mkdir(exist_ok=True)
-        work = _Work(suite, chosen, key, shards, submission.reported(), profile, internals)
-        result, resumed = _score(submission, work, folder, progress, run or partial(_one_by_one, instruments))
-        for unfinished in out.glob(f".{name}.*"):  # the shards, and what a killed run left of its last step
-            rmtree(unfinished)
-        lock.unlink(missing_ok=True)
+        partial.mkdir(exist_ok=True)
+        files: list[Path] = []
+        counts, resumed, finished = ResponseCounts(), 0, 0
+
+        def unfinished() -> Iterator[Shard]:
+            nonlocal resumed, finished
+            for shard in _shards(submission, suite, key.k, internals if metrics_from("internals", chosen) else None):
+                for row in shard.rows:
+                    counts.add(row)
+                files.append(partial / f"{shard.name}.parquet")
+                if not files[-1].exists():
+                    yield shard
+                    continue
+                resumed += len(shard.rows)
+                finished += len(shard.rows)
+                progress(finished)
+
+        here = ((shard, score_shard(shard, chosen, instruments)) for shard in unfinished())
+        for shard, table in here if run is None else run(unfinished(), chosen):
+            with atomic_file(partial / f"{shard.name}.parquet") as temporary:
+                pq.write_table(table, temporary, compression="zstd")
+            finished += len(shard.rows)
+            progress(finished)
+        with atomic_folder(folder) as made:
+            _merge(files, made / PER_PROMPT_FILE)
+            scores = _aggregates(made / PER_PROMPT_FILE, chosen, key)
+            result = _result(name, submission, suite, profile, key, chosen, scores, counts, made / PER_PROMPT_FILE)
+            text = readable_json(result.model_dump(mode="json"))
+            (made / RESULT_FILE).write_text(text, encoding="utf-8", newline="\n")
+        for left in out.glob(f".{name}.*"):  # the shards, and what a killed run left of its last step
+            rmtree(left)
     return Scored(folder, result, recognised=False, resumed=resumed)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock file; it is removed where the work is done, and stays where it fails."""
+    with FileLock(path):
+        yield
+        path.unlink(missing_ok=True)
 
 
 def result_id(
@@ -145,45 +173,20 @@ def result_id(
     return content_id(_key(submission, suite, profile, options, profile.metrics(metrics), None).as_json())
 
 
-def _score(
-    submission: Submission, work: "_Work", folder: Path, progress: Callable[[int], None], run: RunShards
-) -> tuple[Result, int]:
-    """The result, written to its folder, and the number of prompts that an earlier run had done."""
-    files: list[Path] = []
-    counts, resumed, done = ResponseCounts(), 0, 0
-
-    def to_do() -> Iterator[Shard]:
-        nonlocal resumed, done
-        rows = _in_order(submission, work.suite)
-        while taken := list(islice(rows, SHARD_PROMPTS)):
-            shard = work.shard([_first_k(row, work.key.k) for row in taken])
-            for row in shard.rows:
-                counts.add(row)
-            files.append(work.file(shard))
-            if not files[-1].exists():
-                yield shard
-                continue
-            resumed += len(shard.rows)
-            done += len(shard.rows)
-            progress(done)
-
-    for shard, scored in run(to_do(), work.metrics):
-        with atomic_file(work.file(shard)) as temporary:
-            pq.write_table(scored, temporary, compression="zstd")
-        done += len(shard.rows)
-        progress(done)
-    with atomic_folder(folder) as made:
-        _merge(files, made / PER_PROMPT_FILE)
-        result = _result(folder.name, submission, work, counts, made)
-        (made / RESULT_FILE).write_text(readable_json(result.model_dump(mode="json")), encoding="utf-8", newline="\n")
-    return result, resumed
-
-
-def _one_by_one(
-    instruments: ScoringBackends, shards: Iterable[Shard], metrics: Sequence[Metric]
-) -> Iterator[tuple[Shard, pa.Table]]:
-    for shard in shards:
-        yield shard, score_shard(shard, metrics, instruments)
+def _shards(submission: Submission, suite: Suite, k: int, internals: InternalsFile | None) -> Iterator[Shard]:
+    """The submission's rows in shards, each with the first k responses and what came with them."""
+    reported = submission.reported()
+    rows = _in_order(submission, suite)
+    while taken := [_first_k(row, k) for row in islice(rows, SHARD_PROMPTS)]:
+        ids = [row.prompt_id for row in taken]
+        given = [reported.get(each) for each in ids]
+        yield Shard(
+            content_id(ids),
+            tuple(taken),
+            tuple(suite.by_id[each] for each in ids),
+            tuple(None if each is None else first_k_reported(each, k) for each in given),
+            None if internals is None else tuple(each.take(range(k)) for each in internals.of(ids)),
+        )
 
 
 def _key(
@@ -243,41 +246,6 @@ def first_k_reported(reported: Reported, k: int) -> Reported:
     )
 
 
-@dataclass(slots=True)
-class _Work:
-    """What every shard needs."""
-
-    suite: Suite
-    metrics: tuple[Metric, ...]
-    key: ResultKey
-    partial: Path
-    reported: dict[str, Reported]
-    profile: Profile
-    internals: InternalsFile | None
-
-    def shard(self, rows: Sequence[Row]) -> Shard:
-        """The shard of these rows, which have the first k responses."""
-        ids = [row.prompt_id for row in rows]
-        given = [self.reported.get(each) for each in ids]
-        return Shard(
-            content_id(ids),
-            tuple(rows),
-            tuple(self.suite.by_id[each] for each in ids),
-            tuple(None if r is None else first_k_reported(r, self.key.k) for r in given),
-            self._internals(ids),
-        )
-
-    def file(self, shard: Shard) -> Path:
-        """Where the table of a shard lies until the result is made."""
-        return self.partial / f"{shard.name}.parquet"
-
-    def _internals(self, ids: Sequence[str]) -> tuple[Internals, ...] | None:
-        if self.internals is None or not metrics_from("internals", self.metrics):
-            return None
-        used = range(self.key.k)
-        return tuple(each.take(used) for each in self.internals.of(ids))
-
-
 def _merge(shards: Sequence[Path], path: Path) -> None:
     """All shards in one file, streamed."""
     with pq.ParquetWriter(path, pq.read_schema(shards[0]), compression="zstd") as writer:
@@ -285,27 +253,33 @@ def _merge(shards: Sequence[Path], path: Path) -> None:
             writer.write_table(pq.read_table(shard))
 
 
-def _result(name: str, submission: Submission, work: _Work, counts: ResponseCounts, folder: Path) -> Result:
-    """What `result.json` says, from the table of prompts beside it."""
-    path = folder / PER_PROMPT_FILE
-    key, profile = work.key, work.profile
+def _result(
+    name: str,
+    submission: Submission,
+    suite: Suite,
+    profile: Profile,
+    key: ResultKey,
+    chosen: tuple[Metric, ...],
+    scores: list[Aggregate],
+    counts: ResponseCounts,
+    path: Path,
+) -> Result:
+    """What `result.json` says, with the table of prompts at a path."""
     return Result(
         result_id=name,
         submission_id=submission.id,
         manifest=submission.manifest,
-        suite=work.suite.name,
-        suite_revision=work.suite.revision,
-        prompts=len(work.suite.prompts),
+        suite=suite.name,
+        suite_revision=suite.revision,
+        prompts=len(suite.prompts),
         profile=profile.name,
         k=key.k,
         divbench=version("divbench"),
         libraries=library_versions(profile),
         interval=IntervalMethod(level=key.level, resamples=key.resamples, seed=key.seed),
         counts=Counts(**asdict(counts)),
-        scores=_aggregates(path, work.metrics, key),
-        order_error=surprisal_columns.order_error(path, profile.orders)
-        if metrics_from("causal_lm", work.metrics)
-        else None,
+        scores=scores,
+        order_error=surprisal_columns.order_error(path, profile.orders) if metrics_from("causal_lm", chosen) else None,
         per_prompt_sha256=sha256_of(path),
     )
 

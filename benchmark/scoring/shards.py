@@ -12,12 +12,11 @@ from benchmark.equivalence import partition_columns as classes
 from benchmark.metrics import Metric
 from benchmark.metrics.internals import Internals
 from benchmark.metrics.metric import Missing
-from benchmark.metrics.partition import Partition
 from benchmark.scoring import surprisal_columns
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import Value
-from benchmark.scoring.inputs import metrics_from
-from benchmark.surprisal.engine import ResponseSet, SetSurprisals
+from benchmark.scoring.compute import Value, score_sets
+from benchmark.scoring.inputs import Materials, metrics_from
+from benchmark.surprisal.engine import ResponseSet
 from datasets_build.schema import Prompt
 from submissions.checking.response_kinds import is_scorable
 from submissions.schema import Reported, Row
@@ -54,18 +53,15 @@ def score_shard(shard: Shard, metrics: Sequence[Metric], instruments: ScoringBac
         ScoringFault: A metric failed.
     """
     sets = [ResponseSet(p.prompt, row.responses) for p, row in zip(shard.prompts, shard.rows, strict=True)]
-    parted = instruments.part(sets, metrics, [row.finish_reasons for row in shard.rows])
-    found = instruments.read(sets, metrics)
-    values = instruments.score(
+    materials = instruments.materials(
         sets,
         metrics,
-        readings=found,
-        parted=parted,
+        finish_reasons=[row.finish_reasons for row in shard.rows],
         internals=shard.internals,
         reported=shard.reported,
-        names=[row.prompt_id for row in shard.rows],
     )
-    return _table(shard, values, found, parted, metrics)
+    values = score_sets(materials, metrics, [row.prompt_id for row in shard.rows])
+    return _table(shard, values, materials, metrics)
 
 
 def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:
@@ -91,14 +87,21 @@ def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:
 def _table(
     shard: Shard,
     values: Sequence[dict[str, Value]],
-    read: Sequence[SetSurprisals | Missing] | None,
-    parted: Sequence[Partition | Missing] | None,
+    materials: Materials,
     metrics: Sequence[Metric],
 ) -> pa.Table:
     records = []
     none: list[None] = [None] * len(shard.rows)
     of_reported = bool(metrics_from("reported", metrics))
-    given = zip(shard.rows, shard.prompts, shard.reported, values, read or none, parted or none, strict=True)
+    given = zip(
+        shard.rows,
+        shard.prompts,
+        shard.reported,
+        values,
+        materials.surprisals or none,
+        materials.partitions or none,
+        strict=True,
+    )
     for row, prompt, reported, found, reading, part in given:
         record: dict[str, object] = {
             "prompt_id": row.prompt_id,

@@ -8,7 +8,7 @@ from benchmark.analysis.contrast.paired import Contrast, Expected, Pairing, pair
 from benchmark.analysis.contrast.systems import Systems, length_matched
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import Value
+from benchmark.scoring.compute import Value, score_sets
 from benchmark.scoring.inputs import computed
 from benchmark.scoring.profiles import Profile
 from benchmark.scoring.result_schema import package_version, sign
@@ -168,7 +168,7 @@ def _scored(
         batch = there[start : start + SETS_AT_ONCE]
         ids = [prompt.prompt_id for prompt in batch]
         sets = [ResponseSet(prompt.prompt, own[prompt.prompt_id]) for prompt in batch]
-        values |= dict(zip(ids, instruments.score(sets, metrics, names=ids), strict=True))
+        values |= dict(zip(ids, score_sets(instruments.materials(sets, metrics), metrics, ids), strict=True))
         progress(len(batch))
     return values
 

@@ -21,7 +21,7 @@ from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.metrics import Metric
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import Value
+from benchmark.scoring.compute import Value, score_sets
 from benchmark.surprisal.engine import ResponseSet
 from datasets_build.errors import ConfigurationError, InputError
 
@@ -103,7 +103,8 @@ def metric_scores(
     for start in range(0, len(sets), _SCORED_AT_ONCE):
         part = slice(start, start + _SCORED_AT_ONCE)
         read = None if readings is None else readings[part]
-        found += instruments.score(sets[part], metrics, readings=read, names=names[part])
+        materials = instruments.materials(sets[part], metrics, surprisals=read)
+        found += score_sets(materials, metrics, names[part])
         progress("scoring", len(found), len(sets))
     made = []
     for metric in metrics:

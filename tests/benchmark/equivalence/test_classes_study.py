@@ -19,6 +19,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Labels, Partition
 from benchmark.models.reward import HashReward, HFRewardSpec, quality
 from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.compute import score_sets
 from benchmark.scoring.profile_overrides import REWARDS, with_overrides
 from benchmark.scoring.profiles import find_profile
 from benchmark.surprisal.engine import ResponseSet
@@ -163,7 +164,8 @@ def test_a_judge_sees_each_text_once_and_its_silence_is_no_score() -> None:
     assert spec.signature == "judge-v1,m=m-1,judge-v1,4096-tokens"
     profile = replace(find_profile("lexical"), partition=spec)
     chosen = [metric for metric in METRICS if metric.reads == "partition"]
-    made = ScoringBackends(profile, equivalence=judge).score([ResponseSet(s.prompt, s.texts) for s in sets], chosen)
+    backends = ScoringBackends(profile, equivalence=judge)
+    made = score_sets(backends.materials([ResponseSet(s.prompt, s.texts) for s in sets], chosen), chosen)
     assert made[0]["distinct_k"] == 2.0
     assert made[1]["distinct_k"] == Missing("the judge's reply is no partition")
 
@@ -204,5 +206,6 @@ def test_a_hashed_backend_runs_through_the_instruments(order: Callable[[list[str
     profile = replace(find_profile("lexical"), partition=PartitionSpec(Rouge1(), "components"))
     texts = order(["one", "One.", "two", "three"])
     chosen = [metric for metric in METRICS if metric.id == "distinct_k"]
-    (found,) = ScoringBackends(profile, equivalence=HashEquivalence()).score([ResponseSet("p", tuple(texts))], chosen)
+    backends = ScoringBackends(profile, equivalence=HashEquivalence())
+    (found,) = score_sets(backends.materials([ResponseSet("p", tuple(texts))], chosen), chosen)
     assert found["distinct_k"] == 3.0
