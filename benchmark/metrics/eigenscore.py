@@ -47,7 +47,6 @@ class EigenConvention:
 
 
 GSSBENCH = EigenConvention()  # and INSIDE's code
-LM_POLYGRAPH = EigenConvention(log="e", divisor="1")  # and INSIDE's paper, arXiv:2402.03744, eq. 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,11 +82,6 @@ class Covariances:
     def complete(self) -> NDArray[np.bool_]:
         """[K]; which responses have states at every layer. The others are left out of every score."""
         return np.asarray(np.isfinite(np.diagonal(self.matrices, axis1=1, axis2=2)).all(axis=0))
-
-    @property
-    def effective_count(self) -> int:
-        """How many responses a score rests on. Scores of different numbers are not comparable: record it."""
-        return int(self.complete.sum())
 
     def at(self, layer: int) -> Floats:
         """The covariance at a layer of the responses that have states, [complete, complete].

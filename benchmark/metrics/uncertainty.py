@@ -19,14 +19,13 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr, logsumexp
+from scipy.special import logsumexp
 
 from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.partition import Labels, Partition, class_entropy
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Logits = NDArray[np.floating]
 _ROUNDING = 1e-3  # a model's float32 sums can leave a certain token slightly above ln 1
 
 
@@ -64,43 +63,11 @@ class ResponseScores:
             raise Unscorable("probabilities above 1")
 
 
-def read_logits(logits: Logits, tokens: Integers | None = None, warped: Logits | None = None) -> ResponseScores:
-    """The scores of one response from its logits, in float64, one step at a time.
-
-    Args:
-        logits: [T, V]; raw, before temperature and cut-offs, which would change their logsumexp.
-        tokens: [T]; the response's. None for a greedy response, whose tokens have the largest logits.
-        warped: [T, V]; what the tokens were drawn from, −inf for what was cut off. None where that is `logits`.
-
-    Raises:
-        Unscorable: As `ResponseScores`.
-        ValueError: Shapes that do not fit.
-    """
-    drawn_from = logits if warped is None else warped
-    if (
-        logits.ndim != 2
-        or drawn_from.shape != logits.shape
-        or (tokens is not None and tokens.shape != logits.shape[:1])
-    ):
-        raise ValueError(f"logits, tokens and warped do not fit together: {logits.shape}")
-    picked = np.argmax(logits, axis=1) if len(logits) and tokens is None else tokens
-    made: list[tuple[float, float, float, float]] = []
-    for step in range(len(logits)):
-        # Only one step is widened: 256 steps of 152 thousand logits would be 300 MB more.
-        raw, warm = logits[step].astype(np.float64), drawn_from[step].astype(np.float64)
-        normaliser = float(logsumexp(raw))
-        chosen = float(raw[0 if picked is None else picked[step]]) - normaliser
-        entropy = float(np.sum(entr(np.exp(raw - normaliser))))
-        made.append((chosen, float(warm.max() - logsumexp(warm)), normaliser, entropy))
-    sums = [math.fsum(column) for column in zip(*made, strict=True)] or [0.0] * 4
-    return ResponseScores(len(logits), *sums)
-
-
 def perplexity(response: ResponseScores) -> float:
     """The mean negative log-likelihood −(1/T) Σ ln p of one response, nats/token.
 
     Of a greedy response it is GSSBench's and INSIDE's perplexity (the published code has no exp, which would not change
-    a ranking); of a sampled one, its share in `sampled_perplexity`.
+    a ranking); of a sampled one, its share in the entropy *mc*.
 
     Returns:
         At least 0; for a greedy response at most ln V.
@@ -109,15 +76,6 @@ def perplexity(response: ResponseScores) -> float:
         Unscorable: No token.
     """
     return _surprise_per_token(response.log_likelihood, response.tokens)
-
-
-def sampled_perplexity(samples: Sequence[ResponseScores]) -> float:
-    """The mean of `perplexity` over K sampled responses, nats/token: the entropy *mc* by another name.
-
-    Raises:
-        Unscorable: No response has a token.
-    """
-    return length_normalised_entropy(samples, "mc")
 
 
 def energy(response: ResponseScores) -> float:

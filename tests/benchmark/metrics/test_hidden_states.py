@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from benchmark.metrics.eigenscore import (
     GSSBENCH,
-    LM_POLYGRAPH,
     Covariances,
     EigenConvention,
     covariances_of,
@@ -29,6 +28,7 @@ from benchmark.metrics.metric import Unscorable
 from tests.benchmark.helpers import golden
 
 Floats = NDArray[np.float64]
+LM_POLYGRAPH = EigenConvention(log="e", divisor="1")  # and INSIDE's paper, arXiv:2402.03744, eq. 6
 CONVENTIONS = [GSSBENCH, LM_POLYGRAPH, EigenConvention(log="e"), EigenConvention(alpha=0.5, divisor="1")]
 GOLDEN = golden("uncertainty")
 MATRIX = np.array(GOLDEN["matrix"], dtype=np.float64)
@@ -198,7 +198,7 @@ def test_a_response_without_states_is_left_out_of_every_layer() -> None:
     vectors[21, 4] = np.inf
     holed = covariances_of(32, range(33), vectors, "mean")
     kept = covariances_of(32, range(33), whole[:, [0, 1, 3]], "mean")
-    assert holed.effective_count == 3
+    assert holed.complete.sum() == 3
     assert holed.complete.tolist() == [True, True, False, True, False]
     assert e_average(holed) == close(e_average(kept), abs=1e-12)
     found = leave_one_out_average(holed)

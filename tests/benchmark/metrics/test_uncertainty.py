@@ -19,11 +19,10 @@ from benchmark.metrics.uncertainty import (
     length_normalised_entropy,
     mean_token_entropy,
     perplexity,
-    read_logits,
-    sampled_perplexity,
     semantic_entropy,
 )
 from tests.benchmark.helpers import golden
+from tests.benchmark.logits import read_logits
 
 Estimator = Literal["rao", "kuhn", "lm-polygraph"]
 ESTIMATORS: tuple[Estimator, ...] = ("rao", "kuhn", "lm-polygraph")
@@ -82,7 +81,6 @@ def test_tokens_by_brute_force(seed: int) -> None:
         assert perplexity(samples[-1]) == close(rate, abs=1e-12)
         assert energy(samples[-1]) == close(normaliser, abs=1e-12)
     assert length_normalised_entropy(samples) == close(sum(rates) / 3, abs=1e-12)
-    assert sampled_perplexity(samples) == length_normalised_entropy(samples, "mc")
     assert length_normalised_entropy(samples, "inside") == close(sum(largest) / 3, abs=1e-12)
 
 
@@ -121,7 +119,7 @@ def test_a_response_without_tokens_is_left_out() -> None:
         with pytest.raises(Unscorable, match=r"^no token$"):
             metric(empty)
     with pytest.raises(Unscorable, match=r"^no token$"):
-        sampled_perplexity([])
+        length_normalised_entropy([])
 
 
 def test_what_was_not_read_is_missing() -> None:

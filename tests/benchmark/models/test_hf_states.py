@@ -9,13 +9,13 @@ import torch
 
 from benchmark.generation.internals.read import InternalsReader, Layers, TokenisedResponses, layers_of
 from benchmark.metrics.eigenscore import covariances_of
-from benchmark.metrics.uncertainty import read_logits
 from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.hf_states import ResponseStatistics, SamplingParameters, TokenisedResponse, read_statistics
 from benchmark.models.token_sampling import truncate
 from datasets_build.errors import ConfigurationError
 from tests.benchmark.lms import lm_of, one_thread, random_model, tokeniser
+from tests.benchmark.logits import read_logits
 
 __all__ = ["one_thread"]
 CUT = SamplingParameters(0.8, 7, 0.9)
