@@ -2,14 +2,10 @@
 
 import os
 import shutil
-import subprocess
-import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from socket import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,6 +18,7 @@ from submissions.demo.build import write_demo_submissions
 from submissions.schema import Row
 from submissions.storage.submission_folders import write_submission
 from tests.leaderboard.injections import INJECTIONS
+from tests.leaderboard.servers import serving
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -56,42 +53,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "results"
 
 
-@contextmanager
-def serving(*arguments: str) -> Iterator[str]:
-    """The address of `divbench board serve` with these options, in a process of its own that ends with the context."""
-    with closing(socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-c", "from leaderboard.cli import main; main()", "board", "serve", *arguments]
-    with subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as server:
-        url = f"http://127.0.0.1:{port}"
-        try:
-            wait_for(url, server)
-            yield url
-        finally:
-            server.terminate()
-            server.wait(timeout=30)
-
-
-def wait_for(url: str, server: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + 180
-    while time.monotonic() < deadline:
-        if server.poll() is not None:
-            assert server.stdout is not None
-            pytest.fail(f"the server ended: {server.stdout.read().decode()}")
-        try:
-            urllib.request.urlopen(url, timeout=5).close()  # noqa: S310 - our own address
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    pytest.fail("the server did not answer in three minutes")
-
-
 @pytest.fixture(scope="session")
 def site_address(results: Path) -> Iterator[str]:
     """The address of the whole application over `results`."""
-    with serving("--results", str(results)) as url:
+    with serving(results) as url:
         yield url
 
 

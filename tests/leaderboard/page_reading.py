@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 _ROWS = """
 const found = {};
 for (const cell of document.querySelectorAll(`#${arguments[0]} [role=gridcell]`))
-  (found[cell.dataset.row] ||= [])[Number(cell.dataset.col)] = cell.innerText.trim();
+  (found[cell.dataset.row] ||= [])[Number(cell.dataset.col)] = cell.innerText;
 return Object.keys(found).sort((a, b) => a - b).map((row) => found[row]);
 """
 _VALUE = "return document.querySelector(`#${arguments[0]} textarea, #${arguments[0]} input`)?.value ?? ''"
@@ -15,7 +15,7 @@ _VALUE = "return document.querySelector(`#${arguments[0]} textarea, #${arguments
 def rows(browser: Any, table: str) -> list[list[str]]:
     """The texts of a table's cells by row; none where it is hidden."""
     found: list[list[str]] = browser.execute_script(_ROWS, table)
-    return found
+    return [[text.strip() for text in row] for row in found]
 
 
 def column(browser: Any, table: str, place: int) -> list[str]:

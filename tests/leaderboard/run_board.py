@@ -1,15 +1,22 @@
-"""A server with the page Submit and the endpoints of the API, over a folder of results and a store.
+"""Boards of the tests over folders of results, with or without a store beside them.
 
-python -m tests.leaderboard.run_board RESULTS STORE PORT
+python -m tests.leaderboard.run_board RESULTS STORE PORT    the page Submit and the API, until it is told to stop
+python -m tests.leaderboard.run_board                       boards on request: a line of JSON each, see `serve`
 """
 
+import json
+import os
 import sys
+import traceback
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from leaderboard.app import api
+import gradio as gr
+
 from leaderboard.app.application import build_app, launch
-from leaderboard.app.pages import Page, submit
+from leaderboard.app.pages import PAGES, Page, submit
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.sources import FolderSource, Snapshot
 from submissions.storage.folder_store import FolderStore
@@ -17,7 +24,7 @@ from submissions.work_queue.operations import listing
 
 
 class TakingSource(FolderSource):
-    """A folder of results beside a store: nobody need score what is handed in for it to be seen waiting."""
+    """A folder of results beside a store: submissions can be seen waiting without anybody scoring them."""
 
     def __init__(self, results: Path, store: FolderStore) -> None:
         super().__init__(results)
@@ -28,15 +35,41 @@ class TakingSource(FolderSource):
         return replace(super().read(), queue=listing(self._takes))
 
 
-def main(results: str, store: str, port: str) -> None:
+def board(results: str, store: str | None, study: str | None, pages: tuple[Page, ...]) -> gr.Blocks:
     folder = Path(results)
-    live = LiveResults(TakingSource(folder, FolderStore(Path(store))) if store else FolderSource(folder))
-    app = build_app(live, (Page("Submit", "", submit.build),))
-    if not any(each.api_name == api.NAMES[0] for each in app.fns.values()):
-        with app:
-            api.register(live)
-    launch(app, "127.0.0.1", int(port))
+    source = TakingSource(folder, FolderStore(Path(store))) if store else FolderSource(folder)
+    return build_app(LiveResults(source, study=Path(study) if study else None), pages)
+
+
+def answer(boards: dict[str, gr.Blocks], asked: Mapping[str, Any]) -> dict[str, str]:
+    """Serve a board at a port, or end one by its address."""
+    if "close" in asked:
+        boards.pop(asked["close"]).close(verbose=False)
+        return {}
+    pages = PAGES if asked["pages"] == "all" else (Page("Submit", "", submit.build),)
+    made = board(asked["results"], asked["store"], asked["study"], pages)
+    url = launch(made, "127.0.0.1", asked["port"], wait=False).rstrip("/")
+    boards[url] = made
+    return {"url": url}
+
+
+def serve() -> None:
+    """Answer requests from stdin, a line of JSON each, on what was stdout; nothing else is written there."""
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    boards: dict[str, gr.Blocks] = {}
+    for line in sys.stdin:
+        try:
+            reply = answer(boards, json.loads(line))
+        except Exception:
+            reply = {"error": traceback.format_exc()}
+        replies.write(f"{json.dumps(reply)}\n")
+        replies.flush()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if len(sys.argv) == 1:
+        serve()
+    else:
+        results, store, port = sys.argv[1:]
+        launch(board(results, store, None, (Page("Submit", "", submit.build),)), "127.0.0.1", int(port))

@@ -1,23 +1,66 @@
-"""Programs of the tests that serve until they are told to stop."""
+"""Servers of the tests: boards in one process that has imported the application, or a module in one of its own."""
 
+import atexit
+import json
 import subprocess
 import sys
+import time
+import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from socket import socket
+from typing import Any, Literal
 
-from tests.leaderboard.conftest import wait_for
+import pytest
 
 ROOT = Path(__file__).parents[2]
+
+
+def free_port() -> int:
+    with closing(socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+@cache
+def _boards() -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "tests.leaderboard.run_board"]
+    started = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, encoding="utf-8")
+    atexit.register(started.kill)
+    return started
+
+
+def _ask(**request: Any) -> dict[str, str]:
+    process = _boards()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(f"{json.dumps(request)}\n")
+    process.stdin.flush()
+    reply: dict[str, str] = json.loads(process.stdout.readline() or '{"error": "the process of the boards has ended"}')
+    assert "error" not in reply, reply["error"]
+    return reply
+
+
+@contextmanager
+def serving(
+    results: Path, *, store: Path | None = None, study: Path | None = None, pages: Literal["all", "submit"] = "all"
+) -> Iterator[str]:
+    """The address of a board over a folder of results, served until the context ends."""
+    options = {"store": str(store) if store else None, "study": str(study) if study else None}
+    url = _ask(results=str(results), port=free_port(), pages=pages, **options)["url"]
+    try:
+        yield url
+    finally:
+        _ask(close=url)
 
 
 @contextmanager
 def running(module: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
     """The address of a module that serves at the port that it is given last, in a process of its own."""
-    with closing(socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", module, *arguments, str(port)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=ROOT, env=environment
@@ -28,3 +71,33 @@ def running(module: str, *arguments: str, environment: Mapping[str, str] | None 
         finally:
             server.terminate()
             server.wait(timeout=30)
+
+
+@contextmanager
+def serving_by_command(*arguments: str) -> Iterator[str]:
+    """The address of `divbench board serve` with these options, in a process of its own that ends with the context."""
+    port = free_port()
+    command = [sys.executable, "-c", "from leaderboard.cli import main; main()", "board", "serve", *arguments]
+    with subprocess.Popen([*command, "--port", str(port)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as server:
+        url = f"http://127.0.0.1:{port}"
+        try:
+            wait_for(url, server)
+            yield url
+        finally:
+            server.terminate()
+            server.wait(timeout=30)
+
+
+def wait_for(url: str, server: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + 180
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            assert server.stdout is not None
+            pytest.fail(f"the server ended: {server.stdout.read().decode()}")
+        try:
+            urllib.request.urlopen(url, timeout=5).close()  # noqa: S310 - our own address
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    pytest.fail("the server did not answer in three minutes")

@@ -24,7 +24,7 @@ from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.operations import submit
 from submissions.work_queue.schema import Identity
 from tests.leaderboard.conftest import HOSTILE_NAME
-from tests.leaderboard.servers import running
+from tests.leaderboard.servers import serving
 
 DOCS = Path(__file__).parents[3] / "docs" / "api.md"
 Call = Callable[..., Any]
@@ -44,7 +44,7 @@ def store(results: Path, tmp_path_factory: pytest.TempPathFactory) -> FolderStor
 
 @pytest.fixture(scope="module")
 def address(results: Path, store: FolderStore) -> Iterator[str]:
-    with running("tests.leaderboard.run_board", str(results), str(store.folder)) as url:
+    with serving(results, store=store.folder, pages="submit") as url:
         yield url
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from leaderboard.app.api import NAMES
 from leaderboard.app.pages import PAGES
-from tests.leaderboard.conftest import console_errors, open_page, serving, until
+from tests.leaderboard.conftest import console_errors, open_page, until
+from tests.leaderboard.servers import serving, serving_by_command
 
 pytestmark = pytest.mark.browser
 PHONE = 390  # pixels wide
@@ -48,12 +49,13 @@ def test_every_page_fits_a_phone_in_the_dark_theme(site_address: str, browser: A
     assert "damaged" in warnings.get_property("value")  # every page names the damaged result
 
 
-def test_navigation_leads_to_every_page(site_address: str, browser: Any) -> None:
-    open_page(browser, site_address)
-    for page in PAGES:
-        links = browser.find_elements("css selector", "nav a, nav button, .nav-holder a")
-        next(link for link in links if link.text.strip() == page.title).click()
-        until(partial(_leads_to, browser, page.title), f"the navigation does not lead to {page.title}")
+def test_the_command_serves_pages_that_the_navigation_leads_to(results: Path, browser: Any) -> None:
+    with serving_by_command("--results", str(results)) as address:
+        open_page(browser, address)
+        for page in PAGES:
+            links = browser.find_elements("css selector", "nav a, nav button, .nav-holder a")
+            next(link for link in links if link.text.strip() == page.title).click()
+            until(partial(_leads_to, browser, page.title), f"the navigation does not lead to {page.title}")
 
 
 def _leads_to(browser: Any, title: str) -> bool:
@@ -61,7 +63,7 @@ def _leads_to(browser: Any, title: str) -> bool:
 
 
 def test_every_page_says_so_where_there_are_no_results(tmp_path: Path, browser: Any) -> None:
-    with serving("--results", str(tmp_path)) as address:
+    with serving(tmp_path) as address:
         for page in PAGES:
             open_page(browser, f"{address}/{page.path}")
             assert console_errors(browser) == [], page.title

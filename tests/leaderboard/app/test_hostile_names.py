@@ -11,9 +11,10 @@ from leaderboard.app.pages import PAGES
 from leaderboard.data.board import Board, load_boards
 from leaderboard.tables.systems import system_ids
 from tests.leaderboard.app.test_app import assert_opened
-from tests.leaderboard.conftest import console_errors, open_page, serving, shown_anew, until
+from tests.leaderboard.conftest import console_errors, open_page, shown_anew, until
 from tests.leaderboard.hostile_results import hostile_results
 from tests.leaderboard.injections import INJECTIONS, NAMES, assert_inert, not_shown
+from tests.leaderboard.servers import serving
 
 pytestmark = pytest.mark.browser
 
@@ -54,7 +55,7 @@ def board(folder: Path) -> Board:
 
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
-    with serving("--results", str(folder)) as url:
+    with serving(folder) as url:
         yield url
 
 

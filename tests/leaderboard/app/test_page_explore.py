@@ -15,10 +15,11 @@ from leaderboard.tables.prompts import prompts_of
 from leaderboard.tables.responses import curve_table, make_view, responses_table, scores_table
 from leaderboard.tables.table_view import TableView
 from submissions.checking.validate import open_submission
-from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, serving, shown_anew, until
+from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, shown_anew, until
 from tests.leaderboard.injections import INJECTIONS, assert_inert, not_shown
 from tests.leaderboard.page_reading import query, rows, value
 from tests.leaderboard.read_results import odd_results
+from tests.leaderboard.servers import serving
 
 pytestmark = pytest.mark.browser
 
@@ -35,7 +36,7 @@ def board(odd: Path) -> Board:
 
 @pytest.fixture(scope="module")
 def address(odd: Path) -> Iterator[str]:
-    with serving("--results", str(odd)) as url:
+    with serving(odd) as url:
         yield f"{url}/explore"
 
 

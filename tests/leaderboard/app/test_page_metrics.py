@@ -8,9 +8,10 @@ import pytest
 
 from leaderboard.metric_study.files import MEASURED, PAIRS_FILE, STUDY_FILE, TEXTS_FILE, write_texts
 from leaderboard.tables.metrics import correlations, described, disagreements
-from tests.leaderboard.conftest import console_errors, open_page, serving, until
+from tests.leaderboard.conftest import console_errors, open_page, until
 from tests.leaderboard.injections import INJECTIONS, assert_inert
 from tests.leaderboard.page_reading import column, value
+from tests.leaderboard.servers import serving
 from tests.leaderboard.shipped import shipped_study
 
 pytestmark = pytest.mark.browser
@@ -31,7 +32,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(results: Path, own: Path) -> Any:
-    with serving("--results", str(results), "--study", str(own)) as url:
+    with serving(results, study=own) as url:
         yield url
 
 

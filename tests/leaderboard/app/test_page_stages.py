@@ -20,10 +20,11 @@ from leaderboard.tables.stages import (
     values_of,
 )
 from tests.leaderboard.app.test_page_explore import same
-from tests.leaderboard.conftest import console_errors, open_page, serving, shown_anew, until
+from tests.leaderboard.conftest import console_errors, open_page, shown_anew, until
 from tests.leaderboard.injections import assert_inert
 from tests.leaderboard.page_reading import query, value
 from tests.leaderboard.read_results import stage_results
+from tests.leaderboard.servers import serving
 
 pytestmark = pytest.mark.browser
 
@@ -40,7 +41,7 @@ def board(folder: Path) -> Board:
 
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
-    with serving("--results", str(folder)) as url:
+    with serving(folder) as url:
         yield f"{url}/post-training"
 
 

@@ -18,7 +18,7 @@ from submissions.work_queue.operations import claim, listing, refuse
 from tests.leaderboard.conftest import console_errors, open_page, until
 from tests.leaderboard.injections import INJECTIONS, NAMES, assert_inert, not_shown
 from tests.leaderboard.page_reading import query, rows, value
-from tests.leaderboard.servers import running
+from tests.leaderboard.servers import serving
 
 pytestmark = pytest.mark.browser
 
@@ -30,7 +30,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> FolderStore:
 
 @pytest.fixture(scope="module")
 def address(results: Path, store: FolderStore) -> Iterator[str]:
-    with running("tests.leaderboard.run_board", str(results), str(store.folder)) as url:
+    with serving(results, store=store.folder, pages="submit") as url:
         yield url
 
 
@@ -242,7 +242,7 @@ def test_outside_a_space_nobody_can_log_in(address: str, browser: Any) -> None:
 
 @pytest.fixture(scope="module")
 def folder_address(results: Path) -> Iterator[str]:
-    with running("tests.leaderboard.run_board", str(results), "") as url:
+    with serving(results, pages="submit") as url:
         yield url
 
 

@@ -15,10 +15,11 @@ from leaderboard.tables.curves import curves_table, distinct_curves, patience_cu
 from leaderboard.tables.systems import places_of, system_ids
 from leaderboard.tables.table_view import TableView
 from leaderboard.tables.tradeoff import default_axes, tradeoff, tradeoff_table
-from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, serving, shown_anew, until
+from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, shown_anew, until
 from tests.leaderboard.injections import assert_inert
 from tests.leaderboard.judged import judged_results
 from tests.leaderboard.page_reading import query, rows, value
+from tests.leaderboard.servers import serving
 
 pytestmark = pytest.mark.browser
 
@@ -35,7 +36,7 @@ def board(judged: Path) -> Board:
 
 @pytest.fixture(scope="module")
 def address(judged: Path) -> Iterator[str]:
-    with serving("--results", str(judged)) as url:
+    with serving(judged) as url:
         yield f"{url}/tradeoff"
 
 

@@ -28,7 +28,7 @@ from submissions.storage.submission_folders import write_submission
 from submissions.work_queue.operations import submit
 from submissions.work_queue.schema import Identity
 from tests.conftest import divbench, document
-from tests.leaderboard.conftest import wait_for
+from tests.leaderboard.servers import wait_for
 from tests.leaderboard.stores import Scored, publish, scored
 
 STORE = "hf://datasets/org/submissions"
