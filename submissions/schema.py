@@ -42,7 +42,7 @@ _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]")
 def _plain(text: str) -> str:
     """Refuse text that shows as something else than it is."""
     if text != text.strip() or not text:
-        raise ValueError("must not be blank, nor begin or end with white space")
+        raise ValueError("must not be blank, or begin or end with white space")
     if not text.isprintable() or _INVISIBLE.search(text):
         raise ValueError("has a control, invisible or unassigned character")
     return text
@@ -90,7 +90,7 @@ class Generation(_Part):
 
 
 class Submitter(_Part):
-    """Who hands in, and when the responses were made."""
+    """Submitter, and when the responses were generated."""
 
     name: Name
     date: date

@@ -92,8 +92,8 @@ class SeenRows:
         """Hold one prompt's reported values against its responses."""
         self.reported_rows[prompt_id] += 1
         if prompt_id not in self.texts or self.reported_rows[prompt_id] > 1:
-            message = f"prompt id {prompt_id!r} has no generations, or stands here twice"
-            yield _problem("reported", REPORTED_FILE, number, "prompt_id", message, "one row for each prompt")
+            message = f"prompt id {prompt_id!r} has no responses, or is repeated"
+            yield _problem("reported", REPORTED_FILE, number, "prompt_id", message, "write one row for each prompt")
             return
         yield from reported_problems(number, reported, self.texts[prompt_id])
 
@@ -132,7 +132,7 @@ def has_all_values(number: int, raw: dict[str, Any], findings: Findings) -> bool
             whole = False
     for place, response in enumerate(raw.get("responses") or ()):
         if response is None:
-            hint = 'an empty answer is the empty string ""'
+            hint = 'an empty response is the empty string ""'
             findings.add(_problem("nulls", GENERATIONS_FILE, number, f"responses[{place}]", "null response", hint))
             whole = False
     return whole
@@ -143,18 +143,22 @@ def known_prompt(row: Row, context: Context, tally: SeenRows) -> Iterator[Proble
     if context.own and (fault := id_problem(row.prompt_id)):
         yield _problem("prompt_ids", GENERATIONS_FILE, row.number, "prompt_id", fault, ID_HINT)
     if context.suite is not None and row.prompt_id not in context.suite.by_id:
-        message = f"{row.prompt_id!r} is no prompt id of {context.suite.name}"
-        hint = f"its ids run from {context.suite.prompts[0].prompt_id} to {context.suite.prompts[-1].prompt_id}"
+        message = f"{row.prompt_id!r} is not a prompt id of {context.suite.name}"
+        hint = f"its ids range from {context.suite.prompts[0].prompt_id} to {context.suite.prompts[-1].prompt_id}"
         yield _problem("prompt_ids", GENERATIONS_FILE, row.number, "prompt_id", message, hint)
     if row.prompt_id in tally.first_row:
-        message = f"{row.prompt_id!r} stands already in row {tally.first_row[row.prompt_id]}"
-        yield _problem("prompt_ids", GENERATIONS_FILE, row.number, "prompt_id", message, "one row for each prompt")
+        message = f"{row.prompt_id!r} already appears in row {tally.first_row[row.prompt_id]}"
+        yield _problem(
+            "prompt_ids", GENERATIONS_FILE, row.number, "prompt_id", message, "write one row for each prompt"
+        )
 
 
 def all_prompts_present(context: Context, tally: SeenRows) -> Iterator[Problem]:
     """Every prompt of the suite is answered; there are own prompts, and not too many."""
     if context.own and context.rows == 0:
-        yield _problem("prompt_ids", GENERATIONS_FILE, None, "prompt_id", "there are no rows", "hand in one a prompt")
+        yield _problem(
+            "prompt_ids", GENERATIONS_FILE, None, "prompt_id", "there are no rows", "write one row for each prompt"
+        )
     if context.own and tally.prompt_bytes > MAX_PROMPTS_BYTES:
         message = f"{tally.prompt_bytes:,} bytes of prompts"
         yield _problem("sizes", GENERATIONS_FILE, None, "prompt", message, SIZES_HINT)
@@ -165,7 +169,9 @@ def all_prompts_present(context: Context, tally: SeenRows) -> Iterator[Problem]:
     if missing:
         shown = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
         message = f"{len(missing)} of {len(context.suite.prompts)} prompts are missing: {shown}"
-        yield _problem("prompt_ids", GENERATIONS_FILE, None, "prompt_id", message, "answer every prompt of the suite")
+        yield _problem(
+            "prompt_ids", GENERATIONS_FILE, None, "prompt_id", message, "give responses to every prompt of the suite"
+        )
 
 
 def same_prompt_text(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
@@ -176,8 +182,9 @@ def same_prompt_text(row: Row, context: Context, tally: SeenRows) -> Iterator[Pr
     if known is not None and row.prompt is not None and row.prompt != known.prompt:
         place = next((i for i, (a, b) in enumerate(zip(row.prompt, known.prompt, strict=False)) if a != b), None)
         place = min(len(row.prompt), len(known.prompt)) if place is None else place
-        message = f"the text of {row.prompt_id} differs from the suite's at letter {place + 1}"
-        hint = f"the suite's goes on {known.prompt[place : place + 30]!r}; answers to another text cannot be compared"
+        message = f"the text of {row.prompt_id} differs from the suite's at character {place + 1}"
+        goes_on = known.prompt[place : place + 30]
+        hint = f"the suite's text continues {goes_on!r}; responses to another prompt cannot be compared"
         yield _problem("prompt_text", GENERATIONS_FILE, row.number, "prompt", message, hint)
 
 
@@ -186,25 +193,31 @@ def response_count(row: Row, context: Context, tally: SeenRows) -> Iterator[Prob
     found = len(row.responses)
     if context.manifest is not None and found != context.manifest.generation.k:
         message = f"{found} responses, but generation.k in {MANIFEST_FILE} is {context.manifest.generation.k}"
-        yield _problem("k", GENERATIONS_FILE, row.number, "responses", message, "hand in k for every prompt")
+        yield _problem("k", GENERATIONS_FILE, row.number, "responses", message, "give k responses to every prompt")
     if row.finish_reasons is not None and len(row.finish_reasons) != found:
         message = f"{len(row.finish_reasons)} finish reasons for {found} responses"
-        yield _problem("k", GENERATIONS_FILE, row.number, "finish_reasons", message, "one a response, or null")
+        yield _problem("k", GENERATIONS_FILE, row.number, "finish_reasons", message, "give one per response, or null")
 
 
 def blanks(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
     """Blank responses are kept, counted and not scored."""
     for place, text in enumerate(row.responses):
         if is_blank(text):
-            yield _warning("blanks", row.number, f"responses[{place}]", "blank", "counted apart, never scored as novel")
+            yield _warning(
+                "blanks",
+                row.number,
+                f"responses[{place}]",
+                "blank",
+                "it is counted separately and never scored as novel",
+            )
 
 
 def placeholders(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
     """Marks that stand for a missing answer are kept, counted and not scored."""
     for place, text in enumerate(row.responses):
         if is_placeholder(text):
-            message = f"{text.strip()!r} marks a missing answer"
-            hint = "sample it again, or leave it: it is counted apart, never scored as novel"
+            message = f"{text.strip()!r} stands for a missing response"
+            hint = "resample it, or leave it: it is counted separately and never scored as novel"
             yield _warning("placeholders", row.number, f"responses[{place}]", message, hint)
 
 
@@ -213,23 +226,25 @@ def encoding(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
     for place, text in enumerate(row.responses):
         if REPLACEMENT in text:
             hint = "decode the model's bytes as UTF-8, the whole response at once"
-            yield _warning("encoding", row.number, f"responses[{place}]", "has U+FFFD: a letter was lost", hint)
+            yield _warning(
+                "encoding", row.number, f"responses[{place}]", "contains U+FFFD: a character was lost in decoding", hint
+            )
         if _CONTROL.search(text):
-            hint = "take it out if the system did not write it"
-            yield _warning("encoding", row.number, f"responses[{place}]", "has a control character", hint)
+            hint = "remove it unless the system wrote it"
+            yield _warning("encoding", row.number, f"responses[{place}]", "contains a control character", hint)
 
 
 def sizes(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
     """No response is longer than the limit, and no finish reason is a text."""
     for place, reason in enumerate(row.finish_reasons or ()):
         if len(reason or "") > MAX_REASON_LETTERS:
-            message = f"{len(reason or ''):,} letters; at most {MAX_REASON_LETTERS} are taken"
+            message = f"{len(reason or ''):,} letters; at most {MAX_REASON_LETTERS} are allowed"
             hint = "write a word such as stop or length"
             yield _problem("sizes", GENERATIONS_FILE, row.number, f"finish_reasons[{place}]", message, hint)
     for place, text in enumerate(row.responses):
         if len(text) > MAX_RESPONSE_BYTES // 4 and len(text.encode()) > MAX_RESPONSE_BYTES:
-            message = f"{len(text.encode()):,} bytes; at most {MAX_RESPONSE_BYTES:,} are taken"
-            yield _problem("sizes", GENERATIONS_FILE, row.number, f"responses[{place}]", message, "limit max_tokens")
+            message = f"{len(text.encode()):,} bytes; at most {MAX_RESPONSE_BYTES:,} are allowed"
+            yield _problem("sizes", GENERATIONS_FILE, row.number, f"responses[{place}]", message, "lower max_tokens")
 
 
 def duplicates(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
@@ -238,7 +253,7 @@ def duplicates(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]
     first = tally.same_responses.setdefault(digest, row.number)
     if first != row.number and not all(map(is_blank, row.responses)):
         message = f"the same responses as in row {first}"
-        yield _warning("duplicates", row.number, "responses", message, "look whether rows were mixed up")
+        yield _warning("duplicates", row.number, "responses", message, "check whether rows were mixed up")
 
 
 def reported_problems(number: int, reported: Reported, responses: tuple[str, ...]) -> Iterator[Problem]:
@@ -246,7 +261,7 @@ def reported_problems(number: int, reported: Reported, responses: tuple[str, ...
     found = reported.partition
     if len(found) != len(responses):
         message = f"{len(found)} labels for {len(responses)} responses"
-        yield _problem("reported", REPORTED_FILE, number, "partition", message, "one label a response")
+        yield _problem("reported", REPORTED_FILE, number, "partition", message, "give one label per response")
         return
     if not is_canonical(found):
         hint = "number the classes 0, 1, 2, … in the order of their first response"
@@ -255,16 +270,22 @@ def reported_problems(number: int, reported: Reported, responses: tuple[str, ...
         message = f"distinct is {reported.distinct}, but the partition has {len(set(found))} classes"
         yield _problem("reported", REPORTED_FILE, number, "distinct", message, "distinct is the number of classes")
     if reported.utility is not None and not 0 <= reported.utility <= 10:
-        message = f"{reported.utility} is not in 0 to 10"
+        message = f"{reported.utility} is not between 0 and 10"
         yield _problem("reported", REPORTED_FILE, number, "utility", message, "compute it from the scores")
     yield from _scores_problems(number, reported)
     by_text: dict[str, set[int]] = {}
     for text, label in zip(responses, found, strict=True):
         by_text.setdefault(text, set()).add(label)
     if any(len(labels) > 1 for labels in by_text.values()):
-        message = "the same text stands in different classes"
+        message = "identical responses are in different classes"
         yield Problem(
-            "reported", "warning", REPORTED_FILE, number, "partition", message, "shown as reported, not mended"
+            "reported",
+            "warning",
+            REPORTED_FILE,
+            number,
+            "partition",
+            message,
+            "it is shown as reported, without correction",
         )
 
 
@@ -274,16 +295,18 @@ def _scores_problems(number: int, reported: Reported) -> Iterator[Problem]:
         return
     if len(scores) != len(reported.partition):
         message = f"{len(scores)} scores for {len(reported.partition)} responses"
-        yield _problem("reported", REPORTED_FILE, number, "generation_scores", message, "one score a response")
+        yield _problem("reported", REPORTED_FILE, number, "generation_scores", message, "give one score per response")
         return
     seen: set[int] = set()
     for place, (label, score) in enumerate(zip(reported.partition, scores, strict=True)):
         head = label not in seen
         seen.add(label)
         if not (1 <= score <= 10 if head else score == 0):
-            message = f"{score}; a class's first response scores 1 to 10, the others 0"
+            message = f"{score}; the first response of a class scores 1 to 10, the others 0"
             where = f"generation_scores[{place}]"
-            yield _problem("reported", REPORTED_FILE, number, where, message, "score the first of each class")
+            yield _problem(
+                "reported", REPORTED_FILE, number, where, message, "give a score to the first response of each class"
+            )
 
 
 def is_canonical(partition: tuple[int, ...]) -> bool:
@@ -301,13 +324,13 @@ def is_canonical(partition: tuple[int, ...]) -> bool:
 
 
 def no_access_tokens(context: Context, tally: SeenRows) -> Iterator[Problem]:
-    """No text of the manifest holds what looks like an access token. The problem does not repeat it."""
+    """No text of the manifest contains what looks like an access token. The problem does not repeat it."""
     if context.manifest is None:
         return
     for name, text in _texts(context.manifest.model_dump(mode="json"), ""):
         if _TOKEN.search(text):
-            hint = "take it out, and revoke it: a manifest is published as it is"
-            yield _problem("secrets", MANIFEST_FILE, None, name, "holds what looks like an access token", hint)
+            hint = "remove and revoke it: manifests are published unchanged"
+            yield _problem("secrets", MANIFEST_FILE, None, name, "contains what looks like an access token", hint)
 
 
 def _texts(value: Any, name: str) -> Iterator[tuple[str, str]]:

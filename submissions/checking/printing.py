@@ -1,4 +1,4 @@
-"""How findings and submissions look in a terminal. Strangers' text is printed as text: no markup, no control codes."""
+"""Print findings and submissions in a terminal; untrusted text is printed without markup or control codes."""
 
 from rich.console import Console
 from rich.text import Text

@@ -23,8 +23,8 @@ OWN = "own"
 
 MAX_PROMPT_BYTES = 256 * 2**10
 MAX_PROMPTS_BYTES = 256 * 2**20
-ID_HINT = "write at most 200 printable characters, no white space at the ends"
-SIZES_HINT = f"at most {MAX_PROMPTS_BYTES:,} are taken: part the prompts into several files"
+ID_HINT = "use at most 200 printable characters, without white space at either end"
+SIZES_HINT = f"at most {MAX_PROMPTS_BYTES:,} are allowed: split the prompts over several files"
 _IDS = ("prompt_id", "id")  # where the column of ids is not named
 _PARAPHRASES = "paraphrases"
 
@@ -48,7 +48,7 @@ def id_problem(prompt_id: str) -> str | None:
         _line().validate_python(prompt_id)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
-        return f"{prompt_id[:50]!r} is no id: {fault}"
+        return f"{prompt_id[:50]!r} is not a valid id: {fault}"
     return None
 
 
@@ -60,17 +60,17 @@ def _line() -> TypeAdapter[str]:
 def text_problem(text: Any) -> tuple[str, str] | None:
     """What is wrong with the text of a prompt that somebody wrote, and how to mend it; None where nothing is."""
     if text is None:
-        return "there is no text", "give the text of each prompt: no suite has it"
+        return "the prompt's text is missing", "give the text of every prompt: it is in no suite"
     if not isinstance(text, str):
-        return f"a value of type {type(text).__name__}, wanted text", "write a text"
+        return f"a value of type {type(text).__name__}, expected text", "write text"
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
-        return "has half of a surrogate pair, which UTF-8 cannot hold", "write whole letters"
+        return "has an unpaired surrogate, which UTF-8 cannot encode", "write complete characters"
     if is_blank(text):
         return "blank", "write a prompt, or leave the row out"
     if size > MAX_PROMPT_BYTES:
-        return f"{size:,} bytes", f"at most {MAX_PROMPT_BYTES:,} are taken"
+        return f"{size:,} bytes", f"at most {MAX_PROMPT_BYTES:,} are allowed"
     return None
 
 
@@ -94,7 +94,7 @@ def read_prompts(path: Path, *, prompt_column: str = "prompt", id_column: str | 
     found = () if table is None else tuple(_prompts(table, prompt_column, id_column, findings))
     if table is not None and not table.rows and not findings.refused():
         message = "there are no prompts"
-        findings.add(Problem("prompt_text", "error", path.name, None, "", message, "write one a row"))
+        findings.add(Problem("prompt_text", "error", path.name, None, "", message, "write one per row"))
     if (size := sum(_size(prompt) for prompt in found)) > MAX_PROMPTS_BYTES:
         message = f"{size:,} bytes of prompts"
         findings.add(Problem("sizes", "error", path.name, None, prompt_column, message, SIZES_HINT))
@@ -136,8 +136,8 @@ def _prompts(table: Table, prompt_column: str, id_column: str | None, findings: 
             places |= {f"{_PARAPHRASES}[{place}]": text for place, text in enumerate(wordings)}
         elif wordings is not None and wordings != "":
             message, hint = (
-                f"a value of type {type(wordings).__name__}, wanted a list",
-                "lists stand in .jsonl, .parquet",
+                f"a value of type {type(wordings).__name__}, expected a list",
+                "use .jsonl or .parquet for lists",
             )
             findings.add(Problem("prompt_text", "error", table.name, number, _PARAPHRASES, message, hint))
         if ids is not None and (odd := id_problem(name)):

@@ -1,9 +1,9 @@
-"""The checks of a stranger's folder in a process of its own: whatever it holds, the caller goes on.
+"""Check an untrusted folder in a child process: whatever it contains, the caller goes on.
 
-The limits of reading.py keep memory and time small; here are the walls behind them. The child takes limits on memory,
-time and written bytes before it reads anything, a library that ends its process ends that one alone, and what comes
-back is JSON, never an object. It gets no variable that is named like a secret. It is no sandbox: it runs as the same
-user, with the same files and network.
+The limits of the untrusted room keep memory and time small; the child is the second line of defence. It limits its own
+memory, time and written bytes before it reads anything; a library that ends its process ends only the child; and its
+reply is JSON, never an object. It gets no variable that is named like a secret. It is not a full sandbox: it runs as
+the same user, with the same files and network.
 """
 
 import json
@@ -127,7 +127,7 @@ def _reason(status: int, said: bytes) -> str:
 def stopped(message: str) -> dict[str, Any]:
     """The document of a submission whose check did not come to an end."""
     findings = Findings()
-    hint = "it is too large or damaged: write it again, in smaller row groups, with fewer or shorter responses"
+    hint = "the file is too large or damaged: write it again, in smaller row groups, with fewer or shorter responses"
     findings.add(Problem("limits", "error", "", None, "", message, hint))
     return {"accepted": False, "id": None, "counts": None} | problems_json(findings)
 
@@ -158,7 +158,7 @@ def _checked(folder: Path, mirror: Path | None) -> dict[str, Any]:
     try:
         report = validate(folder, partial(load_suite, mirror=mirror))
     except MemoryError:
-        return stopped("took more memory than it may")
+        return stopped("exceeded the memory limit")
     except DivBenchError as error:
         return error.as_json()
     return report.as_json()

@@ -192,7 +192,7 @@ def _enough(findings: Findings, file: str) -> bool:
     """Whether so much is wrong that nobody is helped by reading on; that is among the findings then."""
     if findings.count("error") <= MAX_ERRORS:
         return False
-    message, hint = f"more than {MAX_ERRORS:,} errors", "mend these first: the rest was not looked at"
+    message, hint = f"more than {MAX_ERRORS:,} errors", "fix these first: the rest was not checked"
     findings.add(Problem("sizes", "error", file, None, "", message, hint))
     return True
 
@@ -228,7 +228,7 @@ def _check_reported(folder: Path, tally: SeenRows, report: Report, digest: RowsD
         if "prompt_id" not in raw:  # it was not UTF-8, and that is among the findings
             continue
         if null := _null_field(raw):
-            message = "null where a value must stand"
+            message = "null where a value is required"
             report.findings.add(Problem("reported", "error", REPORTED_FILE, number, null, message, "write the value"))
             continue
         reported = as_reported(raw)

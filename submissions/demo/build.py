@@ -61,7 +61,7 @@ def write_baseline(baseline: Baseline, given: Submission, suite: Suite, out: Pat
         Refused: What was made does not pass the checks.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ConfigurationError(f"{out} is already there", "name another folder by --out, or remove it")
+        raise ConfigurationError(f"{out} already exists", "choose another folder with --out, or remove it")
     manifest, rows = derive(baseline, given, seed)
     with atomic_folder(out) as folder:
         write_submission(folder, manifest, rows)

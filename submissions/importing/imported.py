@@ -17,7 +17,7 @@ _SAMPLING = {
     "seed": "seed",
 }
 GENERATION_KWARGS = "arguments.gen_args_0.arg_1"
-"""Where lm-evaluation-harness writes how a document's answers were sampled."""
+"""Where lm-evaluation-harness writes how a document's responses were sampled."""
 
 # What a file may say of the system, and where it belongs in the manifest.
 FACTS = {"model": ("system", "model_id")}

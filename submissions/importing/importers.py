@@ -55,7 +55,7 @@ def read_noveltybench(path: Path, findings: Findings) -> Imported:
     if len(offsets) > 1:
         rows = " and ".join(f"row {row}" for row in sorted(offsets.values()))
         message = f"distinct differs from the number of classes by more in some rows than in others ({rows})"
-        hint = "files of two versions were mixed: import each by itself"
+        hint = "files of two versions were mixed: import each separately"
         findings.add(Problem("reported", "error", path.name, None, "distinct", message, hint))
     return made
 
@@ -72,8 +72,8 @@ def _reported(fields: Fields, offsets: dict[int, int]) -> Reported | None:
         if offset in CONVENTIONS:
             offsets.setdefault(offset, fields.number)
         else:
-            message = f"is neither the {classes} classes of the partition, nor one less or more"
-            fields.problem("distinct", message, "make both from the same partition")
+            message = f"is neither the number of classes in the partition ({classes}), nor one less or more"
+            fields.problem("distinct", message, "compute both from the same partition")
     scores: tuple[float, ...] | None = None
     if fields.has("generation_scores"):
         scores = fields.numbers("generation_scores", null_as=0.0)
@@ -87,7 +87,7 @@ def _compare_heads(fields: Fields, partition: tuple[int, ...], scores: tuple[flo
         return
     heads = tuple(scores[partition.index(label)] for label in dict.fromkeys(partition))
     if fields.numbers("partition_scores") != heads:
-        fields.problem("partition_scores", "differ from generation_scores", "make both from the same scores")
+        fields.problem("partition_scores", "differ from generation_scores", "compute both from the same scores")
 
 
 def read_jsonl_rows(path: Path, findings: Findings) -> Imported:
@@ -128,7 +128,7 @@ def read_jsonl_rows(path: Path, findings: Findings) -> Imported:
 def _same_prompt(fields: Fields, prompt_id: str, prompt: str | None, texts: dict[str, tuple[str | None, int]]) -> None:
     known, row = texts.setdefault(prompt_id, (prompt, fields.number))
     if known != prompt:
-        fields.problem("prompt", f"differs from that of {prompt_id} in row {row}", "one text for each prompt id")
+        fields.problem("prompt", f"differs from that of {prompt_id} in row {row}", "give one text for each prompt id")
 
 
 def _gather(
@@ -143,7 +143,11 @@ def _gather(
     for place, number, *_ in found:
         if places[place] > 1:
             message = f"{prompt_id} has sample_idx {place} {places[place]} times"
-            findings.add(Problem("json", "error", file, number, "sample_idx", message, "number the samples 0, 1, 2, …"))
+            findings.add(
+                Problem(
+                    "json", "error", file, number, "sample_idx", message, "number the samples of a prompt 0, 1, 2, …"
+                )
+            )
     found.sort(key=lambda sample: sample[:2])
     reasons = tuple(reason for *_, reason in found)
     return Row(
@@ -192,17 +196,17 @@ def import_submission(
             another format.
     """
     if kind != "lm-eval" and documents != DEFAULT_OPTIONS:
-        raise ConfigurationError(f"a file of {kind} has no documents, fields of them or filters", "leave them out")
+        raise ConfigurationError(f"a file of {kind} has no documents or filters", "leave out the options for lm-eval")
     if not path.is_file():
         raise ConfigurationError(f"there is no file {path}", "give the file to import")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ConfigurationError(f"{out} is already there", "name another folder by --out, or remove it")
+        raise ConfigurationError(f"{out} already exists", "choose another folder with --out, or remove it")
     findings = Findings()
     suite = None if known["suite"] == OWN else find_suite(str(known["suite"]))
     made = FORMATS[kind](path, findings, suite, documents)
     if not made.rows and not findings.refused():
         message = "no rows"
-        findings.add(Problem("json", "error", path.name, None, "", message, "one JSON object a line"))
+        findings.add(Problem("json", "error", path.name, None, "", message, "write one JSON object per line"))
     manifest = _manifest(made, path, kind, known, findings)
     if findings.refused() or manifest is None:
         raise Refused(str(path), findings)
@@ -237,7 +241,7 @@ def _manifest(
         elif len(found) > 1 and name == "model":
             first, second = list(found.items())[:2]
             message = f"{second[0]!r} here, but {first[0]!r} in row {first[1]}"
-            hint = "one submission holds one system: split the file"
+            hint = "a submission has one system: split the file"
             findings.add(Problem("manifest", "error", path.name, second[1], "model", message, hint))
     if values["generation"].get("k") is None and made.rows:
         lengths = Counter(len(row.responses) for row in made.rows)
@@ -261,12 +265,12 @@ def _not_a_manifest(error: ValidationError, taken: Taken, file: str, findings: F
     for item in error.errors(include_url=False):
         if item["loc"] in taken:
             name, row = taken[item["loc"]]
-            hint = "mend the file, or say what is right by an option"
+            hint = "fix the file, or set the right value with an option"
             findings.add(Problem("manifest", "error", file, row, name, item["msg"], hint))
         else:
             lines.append(f"{'.'.join(map(str, item['loc']))}: {item['msg']}")
     if lines:
-        raise ConfigurationError(f"the manifest would be wrong: {'; '.join(lines)}", "mend the options") from error
+        raise ConfigurationError(f"the manifest would be invalid: {'; '.join(lines)}", "fix the options") from error
 
 
 __all__ = ["FORMATS", "Format", "Imported", "LmEvalOptions", "Suite", "import_submission"]

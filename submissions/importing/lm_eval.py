@@ -86,7 +86,7 @@ def read_lm_eval(
             made.names["prompt_id"] = found.field
     if documents.filter is not None and documents.filter not in filters and not findings.refused():
         message = f"no row has the filter {documents.filter!r}"
-        hint = f"there are {_listed(filters)}" if filters else "its rows name none: leave --filter out"
+        hint = f"there are {_listed(filters)}" if filters else "its rows name none: leave out --filter"
         findings.add(Problem("json", "error", path.name, None, "filter", message, hint))
     return made
 
@@ -103,20 +103,20 @@ def _again(
         return False
     names.add(name)
     if row.responses != before.responses:
-        message = f"other answers to {row.prompt_id} than in row {before.number}, under another filter"
-        fields.problem(field, message, "say by --filter which filter's rows to read")
+        message = f"different responses to {row.prompt_id} than in row {before.number}, under another filter"
+        fields.problem(field, message, "choose the filter whose rows to read with --filter")
     return True
 
 
 def _responses(fields: Fields, field: str) -> tuple[str, ...] | None:
-    """The answers: of `resps` those to the one request, of `filtered_resps` what is left of them, one text or more."""
+    """The responses: in `resps` those to the one request, in `filtered_resps` what the filter kept of them."""
     requests = fields.raw.get(field)
     if not isinstance(requests, list):
         fields.texts(field)  # which tells that it is missing, or no list
         return None
     if len(requests) != 1:
-        hint = "answers in words come from tasks of output_type generate_until, one request a document"
-        fields.problem(field, f"{len(requests)} requests, wanted one", hint)
+        hint = "use a task of output_type generate_until, with one request per document"
+        fields.problem(field, f"{len(requests)} requests, expected one", hint)
         return None
     place = f"{field}[0]"
     texts = [requests[0]] if field == "filtered_resps" and isinstance(requests[0], str) else requests[0]
@@ -196,7 +196,7 @@ class _Prompts:
         doc = fields.raw.get("doc")
         if not isinstance(doc, dict):
             wrong = "the field is missing" if "doc" not in fields.raw else f"a JSON {type(doc).__name__}"
-            fields.problem("doc", f"{wrong}, wanted an object", "write samples with --log_samples")
+            fields.problem("doc", f"{wrong}, expected an object", "write samples with --log_samples")
             return None
         field = self.id_field or (_OWN_ID if _OWN_ID in doc else None)
         if field is not None and field != DOC_ID:
@@ -208,7 +208,7 @@ class _Prompts:
     def _by_field(self, fields: Fields, doc: Mapping[str, Any], field: str, asked: str | None) -> _Found | None:
         value = doc.get(field)
         if field not in doc:
-            hint = f"doc has {_listed(doc)}: name one of them by --id-field, or {DOC_ID}" if doc else "doc is empty"
+            hint = f"doc has {_listed(doc)}: name one of them with --id-field, or {DOC_ID}" if doc else "doc is empty"
             _add(fields, f"doc.{field}", "the field is missing", hint)
             return None
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
@@ -219,7 +219,7 @@ class _Prompts:
     def _by_place(self, fields: Fields, doc: Mapping[str, Any], asked: str | None) -> _Found | None:
         place = fields.raw.get(DOC_ID)
         if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < 2**31:
-            wrong = "the field is missing" if DOC_ID not in fields.raw else "no whole number from 0"
+            wrong = "the field is missing" if DOC_ID not in fields.raw else "not a whole number from 0"
             _add(fields, DOC_ID, wrong, "documents are counted from 0")
             return None
         if self.suite is None:
@@ -232,8 +232,8 @@ class _Prompts:
         found = self._named(fields, known.prompt_id, DOC_ID, doc, asked)
         # Where the document does not give the prompt's text, which the checks compare, what was asked must have it.
         if found is not None and found.prompt is None and asked is not None and known.prompt.strip() not in asked:
-            message = f"{place} is {known.prompt_id} in {self.suite.name}, whose text was not asked"
-            _add(fields, DOC_ID, message, "leave --id-field out: documents are then known by their texts")
+            message = f"{place} is {known.prompt_id} in {self.suite.name}, whose text is not in the request"
+            _add(fields, DOC_ID, message, "leave out --id-field: documents are then identified by their texts")
             return None
         return found
 
@@ -254,9 +254,9 @@ class _Prompts:
         if found is None:
             return None
         if len(found) != 1:
-            which = f"it may be {_listed(found)}" if found else f"no prompt of {suite.name} stands in it"
-            hint = "name the field of doc that has the prompt's id by --id-field"
-            _add(fields, "doc", f"it cannot be told which prompt this is: {which}", hint)
+            which = f"it may be any of {_listed(found)}" if found else f"it contains no prompt of {suite.name}"
+            hint = "name the field of doc that has the prompt's id with --id-field"
+            _add(fields, "doc", f"the prompt cannot be identified: {which}", hint)
             return None
         [name] = found
         return _Found(name, "doc", suite.by_id[name].prompt if equal else None)
@@ -266,8 +266,8 @@ class _Prompts:
         if asked not in self._looked:
             self._left -= len(asked) * len(self._by_text)
             if self._left < 0:
-                message = f"too much was asked to look for {len(self._by_text):,} prompts in all of it"
-                _add(fields, "arguments", message, "name the field of doc that has the prompt's id by --id-field")
+                message = f"the requests are too long to search for {len(self._by_text):,} prompts"
+                _add(fields, "arguments", message, "name the field of doc that has the prompt's id with --id-field")
                 return None
             there = [text for text in self._by_text if text in asked]
             if len(there) <= MAX_WITHIN:

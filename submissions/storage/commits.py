@@ -29,7 +29,7 @@ class LocalDiskFault(StoreFault):
 
 
 class NoWriteAccess(StoreFault):
-    """The store is there, and whoever asks may not write to it; strangers may propose."""
+    """The store exists, but the caller may not write to it; a pull request may be possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def checked_path(path: str) -> str:
         InputError: It is not.
     """
     if not is_path(path):
-        raise InputError(f"{path[:100]!r} is no path of a store", "paths are made of ids, never of names")
+        raise InputError(f"{path[:100]!r} is not a path in a store", "paths are made of ids, never of names")
     return path
 
 
@@ -81,7 +81,7 @@ def checked_commit(commit: str, address: str) -> str:
 
 def no_commit(commit: str, address: str) -> StoreFault:
     """What is raised for a commit that a store does not have."""
-    return StoreFault(f"{address} has no commit {commit[:100]!r}", "begin again at the head")
+    return StoreFault(f"{address} has no commit {commit[:100]!r}", "start again from the latest commit")
 
 
 def no_file(path: str, commit: str, address: str) -> FileNotFoundError:
@@ -100,8 +100,8 @@ def checked_change(add: Collection[str], remove: Collection[str], message: str) 
     if both := sorted(set(add) & set(remove)):
         raise InputError(f"{both[0]} is both added and removed")
     if not (message.isprintable() and message.strip() and len(message) <= MAX_MESSAGE):
-        hint = f"at most {MAX_MESSAGE} printable characters"
-        raise InputError(f"{message[:100]!r} is no message of a commit: it is one line", hint)
+        hint = f"use one line of at most {MAX_MESSAGE} printable characters"
+        raise InputError(f"{message[:100]!r} is not a valid commit message", hint)
 
 
 def folders_of(path: str) -> list[str]:
@@ -112,17 +112,17 @@ def folders_of(path: str) -> list[str]:
 
 def not_there(path: str) -> InputError:
     """What is raised for a path that is to be removed and is not there."""
-    return InputError(f"{path} cannot be removed: it is not there")
+    return InputError(f"{path} cannot be removed: it does not exist")
 
 
 def file_and_folder(path: str) -> InputError:
     """What is raised where a file would take a folder's name, or the other way round."""
-    return InputError(f"{path} would be a file and a folder", "a commit does not make one of the other")
+    return InputError(f"{path} would be both a file and a folder", "use another path")
 
 
 def too_large(path: str, size: int, limit: int) -> InputError:
     """What is raised for a file of more bytes than are taken."""
-    return InputError(f"{path} has {size:,} bytes", f"at most {limit:,} are taken")
+    return InputError(f"{path} has {size:,} bytes", f"at most {limit:,} are allowed")
 
 
 @contextmanager
@@ -132,8 +132,8 @@ def disk_faults(path: Path, kind: type[StoreFault] = StoreFault) -> Iterator[Non
         yield
     except OSError as error:
         hints = {
-            **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "make room there, then try again"),
-            **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "give this user the right to it, then try again"),
+            **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free space there, then retry"),
+            **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "grant this user access, then retry"),
         }
-        hint = hints.get(error.errno or 0, "look at the folder and its disk")
+        hint = hints.get(error.errno or 0, "check the folder and its disk")
         raise kind(f"{error.filename or path}: {error.strerror or error}", hint) from error

@@ -90,7 +90,7 @@ def open_store(text: str) -> FileStore:
 
         return HubStore(found[1], prefix=found[2] or "")
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", text) or not text.strip() or not text.isprintable():
-        raise ConfigurationError(f"{text[:100]!r} names no store", "give a folder, or hf://datasets/ORG/NAME")
+        raise ConfigurationError(f"{text[:100]!r} is not a store", "give a folder, or hf://datasets/ORG/NAME")
     from submissions.storage.folder_store import FolderStore
 
     folder = Path(text)

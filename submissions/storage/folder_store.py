@@ -209,7 +209,7 @@ class FolderStore:
         try:
             lock.acquire(timeout=LOCK_SECONDS, poll_interval=0.01)
         except Timeout as error:
-            hint = "look for a process that was stopped while it held the lock"
+            hint = "check for a stopped process that holds the lock"
             raise StoreFault(f"{self.folder / '.lock'} was held for {LOCK_SECONDS} seconds", hint) from error
         try:
             if self.head() != parent:
@@ -253,4 +253,4 @@ def _settle(folder: Path) -> None:
 
 
 def _damaged(path: Path) -> StoreFault:
-    return StoreFault(f"{path} is damaged: it does not hold what its name says", "bring it back from a copy")
+    return StoreFault(f"{path} is damaged: its content does not match its name", "restore it from a backup")

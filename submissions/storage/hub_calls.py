@@ -44,9 +44,9 @@ def _fault_of(error: BaseException, address: str) -> StoreFault | None:
 
     kind = StoreFault
     if isinstance(error, RepositoryNotFoundError):
-        what, hint = "cannot be seen", "look at its name, or log in: hf auth login"
+        what, hint = "cannot be seen", "check its name, or log in: hf auth login"
     elif isinstance(error, RevisionNotFoundError):
-        what, hint = "has no such commit", "begin again at the head"
+        what, hint = "has no such commit", "start again from the latest commit"
     elif isinstance(error, HfHubHTTPError) and error.response.status_code in {401, 403}:
         reading = error.response.request.method in {"GET", "HEAD"}
         kind = StoreFault if reading else NoWriteAccess
@@ -54,11 +54,11 @@ def _fault_of(error: BaseException, address: str) -> StoreFault | None:
         hint = f"use a token with the right to {right}: hf auth login"
     elif isinstance(error, HfHubHTTPError):
         what = "is refused by the Hub"
-        hint = "try again in some minutes" if is_transient(error) else "look at the repository's page"
+        hint = "retry in a few minutes" if is_transient(error) else "check the repository's page"
     elif isinstance(error, Damaged):
-        what, hint = "gives damaged files", "look at the repository's page"
+        what, hint = "gives damaged files", "check the repository's page"
     elif isinstance(error, OSError | ValueError | connection_error()):  # ValueError: an answer that is no JSON
-        what, hint = "is out of reach", "look at the network, then again at the store's head"
+        what, hint = "is out of reach", "check the network connection, then retry"
     else:
         return None
     return kind(f"{address} {what}: {first_line(error)}", hint)

@@ -82,4 +82,4 @@ def download(address: str, token: str | None, file: HubFile, target: Path) -> No
                     hasher.update(piece)
                     made.write(piece)
             if size != file.size or hasher.hexdigest() != file.digest:
-                raise Damaged(f"what came from {address} is not what the repository holds")
+                raise Damaged(f"the download from {address} does not match the repository")

@@ -82,7 +82,7 @@ class HubStore:
         """
         if not _REPO.fullmatch(repo) or (prefix and not is_path(prefix)):
             name = f"{repo}/{prefix}" if prefix else repo
-            raise ConfigurationError(f"{name[:100]!r} names no dataset repository", "give ORG/NAME")
+            raise ConfigurationError(f"{name[:100]!r} is not the name of a dataset repository", "give ORG/NAME")
         self.repo = repo
         self.cache = cache or home() / "hub-store"
         self._prefix = f"{prefix}/" if prefix else ""
@@ -224,7 +224,7 @@ class HubStore:
         return HfApi(endpoint=self._endpoint, token=self._token)
 
     def _asked(self, call: Callable[[], T]) -> T:
-        """The answer to a question, which is put again where that may help."""
+        """The result of a read-only call, retried where the failure is transient."""
 
         def attempt() -> T:
             limit_silence()  # each time: where a connection cannot be made the client begins a new session

@@ -94,7 +94,7 @@ class Fields:
     def _too_many(self, field: str, values: Sequence[Any]) -> bool:
         """Whether a list has more values than any row needs; each could be a problem of its own."""
         if len(values) > MAX_VALUES:
-            self.problem(field, f"{len(values):,} values", f"at most {MAX_VALUES:,} are taken")
+            self.problem(field, f"{len(values):,} values", f"at most {MAX_VALUES:,} are allowed")
         return len(values) > MAX_VALUES
 
     def _text(self, field: str, value: Any) -> str | None:
@@ -104,7 +104,7 @@ class Fields:
         try:
             value.encode()
         except UnicodeEncodeError:
-            self.problem(field, "has half of a surrogate pair, which UTF-8 cannot hold", "write whole letters")
+            self.problem(field, "has an unpaired surrogate, which UTF-8 cannot encode", "write complete characters")
             return None
         return value
 
@@ -122,5 +122,5 @@ class Fields:
 
     def _wrong(self, field: str, value: Any, wanted: str) -> None:
         found = "null" if value is None else _NAMES.get(type(value), type(value).__name__)
-        hint = 'an empty answer is the empty string ""' if value is None else "see the format in README"
-        self.problem(field, f"{found}, wanted {wanted}", hint)
+        hint = 'an empty response is the empty string ""' if value is None else "see the format in README"
+        self.problem(field, f"{found}, expected {wanted}", hint)

@@ -73,15 +73,15 @@ def _parse_line(line: bytes, path: Path, number: int, findings: Findings) -> dic
     try:
         value = strict_json(line.decode("utf-8"))
     except UnicodeDecodeError as error:
-        message = f"not UTF-8: byte 0x{line[error.start]:02x} at place {error.start}"
+        message = f"not UTF-8: byte 0x{line[error.start]:02x} at offset {error.start}"
         findings.add(file_error("encoding", path.name, number, message, "save the file as UTF-8"))
         return None
     except (ValueError, RecursionError) as error:
-        findings.add(file_error("json", path.name, number, f"not JSON: {error}", "one JSON object a line"))
+        findings.add(file_error("json", path.name, number, f"not JSON: {error}", "write one JSON object per line"))
         return None
     if not isinstance(value, dict):
-        message = f"a JSON {type(value).__name__}, wanted an object"
-        findings.add(file_error("json", path.name, number, message, "one JSON object a line"))
+        message = f"a JSON {type(value).__name__}, expected an object"
+        findings.add(file_error("json", path.name, number, message, "write one JSON object per line"))
         return None
     return value
 

@@ -26,7 +26,9 @@ def openable(path: Path, findings: Findings, limit: int = MAX_FILE_BYTES) -> boo
     """Whether a path is a regular, readable, non-empty file within the size limit."""
     try:
         if not path.is_file() or path.is_symlink():
-            findings.add(file_error("file", path.name, None, f"there is no plain file {path.name}", "add it"))
+            findings.add(
+                file_error("file", path.name, None, f"{path.name} is missing or is not a regular file", "add it")
+            )
             return False
         with path.open("rb") as file:
             size = file.seek(0, 2)
@@ -37,7 +39,7 @@ def openable(path: Path, findings: Findings, limit: int = MAX_FILE_BYTES) -> boo
         findings.add(file_error("file", path.name, None, "the file is empty", "write it again"))
         return False
     if size > limit:
-        findings.add(file_error("sizes", path.name, None, f"{size:,} bytes", f"at most {limit:,} are taken"))
+        findings.add(file_error("sizes", path.name, None, f"{size:,} bytes", f"at most {limit:,} are allowed"))
         return False
     return True
 
@@ -51,7 +53,7 @@ def byte_lines(path: Path, findings: Findings) -> Iterator[tuple[int, bytes]]:
         while line := file.readline(MAX_LINE_BYTES + 1):
             number += 1
             if len(line) > MAX_LINE_BYTES:
-                hint = f"a line may have {MAX_LINE_BYTES:,} bytes"
+                hint = f"a line may have at most {MAX_LINE_BYTES:,} bytes"
                 findings.add(file_error("sizes", path.name, number, "the line is too long", hint))
                 return
             yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
@@ -60,5 +62,5 @@ def byte_lines(path: Path, findings: Findings) -> Iterator[tuple[int, bytes]]:
 def within_row_limit(rows: int, name: str, findings: Findings) -> bool:
     """Whether a file has no more rows than the limit."""
     if rows > MAX_ROWS:
-        findings.add(file_error("sizes", name, None, f"{rows:,} rows", f"at most {MAX_ROWS:,} are taken"))
+        findings.add(file_error("sizes", name, None, f"{rows:,} rows", f"at most {MAX_ROWS:,} are allowed"))
     return rows <= MAX_ROWS

@@ -32,7 +32,7 @@ def parquet_file(path: Path, findings: Findings) -> tuple[pq.ParquetFile, pa.Sch
     except LimitExceeded as error:
         findings.add(file_error("sizes", path.name, None, str(error), error.hint))
     except (Malformed, pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last: a column's name
-        message = f"not a whole Parquet file: {first_line(error)}"
+        message = f"not a valid Parquet file: {first_line(error)}"
         findings.add(file_error("parquet", path.name, None, message, WRITE_AGAIN))
     return None
 
@@ -55,7 +55,7 @@ def open_parquet(path: Path, schema: pa.Schema, findings: Findings) -> pq.Parque
             good = False
         elif not _fits(found.field(place).type, field):
             kind = found.field(place).type
-            message = f"type {kind}, wanted {field.type}"
+            message = f"type {kind}, expected {field.type}"
             findings.add(Problem("schema", "error", path.name, None, field.name, message, _retyped(kind)))
             good = False
     for name in sorted(set(found.names) - set(schema.names)):
@@ -74,11 +74,11 @@ def _fits(found: pa.DataType, wanted: "pa.Field[Any]") -> bool:
 def _retyped(found: pa.DataType) -> str:
     """How to come from a type to that which is wanted."""
     if pa.types.is_dictionary(found):
-        return "write that type: in pandas by astype(str), in polars by cast(pl.String)"
+        return "convert it: in pandas with astype(str), in polars with cast(pl.String)"
     if pa.types.is_fixed_size_list(found):
-        return "write that type: in polars by arr.to_list(), in datasets without a length"
+        return "convert it: in polars with arr.to_list(), in datasets without a length"
     if isinstance(found, pa.JsonType):
-        return "write that type, not JSON: in pandas with engine='pyarrow', as fastparquet writes no lists"
+        return "write that type, not JSON: in pandas with engine='pyarrow'; fastparquet cannot write lists"
     return "write that type"
 
 
@@ -124,12 +124,12 @@ def parquet_rows(
                         number += 1
                         yield number, row
                 if number != last:
-                    raise Malformed(f"{last:,} rows up to here are promised, {number:,} are there")
+                    raise Malformed(f"{last:,} rows up to here are declared, {number:,} are present")
     except LimitExceeded as error:
         findings.add(file_error("sizes", path.name, number + error.row, str(error), error.hint))
     except MemoryError:
-        message = f"cannot be read after row {number} in the memory that there is"
-        findings.add(file_error("sizes", path.name, number + 1, message, "write fewer rows in one group"))
+        message = f"cannot be read after row {number} in the available memory"
+        findings.add(file_error("sizes", path.name, number + 1, message, "write fewer rows per row group"))
     except (Malformed, pa.ArrowException, OSError) as error:
         message = f"cannot be read after row {number}: {first_line(error)}"
         hint = error.hint if isinstance(error, Malformed) else WRITE_AGAIN

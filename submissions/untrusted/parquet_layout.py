@@ -31,8 +31,8 @@ _IN_NUMBERS = frozenset({2, 8})  # two names of one encoding
 # where strings share their beginnings, it may be longer than its bytes, too.
 _DELTA = {6: "DELTA_LENGTH_BYTE_ARRAY", 7: "DELTA_BYTE_ARRAY"}
 _NO_DELTA = (
-    "write its strings plain or in a dictionary: in pyarrow without column_encoding, in DuckDB with PARQUET_VERSION V1,"
-    " in Java and Spark with parquet.writer.version=v1, in Rust with WriterVersion::PARQUET_1_0"
+    "write its strings plain or dictionary-encoded: in pyarrow without column_encoding, in DuckDB with"
+    " PARQUET_VERSION V1, in Java and Spark with parquet.writer.version=v1, in Rust with WriterVersion::PARQUET_1_0"
 )
 
 
@@ -107,7 +107,7 @@ def read_layout(path: Path) -> tuple[Group, ...]:
         if tail[4:] == _ENCRYPTED:
             raise Malformed("it is encrypted")
         if size < 12 or tail[4:] != _MAGIC:
-            raise Malformed("it does not end as one")
+            raise Malformed("it does not end like one")
         end = size - 8 - int.from_bytes(tail[:4], "little")
         if end < len(_MAGIC):
             raise Malformed("its footer is longer than the file")
@@ -117,7 +117,7 @@ def read_layout(path: Path) -> tuple[Group, ...]:
             )
         file.seek(0)
         if file.read(4) != _MAGIC:
-            raise Malformed("it does not begin as one")
+            raise Malformed("it does not begin like one")
         file.seek(end)
         footer, _ = read_struct(file.read(size - 8 - end))
     return _groups(footer, end)
@@ -148,7 +148,7 @@ class PageHeaders:
         while seen < chunk.values:
             self._left -= 1
             if self._left < 0:
-                raise LimitExceeded(f"more than {MAX_PAGES:,} pages", "write larger ones")
+                raise LimitExceeded(f"more than {MAX_PAGES:,} pages", "write larger pages")
             header, place = self._header(place, chunk.end)
             kind, unpacked, packed = header.i32(1), header.i32(2), header.i32(3)
             if kind is None or unpacked is None or packed is None or unpacked < 0 or packed < 0:
@@ -160,11 +160,11 @@ class PageHeaders:
             if page is None:
                 continue
             if page.is_dictionary and not first:
-                raise Malformed(f"{name}: a dictionary that does not come first")
+                raise Malformed(f"{name}: a dictionary that is not its first page")
             first = False
             seen += 0 if page.is_dictionary else page.values
             if seen > chunk.values:
-                raise Malformed(f"{name}: pages of more values than the footer says")
+                raise Malformed(f"{name}: its pages hold more values than the footer declares")
             yield page
 
     def _header(self, place: int, end: int) -> tuple[Struct, int]:
@@ -191,14 +191,16 @@ def _page(kind: int, header: Struct, size: int, column: Column) -> Page | None:
     values = None if about is None else about.i32(1)
     encoding = None if about is None else about.i32(encoded)
     if values is None or encoding is None or values < 0:
-        raise Malformed(f"{column.path}: a page that does not say how many values it has")
+        raise Malformed(f"{column.path}: a page without its number of values")
     is_dictionary = kind == _DICTIONARY_PAGE
     if is_dictionary and values > size:
-        raise Malformed(f"{column.path}: {values:,} entries of a dictionary in {size:,} bytes")
+        raise Malformed(f"{column.path}: a dictionary of {values:,} entries in {size:,} bytes")
     if encoding in _DELTA:
-        raise Malformed(f"{column.path}: in {_DELTA[encoding]}, of which the size cannot be told", _NO_DELTA)
+        raise Malformed(
+            f"{column.path}: encoded as {_DELTA[encoding]}, whose decoded size cannot be determined", _NO_DELTA
+        )
     if column.is_bytes and encoding != _PLAIN and encoding not in _IN_NUMBERS:
-        raise Malformed(f"{column.path}: its strings are neither plain nor in a dictionary")
+        raise Malformed(f"{column.path}: its strings are neither plain nor dictionary-encoded")
     return Page(values, size, is_dictionary, not is_dictionary and encoding in _IN_NUMBERS)
 
 
@@ -212,7 +214,7 @@ def _groups(footer: Struct, end: int) -> tuple[Group, ...]:
     last = len(_MAGIC)
     for chunk in sorted((c for group in made for c in group.chunks if c.values), key=lambda c: c.start):
         if not last <= chunk.start <= chunk.end <= end:
-            raise Malformed(f"{chunk.column.path}: lies over another column, or beyond the end of the data")
+            raise Malformed(f"{chunk.column.path}: overlaps another column or the end of the data")
         last = chunk.end
     return made
 
@@ -220,17 +222,17 @@ def _groups(footer: Struct, end: int) -> tuple[Group, ...]:
 def _columns(elements: list[Struct]) -> list[Column]:
     """The leaves of the schema, in the order of a row group's chunks."""
     if len(elements) > MAX_COLUMNS:
-        raise LimitExceeded(f"{len(elements):,} columns and parts of columns", f"at most {MAX_COLUMNS:,} are taken")
+        raise LimitExceeded(f"{len(elements):,} columns and nested columns", f"at most {MAX_COLUMNS:,} are allowed")
     made: list[Column] = []
     above: list[tuple[str, int]] = []  # the parts that are open: their paths, and how many parts they still have
     letters = 0
     for place, element in enumerate(elements):
         if bool(place) != bool(above):
-            raise Malformed("a column that belongs nowhere")
+            raise Malformed("a column outside the schema")
         path = ".".join([*([above[-1][0]] if len(above) > 1 else []), (element.binary(4) or b"").decode("utf-8")])
         letters += len(path)
         if letters > MAX_NAMES:
-            raise LimitExceeded(f"more than {MAX_NAMES:,} letters in the names of columns", "write shorter ones")
+            raise LimitExceeded(f"more than {MAX_NAMES:,} characters in column names", "shorten them")
         if above:
             above[-1] = above[-1][0], above[-1][1] - 1
         if (parts := element.i32(5) or 0) > 0:
@@ -240,7 +242,7 @@ def _columns(elements: list[Struct]) -> list[Column]:
         while above and above[-1][1] == 0:
             above.pop()
     if above or not elements:
-        raise Malformed("its schema is cut off")
+        raise Malformed("its schema is truncated")
     return made
 
 
@@ -255,20 +257,20 @@ def _group(group: Struct, columns: list[Column]) -> Group:
     found = group.structs(1)
     rows = group.i64(3)
     if rows is None or rows < 0 or len(found) != len(columns):
-        raise Malformed("a row group without its rows or columns")
+        raise Malformed("a row group without its number of rows or all columns")
     return Group(rows, tuple(_chunk(chunk, column) for chunk, column in zip(found, columns, strict=True)))
 
 
 def _chunk(chunk: Struct, column: Column) -> Chunk:
     about = chunk.struct(3)
     if about is None or chunk.struct(8) is not None:
-        raise Malformed(f"{column.path}: encrypted, or nothing is said of it")
+        raise Malformed(f"{column.path}: encrypted or not described")
     if chunk.binary(1) is not None:
-        raise Malformed(f"{column.path}: its values lie in another file")
+        raise Malformed(f"{column.path}: its values are in another file")
     if (about.i32(1) == _BYTE_ARRAY) != column.is_bytes:
-        raise Malformed(f"{column.path}: not of the type that its schema says")
+        raise Malformed(f"{column.path}: not of the type that its schema declares")
     values, size, first, dictionary = about.i64(5), about.i64(7), about.i64(9), about.i64(11)
     if values is None or size is None or first is None or values < 0 or size < 0:
-        raise Malformed(f"{column.path}: without a size or a place")
+        raise Malformed(f"{column.path}: without a size or an offset")
     start = dictionary if dictionary is not None and 0 < dictionary < first else first
     return Chunk(column, values, start, start + size)

@@ -116,10 +116,10 @@ class MemoryEstimator:
             promised += promise.size(chunk.column)
             if promised > MAX_GROUP_BYTES:
                 message = f"a row group of more than {MAX_GROUP_BYTES:,} bytes when decoded"
-                raise LimitExceeded(message, "write fewer rows in one group")
+                raise LimitExceeded(message, "write fewer rows per row group")
             if promise.dictionary > MAX_DICTIONARY_BYTES:
                 message = f"a dictionary of more than {MAX_DICTIONARY_BYTES:,} bytes"
-                raise LimitExceeded(message, "write a smaller one, or none")
+                raise LimitExceeded(message, "write a smaller dictionary, or none")
             if chunk.column.is_bytes and self._may_swell(place, chunk, promise):
                 in_numbers.append(chunk.column.path)
         return promised, in_numbers

@@ -56,8 +56,8 @@ def read_table(
     """
     readers = {".csv": _of_csv, ".jsonl": _of_jsonl, ".parquet": _of_parquet}
     if path.suffix not in readers:
-        message = f"{path.name} ends neither of {', '.join(endings)}"
-        findings.add(Problem("file", "error", path.name, None, "", message, "name it by what it is"))
+        message = f"{path.name} does not end in any of {', '.join(endings)}"
+        findings.add(Problem("file", "error", path.name, None, "", message, "give it the extension of its format"))
         return None
     made = readers[path.suffix](path, frozenset(wanted), findings)
     return made if made is not None and (made.columns or not findings.refused()) else None
@@ -68,7 +68,7 @@ def lacks_column(table: Table, column: str, findings: Findings) -> bool:
     if column in table.columns:
         return False
     shown = ", ".join(table.columns[:20]) + (", …" if len(table.columns) > 20 else "")
-    hint = f"it has {shown}: name one of them" if table.columns else "it has none"
+    hint = f"the file has {shown}: name one of them" if table.columns else "it has none"
     findings.add(Problem("schema", "error", table.name, None, column, "there is no such column", hint))
     return True
 
@@ -88,9 +88,9 @@ def rows_with_ids(table: Table, column: str, findings: Findings) -> Iterator[tup
     for number, row in table.rows:
         name = _as_id(row.get(column))
         if name is None:
-            message, hint = "there is no id", "give each row a text or a whole number that no other has"
+            message, hint = "the id is missing", "give each row a unique text or whole number"
         elif name in first:
-            message, hint = f"{name!r} stands already in row {first[name]}", "one row for each prompt"
+            message, hint = f"{name!r} already appears in row {first[name]}", "write one row for each prompt"
         else:
             first[name] = number
             yield number, name, row
@@ -127,7 +127,7 @@ def _of_csv(path: Path, wanted: frozenset[str], findings: Findings) -> Table | N
             if not cells:
                 continue  # a blank line
             if len(cells) != len(heads):
-                message, hint = f"{len(cells)} cells under {len(heads)} heads", "quote cells that have commas in them"
+                message, hint = f"{len(cells)} cells under {len(heads)} column names", "quote cells that contain commas"
                 findings.add(Problem("csv", "error", path.name, number, "", message, hint))
                 continue
             rows.append((number, {head: cell for head, cell in zip(heads, cells, strict=True) if head in wanted}))
@@ -135,7 +135,7 @@ def _of_csv(path: Path, wanted: frozenset[str], findings: Findings) -> Table | N
                 break
     except csv.Error as error:
         message = f"not CSV, near line {records.line_num}: {error}"
-        hint = f"quote cells as RFC 4180 does; one holds up to {csv.field_size_limit():,} characters"
+        hint = f"quote cells as RFC 4180 does; a cell may have up to {csv.field_size_limit():,} characters"
         findings.add(Problem("csv", "error", path.name, None, "", message, hint))
     return Table(path.name, tuple(heads), tuple(rows))
 
@@ -144,7 +144,7 @@ def _good_heads(heads: Sequence[str], wanted: frozenset[str], name: str, finding
     """Whether a table's columns can be told apart, and are not too many."""
     if len(heads) > MAX_COLUMNS:
         message = f"{len(heads):,} columns"
-        findings.add(Problem("sizes", "error", name, None, "", message, f"at most {MAX_COLUMNS:,} are taken"))
+        findings.add(Problem("sizes", "error", name, None, "", message, f"at most {MAX_COLUMNS:,} are allowed"))
         return False
     twice = sorted(head for head in wanted if heads.count(head) > 1)
     for head in twice:
@@ -175,7 +175,7 @@ def _of_parquet(path: Path, wanted: frozenset[str], findings: Findings) -> Table
     for field in schema:
         # pyarrow takes a column `a.b` for a part of `a`, and reads it, too.
         if any(field.name == head or field.name.startswith(f"{head}.") for head in there) and not _plain(field.type):
-            message, hint = f"type {field.type}", "write texts, numbers, truth values, or lists of texts"
+            message, hint = f"type {field.type}", "write texts, numbers, booleans, or lists of texts"
             findings.add(Problem("schema", "error", path.name, None, field.name, message, hint))
             good = False
     if not within_row_limit(file.metadata.num_rows, path.name, findings) or not good:

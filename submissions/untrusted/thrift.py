@@ -15,7 +15,7 @@ _MAX_DEPTH = 16
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 
 
-WRITE_AGAIN = "it may be cut off or damaged: write it again"
+WRITE_AGAIN = "it may be truncated or damaged: write it again"
 
 
 class Malformed(ValueError):
@@ -37,7 +37,7 @@ class LimitExceeded(Malformed):
         row: Which row has it, from 1, counted from where reading stood.
     """
 
-    def __init__(self, message: str, hint: str = "hand in less, or in shorter responses", *, row: int = 1) -> None:
+    def __init__(self, message: str, hint: str = "submit fewer or shorter responses", *, row: int = 1) -> None:
         super().__init__(message, hint)
         self.row = row
 
@@ -115,7 +115,7 @@ class _Reader:
             kind, step = head & 0x0F, head >> 4
             name = name + step if step else self.number(32)
             if name in made or not 0 < name < 2**15:
-                raise Malformed(f"field {name} stands twice, or is none")
+                raise Malformed(f"field {name} is repeated or invalid")
             self._count(1)
             if kind <= FALSE:
                 made[name] = TRUE, kind == TRUE
@@ -128,7 +128,7 @@ class _Reader:
             raise Malformed("nested too deep")
         read = _READ.get(kind)
         if read is None:
-            raise Malformed(f"{kind} is no type")
+            raise Malformed(f"{kind} is not a type")
         return read(self, depth + 1)
 
     def items(self, depth: int) -> tuple[int, list[Any]]:
@@ -148,7 +148,7 @@ class _Reader:
     def _count(self, values: int) -> None:
         """Take notice of values to come, each of which has a byte at least, or stands in the one before."""
         if values > len(self._data) - self.place + 1:
-            raise Malformed("it promises more than there is")
+            raise Malformed("it declares more data than it contains")
         self._left -= values
         if self._left < 0:
             raise LimitExceeded(f"more than {self._most:,} values in a header", "write fewer and larger row groups")
@@ -176,13 +176,13 @@ class _Reader:
         try:
             byte = self._data[self.place]
         except IndexError:
-            raise Malformed("it is cut off") from None
+            raise Malformed("it is truncated") from None
         self.place += 1
         return byte
 
     def octets(self, size: int) -> bytes:
         if size > len(self._data) - self.place:
-            raise Malformed("it promises more than there is")
+            raise Malformed("it declares more data than it contains")
         self.place += size
         return self._data[self.place - size : self.place]
 

@@ -49,7 +49,7 @@ def submit(
     find = partial(load_suite, mirror=mirror)
     now = datetime.now(UTC)
     if as_pull_request and not isinstance(store, PullRequestStore):
-        raise ConfigurationError(f"{to} takes no pull requests", "hand in without --as-pull-request")
+        raise ConfigurationError(f"{to} takes no pull requests", "submit without --as-pull-request")
     try:
         if as_pull_request and isinstance(store, PullRequestStore):
             receipt = propose(store, folder, by, now, find_suite=find)
@@ -191,7 +191,7 @@ def _identity(name: str, option: str = "--submitter") -> "Identity":
         return Identity(name=name)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]["msg"]
-        raise ConfigurationError(f"nobody has that name: {first}", f"give another by {option}") from error
+        raise ConfigurationError(f"invalid name: {first}", f"give another with {option}") from error
 
 
 def _submitter_of(folder: Path) -> str:

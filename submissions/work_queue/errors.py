@@ -1,11 +1,11 @@
 """What the queue of submissions raises.
 
 QueueError                the queue cannot do what was asked                     exit 2
-├── ClaimLost             the submission is another's now, or nobody's
-├── IllegalTransition     a submission in this state cannot come into that one
-├── NotAllowed            it is somebody else's
-├── QuotaUsed             too many in the period
-└── QueueBusy             others changed the store again and again
+├── ClaimLost             another worker, or nobody, has the submission
+├── IllegalTransition     no transition leads from the present state to that one
+├── NotAllowed            the submission belongs to another submitter
+├── QuotaUsed             too many submissions in the period
+└── QueueBusy             others changed the store at every attempt
 UnknownSubmission         a ConfigurationError                                   exit 2
 DamagedState              an InputError                                          exit 1
 """
@@ -18,28 +18,28 @@ class QueueError(DivBenchError):
 
 
 class ClaimLost(QueueError):
-    """The submission is no more this worker's: what it made must not be published."""
+    """The claim is no longer this worker's: its results must not be published."""
 
 
 class IllegalTransition(QueueError):
-    """A submission in this state cannot come into that one."""
+    """No transition leads from the submission's state to the requested one."""
 
 
 class NotAllowed(QueueError):
-    """Somebody else's submission."""
+    """The submission belongs to another submitter."""
 
 
 class QuotaUsed(QueueError):
-    """The submitter has handed in as many as are taken in the period."""
+    """The submitter has reached the number of submissions allowed in the period."""
 
 
 class QueueBusy(QueueError):
-    """Others changed the store again and again; nothing was changed here."""
+    """Others changed the store at every attempt; nothing was changed."""
 
 
 class UnknownSubmission(ConfigurationError):
-    """The store has no submission of that id."""
+    """The store has no submission with that id."""
 
 
 class DamagedState(InputError):
-    """A state cannot be read, or is none that this queue writes."""
+    """A state file cannot be read, or is not one that this queue writes."""

@@ -46,7 +46,7 @@ def submissions_without_state(store: FileStore) -> list[str]:
 def adopt(store: FileStore, submission: Submission, by: str, now: datetime) -> State:
     """Write the state of a submission that came without one: it waits from now on. One that has a state is left so.
 
-    A stranger wrote all of it, so its submitter is not verified, and it was not received before it is adopted.
+    All of it is untrusted, so its submitter is not verified, and it counts as received when it is adopted.
 
     Args:
         store: Of submissions; it has the files.
@@ -60,7 +60,9 @@ def adopt(store: FileStore, submission: Submission, by: str, now: datetime) -> S
         StoreFault: The store cannot be written.
     """
     at, manifest = utc_seconds(now), submission.manifest
-    record = Record(state="pending", at=at, by=by, reason="it came as a proposal", versions=own_versions(), attempt=1)
+    record = Record(
+        state="pending", at=at, by=by, reason="submitted as a pull request", versions=own_versions(), attempt=1
+    )
     state = State(
         submission_id=submission.id,
         name=manifest.name,
@@ -119,7 +121,7 @@ def add_results(
     def decide(commit: str) -> Step[State]:
         state = read_state(store, commit, checked_id(submission_id))
         if state.current.state != "scored":
-            message = f"{submission_id} is {state.current.state}: results are added to what is scored"
+            message = f"{submission_id} is {state.current.state}: results can be added only to a scored submission"
             raise IllegalTransition(message, "look at its history: divbench submissions status")
         if set(results) <= set(state.results):
             return Step(state)
@@ -193,7 +195,7 @@ def withdraw(
     Args:
         store: Of submissions.
         submission_id: Which.
-        by: Its submitter; what a login handed in, only that login takes back.
+        by: The submitter; what a login submitted, only that login withdraws.
         now: When.
         operator: Who runs the service may withdraw any.
         reason: Why; anybody may read it.

@@ -1,11 +1,11 @@
-"""The queue of the submission service: submitters hand in, workers claim and finish, anybody looks.
+"""The queue of the submission service: submitters submit, workers claim and finish, anybody reads.
 
-A submission is named by its content, so that handing in the same again changes nothing. Every operation looks at one
-commit of the store, decides, and makes one commit on it; where somebody else was faster, it looks and decides again. So
-no two workers get the same submission, and nobody sees half of a change. Times are given, never read here.
+A submission is named by its content, so submitting the same again changes nothing. Every operation reads one
+commit of the store, decides, and makes one commit on it; where another commit came first, it starts again. So
+no two workers get the same submission, and nobody sees half of a change. Times are arguments, never read here.
 
-Where the files lie says queue_files.py, what a state holds and how it may change queue_schema.py, what each operation
-appends queue_records.py.
+Paths in the store are in queue_files.py, states and their transitions in schema.py, the records that each operation
+appends in transitions.py.
 """
 
 import secrets
@@ -52,10 +52,10 @@ from submissions.work_queue.transitions import (
 
 @runtime_checkable
 class PullRequestStore(FileStore, Protocol):
-    """A store to which strangers may propose what they may not write."""
+    """A store that takes pull requests from those who may not write to it."""
 
     def as_pull_request(self, add: Mapping[str, bytes | Path], message: str) -> str:
-        """Propose files, and say where the proposal lies."""
+        """Propose files; return the address of the pull request."""
         ...
 
 
@@ -71,19 +71,19 @@ def submit(
     quota: Quota | None = None,
     find_suite: FindSuite = load_suite,
 ) -> Receipt:
-    """Hand in a submission: its files and its state, in one commit. What is known already is left as it is.
+    """Submit a folder: its files and its state, in one commit. A known submission is left unchanged.
 
     Args:
         store: Of submissions.
         folder: The submission; checked as the service checks it.
-        submitter: Who hands in.
+        submitter: The submitter.
         now: When.
-        quota: Of the submitter; None: no limit. What was handed in before takes nothing of it.
+        quota: Limit on submissions; None: no limit. Submitting the same again does not count.
         find_suite: Gives the suite that the manifest names.
 
     Raises:
         Refused: The folder is no acceptable submission.
-        QuotaUsed: The submitter has handed in too many.
+        QuotaUsed: The submitter has reached the quota.
         DamagedState: The submission is known, and its state cannot be read.
         ConfigurationError: As in `open_submission`.
         QueueBusy: The store changed again and again.
@@ -95,9 +95,9 @@ def submit(
 def propose(
     store: PullRequestStore, folder: Path, submitter: Identity, now: datetime, *, find_suite: FindSuite = load_suite
 ) -> Receipt:
-    """Hand in a submission where one may not write: a pull request with its files alone.
+    """Submit without write access: a pull request with the files alone.
 
-    Its state is written by a worker when the proposal was taken; see `adopt` in queue_upkeep.py.
+    A worker writes its state once the pull request is merged; see `adopt` in maintenance.py.
 
     Raises:
         Refused: The folder is no acceptable submission.
@@ -114,7 +114,7 @@ def propose(
 def _handing_in(
     store: FileStore, folder: Path, submitter: Identity, now: datetime, quota: Quota | None, find_suite: FindSuite
 ) -> Callable[[str], Step[Receipt]]:
-    """What handing in a folder means on a commit; the folder is read and checked once."""
+    """Return what submitting a folder changes on a commit; the folder is read and checked once."""
     at = utc(now)
     submission, _, report = open_submission(folder, find_suite)
     warnings = report.findings.count("warning")
@@ -313,7 +313,7 @@ def _conclude(
     record: Callable[[State], Record],
     files: Callable[[str], Mapping[str, Path]] = lambda commit: {},
 ) -> State:
-    """End a claim. To say the same again, as after an answer that was lost, changes nothing."""
+    """End a claim. Repeating the same outcome, as after a lost reply, changes nothing."""
 
     def decide(commit: str) -> Step[State]:
         state = read_state(store, commit, claim.submission_id)

@@ -1,4 +1,4 @@
-"""How the queue looks in a terminal and as JSON. Strangers' names and reasons are printed as text, never as markup."""
+"""Print the queue in a terminal and as JSON. Untrusted names and reasons are printed as text, never as markup."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -59,7 +59,7 @@ def place_json(place: QueuePosition) -> dict[str, Any]:
 
 
 def receipt_json(receipt: Receipt, place: QueuePosition | None) -> dict[str, Any]:
-    """What came of handing in, as `--json` prints it."""
+    """A receipt as `--json` prints it."""
     return {
         "id": receipt.state.submission_id,
         "new": receipt.new,
@@ -74,22 +74,22 @@ def receipt_json(receipt: Receipt, place: QueuePosition | None) -> dict[str, Any
 def print_receipt(
     receipt: Receipt, place: QueuePosition | None, folder: Path, to: str, console: Console, aside: Console
 ) -> None:
-    """What came of handing in, and how to follow it; warnings go aside."""
+    """Print a receipt and how to follow the submission; warnings go to the second console."""
     state = receipt.state
     if receipt.new:
-        console.print(Text.assemble(("Handed in: ", "green"), plain(state.name), f" as {state.submission_id}"))
+        console.print(Text.assemble(("Submitted: ", "green"), plain(state.name), f" as {state.submission_id}"))
     else:
-        known = f" is {state.submission_id}, handed in before, on {when(state.received)}: {state.current.state}"
+        known = f" is {state.submission_id}, submitted before, on {when(state.received)}: {state.current.state}"
         console.print(Text.assemble(plain(state.name), known, ". Nothing was changed."))
     if place is not None and place.position is not None:
         console.print(f"  {_place(place)}")
     if receipt.address is not None:
-        console.print(f"It waits for somebody to take it: {receipt.address}", markup=False, soft_wrap=True)
+        console.print(f"Waiting to be merged: {receipt.address}", markup=False, soft_wrap=True)
     console.print(
         f"Follow it: divbench submissions status {state.submission_id} --store {to}", markup=False, soft_wrap=True
     )
     for twin in receipt.same_rows:
-        line = Text.assemble("the same generations are there as ", plain(twin.name), f", {twin.submission_id}")
+        line = Text.assemble("the store has the same generations as ", plain(twin.name), f", {twin.submission_id}")
         aside.print(line, style="yellow")
     if receipt.warnings:
         line = Text(f"{receipt.warnings} warnings: divbench validate {folder} lists them")
@@ -113,7 +113,7 @@ def print_list(states: Sequence[State], address: str, now: datetime, console: Co
 
 def print_state(state: State, console: Console) -> None:
     """Whose a submission is, and of what."""
-    about = f" ({state.submission_id}) answers {state.suite}; handed in on {when(state.received)} by "
+    about = f" ({state.submission_id}) for suite {state.suite}; submitted on {when(state.received)} by "
     console.print(Text.assemble(plain(state.name), about, plain(person(state.submitter))))
 
 
@@ -130,7 +130,7 @@ def print_status(state: State, place: QueuePosition, now: datetime, console: Con
 
 
 def _place(place: QueuePosition) -> str:
-    return f"number {place.position} of {place.waiting} that wait, {place.claimed} being scored"
+    return f"number {place.position} of {place.waiting} waiting, {place.claimed} being scored"
 
 
 def print_history(state: State, console: Console) -> None:
@@ -166,5 +166,5 @@ def print_files(
     for path in (*files, *results):
         console.print(f"  {path}", markup=False, soft_wrap=True)
     for twin in same:
-        line = Text.assemble("The same generations: ", plain(twin.name), f", {twin.submission_id}")
+        line = Text.assemble("Same generations: ", plain(twin.name), f", {twin.submission_id}")
         console.print(line)

@@ -1,4 +1,4 @@
-"""Where the queue's files lie in a store, reading them as a stranger's, and changing them by one commit.
+"""Paths of the queue's files in a store, reading them as untrusted input, and changing them by one commit.
 
 submissions/<id>/   manifest.json, generations.parquet, and reported.parquet where values came with the texts
 states/<id>.json    what happened to it; see queue_schema.py
@@ -84,7 +84,7 @@ def change(store: FileStore, decide: Callable[[str], Step[T]]) -> T:
     try:
         return retrying(once)
     except Conflict as error:
-        raise QueueBusy(f"{store.address} changed {TRIES} times under our hands", "try again later") from error
+        raise QueueBusy(f"{store.address} changed during each of {TRIES} attempts", "retry later") from error
 
 
 def checked_id(submission_id: str) -> str:
@@ -94,8 +94,8 @@ def checked_id(submission_id: str) -> str:
         UnknownSubmission: It cannot.
     """
     if not _ID.fullmatch(submission_id):
-        message = f"{one_line(submission_id, 100)!r} is no id of a submission"
-        raise UnknownSubmission(message, "an id is 16 hex digits; divbench submissions list has them")
+        message = f"{one_line(submission_id, 100)!r} is not a submission id"
+        raise UnknownSubmission(message, "an id is 16 hex digits; see divbench submissions list")
     return submission_id
 
 
@@ -184,19 +184,19 @@ def found_in(listing: Listing, submission_id: str, address: str) -> State:
 
 def _unknown(submission_id: str, address: str) -> UnknownSubmission:
     message = f"{address} has no submission {submission_id}"
-    return UnknownSubmission(message, "divbench submissions list has all that there are")
+    return UnknownSubmission(message, "see divbench submissions list")
 
 
 def damaged(found: Damaged) -> DamagedState:
     """What is raised for a damaged state."""
-    return DamagedState(f"{found.path} is damaged: {found.reason}", "ask who runs the service to mend or remove it")
+    return DamagedState(f"{found.path} is damaged: {found.reason}", "ask the service's operator to repair or remove it")
 
 
 def _read(store: FileStore, commit: str, path: str) -> State | Damaged:
     """A state, whatever its file holds."""
     named = _STATE.fullmatch(path)
     if named is None:
-        return Damaged(path, "this is no name of a state")
+        return Damaged(path, "not the name of a state file")
     try:
         text = store.read(commit, path, MAX_STATE_BYTES).decode("utf-8")
         strict_json(text)  # pydantic's parser takes the last of repeated keys
@@ -209,7 +209,7 @@ def _read(store: FileStore, commit: str, path: str) -> State | Damaged:
     except (ValueError, RecursionError) as error:
         return Damaged(path, one_line(f"not JSON: {error}"))
     if state.submission_id != named[1]:
-        return Damaged(path, f"it is of another submission, {state.submission_id}")
+        return Damaged(path, f"it belongs to another submission, {state.submission_id}")
     return state
 
 
@@ -224,7 +224,7 @@ def all_result_paths(state: State) -> list[str]:
 
 
 def fetch(store: FileStore, submission_id: str, target: Path) -> None:
-    """Copy the files of a submission into an existing folder, to be checked there as any stranger's.
+    """Copy the files of a submission into an existing folder, to be checked there as untrusted input.
 
     Raises:
         UnknownSubmission: The store has none of that id, or it lacks a file.

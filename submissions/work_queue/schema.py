@@ -1,6 +1,6 @@
 """What the queue of submissions remembers of each: `states/<id>.json`, a history that only grows.
 
-A state is a stranger's as much as a manifest is: whoever may propose a file may propose this one. So it is closed,
+A state is as untrusted as a manifest: whoever may propose a file may propose this one. So it is closed,
 bounded, and its history must be one that `TRANSITIONS` allows.
 """
 
@@ -65,7 +65,7 @@ def _time(value: object) -> datetime:
         exact = utc_seconds(value)
         value = exact.strftime(_FORMAT) if value == exact else str(value)
     if not isinstance(value, str) or not _TIME.fullmatch(value):
-        raise ValueError("wanted a time in UTC such as 2026-01-31T12:00:00Z")
+        raise ValueError("expected a time in UTC such as 2026-01-31T12:00:00Z")
     return datetime.strptime(value, _FORMAT).replace(tzinfo=UTC)
 
 
@@ -84,17 +84,17 @@ Versions = Annotated[dict[Word, Line], Field(max_length=20)]
 
 
 class _Part(BaseModel):
-    """Strict and closed, as all that strangers may write."""
+    """Strict and closed, as everything untrusted."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Identity(_Part):
-    """Who hands in, as the service knows them.
+    """A submitter as the service knows them.
 
     Attributes:
-        name: Of the login; else what they call themselves.
-        verified: Whether a login at the Hub said so. Another's word is never enough.
+        name: Name of the login; without one, the name they give.
+        verified: Whether a login at the Hub vouches for the name.
     """
 
     name: Name
@@ -226,7 +226,7 @@ class State(_Part):
             made = State(**known | {"history": (*self.history, *records)})
             if len(made.as_bytes()) <= MAX_STATE_BYTES:
                 return made
-        raise QueueError(f"the history of {self.submission_id} is full", "ask who runs the service")
+        raise QueueError(f"the history of {self.submission_id} is full", "ask the service's operator")
 
     def as_bytes(self) -> bytes:
         """The state's file."""
@@ -241,7 +241,7 @@ def _check_step(before: Record, after: Record) -> None:
         raise ValueError("a record is older than the one before it")
     if before.state in ("refused", "failed") and after.state == "pending":
         if after.attempt != 1:
-            raise ValueError("what is tried again has all its attempts")
+            raise ValueError("a retried submission begins at attempt 1")
         return
     again = int(after.state == "pending")
     if not before.attempt <= after.attempt <= before.attempt + again:
@@ -293,14 +293,14 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What came of handing in.
+    """The outcome of submitting.
 
     Attributes:
         state: Of the submission.
-        new: False where it had been handed in before: then nothing was changed.
+        new: Whether it is new; a known submission is left unchanged.
         same_rows: Other submissions with the very same generations.
-        warnings: What the checks found and let pass, in number.
-        address: Where the proposal lies, where it was handed in as one and waits for somebody to take it.
+        warnings: Number of warnings of the checks.
+        address: Address of the pull request; None where it was committed.
     """
 
     state: State

@@ -25,10 +25,10 @@ from submissions.work_queue.schema import (
 
 
 def check_quota(quota: Quota, states: Sequence[State], submitter: Identity, at: datetime) -> None:
-    """See that a submitter may hand in. Who only calls themselves so uses nothing of a login's quota.
+    """Check a submitter's quota. A name without a login uses nothing of the login's quota.
 
     Raises:
-        QuotaUsed: They have handed in as many as are taken.
+        QuotaUsed: They have reached it.
     """
     since = at - timedelta(days=quota.days)
     key = (submitter.name.casefold(), submitter.verified)
@@ -36,8 +36,9 @@ def check_quota(quota: Quota, states: Sequence[State], submitter: Identity, at: 
     recent = sorted(received for received in theirs if received > since)
     if len(recent) >= quota.number:
         again = recent[len(recent) - quota.number] + timedelta(days=quota.days)
-        message = f"{submitter.name} has handed in {len(recent)} submissions in {quota.days} days"
-        raise QuotaUsed(f"{message}; {quota.number} are taken", f"the next one from {again:%Y-%m-%d %H:%M:%S} UTC on")
+        message = f"{submitter.name} has sent {len(recent)} submissions in {quota.days} days"
+        hint = f"submit the next one after {again:%Y-%m-%d %H:%M:%S} UTC"
+        raise QuotaUsed(f"{message}; the limit is {quota.number}", hint)
 
 
 def withdrawn(state: State, by: Identity, now: datetime, operator: bool, reason: str | None) -> State:
@@ -49,9 +50,9 @@ def withdrawn(state: State, by: Identity, now: datetime, operator: bool, reason:
     """
     theirs = by.name == state.submitter.name and by.verified >= state.submitter.verified
     if not theirs and not operator:
-        hint = "ask its submitter, or who runs the service"
+        hint = "ask its submitter or the service's operator"
         raise NotAllowed(f"{state.submission_id} is not {by.name}'s to withdraw", hint)
-    said = reason if theirs else f"by who runs the service: {reason or 'no reason given'}"
+    said = reason if theirs else f"by the operator: {reason or 'no reason given'}"
     line = None if said is None else one_line(said)
     attempt = state.current.attempt
     return state.and_then(
@@ -66,9 +67,9 @@ def retried(state: State, by: Identity, now: datetime, reason: str | None) -> St
         IllegalTransition: It neither failed nor was refused.
     """
     if state.current.state not in ("failed", "refused"):
-        message = f"{state.submission_id} is {state.current.state}: what failed or was refused is tried again"
+        message = f"{state.submission_id} is {state.current.state}: only a failed or refused submission can be retried"
         raise IllegalTransition(message, "look at its history: divbench submissions status")
-    line = one_line(f"to be tried again: {reason or 'no reason given'}")
+    line = one_line(f"retry: {reason or 'no reason given'}")
     versions = own_versions()
     return state.and_then(
         Record(state="pending", at=time_after(state, now), by=by.name, reason=line, versions=versions, attempt=1)
@@ -93,7 +94,7 @@ def given_up(state: State, by: str, now: datetime) -> State:
 
 
 def _lapse(state: State) -> str:
-    return f"the lease of {state.current.by} was over, and nothing had come of it"
+    return f"the lease of {state.current.by} expired without a result"
 
 
 def renewed(state: State, claim: Claim, now: datetime) -> State:
@@ -103,8 +104,8 @@ def renewed(state: State, claim: Claim, now: datetime) -> State:
         QueueError: Its history is full.
     """
     if len(state.history) >= FULL_HISTORY:
-        message = f"{claim.submission_id} has {len(state.history)} records and cannot be renewed any more"
-        raise QueueError(message, "end within the lease; renew more seldom")
+        message = f"{claim.submission_id} has {len(state.history)} records and cannot be renewed again"
+        raise QueueError(message, "finish within the lease, or renew less often")
     changes = {"at": time_after(state, now), "lease_until": utc_seconds(now) + claim.lease, "versions": {}}
     return state.and_then(state.current.model_copy(update=changes))
 
@@ -117,8 +118,8 @@ def check_lease(state: State, claim: Claim) -> State:
     """
     now = state.current
     if now.state != "claimed" or now.token != claim.record.token:
-        message = f"{state.submission_id} is no more {claim.record.by}'s: it is {now.state}, by {now.by}"
-        raise ClaimLost(message, "throw away what was made of it, and claim another")
+        message = f"{state.submission_id} is no longer {claim.record.by}'s: it is {now.state}, by {now.by}"
+        raise ClaimLost(message, "discard its results and claim another submission")
     return state
 
 
@@ -162,7 +163,7 @@ def failed(claim: Claim, log_tail: str) -> Record:
     """The end of an attempt that failed: pending again, while attempts are left."""
     lines = (one_line(line) for line in log_tail.splitlines())
     log = tuple(line for line in lines if line)[-MAX_LOG_LINES:]
-    last = log[-1].strip() if log else "it left no log"
+    last = log[-1].strip() if log else "it has no log"
     attempt = claim.record.attempt
     if attempt < MAX_ATTEMPTS:
         return ending(claim, "pending", f"attempt {attempt} failed: {last}", log=log, attempt=attempt + 1)

@@ -89,12 +89,21 @@ WRONG = (
         "stands already in row 1",
         MISSING,
     ),
-    wrong("an-unknown-prompt", second(prompt_id="toy-9"), "prompt_ids", "prompt_id", "is no prompt id of toy", MISSING),
-    wrong("an-id-as-a-path", second(prompt_id="../../x"), "prompt_ids", "prompt_id", "is no prompt id of toy", MISSING),
+    wrong(
+        "an-unknown-prompt", second(prompt_id="toy-9"), "prompt_ids", "prompt_id", "is not a prompt id of toy", MISSING
+    ),
+    wrong(
+        "an-id-as-a-path", second(prompt_id="../../x"), "prompt_ids", "prompt_id", "is not a prompt id of toy", MISSING
+    ),
     wrong("an-id-of-escapes", second(prompt_id="\x1b[2J\x1b]0;x\a"), "prompt_ids", "prompt_id", r"\x1b[2J", MISSING),
     wrong("an-id-of-a-megabyte", second(prompt_id="x" * 2**20), "prompt_ids", "prompt_id", "xxx", MISSING),
     wrong(
-        "an-id-with-a-blank", second(prompt_id="toy-1 "), "prompt_ids", "prompt_id", "is no prompt id of toy", MISSING
+        "an-id-with-a-blank",
+        second(prompt_id="toy-1 "),
+        "prompt_ids",
+        "prompt_id",
+        "is not a prompt id of toy",
+        MISSING,
     ),
     wrong("one-answer-less", second(responses=["a", "b"]), "k", "responses", "2 responses, but generation.k"),
     wrong("one-answer-more", second(responses=["a", "b", "c", "d"]), "k", "responses", "4 responses"),
@@ -126,7 +135,7 @@ OWN = (
     wrong("own-id-of-lines", own_second(prompt_id="toy\n1"), "prompt_ids", "prompt_id", "control, invisible"),
     wrong("own-id-too-long", own_second(prompt_id="x" * 201), "prompt_ids", "prompt_id", "at most 200 characters"),
     wrong("own-id-empty", own_second(prompt_id=""), "prompt_ids", "prompt_id", "must not be blank"),
-    wrong("own-prompt-missing", own_second(prompt=None), "prompt_text", "prompt", "there is no text"),
+    wrong("own-prompt-missing", own_second(prompt=None), "prompt_text", "prompt", "the prompt's text is missing"),
     wrong("own-prompt-blank", own_second(prompt="\u200b \n"), "prompt_text", "prompt", "blank"),
     wrong(
         "own-prompt-of-300-kilobytes", own_second(prompt="x" * 300 * 2**10), "prompt_text", "prompt", "307,200 bytes"
@@ -150,7 +159,7 @@ ODD = (
         second(responses=["[Blocked]", "[empty]", "<error>"]),
         "placeholders",
         "responses[0]",
-        "marks a missing answer",
+        "stands for a missing response",
         *(("placeholders", G, 2, a) for a in ANSWERS[1:]),
     ),
     warned("lost-letters", answer("b\ufffdn"), "encoding", ANSWER, "a letter was lost"),
@@ -162,17 +171,21 @@ ODD = (
         "the same responses as in row 1",
     ),
     warned(
-        "an-answer-of-escapes", answer("\x1b]0;owned\a\x1b[2J\x1b[31m"), "encoding", ANSWER, "has a control character"
+        "an-answer-of-escapes",
+        answer("\x1b]0;owned\a\x1b[2J\x1b[31m"),
+        "encoding",
+        ANSWER,
+        "contains a control character",
     ),
     warned(
         "an-answer-of-eight-bit-escapes",
         answer("\x9b31mred\x9d0;owned\x9c"),
         "encoding",
         ANSWER,
-        "has a control character",
+        "contains a control character",
     ),
-    warned("an-answer-of-zeros", answer("a\x00b"), "encoding", ANSWER, "has a control character"),
-    warned("an-answer-that-deletes", answer("a\x7f\x08"), "encoding", ANSWER, "has a control character"),
+    warned("an-answer-of-zeros", answer("a\x00b"), "encoding", ANSWER, "contains a control character"),
+    warned("an-answer-that-deletes", answer("a\x7f\x08"), "encoding", ANSWER, "contains a control character"),
 )
 HARMLESS = (
     harmless("as-a-formula", "=cmd|' /C calc'!A0"),

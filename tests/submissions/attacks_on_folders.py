@@ -14,7 +14,7 @@ from tests.submissions.attack import NO_FILE, Attack, G, M, Make, Place, R, both
 NO_MANIFEST: tuple[Place, ...] = (("file", M, None, ""),)
 NO_REPORTED: tuple[Place, ...] = (("file", R, None, ""),)
 NEITHER = NO_MANIFEST + NO_FILE
-NO_PLAIN_FILE = "there is no plain file"
+NO_PLAIN_FILE = "is missing or is not a regular file"
 DENIED = "cannot be opened: Permission denied"
 
 

@@ -56,7 +56,7 @@ FOOTERS = (
     ),
     Attack("negative-rows", content(lambda: file_of({}, rows=-4)), DAMAGED, "a row group without its rows"),
     Attack("negative-values", content(lambda: says(values=-1)), DAMAGED, "without a size or a place"),
-    Attack("a-trillion-values", content(lambda: says(values=2**40)), UNREADABLE, "it is cut off"),
+    Attack("a-trillion-values", content(lambda: says(values=2**40)), UNREADABLE, "it is truncated"),
     Attack("one-value", content(lambda: says(values=1)), UNREADABLE, "pages of more values than the footer says"),
     Attack("no-values", content(lambda: says(values=0)), UNREADABLE, "4 rows up to here are promised, 0 are there"),
     Attack("numbers-for-texts", content(lambda: says(kind=1)), DAMAGED, "not of the type that its schema says"),
@@ -68,7 +68,7 @@ FOOTERS = (
     Attack("a-place-in-the-footer", content(lambda: says(place=700)), DAMAGED, "beyond the end of the data"),
     Attack("a-place-far-away", content(lambda: says(place=2**62)), DAMAGED, "beyond the end of the data"),
     Attack("a-size-far-away", content(lambda: says(size=2**63 - 1)), DAMAGED, "beyond the end of the data"),
-    Attack("no-size", content(lambda: says(size=0)), UNREADABLE, "it is cut off"),
+    Attack("no-size", content(lambda: says(size=0)), UNREADABLE, "it is truncated"),
     Attack(
         "one-column-over-another", content(lambda: says("prompt", dictionary=4)), DAMAGED, "lies over another column"
     ),
@@ -83,16 +83,16 @@ FOOTERS = (
         "a-list-of-two-billion",
         content(lambda: closed(MAGIC, b"\x29\xfc\xff\xff\xff\xff\x07")),
         DAMAGED,
-        "it promises more than there is",
+        "it declares more data than it contains",
     ),
-    Attack("a-field-twice", content(lambda: closed(MAGIC, b"\x15\x04\x05\x02\x04\0")), DAMAGED, "stands twice"),
+    Attack("a-field-twice", content(lambda: closed(MAGIC, b"\x15\x04\x05\x02\x04\0")), DAMAGED, "is repeated"),
     Attack(
         "an-endless-number",
         content(lambda: closed(MAGIC, b"\x15" + b"\xff" * 1000 + b"\0")),
         DAMAGED,
         "more than 64 bits",
     ),
-    Attack("a-footer-of-nothing", content(lambda: closed(MAGIC, b"")), DAMAGED, "it is cut off"),
+    Attack("a-footer-of-nothing", content(lambda: closed(MAGIC, b"")), DAMAGED, "it is truncated"),
     Attack(
         "a-footer-of-four-gigabytes",
         content(lambda: closed(MAGIC, b"", length=2**32 - 1)),

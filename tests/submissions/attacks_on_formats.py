@@ -216,7 +216,7 @@ COLUMNS = (
         "beginnings-delta-encoded",
         content(lambda: written(toy_table(), use_dictionary=False, column_encoding="DELTA_BYTE_ARRAY")),
         UNREADABLE,
-        "DELTA_BYTE_ARRAY, of which the size cannot be told",
+        "DELTA_BYTE_ARRAY, of which the size cannot be determined",
     ),
 )
 ATTACKS = OTHERS + CUT + COLUMNS

@@ -109,7 +109,7 @@ NAMES = (
     named("of-nobody", "\ue000"),
     named("too-long", "x" * 101, "at most 100 characters"),
     named("blank", "   ", "must not be blank"),
-    named("with-space-around", " gpt", "must not be blank, nor begin or end with white space"),
+    named("with-space-around", " gpt", "must not be blank, or begin or end with white space"),
     taken("as-a-path", "../../../etc/passwd"),
     taken("as-a-drive", "C:\\Windows\\System32\\con.txt"),
     taken("as-a-formula", "=cmd|' /C calc'!A0"),

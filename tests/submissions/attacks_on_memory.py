@@ -174,9 +174,9 @@ ATTACKS = (
         "columns-in-columns",
         content(lambda: lists_of_lists(4500, b"x" * 250)),
         TOO_LARGE,
-        "more than 16,777,216 letters in the names of columns",
+        "more than 16,777,216 characters in column names",
     ),
-    Attack("six-thousand-columns", content(lambda: columns(6000)), TOO_LARGE, "6,001 columns and parts of columns"),
+    Attack("six-thousand-columns", content(lambda: columns(6000)), TOO_LARGE, "6,001 columns and nested columns"),
     Attack(
         "four-thousand-columns",
         content(lambda: columns(4000)),

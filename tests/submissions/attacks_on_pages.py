@@ -37,7 +37,7 @@ from tests.submissions.crafted import (
 
 IDS = strings([p.prompt_id.encode() for p in TOY.prompts])
 FULL = levels(run(12, 2))
-NO_SIZE = "of which the size cannot be told"
+NO_SIZE = "of which the size cannot be determined"
 BILLION = 10**9
 VIEW, LIST_OF_VIEWS = pa.string_view(), pa.list_(pa.string_view())
 VIEWS = pa.schema([(field.name, LIST_OF_VIEWS if pa.types.is_list(field.type) else VIEW) for field in GENERATIONS])

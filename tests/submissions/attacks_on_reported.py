@@ -62,25 +62,25 @@ WRONG = (
     wrong("negative-labels", reported(partition=[0, -1, -1]), "partition", "labels [0, -1"),
     wrong("another-distinct", reported(distinct=3), "distinct", "distinct is 3, but the partition has 2 classes"),
     wrong("a-negative-distinct", reported(distinct=-(2**31)), "distinct", "but the partition has 2"),
-    wrong("a-utility-that-is-no-number", reported(utility=math.nan), "utility", "nan is not in 0 to 10"),
-    wrong("an-endless-utility", reported(utility=math.inf), "utility", "inf is not in 0 to 10"),
-    wrong("a-utility-too-high", reported(utility=10.1), "utility", "10.1 is not in 0 to 10"),
+    wrong("a-utility-that-is-no-number", reported(utility=math.nan), "utility", "nan is not between 0 and 10"),
+    wrong("an-endless-utility", reported(utility=math.inf), "utility", "inf is not between 0 and 10"),
+    wrong("a-utility-too-high", reported(utility=10.1), "utility", "10.1 is not between 0 and 10"),
     wrong("a-score-that-is-no-number", reported(generation_scores=[math.nan, 3.0, 0.0]), "generation_scores[0]", "nan"),
     wrong("an-endless-score", reported(generation_scores=[-math.inf, 3.0, 0.0]), "generation_scores[0]", "-inf"),
     wrong("a-score-too-high", reported(generation_scores=[11.0, 3.0, 0.0]), "generation_scores[0]", "11.0"),
     wrong("a-score-for-who-is-not-first", reported(generation_scores=[7.0, 3.0, 5.0]), "generation_scores[2]", "5.0"),
     wrong("scores-too-few", reported(generation_scores=[7.0]), "generation_scores", "1 scores for 3 responses"),
-    wrong("a-null-label", reported(partition=[0, None, 1]), "partition", "null where a value must stand"),
+    wrong("a-null-label", reported(partition=[0, None, 1]), "partition", "null where a value is required"),
     wrong("a-null-score", reported(generation_scores=[None, 3.0, 0.0]), "generation_scores", "null where a value"),
-    wrong("a-null-id", reported(prompt_id=None), "prompt_id", "null where a value must stand"),
-    wrong("an-unknown-prompt", reported(prompt_id="toy-9"), "prompt_id", "'toy-9' has no generations"),
+    wrong("a-null-id", reported(prompt_id=None), "prompt_id", "null where a value is required"),
+    wrong("an-unknown-prompt", reported(prompt_id="toy-9"), "prompt_id", "'toy-9' has no responses"),
     wrong("an-id-of-escapes", reported(prompt_id="\x1b[2J"), "prompt_id", r"\x1b[2J"),
     wrong("a-prompt-twice", reported({"prompt_id": "toy-0"}), "prompt_id", "stands here twice", row=5),
 )
 SHAPES = (
     of_shape("64-bit-labels", reported(schema=retyped("partition", pa.list_(pa.int64()))), "partition", "int64"),
     of_shape(
-        "64-bit-distinct", reported(schema=retyped("distinct", pa.int64())), "distinct", "type int64, wanted int32"
+        "64-bit-distinct", reported(schema=retyped("distinct", pa.int64())), "distinct", "type int64, expected int32"
     ),
     of_shape("32-bit-utility", reported(schema=retyped("utility", pa.float32())), "utility", "type float"),
 )
@@ -94,7 +94,7 @@ SHARED = Attack(
     "reported-classes-that-share-a-text",
     both(second(responses=["a", "a", "b"]), reported(partition=[0, 1, 1])),
     (("reported", R, 2, "partition"),),
-    "the same text stands in different classes",
+    "identical responses are in different classes",
     accepted=True,
 )
 ATTACKS = (*WRONG, *SHAPES, *BOMBS, SHARED)

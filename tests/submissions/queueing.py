@@ -19,7 +19,7 @@ from tests.submissions.conftest import find_toy
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 ME = Identity(name="me")
-ERROR = Problem("k", "error", "generations.parquet", 3, "responses", "wrong", "hand in k")
+ERROR = Problem("k", "error", "generations.parquet", 3, "responses", "wrong", "give k responses")
 WARNING = Problem("blanks", "warning", "generations.parquet", 1, "responses[0]", "blank", "no matter")
 
 
@@ -43,7 +43,7 @@ class MemoryStore:
             raise FileNotFoundError(path)
         found = self.trees[int(commit)][path]
         if len(found) > limit:
-            raise InputError(f"{path} has {len(found)} bytes", f"at most {limit} are taken")
+            raise InputError(f"{path} has {len(found)} bytes", f"at most {limit} are allowed")
         return found
 
     def fetch(self, commit: str, path: str, target: Path, limit: int) -> None:

@@ -22,11 +22,11 @@ def problems(path: Path) -> set[tuple[int | None, str, str]]:
 
 
 BY_RESPONSE_WRONG = {
-    (2, "prompt_id", "'q-99' is no prompt id of the submission"),
+    (2, "prompt_id", "'q-99' is not a prompt id of the submission"),
     (3, "index", "5, wanted a whole number in 0 … 4"),
     (4, "index", "-1, wanted a whole number in 0 … 4"),
     (5, "index", "1.5, wanted a whole number in 0 … 4"),
-    (6, "index", "response 0 of 'q-01' stands already in row 1"),
+    (6, "index", "response 0 of 'q-01' already appears in row 1"),
     (7, "reward", "'high', wanted a finite number"),
     (7, "index", "null, wanted a whole number in 0 … 4"),
 }
@@ -45,7 +45,7 @@ def test_all_that_is_wrong_with_rows_of_responses_is_told(tmp_path: Path) -> Non
     lines = [*rows, {"prompt_id": "q-01", "index": 1}, {"prompt_id": None, "index": True, "reward": 10**400}]
     assert problems(write_rows(tmp_path / "r.jsonl", lines)) == BY_RESPONSE_WRONG | {
         (8, "reward", "the field is missing"),
-        (9, "prompt_id", "null is no prompt id of the submission"),
+        (9, "prompt_id", "null is not a prompt id of the submission"),
         (9, "index", "True, wanted a whole number in 0 … 4"),
         (9, "reward", f"1{'0' * 39}…, wanted a finite number"),
     }
@@ -70,21 +70,21 @@ def test_all_that_is_wrong_with_rows_of_prompts_is_told(tmp_path: Path) -> None:
         {"prompt_id": 7, "rewards": None},
     ]
     assert problems(write_rows(tmp_path / "r.jsonl", rows[:5] + rows[6:])) == {
-        (2, "prompt_id", "'q-01' stands already in row 1"),
+        (2, "prompt_id", "'q-01' already appears in row 1"),
         (3, "rewards", "3 rewards for 5 responses"),
         (4, "rewards[2]", "'x', wanted a finite number"),
         (4, "rewards[3]", "True, wanted a finite number"),
         (4, "rewards[4]", "[2], wanted a finite number"),
-        (5, "rewards", "3, wanted a list of numbers"),
-        (6, "prompt_id", "'7' is no prompt id of the submission"),
+        (5, "rewards", "3, expected a list of numbers"),
+        (6, "prompt_id", "'7' is not a prompt id of the submission"),
     }
     assert problems(write_rows(tmp_path / "both.jsonl", rows)) == {
         (None, "rewards", "there are both reward and rewards")
     }
     cells = [{"prompt_id": "q-01", "rewards": "[1, 2, nan, 4, 5]"}, {"prompt_id": "q-02", "rewards": "1 2 3 4 5"}]
     assert problems(write_rows(tmp_path / "r.csv", cells)) == {
-        (2, "rewards", "'[1, 2, nan, 4, 5]', wanted a list of numbers"),
-        (3, "rewards", "'1 2 3 4 5', wanted a list of numbers"),
+        (2, "rewards", "'[1, 2, nan, 4, 5]', expected a list of numbers"),
+        (3, "rewards", "'1 2 3 4 5', expected a list of numbers"),
     }
 
 
@@ -113,7 +113,7 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "wrong"),
     [
-        ({"prompt_id": [1.5], "rewards": [[1.0]]}, (None, "prompt_id", "type double, wanted texts")),
+        ({"prompt_id": [1.5], "rewards": [[1.0]]}, (None, "prompt_id", "type double, expected texts")),
         (
             {"prompt_id": ["q-01"], "index": [0.0], "reward": [1.0]},
             (None, "index", "type double, wanted whole numbers"),
@@ -142,12 +142,12 @@ def test_columns_that_are_wrong_or_not_there(
 def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "r.parquet").write_bytes(b"PAR1 not")
     [(_, _, message)] = problems(tmp_path / "r.parquet")
-    assert message.startswith("not a whole Parquet file")
+    assert message.startswith("not a valid Parquet file")
     (tmp_path / "r.jsonl").write_text("")
     assert problems(tmp_path / "r.jsonl") == {(None, "", "the file is empty")}
-    assert problems(tmp_path / "r.csv") == {(None, "", "there is no plain file r.csv")}
+    assert problems(tmp_path / "r.csv") == {(None, "", "r.csv is missing or is not a regular file")}
     [(_, _, message)] = problems(tmp_path / "r.txt")
-    assert message == "r.txt ends neither of .csv, .jsonl, .parquet"
+    assert message == "r.txt does not end in any of .csv, .jsonl, .parquet"
 
 
 def test_whole_numbers_of_any_writer_are_ids_and_rewards(tmp_path: Path) -> None:

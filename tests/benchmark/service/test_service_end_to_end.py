@@ -81,7 +81,7 @@ def test_from_a_proposal_to_the_board_and_back(tmp_path: Path, people: Any) -> N
     ]
     assert found["submitter"] == {"name": "tester", "verified": False}
     shown = divbench("submissions", "status", submission.id, "--store", STORE, **anybody.environment).stdout
-    assert "it came as a proposal" in shown
+    assert "submitted as a pull request" in shown
 
     command = ["hf", "download", REPO, "--repo-type", "dataset", "--include", "results/*", "--local-dir"]
     fetched = run_client([*command, str(tmp_path / "fetched")], server)

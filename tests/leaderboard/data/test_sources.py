@@ -174,7 +174,7 @@ def bad_files(kind: str, one: Scored, other: Scored, folder: Path) -> tuple[dict
         "older": ({RESULT_FILE: with_json(one, schema_version=0)}, "layout 0, .* divbench submissions rescore"),
         "no layout": ({RESULT_FILE: with_json(one, schema_version="1")}, "schema_version: Input should be 2"),
         "no JSON": ({RESULT_FILE: b"{"}, "Expecting property name"),
-        "large": ({RESULT_FILE: with_json(one, notes="x" * 2**22)}, "at most 4,194,304 are taken"),
+        "large": ({RESULT_FILE: with_json(one, notes="x" * 2**22)}, "at most 4,194,304 are allowed"),
         "of another": (
             {file: (other.folder / file).read_bytes() for file in (RESULT_FILE, PER_PROMPT_FILE)},
             f"another submission, {other.result.submission_id}",

@@ -175,7 +175,7 @@ def test_a_set_may_come_on_stdin(run: Run, write: Write, monkeypatch: pytest.Mon
     ("data", "message"),
     [
         (b"", "not JSON"),
-        (b"[]", "a JSON list, wanted an object"),
+        (b"[]", "a JSON list, expected an object"),
         (b'{"prompt": "a"}', "responses is no list"),
         (b'{"prompt": "a", "responses": "b"}', "responses is no list"),
         (b'{"responses": ["b"]}', "prompt is missing or null"),

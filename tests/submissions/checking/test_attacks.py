@@ -223,7 +223,7 @@ def test_a_list_that_no_row_needs_is_one_problem(tmp_path: Path) -> None:
         rows = [{"prompt_id": "toy-0", "responses": ["a"], "finish_reasons": values}]
         (problem,) = refused(jsonl(tmp_path / "in.jsonl", rows))
         assert (problem.check, problem.row, problem.field) == ("json", 1, "finish_reasons")
-        assert (problem.message, problem.hint) == ("10,001 values", "at most 10,000 are taken")
+        assert (problem.message, problem.hint) == ("10,001 values", "at most 10,000 are allowed")
     (problem,) = refused(jsonl(tmp_path / "in.jsonl", [{"prompt_id": "toy-0", "responses": [0] * 2_000_000}]))
     assert (problem.field, problem.message) == ("responses", "2,000,000 values")
 

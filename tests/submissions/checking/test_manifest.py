@@ -158,9 +158,9 @@ def test_a_file_that_is_no_manifest_is_refused(tmp_path: Path, content: bytes, k
 def test_a_manifest_that_is_not_there_or_a_link_is_refused(tmp_path: Path) -> None:
     folder = write_toy(tmp_path / "bad")
     (folder / "manifest.json").rename(tmp_path / "elsewhere.json")
-    assert check(folder).findings.problems[0].message == "there is no plain file manifest.json"
+    assert check(folder).findings.problems[0].message == "manifest.json is missing or is not a regular file"
     (folder / "manifest.json").symlink_to(tmp_path / "elsewhere.json")
-    assert check(folder).findings.problems[0].message == "there is no plain file manifest.json"
+    assert check(folder).findings.problems[0].message == "manifest.json is missing or is not a regular file"
 
 
 def test_numbers_that_people_write_are_taken() -> None:

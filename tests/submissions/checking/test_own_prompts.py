@@ -97,24 +97,24 @@ def test_the_revision_is_that_of_the_prompts_alone(tmp_path: Path) -> None:
 
 # change, where the problems are, and the first one's message and mend.
 BAD: dict[str, tuple[Callable[[Json], Json | None], list[tuple[str, int | None, str]], str, str]] = {
-    "no text": (changed(2, prompt=None), [("prompt_text", 2, "prompt")], "there is no text", "no suite has it"),
+    "no text": (changed(2, prompt=None), [("prompt_text", 2, "prompt")], "the prompt's text is missing", "no suite has it"),
     "blank": (changed(1, prompt=" \n\u200b"), [("prompt_text", 1, "prompt")], "blank", "write a prompt"),
     "long": (
         changed(3, prompt="é" * (MAX_PROMPT_BYTES // 2 + 1)),
         [("prompt_text", 3, "prompt")],
         "262,146 bytes",
-        "at most 262,144 are taken",
+        "at most 262,144 are allowed",
     ),
     "id twice, of another text": (
         changed(3, prompt_id="zebra"),
         [("prompt_ids", 3, "prompt_id")],
-        "'zebra' stands already in row 1",
-        "one row for each prompt",
+        "'zebra' already appears in row 1",
+        "write one row for each prompt",
     ),
     "id with a space at its end": (
         changed(2, prompt_id="a "),
         [("prompt_ids", 2, "prompt_id")],
-        "'a ' is no id: must not be blank, nor begin or end with white space",
+        "'a ' is not a valid id: must not be blank, or begin or end with white space",
         "at most 200 printable characters",
     ),
     "long id": (
@@ -129,10 +129,15 @@ BAD: dict[str, tuple[Callable[[Json], Json | None], list[tuple[str, int | None, 
         "has a control, invisible or unassigned character",
         "printable",
     ),
-    "empty id": (changed(4, prompt_id=""), [("prompt_ids", 4, "prompt_id")], "'' is no id", "printable"),
-    "no rows": (lambda row: None, [("prompt_ids", None, "prompt_id")], "there are no rows", "hand in one a prompt"),
+    "empty id": (changed(4, prompt_id=""), [("prompt_ids", 4, "prompt_id")], "'' is not a valid id", "printable"),
+    "no rows": (
+        lambda row: None,
+        [("prompt_ids", None, "prompt_id")],
+        "there are no rows",
+        "write one row for each prompt",
+    ),
     "null response": (changed(1, responses=["a", None, "c"]), [("nulls", 1, "responses[1]")], "null response", "empty"),
-    "k": (changed(1, responses=["a"]), [("k", 1, "responses")], "1 responses, but generation.k", "hand in k"),
+    "k": (changed(1, responses=["a"]), [("k", 1, "responses")], "1 responses, but generation.k", "give k responses"),
 }
 
 

@@ -126,12 +126,12 @@ def test_all_that_is_wrong_with_a_file_is_told_at_once(tmp_path: Path) -> None:
         ("prompt_text", 7, "prompt"),
         ("prompt_text", 8, "prompt"),
     ]
-    assert found[1].message == "there is no text"
-    assert found[2].message == "'a' stands already in row 1"
+    assert found[1].message == "the prompt's text is missing"
+    assert found[2].message == "'a' already appears in row 1"
 
 
 CSV_FAULTS: dict[str, tuple[str | bytes, list[tuple[str, int | None, str]], str]] = {
-    "ragged": ("id,prompt\na,b\nc\nd,e,f\n", [("csv", 3, ""), ("csv", 4, "")], "1 cells under 2 heads"),
+    "ragged": ("id,prompt\na,b\nc\nd,e,f\n", [("csv", 3, ""), ("csv", 4, "")], "1 cells under 2 column names"),
     "open quote": ('id,prompt\na,"b\n', [("csv", None, "")], "not CSV, near line 2"),
     "quote inside": ('id,prompt\na,"b"c\n', [("csv", None, "")], "not CSV, near line 2"),
     "Latin-1": (b"id,prompt\na,b\xe9\n", [("encoding", 2, "")], "not UTF-8: byte 0xe9 in line 2"),
@@ -143,7 +143,7 @@ CSV_FAULTS: dict[str, tuple[str | bytes, list[tuple[str, int | None, str]], str]
     "list in a cell": (
         "prompt,paraphrases\na,\"['b']\"\n",
         [("prompt_text", 2, "paraphrases")],
-        "type str, wanted a li",
+        "type str, expected a li",
     ),
     "long cell": ("prompt\n" + "x" * 131_073 + "\n", [("csv", None, "")], "field larger than field limit (131072)"),
     "many columns": ("," * 1000 + "\n", [("sizes", None, "")], "1,001 columns"),
@@ -162,14 +162,14 @@ def test_what_is_wrong_with_a_csv_file_is_said(
 @pytest.mark.parametrize(
     ("name", "content", "check", "message"),
     [
-        ("p.tsv", "prompt\n", "file", "p.tsv ends neither of .csv, .jsonl, .parquet, .txt"),
+        ("p.tsv", "prompt\n", "file", "p.tsv does not end in any of .csv, .jsonl, .parquet, .txt"),
         ("p.txt", " \n\n", "prompt_text", "there are no prompts"),
         ("p.txt", b"\xff\xfeN\x00", "encoding", "not UTF-8: byte 0xff in line 1"),
         ("p.txt", "a\n" + "x" * (MAX_PROMPT_BYTES + 1), "prompt_text", "262,145 bytes"),
         ("p.jsonl", "\n", "schema", "there is no such column"),
         ("p.jsonl", '{"prompt": NaN}\n', "json", "not JSON: NaN is not a JSON value"),
-        ("p.parquet", "PAR1", "parquet", "not a whole Parquet file"),
-        ("p.parquet", [{"prompt": 3}], "prompt_text", "a value of type int, wanted text"),
+        ("p.parquet", "PAR1", "parquet", "not a valid Parquet file"),
+        ("p.parquet", [{"prompt": 3}], "prompt_text", "a value of type int, expected text"),
         ("p.parquet", [{"prompt": {"text": "a"}}], "schema", "type struct<text: string>"),
         ("p.parquet", [{"prompt": b"a"}], "schema", "type binary"),
         ("p.parquet", [{"prompt": [["a"]]}], "schema", "type list<element: list<element: string>>"),
@@ -195,7 +195,7 @@ def test_a_file_that_is_not_there_or_a_link_is_refused(tmp_path: Path) -> None:
     (tmp_path / "link.csv").symlink_to(write(tmp_path / "p.csv", AS_CSV))
     for name in ("nowhere.csv", "link.csv", "nowhere.txt"):
         [problem] = problems_of(tmp_path / name)
-        assert problem.message == f"there is no plain file {name}"
+        assert problem.message == f"{name} is missing or is not a regular file"
 
 
 def test_a_file_that_unpacks_to_gigabytes_is_refused_before_it_does(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_too_little_memory_ends_it(good: Path) -> None:
 def test_memory_that_runs_out_in_a_check_is_told(good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "import submissions.checking.validate as v\ndef work(*a, **b):\n    bytearray(2**40)\nv.validate = work\n"
     at_start(tmp_path / "first", code, monkeypatch)
-    assert stopped(validate_in_child(good)) == "took more memory than it may"
+    assert stopped(validate_in_child(good)) == "exceeded the memory limit"
 
 
 @pytest.mark.parametrize(

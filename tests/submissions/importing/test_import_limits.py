@@ -17,7 +17,7 @@ from tests.submissions.conftest import a_prompt_a_row, jsonl, places, refused, w
         (b"\n \n\n", "json", "no rows"),
         (b"\xef\xbb\xbf", "json", "no rows"),
         (b"\x00" * 50, "json", "not JSON"),
-        (b"\xff\xfe{\x00}\x00", "encoding", "not UTF-8: byte 0xff at place 0"),
+        (b"\xff\xfe{\x00}\x00", "encoding", "not UTF-8: byte 0xff at offset 0"),
         (b"PAR1\x15\x04\x15", "json", "not JSON"),
     ],
     ids=["empty", "blank lines", "byte order mark", "zeros", "UTF-16", "Parquet"],
@@ -35,7 +35,7 @@ def test_a_link_to_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "link.jsonl").symlink_to(jsonl(tmp_path / "in.jsonl", a_prompt_a_row()))
     problems = refused(tmp_path / "link.jsonl")
     assert [p.check for p in problems] == ["file"]
-    assert problems[0].message == "there is no plain file link.jsonl"
+    assert problems[0].message == "link.jsonl is missing or is not a regular file"
 
 
 def test_a_line_over_the_limit_is_refused_without_reading_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         samples(of=2, doc={"question": "Say thing 9."}, arguments=...),
         LmEvalOptions(),
         [("prompt_ids", 2, "doc")],
-        "it cannot be told which prompt this is: no prompt of toy stands in it",
+        "it cannot be determined which prompt this is: no prompt of toy stands in it",
         "--id-field",
     ),
     (
@@ -60,7 +60,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         [sample(i, doc={"key": [i]}) for i in range(4)],
         BY_KEY,
         [("json", row, "doc.key") for row in (1, 2, 3, 4)],
-        "a list, wanted a string",
+        "a list, expected a string",
         "see the format",
     ),
     (
@@ -68,15 +68,15 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         [sample(i, doc={"prompt_id": f"toy-{i + (i == 3)}"}) for i in range(4)],
         LmEvalOptions(),
         [("prompt_ids", 4, "doc.prompt_id"), ("prompt_ids", None, "doc.prompt_id")],
-        "'toy-4' is no prompt id of toy",
-        "its ids run from toy-0 to toy-3",
+        "'toy-4' is not a prompt id of toy",
+        "ids range from toy-0 to toy-3",
     ),
     (
         "another text under an id",
         [sample(i, doc={"prompt_id": p.prompt_id, "prompt": p.prompt.upper()}) for i, p in enumerate(TOY.prompts)],
         LmEvalOptions(),
         [("prompt_text", row, "doc.prompt") for row in (1, 2, 3, 4)],
-        "the text of toy-0 differs from the suite's at letter 2",
+        "the text of toy-0 differs from the suite's at character 2",
         "cannot be compared",
     ),
     (
@@ -84,7 +84,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         [sample(i, doc_id=3 - i, doc={}) for i in range(4)],
         BY_PLACE,
         [("prompt_ids", row, "doc_id") for row in (1, 2, 3, 4)],
-        "3 is toy-3 in toy, whose text was not asked",
+        "3 is toy-3 in toy, whose text is not in the request",
         "leave --id-field out",
     ),
     (
@@ -100,7 +100,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         samples(of=1, doc_id=True),
         BY_PLACE,
         [("prompt_ids", 1, "doc_id")],
-        "no whole number from 0",
+        "not a whole number from 0",
         "counted from 0",
     ),
     ("no place", samples(of=1, doc_id=...), BY_PLACE, [("prompt_ids", 1, "doc_id")], "is missing", "counted from 0"),
@@ -109,7 +109,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         samples(of=3, doc=...),
         LmEvalOptions(),
         [("json", 3, "doc")],
-        "missing, wanted an object",
+        "missing, expected an object",
         "--log_sa",
     ),
     (
@@ -117,7 +117,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         samples(of=3, doc=["x"]),
         LmEvalOptions(),
         [("json", 3, "doc")],
-        "a JSON list, wanted",
+        "a JSON list, expected",
         "--log_samples",
     ),
     (
@@ -125,8 +125,8 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         [*samples(), sample(1)],
         LmEvalOptions(),
         [("prompt_ids", 5, "doc"), ("duplicates", 5, "resps[0]")],
-        "'toy-1' stands already in row 2",
-        "one row for each prompt",
+        "'toy-1' already appears in row 2",
+        "write one row for each prompt",
     ),
     (
         "other answers under another filter",
@@ -157,7 +157,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         samples(of=2, filter=5),
         LmEvalOptions(),
         [("json", 2, "filter")],
-        "a whole number, wanted a string",
+        "a whole number, expected a string",
         "see the format",
     ),
     (
@@ -165,7 +165,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         samples(of=2, resps=[[["-1.5", "False"]], [["-2.5", "False"]]]),
         LmEvalOptions(),
         [("json", 2, "resps")],
-        "2 requests, wanted one",
+        "2 requests, expected one",
         "generate_until",
     ),
     (
@@ -173,7 +173,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         samples(of=2, resps=[[["-1.5", "False"]]]),
         LmEvalOptions(),
         [("json", 2, "resps[0][0]")],
-        "a list, wanted a string",
+        "a list, expected a string",
         "see the format",
     ),
     (
@@ -181,7 +181,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         samples(of=2, resps=["one"]),
         LmEvalOptions(),
         [("json", 2, "resps[0]")],
-        "a string, wanted a list",
+        "a string, expected a list",
         "see the format",
     ),
     (
@@ -197,7 +197,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         samples(of=2, resps=None),
         LmEvalOptions(),
         [("json", 2, "resps")],
-        "null, wanted a list",
+        "null, expected a list",
         "empty string",
     ),
     (
@@ -205,7 +205,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         samples(of=2, resps=[["a", None, "c"]]),
         LmEvalOptions(),
         [("json", 2, "resps[0][1]")],
-        "null, wanted a string",
+        "null, expected a string",
         "empty string",
     ),
     (
@@ -213,8 +213,8 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         samples(of=2, resps=[["a", "\ud800", "c"]]),
         LmEvalOptions(),
         [("json", 2, "resps[0][1]")],
-        "half of a surrogate pair",
-        "whole letters",
+        "unpaired surrogate",
+        "complete characters",
     ),
     (
         "one repeat too few",
@@ -222,7 +222,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         LmEvalOptions(),
         [("k", 4, "resps[0]")],
         "2 responses, but generation.k",
-        "k for every prompt",
+        "k responses to every prompt",
     ),
     (
         "a temperature that is none",
@@ -280,7 +280,7 @@ def line(**changes: str) -> bytes:
         pytest.param(lambda: line(doc='{"a": 1, "a": 2}'), "the key 'a' is repeated", id="a key twice"),
         pytest.param(lambda: line(doc_id="9" * 5000), "Exceeds the limit", id="a huge number"),
         pytest.param(lambda: line(doc='"' + "\\" * 999_999), "not JSON", id="backslashes"),
-        pytest.param(lambda: b'["doc"]', "a JSON list, wanted an object", id="a list"),
+        pytest.param(lambda: b'["doc"]', "a JSON list, expected an object", id="a list"),
         pytest.param(lambda: b"\xff\xfe", "not UTF-8", id="UTF-16"),
     ],
 )

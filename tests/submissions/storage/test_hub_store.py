@@ -204,7 +204,7 @@ def test_the_hub_is_left_alone_for_as_long_as_it_asks(server: HubServer, store: 
 
 
 @pytest.mark.parametrize("user", ["bob", "alice:read", None])
-def test_without_the_right_to_write_it_is_refused_with_the_mend(
+def test_without_the_right_to_write_it_is_refused_with_a_hint(
     user: str | None, server: HubServer, store: HubStore, repo: Repo, tmp_path: Path
 ) -> None:
     head, other = store.head(), hub_store(server, tmp_path / "other", user)

@@ -139,8 +139,8 @@ def test_a_suite_that_is_not_at_hand_is_no_fault_of_the_submission(
 def test_an_empty_folder_lacks_both_files(tmp_path: Path) -> None:
     found = check(tmp_path).findings.problems
     assert [p.message for p in found] == [
-        "there is no plain file manifest.json",
-        "there is no plain file generations.parquet",
+        "manifest.json is missing or is not a regular file",
+        "generations.parquet is missing or is not a regular file",
     ]
 
 

@@ -69,22 +69,22 @@ SCHEMAS: dict[str, tuple[list[Json], pa.Schema, list[tuple[str, str, str]]]] = {
     "numbers as ids": (
         [row | {"prompt_id": i} for i, row in enumerate(GOOD)],
         with_field("prompt_id", pa.int64()),
-        [("prompt_id", "type int64, wanted string", "write that type")],
+        [("prompt_id", "type int64, expected string", "write that type")],
     ),
     "text as responses": (
         [row | {"responses": "a"} for row in GOOD],
         with_field("responses", pa.string()),
-        [("responses", "type string, wanted list<item: string>", "write that type")],
+        [("responses", "type string, expected list<item: string>", "write that type")],
     ),
     "numbers as responses": (
         [row | {"responses": [1.5]} for row in GOOD],
         with_field("responses", pa.list_(pa.float64())),
-        [("responses", "type list<element: double>, wanted list<item: string>", "write that type")],
+        [("responses", "type list<element: double>, expected list<item: string>", "write that type")],
     ),
     "bytes as responses": (
         [row | {"responses": [b"a"]} for row in GOOD],
         with_field("responses", pa.list_(pa.binary())),
-        [("responses", "type list<element: binary>, wanted list<item: string>", "write that type")],
+        [("responses", "type list<element: binary>, expected list<item: string>", "write that type")],
     ),
     "one more column": (
         [row | {"score": 1} for row in GOOD],
@@ -179,7 +179,7 @@ def test_a_column_whose_name_is_not_utf8_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace("éé".encode(), b"\xe9\xe9\xe9\xe9"))
     (problem,) = check(folder).findings.problems
     assert problem.check == "parquet"
-    assert problem.message.startswith("not a whole Parquet file: 'utf-8' codec can't decode")
+    assert problem.message.startswith("not a valid Parquet file: 'utf-8' codec can't decode")
 
 
 def cut(share: float) -> Callable[[bytes], bytes]:
@@ -257,7 +257,7 @@ def test_a_link_is_refused(tmp_path: Path, file: str) -> None:
     (folder / file).rename(tmp_path / "elsewhere")
     (folder / file).symlink_to(tmp_path / "elsewhere")
     (problem,) = check(folder).findings.problems
-    assert (problem.check, problem.message) == ("file", f"there is no plain file {file}")
+    assert (problem.check, problem.message) == ("file", f"{file} is missing or is not a regular file")
 
 
 def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_a_reported_file_of_another_schema_is_refused(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(rows, schema=wrong), folder / "reported.parquet")
     (problem,) = check(folder).findings.problems
     assert (problem.check, problem.file, problem.field) == ("schema", "reported.parquet", "distinct")
-    assert problem.message == "type int64, wanted int32"
+    assert problem.message == "type int64, expected int32"
 
 
 def bomb(path: Path, rows: int, responses: int, size: int) -> Path:
@@ -302,7 +302,7 @@ def test_a_file_that_unpacks_to_gigabytes_is_refused_before_it_does(tmp_path: Pa
     (problem,) = findings.problems
     assert (problem.check, problem.row) == ("sizes", 1)
     assert problem.message == "more than 4,294,967,296 bytes when decoded"
-    assert "hand in less" in problem.hint
+    assert "submit fewer" in problem.hint
     assert (pa.default_memory_pool().max_memory() or 0) <= max(peak, 10**8)
 
 
@@ -320,6 +320,6 @@ def test_the_limit_is_on_what_is_decoded_in_all(tmp_path: Path, monkeypatch: pyt
 def test_too_many_rows_are_refused_by_the_footer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_ROWS", 3)
     (problem,) = check(write_toy(tmp_path / "bad")).findings.problems
-    assert (problem.check, problem.message, problem.hint) == ("sizes", "4 rows", "at most 3 are taken")
+    assert (problem.check, problem.message, problem.hint) == ("sizes", "4 rows", "at most 3 are allowed")
     monkeypatch.setattr(limits, "MAX_ROWS", 4)
     assert check(write_toy(tmp_path / "good")).findings.problems == []

@@ -169,7 +169,7 @@ def test_a_group_at_the_limit_is_taken_and_one_over_it_is_not(tmp_path: Path, mo
     monkeypatch.setattr(parquet_memory, "MAX_GROUP_BYTES", promised - 1)
     findings = Findings()
     assert list(parquet_rows(path, findings)) == []
-    assert findings.problems[0].hint == "write fewer rows in one group"
+    assert findings.problems[0].hint == "write fewer rows per row group"
 
 
 def test_columns_that_are_not_asked_for_are_not_weighed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +235,7 @@ def test_memory_that_is_not_there_is_a_problem_of_the_file(tmp_path: Path, monke
     findings = Findings()
     assert list(parquet_rows(path, findings)) == []
     assert places(findings.problems) == [("sizes", 1, "")]
-    assert findings.problems[0].message == "cannot be read after row 0 in the memory that there is"
+    assert findings.problems[0].message == "cannot be read after row 0 in the available memory"
 
 
 def test_thrift_is_read_as_it_is_written() -> None:
@@ -265,19 +265,19 @@ def test_thrift_is_read_as_it_is_written() -> None:
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (b"", "it is cut off"),
-        (b"\x15", "it is cut off"),
-        (b"\x15\x80", "it is cut off"),
+        (b"", "it is truncated"),
+        (b"\x15", "it is truncated"),
+        (b"\x15\x80", "it is truncated"),
         (b"\x15\xff\xff\xff\xff\x1f\0", "a number of more than 32 bits"),
         (b"\x16" + b"\xff" * 9 + b"\x02\0", "a number of more than 64 bits"),
         (b"\x16" + b"\xff" * 10 + b"\x01\0", "a number of more than 64 bits"),
-        (b"\x18\x05abcd", "it promises more than there is"),
-        (b"\x17\0\0\0", "it promises more than there is"),
-        (b"\x19\x55\x02\0", "it promises more than there is"),
-        (b"\x1b\x03\x55\x02\0", "it promises more than there is"),
-        (b"\x15\x02\x05\x02\x02\0", "field 1 stands twice"),
-        (b"\x05\x01\x02\0", "stands twice, or is none"),
-        (b"\x1d\0\0", "13 is no type"),
+        (b"\x18\x05abcd", "it declares more data than it contains"),
+        (b"\x17\0\0\0", "it declares more data than it contains"),
+        (b"\x19\x55\x02\0", "it declares more data than it contains"),
+        (b"\x1b\x03\x55\x02\0", "it declares more data than it contains"),
+        (b"\x15\x02\x05\x02\x02\0", "field 1 is repeated"),
+        (b"\x05\x01\x02\0", "is repeated or invalid"),
+        (b"\x1d\0\0", "13 is not a type"),
         (b"\x1c" * 40, "nested too deep"),
         (b"\x19" + b"\x19" * 40, "nested too deep"),
     ],

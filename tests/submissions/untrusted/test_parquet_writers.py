@@ -20,7 +20,11 @@ from tests.submissions.conftest import Json, check
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 TAKEN = ("datafusion", "duckdb-v1", "polars", "rust-v2", "spark-v1")
-NO_DELTA = ("parquet", "", "write its strings plain or in a dictionary: in pyarrow without column_encoding, in DuckDB")
+NO_DELTA = (
+    "parquet",
+    "",
+    "write its strings plain or dictionary-encoded: in pyarrow without column_encoding, in DuckDB",
+)
 NO_JSON = "write that type, not JSON: in pandas with engine='pyarrow'"
 REFUSED = {
     "duckdb-v2": [NO_DELTA],
@@ -137,18 +141,18 @@ def test_views_that_are_not_utf8_are_refused_by_row_and_field(tmp_path: Path, di
 def test_strings_whose_size_cannot_be_told_are_refused_by_their_encoding(tmp_path: Path, encoding: str) -> None:
     folder = write(tmp_path / "other", TABLE, use_dictionary=False, column_encoding=encoding)
     (problem,) = check(folder).findings.problems
-    assert problem.message == f"cannot be read after row 0: prompt_id: in {encoding}, of which the size cannot be told"
+    assert problem.message == f"cannot be read after row 0: prompt_id: in {encoding}, of which the size cannot be determined"
     assert "parquet.writer.version=v1" in problem.hint
 
 
 @pytest.mark.parametrize(
     ("place", "column", "hint"),
     [
-        pytest.param(0, TABLE["prompt_id"].dictionary_encode(), "in pandas by astype(str), in polars", id="categories"),
-        pytest.param(2, TABLE["responses"].cast(pa.list_(pa.string(), 3)), "in polars by arr.to_list()", id="arrays"),
+        pytest.param(0, TABLE["prompt_id"].dictionary_encode(), "in pandas with astype(str), in polars", id="categories"),
+        pytest.param(2, TABLE["responses"].cast(pa.list_(pa.string(), 3)), "in polars with arr.to_list()", id="arrays"),
     ],
 )
-def test_the_mend_of_a_type_says_how(tmp_path: Path, place: int, column: "pa.ChunkedArray[Any]", hint: str) -> None:
+def test_the_hint_says_how_to_convert_a_type(tmp_path: Path, place: int, column: "pa.ChunkedArray[Any]", hint: str) -> None:
     name = GENERATIONS.names[place]
     ((check, field, said),) = refusals(write(tmp_path / "other", TABLE.set_column(place, name, column)))
     assert (check, field) == ("schema", name)

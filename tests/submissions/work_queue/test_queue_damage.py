@@ -37,7 +37,7 @@ DAMAGES: dict[str, tuple[bytes, str]] = {
     "a key twice": (as_file().replace(b'"name": "mine"', b'"name": "mine", "name": "yours"'), "'name' is repeated"),
     "an unknown field": (as_file(**{"\x1b[31m[red]": 1}), r"\\x1b\[31m\[red\]: Extra inputs"),
     "a field less": (as_file(suite=...), "suite: Field required"),
-    "another's id": (as_file(submission_id="1" * 16), "it is of another submission, 1111111111111111"),
+    "another's id": (as_file(submission_id="1" * 16), "it belongs to another submission, 1111111111111111"),
     "a path for an id": (as_file(submission_id="../../../../etc/"), "submission_id"),
     "a name of two lines": (as_file(name="a\nb"), "name"),
     "a long name": (as_file(name="x" * 101), "name"),
@@ -111,7 +111,7 @@ def test_a_file_that_is_no_state_is_named(name: str) -> None:
     store = MemoryStore()
     store.put(name, as_file())
     found = listing(store)
-    assert (found.states, [each.reason for each in found.damaged]) == ((), ["this is no name of a state"])
+    assert (found.states, [each.reason for each in found.damaged]) == ((), ["not the name of a state file"])
 
 
 def test_a_submission_whose_state_is_damaged_is_not_handed_in_over_it(tmp_path: Path) -> None:

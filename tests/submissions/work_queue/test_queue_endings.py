@@ -59,7 +59,7 @@ def test_what_was_refused_is_tried_again(tmp_path: Path, store: MemoryStore) -> 
 def test_nothing_else_is_tried_again(tmp_path: Path, store: MemoryStore) -> None:
     [state] = handed_in(store, tmp_path, 1)
     name = state.submission_id
-    with pytest.raises(IllegalTransition, match="is pending: what failed or was refused is tried again"):
+    with pytest.raises(IllegalTransition, match="is pending: only a failed or refused submission can be retried"):
         retry(store, name, OPERATOR, T0)
     finish(store, taken(store), result(tmp_path), T0 + HOUR)
     with pytest.raises(IllegalTransition, match="is scored"):

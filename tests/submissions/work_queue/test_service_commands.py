@@ -120,7 +120,7 @@ def test_a_refused_folder_is_not_sent(tmp_path: Path, store: Path, demos: list[P
     ("arguments", "message"),
     [
         (["submissions", "status", UNKNOWN, "--store", "STORE"], f"has no submission {UNKNOWN}"),
-        (["submissions", "status", "\x1b[31m", "--store", "STORE"], r"'\\x1b[31m' is no id of a submission"),
+        (["submissions", "status", "\x1b[31m", "--store", "STORE"], r"'\\x1b[31m' is not a submission id"),
         (["submissions", "status", UNKNOWN, "--store", "ftp://x"], "names no store"),
         (["submissions", "withdraw", UNKNOWN, "--store", "STORE", "--submitter", "me"], f"has no submission {UNKNOWN}"),
         (["submissions", "withdraw", UNKNOWN, "--store", "STORE"], "Missing option '--submitter'"),
@@ -150,7 +150,7 @@ def test_what_refused_it_and_how_it_failed_is_shown(store: Path, demos: list[Pat
     assert "The end of the log of attempt 1:\n  Traceback:\n    in [red]f\n  ValueError: no\n" in ended.stdout
     assert "attempt 1 failed: ValueError: no" in ended.stdout
     assert "1 problem, the first: wrong" in ended.stdout
-    assert "hand in k" in ended.stdout
+    assert "give k responses" in ended.stdout
     found = document(divbench("submissions", "status", name, "--store", store, "--json"))
     assert found["history"][-1]["problems"][0]["row"] == 3
     assert found["history"][2]["log"][-1] == "ValueError: no"
@@ -170,7 +170,7 @@ def test_names_of_strangers_are_no_markup(tmp_path: Path, store: Path, demos: li
         assert "[red]eve[/red] (not verified)" in ended.stdout
     handed_in(store, demos[0])
     twin = divbench("submit", demos[0], "--to", store)
-    assert f"the same generations are there as {evil}, {name}" in twin.stderr
+    assert f"the store has the same generations as {evil}, {name}" in twin.stderr
 
 
 def test_only_its_submitter_or_an_operator_withdraws(store: Path, demos: list[Path]) -> None:
