@@ -77,7 +77,7 @@ class _File:
             if isinstance(name, int) and not isinstance(name, bool):
                 name = str(name)
             if not isinstance(name, str) or name not in self.prompt_ids:
-                message = f"{_quoted(name)} is no prompt id of the submission"
+                message = f"{_quoted(name)} is not a prompt id of the submission"
                 self.problem(number, "prompt_id", message, "take the ids that stand in its generations")
                 name = None
             yield number, name, _parsed(row) if self.is_csv else row
@@ -91,7 +91,7 @@ class _File:
         except (TypeError, OverflowError):  # no number, or a whole one that no float holds
             finite = False
         if not finite:
-            self.problem(number, field, f"{_quoted(value)}, wanted a finite number", _NUMBER_MEND)
+            self.problem(number, field, f"{_quoted(value)}, expected a finite number", _NUMBER_MEND)
         return float(value) if finite else None
 
 
@@ -104,10 +104,10 @@ def _by_response(file: _File) -> dict[str, list[float | None]]:
         reward = file.reward(number, "reward", row.get("reward"))
         place = row.get("index")
         if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < file.k:
-            message = f"{_quoted(place)}, wanted a whole number in 0 … {file.k - 1}"
+            message = f"{_quoted(place)}, expected a whole number in 0 … {file.k - 1}"
             file.problem(number, "index", message, "count the responses of a prompt from 0")
         elif name is not None and (before := first.setdefault((name, place), number)) != number:
-            message = f"response {place} of {name!r} stands already in row {before}"
+            message = f"response {place} of {name!r} already appears in row {before}"
             file.problem(number, "index", message, "one row for each response")
         elif name is not None:
             made.setdefault(name, [None] * file.k)[place] = reward
@@ -119,12 +119,12 @@ def _by_prompt(file: _File) -> dict[str, list[float | None]]:
     first: dict[str, int] = {}
     for number, name, row in file.named():
         if name is not None and (before := first.setdefault(name, number)) != number:
-            file.problem(number, "prompt_id", f"{name!r} stands already in row {before}", "one row for each prompt")
+            file.problem(number, "prompt_id", f"{name!r} already appears in row {before}", "write one row for each prompt")
         values = row.get("rewards")
         if "rewards" not in row:
             file.problem(number, "rewards", "the field is missing", "write a list, or null where there are none")
         elif values is not None and not isinstance(values, list):
-            message = f"{_quoted(values)}, wanted a list of numbers"
+            message = f"{_quoted(values)}, expected a list of numbers"
             file.problem(number, "rewards", message, "write a list such as [0.5, 1.25, null]")
         elif values is not None:
             if len(values) != file.k:
@@ -188,7 +188,7 @@ def _of_parquet(path: Path, findings: Findings) -> Table | None:
         for field in alike:
             if not _is_fit(field.type, name):
                 wanted = {"prompt_id": "texts", "index": "whole numbers", "reward": "numbers"}
-                message = f"type {field.type}, wanted {wanted.get(name, 'lists of numbers')}"
+                message = f"type {field.type}, expected {wanted.get(name, 'lists of numbers')}"
                 findings.add(Problem("schema", "error", path.name, None, field.name, message, "write that type"))
                 good = False
     if not good:

@@ -23,12 +23,12 @@ def problems(path: Path) -> set[tuple[int | None, str, str]]:
 
 BY_RESPONSE_WRONG = {
     (2, "prompt_id", "'q-99' is not a prompt id of the submission"),
-    (3, "index", "5, wanted a whole number in 0 … 4"),
-    (4, "index", "-1, wanted a whole number in 0 … 4"),
-    (5, "index", "1.5, wanted a whole number in 0 … 4"),
+    (3, "index", "5, expected a whole number in 0 … 4"),
+    (4, "index", "-1, expected a whole number in 0 … 4"),
+    (5, "index", "1.5, expected a whole number in 0 … 4"),
     (6, "index", "response 0 of 'q-01' already appears in row 1"),
-    (7, "reward", "'high', wanted a finite number"),
-    (7, "index", "null, wanted a whole number in 0 … 4"),
+    (7, "reward", "'high', expected a finite number"),
+    (7, "index", "null, expected a whole number in 0 … 4"),
 }
 
 
@@ -46,8 +46,8 @@ def test_all_that_is_wrong_with_rows_of_responses_is_told(tmp_path: Path) -> Non
     assert problems(write_rows(tmp_path / "r.jsonl", lines)) == BY_RESPONSE_WRONG | {
         (8, "reward", "the field is missing"),
         (9, "prompt_id", "null is not a prompt id of the submission"),
-        (9, "index", "True, wanted a whole number in 0 … 4"),
-        (9, "reward", f"1{'0' * 39}…, wanted a finite number"),
+        (9, "index", "True, expected a whole number in 0 … 4"),
+        (9, "reward", f"1{'0' * 39}…, expected a finite number"),
     }
     # In CSV the heads are row 1, and what is no number is a text.
     as_csv = {(number + 1, field, message) for number, field, message in BY_RESPONSE_WRONG}
@@ -72,9 +72,9 @@ def test_all_that_is_wrong_with_rows_of_prompts_is_told(tmp_path: Path) -> None:
     assert problems(write_rows(tmp_path / "r.jsonl", rows[:5] + rows[6:])) == {
         (2, "prompt_id", "'q-01' already appears in row 1"),
         (3, "rewards", "3 rewards for 5 responses"),
-        (4, "rewards[2]", "'x', wanted a finite number"),
-        (4, "rewards[3]", "True, wanted a finite number"),
-        (4, "rewards[4]", "[2], wanted a finite number"),
+        (4, "rewards[2]", "'x', expected a finite number"),
+        (4, "rewards[3]", "True, expected a finite number"),
+        (4, "rewards[4]", "[2], expected a finite number"),
         (5, "rewards", "3, expected a list of numbers"),
         (6, "prompt_id", "'7' is not a prompt id of the submission"),
     }
@@ -91,20 +91,20 @@ def test_all_that_is_wrong_with_rows_of_prompts_is_told(tmp_path: Path) -> None:
 def test_numbers_that_are_not_finite_are_refused(tmp_path: Path) -> None:
     columns: dict[str, list[Any]] = {"prompt_id": ["q-01"] * 3, "index": [0, 1, 2], "reward": [math.nan, math.inf, 1.0]}
     pq.write_table(pa.table(columns), tmp_path / "r.parquet")
-    not_finite = {(1, "reward", "nan, wanted a finite number"), (2, "reward", "inf, wanted a finite number")}
+    not_finite = {(1, "reward", "nan, expected a finite number"), (2, "reward", "inf, expected a finite number")}
     assert problems(tmp_path / "r.parquet") == not_finite
     pq.write_table(
         pa.table({"prompt_id": ["q-01"], "rewards": [[1, 2, math.nan, -math.inf, 5]]}), tmp_path / "r.parquet"
     )
     assert problems(tmp_path / "r.parquet") == {
-        (1, "rewards[2]", "nan, wanted a finite number"),
-        (1, "rewards[3]", "-inf, wanted a finite number"),
+        (1, "rewards[2]", "nan, expected a finite number"),
+        (1, "rewards[3]", "-inf, expected a finite number"),
     }
     (tmp_path / "r.csv").write_text("prompt_id,index,reward\nq-01,0,nan\nq-01,1,1e999\nq-01,2,1_0\nq-01,3,\n")
     assert problems(tmp_path / "r.csv") == {
-        (2, "reward", "nan, wanted a finite number"),
-        (3, "reward", "inf, wanted a finite number"),
-        (4, "reward", "'1_0', wanted a finite number"),
+        (2, "reward", "nan, expected a finite number"),
+        (3, "reward", "inf, expected a finite number"),
+        (4, "reward", "'1_0', expected a finite number"),
     }
     (tmp_path / "r.jsonl").write_text('{"prompt_id": "q-01", "rewards": [1, NaN, 3, 4, 5]}\n')
     assert problems(tmp_path / "r.jsonl") == {(1, "", "not JSON: NaN is not a JSON value")}
@@ -116,12 +116,12 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path: Path) -> None:
         ({"prompt_id": [1.5], "rewards": [[1.0]]}, (None, "prompt_id", "type double, expected texts")),
         (
             {"prompt_id": ["q-01"], "index": [0.0], "reward": [1.0]},
-            (None, "index", "type double, wanted whole numbers"),
+            (None, "index", "type double, expected whole numbers"),
         ),
-        ({"prompt_id": ["q-01"], "index": [0], "reward": ["1"]}, (None, "reward", "type string, wanted numbers")),
+        ({"prompt_id": ["q-01"], "index": [0], "reward": ["1"]}, (None, "reward", "type string, expected numbers")),
         (
             {"prompt_id": ["q-01"], "rewards": [[["1"]]]},
-            (None, "rewards", "type list<element: list<element: string>>, wanted lists of numbers"),
+            (None, "rewards", "type list<element: list<element: string>>, expected lists of numbers"),
         ),
         (
             {"prompt_id": ["q-01"], "rewards": [[1.0]], "rewards.x": ["1"]},

@@ -16,6 +16,7 @@ import pytest
 from datasets_build.errors import ConfigurationError
 from submissions.checking.validate import validate
 from submissions.untrusted.findings import KEPT_PER_CHECK
+from tests.cases import each
 from tests.conftest import divbench, write_toy
 from tests.submissions import attacks
 from tests.submissions.attack import SHOWN, Attack, G
@@ -56,7 +57,7 @@ def test_there_are_many_and_each_has_a_folder(folder: Path, found: dict[str, Out
     assert sorted(path.name for path in folder.iterdir()) == sorted(attack.name for attack in MADE) == sorted(found)
 
 
-@pytest.mark.parametrize("attack", MADE, ids=lambda attack: attack.name)
+@each("attack", MADE, ids=lambda attack: attack.name)
 def test_an_attack_ends_for_the_right_reason(found: dict[str, Outcome], attack: Attack) -> None:
     outcome = found[attack.name]
     assert outcome.ended == ""
@@ -153,7 +154,7 @@ RIGHT = Outcome(errors=1, found=[["k", G, 2, "responses"]], message="2 responses
 ATTACK = Attack("x", nothing, (("k", G, 2, "responses"),), "2 responses")
 
 
-@pytest.mark.parametrize(
+@each(
     "other",
     [
         replace(RIGHT, accepted=True),
@@ -201,7 +202,7 @@ def test_a_process_that_ends_or_hangs_or_raises_says_so() -> None:
 LOUD = ("a-column-named-by-escapes", "a-field-named-by-escapes", "reported-an-id-of-escapes")
 
 
-@pytest.mark.parametrize("name", LOUD)
+@each("name", LOUD)
 def test_no_terminal_gets_a_letter_that_drives_it(folder: Path, found: dict[str, Outcome], name: str) -> None:
     # A terminal is claimed, so that all that rich may write to one is written: colours and the moves of a progress bar.
     for options in ([], ["--json"]):

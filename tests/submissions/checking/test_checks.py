@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from submissions.checking.checks import CHECKS, MAX_RESPONSE_BYTES, Check
 from submissions.checking.validate import validate
+from tests.cases import each
 from tests.conftest import write_toy
 from tests.submissions.conftest import Json, Place, add_reported, change_manifest, check, find_toy, places, rewrite
 
@@ -50,7 +49,12 @@ ERRORS: dict[str, tuple[Callable[[Json], Json | None], list[Place], str, str]] =
         "4 responses, but generation.k in manifest.json is 3",
         "give k responses to every prompt",
     ),
-    "no responses": (one(1, responses=[]), [("k", 1, "responses")], "0 responses, but generation.k", "give k responses"),
+    "no responses": (
+        one(1, responses=[]),
+        [("k", 1, "responses")],
+        "0 responses, but generation.k",
+        "give k responses",
+    ),
     "reasons": (
         one(1, finish_reasons=["stop"] * 4),
         [("k", 1, "finish_reasons")],
@@ -113,7 +117,7 @@ def test_a_good_submission_has_nothing_to_complain_of(tmp_path: Path) -> None:
     assert report.suite.name == "toy"
 
 
-@pytest.mark.parametrize(("change", "where", "message", "hint"), ERRORS.values(), ids=ERRORS)
+@each(("change", "where", "message", "hint"), ERRORS.values(), ids=ERRORS)
 def test_an_error_refuses(
     tmp_path: Path, change: Callable[[Json], Json | None], where: list[Place], message: str, hint: str
 ) -> None:
@@ -126,7 +130,7 @@ def test_an_error_refuses(
     assert hint in report.findings.problems[0].hint
 
 
-@pytest.mark.parametrize(("change", "where", "message", "hint"), WARNINGS.values(), ids=WARNINGS)
+@each(("change", "where", "message", "hint"), WARNINGS.values(), ids=WARNINGS)
 def test_a_warning_is_shown_and_does_not_refuse(
     tmp_path: Path, change: Callable[[Json], Json | None], where: list[Place], message: str, hint: str
 ) -> None:
@@ -161,7 +165,7 @@ def test_every_check_is_named_once_documented_and_finds_something_here(tmp_path:
         assert c.name in {p.check for p in found}, f"no bad example for {c}"
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "field"),
     [
         ({"notes": f"made with {TOKEN}"}, "notes"),
@@ -265,7 +269,7 @@ REPORTED: dict[str, tuple[Json, list[Place], str]] = {
 }
 
 
-@pytest.mark.parametrize(("values", "where", "message"), REPORTED.values(), ids=REPORTED)
+@each(("values", "where", "message"), REPORTED.values(), ids=REPORTED)
 def test_reported_values_that_contradict_are_refused(
     tmp_path: Path, values: Json, where: list[Place], message: str
 ) -> None:

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from submissions.schema import Manifest
 from submissions.untrusted.json_files import MAX_MANIFEST_BYTES
+from tests.cases import each
 from tests.conftest import toy_manifest, write_toy
 from tests.submissions.conftest import change_manifest, check
 
@@ -28,7 +29,7 @@ def test_a_manifest_is_read_back_as_it_was_written() -> None:
     assert Manifest.model_validate_json(json.dumps(GOOD)) == toy_manifest()
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     ["gpt-4o", "Llama 3 (8B)", "Übergröße", "大模型", "نموذج", "मॉडल", "e\u0301", "🙂"],
 )
@@ -36,7 +37,7 @@ def test_names_in_any_script_are_taken(name: str) -> None:
     assert Manifest.model_validate_json(changed(name=name)).name == name
 
 
-@pytest.mark.parametrize(
+@each(
     "letter",
     [
         *("\x00", "\x1b", "\n", "\t", "\x7f", "\x9b"),  # control
@@ -49,19 +50,19 @@ def test_names_in_any_script_are_taken(name: str) -> None:
     ],
     ids=lambda letter: f"U+{ord(letter):04X}",
 )
-@pytest.mark.parametrize("field", ["name", "submitter__name", "system__model_id"])
+@each("field", ["name", "submitter__name", "system__model_id"])
 def test_a_name_with_a_letter_that_does_not_show_is_refused(field: str, letter: str) -> None:
     with pytest.raises(ValidationError, match="has a control, invisible or unassigned character"):
         Manifest.model_validate_json(changed(**{field: f"gpt{letter}4"}))
 
 
-@pytest.mark.parametrize("name", ["", " ", " gpt", "gpt ", "\u3000"])
+@each("name", ["", " ", " gpt", "gpt ", "\u3000"])
 def test_a_blank_name_is_refused(name: str) -> None:
     with pytest.raises(ValidationError, match="must not be blank"):
         Manifest.model_validate_json(changed(name=name))
 
 
-@pytest.mark.parametrize(
+@each(
     ("values", "field", "message"),
     [
         ({"more": 1}, "more", "unknown field"),
@@ -107,7 +108,7 @@ def test_a_wrong_field_is_named(tmp_path: Path, values: dict[str, Any], field: s
     assert problem.hint
 
 
-@pytest.mark.parametrize("field", ["name", "suite", "system", "generation", "submitter"])
+@each("field", ["name", "suite", "system", "generation", "submitter"])
 def test_a_missing_field_is_named(tmp_path: Path, field: str) -> None:
     folder = write_toy(tmp_path / "bad")
     (folder / "manifest.json").write_text(json.dumps({key: GOOD[key] for key in GOOD if key != field}))
@@ -120,7 +121,7 @@ def test_all_wrong_fields_are_named_at_once(tmp_path: Path) -> None:
     assert [p.field for p in check(folder).findings.problems] == ["name", "generation.seed", "more"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "kind", "message"),
     [
         (b"", "file", "the file is empty"),

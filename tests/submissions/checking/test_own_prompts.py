@@ -19,6 +19,7 @@ from submissions.demo.baselines import BASELINES
 from submissions.demo.build import write_baseline
 from submissions.schema import Generation, Manifest, Row
 from submissions.storage.submission_folders import write_submission
+from tests.cases import each
 from tests.conftest import divbench, document, toy_manifest
 from tests.submissions.conftest import (
     Json,
@@ -97,7 +98,12 @@ def test_the_revision_is_that_of_the_prompts_alone(tmp_path: Path) -> None:
 
 # change, where the problems are, and the first one's message and mend.
 BAD: dict[str, tuple[Callable[[Json], Json | None], list[tuple[str, int | None, str]], str, str]] = {
-    "no text": (changed(2, prompt=None), [("prompt_text", 2, "prompt")], "the prompt's text is missing", "no suite has it"),
+    "no text": (
+        changed(2, prompt=None),
+        [("prompt_text", 2, "prompt")],
+        "the prompt's text is missing",
+        "it is in no suite",
+    ),
     "blank": (changed(1, prompt=" \n\u200b"), [("prompt_text", 1, "prompt")], "blank", "write a prompt"),
     "long": (
         changed(3, prompt="é" * (MAX_PROMPT_BYTES // 2 + 1)),
@@ -141,7 +147,7 @@ BAD: dict[str, tuple[Callable[[Json], Json | None], list[tuple[str, int | None, 
 }
 
 
-@pytest.mark.parametrize(("change", "where", "message", "hint"), BAD.values(), ids=BAD)
+@each(("change", "where", "message", "hint"), BAD.values(), ids=BAD)
 def test_what_is_wrong_is_said_and_nothing_else(
     tmp_path: Path,
     change: Callable[[Json], Json | None],
@@ -200,7 +206,7 @@ def test_reported_values_may_come_with_own_prompts(tmp_path: Path) -> None:
     assert len(report.submission.reported()) == 4
 
 
-@pytest.mark.parametrize("rows", [a_prompt_a_row(), a_response_a_row()], ids=["a-prompt-a-row", "a-response-a-row"])
+@each("rows", [a_prompt_a_row(), a_response_a_row()], ids=["a-prompt-a-row", "a-response-a-row"])
 def test_own_prompts_are_imported_in_the_files_order(tmp_path: Path, rows: list[Json]) -> None:
     report, _ = imported(jsonl(tmp_path / "in.jsonl", rows[::-1]), suite="own")
     assert report.suite is not None
@@ -217,7 +223,7 @@ def test_noveltybenchs_files_may_have_own_prompts(tmp_path: Path) -> None:
     assert len(report.submission.reported()) == 4
 
 
-@pytest.mark.parametrize(
+@each(
     ("rows", "where"),
     [
         (with_row(2, prompt=...), [("prompt_text", 2, "prompt")]),

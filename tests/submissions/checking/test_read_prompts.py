@@ -18,6 +18,7 @@ from submissions.checking.prompts import MAX_PROMPT_BYTES, read_prompts
 from submissions.schema import Problem
 from submissions.untrusted import limits, table_files
 from submissions.untrusted.findings import Refused
+from tests.cases import each
 from tests.submissions.conftest import jsonl, places
 
 ASKED = ("Name a zebra.", "Name an ant.", 'Say "é", twice.')
@@ -49,7 +50,7 @@ ROWS = [{"prompt_id": f"q{i}", "prompt": text, "more": i} for i, text in enumera
 AS_CSV = 'prompt_id,more,prompt\nq0,0,Name a zebra.\nq1,1,Name an ant.\nq2,2,"Say ""é"", twice."\n'
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "content", "expected"),
     [
         ("p.jsonl", ROWS, NAMED),
@@ -68,7 +69,7 @@ def test_a_file_of_prompts_is_read(
     assert read_prompts(write(tmp_path / name, content)) == expected
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+@each("ending", ["jsonl", "csv", "parquet"])
 def test_columns_may_have_other_names(tmp_path: Path, ending: str) -> None:
     rows = [{"message_id": i, "instruction": text, "prompt": "no"} for i, text in enumerate(ASKED)]
     path = tmp_path / f"rifts.{ending}"
@@ -87,7 +88,7 @@ def test_the_column_id_is_the_second_choice(tmp_path: Path) -> None:
     assert [p.prompt_id for p in read_prompts(write(tmp_path / "b.jsonl", both))] == ["xx", "yy"]
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+@each("ending", ["jsonl", "parquet"])
 def test_other_wordings_are_kept(tmp_path: Path, ending: str) -> None:
     rows = [{"prompt": "a", "paraphrases": ["b", "c"]}, {"prompt": "d", "paraphrases": None}]
     found = read_prompts(write(tmp_path / f"p.{ending}", rows))
@@ -150,7 +151,7 @@ CSV_FAULTS: dict[str, tuple[str | bytes, list[tuple[str, int | None, str]], str]
 }
 
 
-@pytest.mark.parametrize(("content", "where", "message"), CSV_FAULTS.values(), ids=CSV_FAULTS)
+@each(("content", "where", "message"), CSV_FAULTS.values(), ids=CSV_FAULTS)
 def test_what_is_wrong_with_a_csv_file_is_said(
     tmp_path: Path, content: str | bytes, where: list[tuple[str, int | None, str]], message: str
 ) -> None:
@@ -159,7 +160,7 @@ def test_what_is_wrong_with_a_csv_file_is_said(
     assert message in found[0].message
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "content", "check", "message"),
     [
         ("p.tsv", "prompt\n", "file", "p.tsv does not end in any of .csv, .jsonl, .parquet, .txt"),
@@ -208,7 +209,7 @@ def test_a_file_that_unpacks_to_gigabytes_is_refused_before_it_does(tmp_path: Pa
     assert (pa.default_memory_pool().max_memory() or 0) <= max(peak, 10**8)
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet", "txt"])
+@each("ending", ["jsonl", "csv", "parquet", "txt"])
 def test_rows_have_a_limit(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
     contents: dict[str, str | Sequence[object]] = {"csv": AS_CSV, "txt": "\n\n".join(ASKED)}
     path = write(tmp_path / f"p.{ending}", contents.get(ending, ROWS))
@@ -219,7 +220,7 @@ def test_rows_have_a_limit(tmp_path: Path, ending: str, monkeypatch: pytest.Monk
     assert read_prompts(path) == (NUMBERED if ending == "txt" else NAMED)
 
 
-@pytest.mark.parametrize("name", ["p.jsonl", "p.csv", "p.txt"])
+@each("name", ["p.jsonl", "p.csv", "p.txt"])
 def test_a_line_has_a_limit(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_LINE_BYTES", 50)
     content = {"p.jsonl": '{"prompt": "%s"}\n', "p.csv": "prompt\n%s\n", "p.txt": "a\n%s\n"}[name] % ("x" * 51)

@@ -1,28 +1,23 @@
 """What a response is beside its words."""
 
-import pytest
-
 from submissions.checking.response_kinds import ResponseCounts, is_blank, is_placeholder, is_refusal, is_scorable
 from submissions.schema import Row
+from tests.cases import each
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", "\n\t\r\n", "\u00a0\u3000", "\u200b", "\ufeff", "\x00\x1b", " \u2060 \u200d"]
-)
+@each("text", ["", " ", "\n\t\r\n", "\u00a0\u3000", "\u200b", "\ufeff", "\x00\x1b", " \u2060 \u200d"])
 def test_what_shows_nothing_is_blank(text: str) -> None:
     assert is_blank(text)
     assert not is_scorable(text)
 
 
-@pytest.mark.parametrize(
-    "text", [".", "x", " x ", "0", "\u200bx", "🙂", "👩\u200d🚀", "\ufffd", "e\u0301", "\U0001fae8"]
-)
+@each("text", [".", "x", " x ", "0", "\u200bx", "🙂", "👩\u200d🚀", "\ufffd", "e\u0301", "\U0001fae8"])
 def test_what_shows_something_is_an_answer(text: str) -> None:
     assert not is_blank(text)
     assert is_scorable(text)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["[Blocked]", "[refused]", "[empty]", "[EMPTY]", " [Blocked]\n", "<error>", "(no response)", "[No answer]",
      "<null>", "[none]", "[content filtered]", "[filtered]", "[timeout]", "[refusal]"],
@@ -32,7 +27,7 @@ def test_marks_of_a_missing_answer_are_placeholders(text: str) -> None:
     assert not is_scorable(text)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["Blocked", "empty", "None", "[blocked] road", "The road was [blocked].", "[blocked][blocked]", "[]", "[unblocked]",
      "I can't help with that.", "[Insert name]"],
@@ -49,7 +44,7 @@ def test_responses_are_counted_by_kind() -> None:
     assert counts == ResponseCounts(prompts=2, responses=7, blank=2, placeholder=1, cut_off=2, repeated=2)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["I'm sorry, but I can't assist with that.", "I cannot help with this request.", "Sorry, I can’t do that.",
      "I apologize, but I cannot fulfill this request.", "I am unable to assist with that.", "I cannot comply.",
@@ -60,7 +55,7 @@ def test_a_refusal_and_nothing_else_is_one(text: str) -> None:
     assert is_scorable(text)  # it is said; only classes leave it out
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["I can't help but love blue.", "I can't do it.", "The hero said: I can't help it.",
      "I can't help with that. Try: 7",

@@ -10,6 +10,7 @@ from datasets_build.files import sha256_of
 from submissions.checking.validate import Report
 from submissions.importing.importers import import_submission
 from submissions.untrusted.findings import Refused
+from tests.cases import each
 from tests.conftest import TOY, toy_rows
 from tests.submissions.conftest import (
     KNOWN,
@@ -32,8 +33,8 @@ def rows_of(report: Report) -> list[tuple[str, str | None, tuple[str, ...]]]:
 EXPECTED = [(row.prompt_id, row.prompt, row.responses) for row in toy_rows()]
 
 
-@pytest.mark.parametrize("rows", [a_prompt_a_row(), a_response_a_row()], ids=["a-prompt-a-row", "a-response-a-row"])
-@pytest.mark.parametrize("order", [1, -1], ids=["in-order", "reversed"])
+@each("rows", [a_prompt_a_row(), a_response_a_row()], ids=["a-prompt-a-row", "a-response-a-row"])
+@each("order", [1, -1], ids=["in-order", "reversed"])
 def test_rows_come_out_in_the_order_of_the_suite_and_of_the_samples(
     tmp_path: Path, rows: list[Json], order: int
 ) -> None:
@@ -49,7 +50,7 @@ def test_responses_without_a_sample_index_count_in_the_order_of_the_file(tmp_pat
     assert rows_of(imported(jsonl(tmp_path / "in.jsonl", interleaved))[0]) == EXPECTED
 
 
-@pytest.mark.parametrize("names", [{"prompt_id": "id"}, {"responses": "generations"}], ids=str)
+@each("names", [{"prompt_id": "id"}, {"responses": "generations"}], ids=str)
 def test_the_names_that_others_use_are_understood(tmp_path: Path, names: dict[str, str]) -> None:
     rows = [{names.get(key, key): value for key, value in row.items()} for row in a_prompt_a_row()]
     assert rows_of(imported(jsonl(tmp_path / "in.jsonl", rows))[0]) == EXPECTED
@@ -152,12 +153,12 @@ def test_a_folder_in_use_is_left_as_it_is(tmp_path: Path) -> None:
     path = jsonl(tmp_path / "in.jsonl", a_prompt_a_row())
     imported(path)
     before = {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()}
-    with pytest.raises(ConfigurationError, match=r"out is already there \(name another folder by --out"):
+    with pytest.raises(ConfigurationError, match=r"out already exists \(choose another folder with --out"):
         imported(path)
     assert {file.name: file.read_bytes() for file in (tmp_path / "out").iterdir()} == before
 
 
-@pytest.mark.parametrize("kind", ["no-such-file", "a-folder"])
+@each("kind", ["no-such-file", "a-folder"])
 def test_a_file_that_is_not_there_is_the_callers_mistake(tmp_path: Path, kind: str) -> None:
     (tmp_path / "a-folder").mkdir()
     with pytest.raises(ConfigurationError, match=f"there is no file .*{kind}"):
@@ -165,7 +166,7 @@ def test_a_file_that_is_not_there_is_the_callers_mistake(tmp_path: Path, kind: s
 
 
 def test_a_manifest_field_that_is_given_wrong_is_the_callers_mistake(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"the manifest would be wrong: name: .*invisible.*\(mend the options"):
+    with pytest.raises(ConfigurationError, match=r"the manifest would be invalid: name: .*invisible.*\(fix the options"):
         imported(jsonl(tmp_path / "in.jsonl", a_prompt_a_row()), name="a\u202eb")
     assert not (tmp_path / "out").exists()
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from submissions.untrusted import limits
+from tests.cases import each
 from tests.submissions.conftest import a_prompt_a_row, jsonl, places, refused, with_line, with_row
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "check", "message"),
     [
         (b"", "file", "the file is empty"),
@@ -56,7 +57,7 @@ def test_a_file_over_the_limit_is_refused_unread(tmp_path: Path) -> None:
     assert problems[0].message == "536,870,913 bytes"
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         # Each took minutes or more with a parser that goes back over what it has read.

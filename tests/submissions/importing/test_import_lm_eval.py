@@ -15,6 +15,7 @@ from submissions.importing.importers import Format, LmEvalOptions, import_submis
 from submissions.importing.lm_eval import read_lm_eval
 from submissions.schema import Manifest, Row
 from submissions.untrusted.findings import Findings
+from tests.cases import each
 from tests.conftest import TOY, divbench, document, toy_rows
 from tests.submissions.conftest import KNOWN, Json, find_toy, jsonl, refused
 from tests.submissions.lm_eval_samples import KWARGS, asked, sample, samples
@@ -48,7 +49,7 @@ def test_a_document_is_known_by_its_text_and_its_repeats_are_the_answers(tmp_pat
     assert drawn == {"k": 3, "temperature": 0.7, "top_p": 0.9, "max_tokens": 64, "stop": ("\n\n", "Q:")}
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "has_text"),
     [
         pytest.param(lambda p: {"doc": {"prompt_id": p.prompt_id, "prompt": p.prompt}}, True, id="id in doc"),
@@ -79,7 +80,7 @@ def test_ways_to_know_a_document(tmp_path: Path, changes: Callable[[Prompt], Jso
     assert [row.prompt for row in rows] == [p.prompt if has_text else None for p in TOY.prompts]
 
 
-@pytest.mark.parametrize("asked_too", [True, False])
+@each("asked_too", [True, False])
 def test_ids_may_stand_in_a_named_field_or_be_places(tmp_path: Path, asked_too: bool) -> None:
     other: Json = {} if asked_too else {"arguments": ...}
     rows: list[object] = [
@@ -155,7 +156,7 @@ def test_what_is_given_comes_before_what_the_file_says(tmp_path: Path) -> None:
     assert (manifest.generation.temperature, manifest.generation.top_p) == (1.0, 0.9)
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "noveltybench"])
+@each("kind", ["jsonl", "noveltybench"])
 def test_documents_are_of_this_format_alone(tmp_path: Path, kind: Format) -> None:
     path = jsonl(tmp_path / "in.jsonl", samples())
     with pytest.raises(ConfigurationError, match="has no documents"):

@@ -12,6 +12,7 @@ from submissions.importing.importers import LmEvalOptions, import_submission
 from submissions.importing.lm_eval import read_lm_eval
 from submissions.untrusted import limits
 from submissions.untrusted.findings import Findings, Refused
+from tests.cases import each
 from tests.conftest import TOY
 from tests.submissions.conftest import KNOWN, Json, Place, find_toy, jsonl, places
 from tests.submissions.lm_eval_samples import asked, sample, samples
@@ -36,7 +37,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         samples(of=2, doc={"question": "Say thing 9."}, arguments=...),
         LmEvalOptions(),
         [("prompt_ids", 2, "doc")],
-        "it cannot be determined which prompt this is: no prompt of toy stands in it",
+        "the prompt cannot be identified: it contains no prompt of toy",
         "--id-field",
     ),
     (
@@ -44,7 +45,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         samples(of=2, doc={}, arguments=asked("Say thing 0. Say thing 3.")),
         LmEvalOptions(),
         [("prompt_ids", 2, "doc")],
-        "it may be toy-0, toy-3",
+        "it may be any of toy-0, toy-3",
         "--id-field",
     ),
     (
@@ -53,7 +54,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         BY_KEY,
         [("prompt_ids", row, "doc.key") for row in (1, 2, 3, 4)],
         "the field is missing",
-        "doc has level, question: name one of them by --id-field",
+        "doc has level, question: name one of them with --id-field",
     ),
     (
         "an id that is no text",
@@ -85,7 +86,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         BY_PLACE,
         [("prompt_ids", row, "doc_id") for row in (1, 2, 3, 4)],
         "3 is toy-3 in toy, whose text is not in the request",
-        "leave --id-field out",
+        "leave out --id-field",
     ),
     (
         "places beyond the suite",
@@ -133,7 +134,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         [*samples(), sample(1, "other", resps=[["a", "b", "c"]])],
         LmEvalOptions(),
         [("json", 5, "resps")],
-        "other answers to toy-1 than in row 2, under another filter",
+        "different responses to toy-1 than in row 2, under another filter",
         "--filter",
     ),
     (
@@ -150,7 +151,7 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         LmEvalOptions(filter="strict"),
         [("json", None, "filter")],
         "no row has the filter 'strict'",
-        "leave --filter out",
+        "leave out --filter",
     ),
     (
         "a filter that is no text",
@@ -230,14 +231,12 @@ BAD: list[tuple[str, list[object], LmEvalOptions, list[Place], str, str]] = [
         LmEvalOptions(),
         [("manifest", 1, "arguments.gen_args_0.arg_1.temperature")],
         "Input should be a valid number",
-        "mend the file",
+        "fix the file",
     ),
 ]
 
 
-@pytest.mark.parametrize(
-    ("rows", "documents", "where", "message", "hint"), [case[1:] for case in BAD], ids=[case[0] for case in BAD]
-)
+@each(("rows", "documents", "where", "message", "hint"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
 def test_what_is_wrong_is_told_with_its_row_and_field(
     tmp_path: Path, rows: list[object], documents: LmEvalOptions, where: list[Place], message: str, hint: str
 ) -> None:
@@ -270,7 +269,7 @@ def line(**changes: str) -> bytes:
     return ("{" + ", ".join(f'"{key}": {value}' for key, value in made.items()) + "}").encode()
 
 
-@pytest.mark.parametrize(
+@each(
     ("made", "message"),
     [
         pytest.param(lambda: line(bypass="NaN"), "NaN is not a JSON value", id="NaN"),
@@ -299,9 +298,7 @@ def test_a_line_over_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     assert places(problems) == [("sizes", 3, "")]
 
 
-@pytest.mark.parametrize(
-    "doc", [{"k" * 100_000: "v"}, {f"key {i}": 0 for i in range(50_000)}, {"question": "x" * 1_000_000}]
-)
+@each("doc", [{"k" * 100_000: "v"}, {f"key {i}": 0 for i in range(50_000)}, {"question": "x" * 1_000_000}])
 def test_messages_stay_short_whatever_a_document_is(tmp_path: Path, doc: Json) -> None:
     problems = refusal(tmp_path, samples(of=1, doc=doc, arguments=...), BY_KEY).findings.problems
     assert all(len(problem.message) <= 501 and len(problem.hint) < 800 for problem in problems)
@@ -320,7 +317,7 @@ def test_no_file_makes_the_search_for_prompts_long(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(lm_eval, "MAX_LOOKED", 200 * 4000)
     found = problems([f"{place} {'ab' * 500}" for place in range(50)]).problems
     assert [p.field for p in found] == ["doc"] * 3 + ["arguments"] * 47
-    assert "no prompt of s stands in it" in found[0].message
+    assert "it contains no prompt of s" in found[0].message
     assert "too much was asked to look for 200 prompts" in found[3].message
     assert [p.field for p in problems(["the same " * 100] * 50).problems] == ["doc"] * 50  # which is looked into once
     monkeypatch.undo()

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from submissions.schema import Reported
+from tests.cases import each
 from tests.submissions.conftest import Json, Place, as_noveltybench, imported, jsonl, places, refused
 
 
@@ -42,7 +43,7 @@ def test_what_made_the_reported_values_is_stated_only_where_there_are_any(tmp_pa
     assert stated == ["deberta", None]
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "distinct", "utility", "scores"),
     [
         pytest.param({"distinct": 1}, 2, 2.5, (7.0, 3.0, 0.0), id="version 1.0: the highest label"),
@@ -76,7 +77,7 @@ BAD: list[tuple[str, list[Json], list[Place], str, str]] = [
         "no known convention",
         [row | {"distinct": 4} for row in as_noveltybench()],
         [("json", row, "distinct") for row in (1, 2, 3, 4)],
-        "is neither the 2 classes of the partition, nor one less or more",
+        "is neither the number of classes in the partition (2), nor one less or more",
         "compute both from the same partition",
     ),
     (
@@ -232,7 +233,7 @@ BAD: list[tuple[str, list[Json], list[Place], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("rows", "where", "message", "hint"), [pytest.param(*case[1:], id=case[0]) for case in BAD])
+@each(("rows", "where", "message", "hint"), [pytest.param(*case[1:], id=case[0]) for case in BAD])
 def test_bad_rows_are_refused_and_nothing_is_written(
     tmp_path: Path, rows: list[Json], where: list[Place], message: str, hint: str
 ) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each
 from tests.submissions.conftest import (
     Place,
     a_prompt_a_row,
@@ -96,7 +97,7 @@ BAD_ROWS: list[tuple[str, list[object], list[Place], str, str]] = [
         "text as responses",
         with_row(2, responses="abc"),
         [("json", 2, "responses")],
-        "a string, expected a list",
+        "a string, expected a lis",
         "see the format",
     ),
     (
@@ -111,7 +112,7 @@ BAD_ROWS: list[tuple[str, list[object], list[Place], str, str]] = [
         "finish reasons that are no list",
         with_row(2, finish_reasons="stop"),
         [("json", 2, "finish_reasons")],
-        "a string, expected a list",
+        "a string, expected a lis",
         "see the format",
     ),
     (
@@ -201,7 +202,7 @@ BAD_SAMPLES: list[tuple[str, list[object], list[Place], str, str]] = [
         [{**row, "sample_idx": 0} if i == 4 else row for i, row in enumerate(a_response_a_row())],
         [("json", 4, "sample_idx"), ("json", 5, "sample_idx")],
         "toy-1 has sample_idx 0 2 times",
-        "number the samples 0, 1, 2",
+        "number the samples of a prompt 0, 1, 2",
     ),
     (
         "sample index that is no number",
@@ -275,7 +276,7 @@ BAD_FACTS: list[tuple[str, list[object], list[Place], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("rows", "where", "message", "hint"),
     [pytest.param(*case[1:], id=case[0]) for case in BAD_ROWS + BAD_SAMPLES + BAD_FACTS],
 )
@@ -296,10 +297,10 @@ def test_each_kind_of_bad_file_has_a_message_of_its_own(tmp_path: Path) -> None:
     # These are one fault in two places each; the field tells them apart.
     assert {message[:24] for message in same} == {
         "the field is missing",
-        "has half of a surrogate ",
+        "has an unpaired surrogat",
         "null, expected a string",
-        "a string, expected a list",
-        "a whole number, expected a",
+        "a string, expected a lis",
+        "a whole number, expected",
         "not JSON: nested more th",
     }
 

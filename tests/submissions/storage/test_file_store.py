@@ -14,6 +14,7 @@ from submissions.storage.commits import Conflict, StoreFault, checked_path
 from submissions.storage.file_store import FileStore, open_store
 from submissions.storage.folder_store import FolderStore
 from submissions.storage.hub_store import HubStore
+from tests.cases import each
 from tests.submissions.run_store import number_at, numbered
 from tests.submissions.stores import REPO, Place, running_hub
 
@@ -124,7 +125,7 @@ NO_PATHS = [
 ]
 
 
-@pytest.mark.parametrize("path", [*NO_PATHS, "", "a b", "a\n", "a\0", "c" * 101])
+@each("path", [*NO_PATHS, "", "a b", "a\n", "a\0", "c" * 101])
 def test_a_path_that_is_no_id_is_refused(path: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no path of a store"):
         checked_path(path)
@@ -148,7 +149,7 @@ def test_the_longest_path_and_message_are_taken(store: FileStore) -> None:
     assert store.history(1)[0].message == "m" * 200
 
 
-@pytest.mark.parametrize("message", ["", " ", "two\nlines", "m" * 201, "a\0", "\x1b[31m"])
+@each("message", ["", " ", "two\nlines", "m" * 201, "a\0", "\x1b[31m"])
 def test_a_message_is_one_line(message: str, tmp_path: Path) -> None:
     for store in (FolderStore(tmp_path / "s"), HubStore(REPO, cache=tmp_path / "k")):
         with pytest.raises(InputError, match="one line"):
@@ -291,7 +292,7 @@ def test_many_changes_are_those_of_a_dictionary(place: Place) -> None:
         assert files_at(fresh, commit) == files
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "address"),
     [
         ("hf://datasets/lab/results", "hf://datasets/lab/results"),
@@ -336,9 +337,7 @@ NO_STORES = [
 ]
 
 
-@pytest.mark.parametrize(
-    "text", [*NO_STORES, "", " ", "hf://datasets/a b/c", "hf://datasets/a/" + "b" * 97, "a\0b", "a\nb", "x" * 300]
-)
+@each("text", [*NO_STORES, "", " ", "hf://datasets/a b/c", "hf://datasets/a/" + "b" * 97, "a\0b", "a\nb", "x" * 300])
 def test_a_text_that_names_no_store_is_refused_and_nothing_made(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,8 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
+from tests.cases import each
 from tests.submissions.conftest import jsonl
 
 # A limit on the size of a file fails as a full disk does: in the midst of a write, with an error from the system.
@@ -32,8 +31,8 @@ def demo_rows() -> list[dict[str, object]]:
     return [{"prompt_id": f"demo-{i:02}", "responses": [rng.randbytes(90).hex() for _ in range(4)]} for i in range(24)]
 
 
-@pytest.mark.parametrize("limit", [0, 100, 2000], ids=["nothing fits", "the first bytes", "some of it"])
-@pytest.mark.parametrize("existing", [False, True], ids=["new", "into an empty folder"])
+@each("limit", [0, 100, 2000], ids=["nothing fits", "the first bytes", "some of it"])
+@each("existing", [False, True], ids=["new", "into an empty folder"])
 def test_an_import_that_cannot_be_written_leaves_nothing(tmp_path: Path, limit: int, existing: bool) -> None:
     path = jsonl(tmp_path / "in.jsonl", demo_rows())
     out = tmp_path / "out"

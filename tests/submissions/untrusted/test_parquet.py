@@ -14,6 +14,7 @@ from submissions.untrusted import limits, parquet_files
 from submissions.untrusted.findings import Findings
 from submissions.untrusted.parquet_files import open_parquet, parquet_rows
 from submissions.untrusted.thrift import WRITE_AGAIN
+from tests.cases import each
 from tests.conftest import toy_rows, write_toy
 from tests.submissions.conftest import Json, add_reported, check, places
 
@@ -43,7 +44,7 @@ def with_field(name: str, kind: pa.DataType) -> pa.Schema:
     return GENERATIONS.set(place, pa.field(name, kind))
 
 
-@pytest.mark.parametrize(
+@each(
     ("schema", "options"),
     [
         pytest.param(LARGE, {}, id="64-bit offsets"),
@@ -108,7 +109,7 @@ SCHEMAS: dict[str, tuple[list[Json], pa.Schema, list[tuple[str, str, str]]]] = {
 }
 
 
-@pytest.mark.parametrize(("rows", "schema", "expected"), SCHEMAS.values(), ids=SCHEMAS)
+@each(("rows", "schema", "expected"), SCHEMAS.values(), ids=SCHEMAS)
 def test_another_schema_is_refused_by_column(
     tmp_path: Path, rows: list[Json], schema: pa.Schema, expected: list[tuple[str, str, str]]
 ) -> None:
@@ -124,7 +125,7 @@ def test_another_schema_is_refused_by_column(
 NULLABLE = pa.schema([pa.field(field.name, field.type) for field in GENERATIONS])
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "where", "hint"),
     [
         ({"responses": ["a", None, "c"]}, [("nulls", 3, "responses[1]")], 'an empty response is the empty string ""'),
@@ -191,7 +192,7 @@ def without(first: int, last: int) -> Callable[[bytes], bytes]:
     return lambda content: content[:first] + content[last:]
 
 
-@pytest.mark.parametrize(
+@each(
     ("damage", "kind"),
     [
         pytest.param(lambda content: b"", "file", id="empty"),
@@ -232,7 +233,7 @@ def test_damage_behind_whole_rows_is_told_by_its_place(tmp_path: Path) -> None:
     assert problem.hint == WRITE_AGAIN
 
 
-@pytest.mark.parametrize("seed", range(8))
+@each("seed", range(8))
 def test_random_damage_is_refused_or_harmless_and_never_an_exception(tmp_path: Path, seed: int) -> None:
     # Some such files made pyarrow end the whole process, or raise what no caller expects.
     rng = random.Random(seed)  # noqa: S311
@@ -251,7 +252,7 @@ def test_random_damage_is_refused_or_harmless_and_never_an_exception(tmp_path: P
     assert refusals > 75
 
 
-@pytest.mark.parametrize("file", ["generations.parquet", "reported.parquet"])
+@each("file", ["generations.parquet", "reported.parquet"])
 def test_a_link_is_refused(tmp_path: Path, file: str) -> None:
     folder = add_reported(write_toy(tmp_path / "bad"))
     (folder / file).rename(tmp_path / "elsewhere")
@@ -288,9 +289,7 @@ def bomb(path: Path, rows: int, responses: int, size: int) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("rows", "responses"), [(20_000, 1), (20, 1000), (1, 20_000)], ids=["a response a row", "rows", "one row"]
-)
+@each(("rows", "responses"), [(20_000, 1), (20, 1000), (1, 20_000)], ids=["a response a row", "rows", "one row"])
 def test_a_file_that_unpacks_to_gigabytes_is_refused_before_it_does(tmp_path: Path, rows: int, responses: int) -> None:
     # 20 GB each. The limit is the real one: were the rows decoded, this test would not end well.
     path = bomb(tmp_path / "bomb.parquet", rows, responses, 2**20)

@@ -33,6 +33,7 @@ from submissions.untrusted.thrift import (
     Malformed,
     read_struct,
 )
+from tests.cases import each
 from tests.submissions.conftest import Json, places
 from tests.submissions.crafted import file_of, generations, struct, toy_chunks
 
@@ -61,7 +62,7 @@ OPTIONS: dict[str, Json] = {
         "write_page_checksum": True,
     },
 }
-written_in_each_way = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+written_in_each_way = each("options", OPTIONS.values(), ids=OPTIONS)
 
 
 def write(path: Path, rows: list[Json], schema: pa.Schema, options: Json) -> Path:
@@ -70,7 +71,7 @@ def write(path: Path, rows: list[Json], schema: pa.Schema, options: Json) -> Pat
 
 
 @written_in_each_way
-@pytest.mark.parametrize("schema", [LOOSE, LARGE], ids=["strings", "large strings"])
+@each("schema", [LOOSE, LARGE], ids=["strings", "large strings"])
 def test_a_layout_is_what_pyarrow_says(tmp_path: Path, schema: pa.Schema, options: Json) -> None:
     path = write(tmp_path / "x.parquet", ROWS, schema, options)
     about = pq.ParquetFile(path).metadata
@@ -122,9 +123,9 @@ def takes(row: Json) -> int:
 
 
 @written_in_each_way
-@pytest.mark.parametrize("schema", [LOOSE, LARGE], ids=["strings", "large strings"])
-@pytest.mark.parametrize("rows", [1, 7, 1000])
-@pytest.mark.parametrize("numbered", [False, True], ids=["as texts", "in numbers"])
+@each("schema", [LOOSE, LARGE], ids=["strings", "large strings"])
+@each("rows", [1, 7, 1000])
+@each("numbered", [False, True], ids=["as texts", "in numbers"])
 def test_rows_weigh_what_they_take(tmp_path: Path, schema: pa.Schema, options: Json, rows: int, numbered: bool) -> None:
     path = write(tmp_path / "x.parquet", ROWS, schema, options)
     with path.open("rb") as file:
@@ -143,7 +144,7 @@ def test_what_is_read_is_what_was_written(tmp_path: Path, options: Json) -> None
 
 
 @written_in_each_way
-@pytest.mark.parametrize("numbered", [False, True], ids=["as texts", "in numbers"])
+@each("numbered", [False, True], ids=["as texts", "in numbers"])
 def test_the_row_that_is_too_heavy_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: Json, numbered: bool
 ) -> None:
@@ -182,7 +183,7 @@ def test_columns_that_are_not_asked_for_are_not_weighed(tmp_path: Path, monkeypa
     assert places(findings.problems) == [("sizes", 1, "")]
 
 
-@pytest.mark.parametrize(
+@each(
     ("longest", "batch", "in_numbers"),
     [
         pytest.param(50, 10**9, False, id="it cannot swell"),
@@ -191,7 +192,7 @@ def test_columns_that_are_not_asked_for_are_not_weighed(tmp_path: Path, monkeypa
         pytest.param(50, 10**6, True, id="few texts are outside of it"),
     ],
 )
-@pytest.mark.parametrize("kind", [pa.string(), pa.list_(pa.string())], ids=str)
+@each("kind", [pa.string(), pa.list_(pa.string())], ids=str)
 def test_texts_are_read_in_numbers_only_where_a_dictionary_could_swell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: pa.DataType, longest: int, batch: int, in_numbers: bool
 ) -> None:
@@ -215,7 +216,7 @@ def test_texts_are_read_in_numbers_only_where_a_dictionary_could_swell(
     assert [bool(names) for names in seen] == [in_numbers]
 
 
-@pytest.mark.parametrize("name", ["a", "a.b", "é.list.element", "", "list", "\x1b"])
+@each("name", ["a", "a.b", "é.list.element", "", "list", "\x1b"])
 def test_a_bomb_in_a_table_is_found_whatever_its_column_is_called(tmp_path: Path, name: str) -> None:
     # pyarrow names columns by paths with dots. What it did not find under its name would be decoded.
     texts = pa.DictionaryArray.from_arrays(pa.array([0] * 2000, pa.int32()), pa.array(["x" * 2**20]))
@@ -262,7 +263,7 @@ def test_thrift_is_read_as_it_is_written() -> None:
             wrong()
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "says"),
     [
         (b"", "it is truncated"),

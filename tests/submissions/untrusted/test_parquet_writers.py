@@ -15,6 +15,7 @@ import pytest
 
 from submissions.schema import GENERATIONS
 from submissions.storage.submission_folders import GENERATIONS_FILE
+from tests.cases import each
 from tests.conftest import toy_rows, write_toy
 from tests.submissions.conftest import Json, check
 
@@ -96,12 +97,12 @@ def test_each_sample_is_tried() -> None:
     assert sorted(path.stem for path in SAMPLES.iterdir()) == sorted((*TAKEN, *REFUSED))
 
 
-@pytest.mark.parametrize("name", TAKEN)
+@each("name", TAKEN)
 def test_what_other_programs_write_is_taken(tmp_path: Path, name: str) -> None:
     is_toy(sample(tmp_path / "other", name))
 
 
-@pytest.mark.parametrize(("name", "expected"), REFUSED.items(), ids=REFUSED)
+@each(("name", "expected"), REFUSED.items(), ids=REFUSED)
 def test_what_cannot_be_taken_is_refused_with_what_to_change(
     tmp_path: Path, name: str, expected: list[tuple[str, str, str]]
 ) -> None:
@@ -110,8 +111,8 @@ def test_what_cannot_be_taken_is_refused_with_what_to_change(
     assert all(hint.startswith(start) for (_, _, hint), (_, _, start) in zip(found, expected, strict=True))
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-@pytest.mark.parametrize("schema", [GENERATIONS, VIEWS], ids=["strings", "views"])
+@each("options", OPTIONS.values(), ids=OPTIONS)
+@each("schema", [GENERATIONS, VIEWS], ids=["strings", "views"])
 def test_every_way_of_pyarrow_is_taken(tmp_path: Path, schema: pa.Schema, options: Json) -> None:
     is_toy(write(tmp_path / "other", pa.Table.from_pylist(ROWS, schema=schema), **options))
 
@@ -126,7 +127,7 @@ def test_a_column_that_must_have_values_may_not_be_of_no_type(tmp_path: Path) ->
     assert refusals(folder) == [("schema", "responses", "write that type")]
 
 
-@pytest.mark.parametrize("dictionary", [True, False], ids=["dictionary", "plain"])
+@each("dictionary", [True, False], ids=["dictionary", "plain"])
 def test_views_that_are_not_utf8_are_refused_by_row_and_field(tmp_path: Path, dictionary: bool) -> None:
     rows = [ROWS[0], ROWS[1] | {"prompt": "é" * 40}, *ROWS[2:]]
     table = pa.Table.from_pylist(rows, schema=VIEWS)
@@ -137,22 +138,29 @@ def test_views_that_are_not_utf8_are_refused_by_row_and_field(tmp_path: Path, di
     assert (problem.check, problem.row, problem.field) == ("encoding", 2, "prompt")
 
 
-@pytest.mark.parametrize("encoding", ["DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"])
+@each("encoding", ["DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"])
 def test_strings_whose_size_cannot_be_told_are_refused_by_their_encoding(tmp_path: Path, encoding: str) -> None:
     folder = write(tmp_path / "other", TABLE, use_dictionary=False, column_encoding=encoding)
     (problem,) = check(folder).findings.problems
-    assert problem.message == f"cannot be read after row 0: prompt_id: in {encoding}, of which the size cannot be determined"
+    assert (
+        problem.message
+        == f"cannot be read after row 0: prompt_id: in {encoding}, of which the size cannot be determined"
+    )
     assert "parquet.writer.version=v1" in problem.hint
 
 
-@pytest.mark.parametrize(
+@each(
     ("place", "column", "hint"),
     [
-        pytest.param(0, TABLE["prompt_id"].dictionary_encode(), "in pandas with astype(str), in polars", id="categories"),
+        pytest.param(
+            0, TABLE["prompt_id"].dictionary_encode(), "in pandas with astype(str), in polars", id="categories"
+        ),
         pytest.param(2, TABLE["responses"].cast(pa.list_(pa.string(), 3)), "in polars with arr.to_list()", id="arrays"),
     ],
 )
-def test_the_hint_says_how_to_convert_a_type(tmp_path: Path, place: int, column: "pa.ChunkedArray[Any]", hint: str) -> None:
+def test_the_hint_says_how_to_convert_a_type(
+    tmp_path: Path, place: int, column: "pa.ChunkedArray[Any]", hint: str
+) -> None:
     name = GENERATIONS.names[place]
     ((check, field, said),) = refusals(write(tmp_path / "other", TABLE.set_column(place, name, column)))
     assert (check, field) == ("schema", name)

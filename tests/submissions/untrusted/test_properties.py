@@ -14,6 +14,7 @@ from submissions.checking.validate import open_submission
 from submissions.demo.baselines import BASELINES, derive
 from submissions.importing.importers import FORMATS, Format, import_submission
 from submissions.untrusted.json_files import strict_json
+from tests.cases import each
 from tests.conftest import TOY
 from tests.submissions.conftest import KNOWN, a_prompt_a_row, as_noveltybench, find_toy, jsonl
 
@@ -107,15 +108,15 @@ def test_json_that_means_one_thing_is_read_as_it_was_written(value: Any) -> None
     assert strict_json(text) == value
 
 
-@pytest.mark.parametrize("text", ["[[], [[[[[[[[0]]]]]]]]]", '[{"a": {}}, {"b": [[[[[[[0]]]]]]]}]'])
+@each("text", ["[[], [[[[[[[[0]]]]]]]]]", '[{"a": {}}, {"b": [[[[[[[0]]]]]]]}]'])
 def test_brackets_that_were_closed_do_not_hide_how_deep_others_are(text: str) -> None:
     with pytest.raises(ValueError, match="nested more than 8 deep"):
         strict_json(text)
     assert strict_json(text.replace("[0]", "0")) is not None
 
 
-@pytest.mark.parametrize("depth", [8, 9])
-@pytest.mark.parametrize("shape", ["lists", "objects", "with brackets in strings"])
+@each("depth", [8, 9])
+@each("shape", ["lists", "objects", "with brackets in strings"])
 def test_nesting_is_counted_outside_of_strings(depth: int, shape: str) -> None:
     inner = '"' + r"[{\"[{" * 50 + '"' if shape == "with brackets in strings" else "0"
     first, last = ('{"a":', "}") if shape == "objects" else ("[", "]")

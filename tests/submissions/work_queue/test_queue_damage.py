@@ -13,6 +13,7 @@ from submissions.work_queue.errors import DamagedState, QueueError
 from submissions.work_queue.maintenance import withdraw
 from submissions.work_queue.operations import claim, listing, state_of, states, submit
 from submissions.work_queue.schema import MAX_RECORDS, MAX_STATE_BYTES, Record, State, StoredProblem
+from tests.cases import each
 from tests.conftest import write_toy
 from tests.submissions.conftest import find_toy
 from tests.submissions.queueing import HOUR, ME, T0, MemoryStore, as_file, handed_in, state_file
@@ -85,7 +86,7 @@ def test_the_state_that_is_damaged_below_is_good() -> None:
     assert State.model_validate_json(as_file(history=[PENDING, CLAIMED])).current.state == "claimed"
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@each("damage", DAMAGES)
 def test_a_damaged_state_is_named_and_holds_nobody_up(tmp_path: Path, damage: str) -> None:
     content, reason = DAMAGES[damage]
     store = MemoryStore()
@@ -106,7 +107,7 @@ def test_a_damaged_state_is_named_and_holds_nobody_up(tmp_path: Path, damage: st
     assert made.submission_id == good.submission_id
 
 
-@pytest.mark.parametrize("name", ["states/x.json", f"states/{ID}", f"states/{ID}.json.old", f"states/{ID}/x.json"])
+@each("name", ["states/x.json", f"states/{ID}", f"states/{ID}.json.old", f"states/{ID}/x.json"])
 def test_a_file_that_is_no_state_is_named(name: str) -> None:
     store = MemoryStore()
     store.put(name, as_file())
@@ -141,8 +142,8 @@ def filled_up(attempt: int) -> list[dict[str, Any]]:
     return history
 
 
-@pytest.mark.parametrize("attempt", [1, 3])
-@pytest.mark.parametrize("how", ["by number", "by bytes"])
+@each("attempt", [1, 3])
+@each("how", ["by number", "by bytes"])
 def test_a_history_that_was_filled_up_holds_nobody_up(tmp_path: Path, how: str, attempt: int) -> None:
     history = filled_up(attempt)
     if how == "by number":
@@ -181,8 +182,8 @@ def test_whatever_stands_in_a_state_it_is_read_or_named(state: Any, record: Any,
     store.put(f"states/{ID}.json", as_file(**{"history": history} | state))
     found = listing(store)
     assert len(found.states) + len(found.damaged) == 1
-    for each in found.states:
-        assert State.model_validate_json(each.as_bytes()) == each
+    for read in found.states:
+        assert State.model_validate_json(read.as_bytes()) == read
         claim(store, "w", HOUR, T0 + 9 * HOUR)
         assert listing(store).damaged == ()
 

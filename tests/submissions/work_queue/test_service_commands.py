@@ -11,6 +11,7 @@ from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.operations import claim, fail, finish, refuse, submit
 from submissions.work_queue.printing import duration_text
 from submissions.work_queue.schema import Claim, Identity
+from tests.cases import each
 from tests.conftest import divbench, document, import_demo, write_toy
 from tests.hub import HubServer, client_environment, hub
 from tests.submissions.conftest import change_manifest
@@ -283,7 +284,7 @@ def test_on_the_hub_who_may_not_write_proposes(tmp_path: Path, demos: list[Path]
         assert (found["state"], found["place"]["position"]) == ("pending", 1)
 
 
-@pytest.mark.parametrize(
+@each(
     ("span", "shown"),
     [(-5, "0 s"), (119, "119 s"), (120, "2 min"), (7199, "119 min"), (7200, "2 h"), (172800, "2 days")],
 )
