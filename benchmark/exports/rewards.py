@@ -119,7 +119,8 @@ def _by_prompt(file: _File) -> dict[str, list[float | None]]:
     first: dict[str, int] = {}
     for number, name, row in file.named():
         if name is not None and (before := first.setdefault(name, number)) != number:
-            file.problem(number, "prompt_id", f"{name!r} already appears in row {before}", "write one row for each prompt")
+            message = f"{name!r} already appears in row {before}"
+            file.problem(number, "prompt_id", message, "write one row for each prompt")
         values = row.get("rewards")
         if "rewards" not in row:
             file.problem(number, "rewards", "the field is missing", "write a list, or null where there are none")

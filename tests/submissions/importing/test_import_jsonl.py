@@ -166,7 +166,7 @@ def test_a_file_that_is_not_there_is_the_callers_mistake(tmp_path: Path, kind: s
 
 
 def test_a_manifest_field_that_is_given_wrong_is_the_callers_mistake(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"the manifest would be invalid: name: .*invisible.*\(fix the options"):
+    with pytest.raises(ConfigurationError, match=r"manifest would be invalid: name: .*invisible.*\(fix the options"):
         imported(jsonl(tmp_path / "in.jsonl", a_prompt_a_row()), name="a\u202eb")
     assert not (tmp_path / "out").exists()
 

@@ -142,10 +142,8 @@ def test_views_that_are_not_utf8_are_refused_by_row_and_field(tmp_path: Path, di
 def test_strings_whose_size_cannot_be_told_are_refused_by_their_encoding(tmp_path: Path, encoding: str) -> None:
     folder = write(tmp_path / "other", TABLE, use_dictionary=False, column_encoding=encoding)
     (problem,) = check(folder).findings.problems
-    assert (
-        problem.message
-        == f"cannot be read after row 0: prompt_id: in {encoding}, of which the size cannot be determined"
-    )
+    message = f"prompt_id: encoded as {encoding}, whose decoded size cannot be determined"
+    assert problem.message == f"cannot be read after row 0: {message}"
     assert "parquet.writer.version=v1" in problem.hint
 
 
