@@ -58,7 +58,7 @@ def _fault_of(error: BaseException, address: str) -> StoreFault | None:
     elif isinstance(error, Damaged):
         what, hint = "gives damaged files", "check the repository's page"
     elif isinstance(error, OSError | ValueError | connection_error()):  # ValueError: an answer that is no JSON
-        what, hint = "is out of reach", "check the network connection, then retry"
+        what, hint = "is out of reach", "check the network connection, then whether the store's head changed"
     else:
         return None
     return kind(f"{address} {what}: {first_line(error)}", hint)

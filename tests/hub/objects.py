@@ -131,7 +131,7 @@ def applied(files: Mapping[str, Blob], changes: Iterable[Put | Drop]) -> dict[st
         inside = [name for name in result if name.startswith(f"{path}/")]
         if isinstance(change, Put):
             if inside or any(parent in result for parent in _parents(path)):
-                raise Refused(400, f"{path!r} would be a file and a folder at once", "BadRequest")
+                raise Refused(400, f"{path!r} would be both a file and a folder at once", "BadRequest")
             result[path] = change.blob
         elif change.folder and inside:
             for name in inside:

@@ -318,8 +318,8 @@ def test_no_file_makes_the_search_for_prompts_long(tmp_path: Path, monkeypatch: 
     found = problems([f"{place} {'ab' * 500}" for place in range(50)]).problems
     assert [p.field for p in found] == ["doc"] * 3 + ["arguments"] * 47
     assert "it contains no prompt of s" in found[0].message
-    assert "too much was asked to look for 200 prompts" in found[3].message
+    assert "too long to search for 200 prompts" in found[3].message
     assert [p.field for p in problems(["the same " * 100] * 50).problems] == ["doc"] * 50  # which is looked into once
     monkeypatch.undo()
     [problem] = problems([" ".join(prompt.prompt for prompt in suite.prompts)]).problems
-    assert "it may be p0, p1, p10" in problem.message
+    assert "it may be any of p0, p1, p10" in problem.message

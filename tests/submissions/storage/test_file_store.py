@@ -89,13 +89,13 @@ def test_a_commit_on_another_than_the_head_is_refused(store: FileStore) -> None:
 def test_what_does_not_fit_the_tree_is_refused(store: FileStore) -> None:
     head = store.commit(store.head(), {"a/b": b"1", "c": b"2"}, [], "first")
     for add, remove, said in (
-        ({}, ["none"], "not there"),
-        ({}, ["a"], "not there"),
+        ({}, ["none"], "does not exist"),
+        ({}, ["a"], "does not exist"),
         ({"c": b"3"}, ["c"], "both added and removed"),
-        ({"a": b"3"}, [], "a would be a file and a folder"),
-        ({"a": b"3"}, ["a/b"], "a would be a file and a folder"),
-        ({"c/d": b"3"}, [], "c would be a file and a folder"),
-        ({"x": b"3", "x/y": b"3"}, [], "x would be a file and a folder"),
+        ({"a": b"3"}, [], "a would be both a file and a folder"),
+        ({"a": b"3"}, ["a/b"], "a would be both a file and a folder"),
+        ({"c/d": b"3"}, [], "c would be both a file and a folder"),
+        ({"x": b"3", "x/y": b"3"}, [], "x would be both a file and a folder"),
         ({"x": Path("/none/such")}, [], "there is no file"),
     ):
         with pytest.raises(InputError, match=said):
@@ -127,7 +127,7 @@ NO_PATHS = [
 
 @each("path", [*NO_PATHS, "", "a b", "a\n", "a\0", "c" * 101])
 def test_a_path_that_is_no_id_is_refused(path: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no path of a store"):
+    with pytest.raises(InputError, match="not a path in a store"):
         checked_path(path)
     for store in (FolderStore(tmp_path / "s"), HubStore(REPO, cache=tmp_path / "k")):
         calls: list[Callable[[FileStore], object]] = [
@@ -137,7 +137,7 @@ def test_a_path_that_is_no_id_is_refused(path: str, tmp_path: Path) -> None:
             lambda s: s.fetch("", path, tmp_path / "x", 1),
         ]
         for call in calls + ([lambda s: s.paths("", path)] if path else []):
-            with pytest.raises(InputError, match="no path of a store"):
+            with pytest.raises(InputError, match="not a path in a store"):
                 call(store)
     assert list(tmp_path.iterdir()) == []
 

@@ -207,7 +207,7 @@ def test_who_may_only_read_reads_and_is_told_why_nothing_is_committed(public: Pa
             with pytest.raises(StoreFault) as caught:
                 store.commit(head, add | {"new": b"0"}, [], "number 1")
             assert str(public) in caught.value.message
-            assert "right" in caught.value.hint
+            assert "access" in caught.value.hint
         with pytest.raises(StoreFault, match="Permission denied"):
             FolderStore(public / "new").commit("", numbered(0), [], "m")
         with pytest.raises(StoreFault, match="Permission denied"):
@@ -242,7 +242,7 @@ def test_a_full_disk_changes_nothing_and_the_store_works_again(room: int, folder
     assert ended.returncode == 0, ended.stderr
     assert str(folder) in ended.stdout
     assert "File too large" in ended.stdout
-    assert "make room" in ended.stdout
+    assert "free space" in ended.stdout
     assert unfinished(folder) == []
 
 
@@ -286,7 +286,7 @@ def test_a_disk_that_is_full_at_any_step_of_a_commit(small_disk: Path) -> None:
     for one in faults:
         assert f"{store.folder}" in one.message
         assert "No space left on device" in one.message
-        assert "make room" in one.hint
+        assert "free space" in one.hint
 
 
 def test_a_lost_race_leaves_what_was_there(folder: Path) -> None:

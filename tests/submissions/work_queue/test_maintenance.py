@@ -75,7 +75,7 @@ def test_results_are_added_beside_the_old_ones(store: ProposalStore, tmp_path: P
     assert add_results(store, name, more, "w3", T0 + 3 * HOUR, "offline") == after
     assert store.head() == head
     assert withdraw(store, name, ME, T0 + 4 * HOUR).results == after.results
-    with pytest.raises(IllegalTransition, match="results are added to what is scored"):
+    with pytest.raises(IllegalTransition, match="results can be added only to a scored submission"):
         add_results(store, name, result(tmp_path, "e" * 16), "w", T0, "offline")
     assert store.paths(store.head(), "results") == []
 

@@ -214,7 +214,7 @@ def test_a_quota_is_a_persons_and_a_periods(tmp_path: Path, store: MemoryStore) 
 
     submit_kept(0, ME, T0)
     submit_kept(1, Identity(name="Me"), T0 + day)
-    with pytest.raises(QuotaUsed, match="from 2026-03-08 12:00:00 UTC on"):
+    with pytest.raises(QuotaUsed, match="submit the next one after 2026-03-08 12:00:00 UTC"):
         submit_kept(2, ME, T0 + 7 * day - timedelta(seconds=1))
     submit_kept(2, ME, T0 + 7 * day)
     with pytest.raises(QuotaUsed):
@@ -283,7 +283,7 @@ def test_who_may_withdraw(
         assert state_of(store, name).current.state == "pending"
         return
     record = withdraw(store, name, by, T0, operator=operator, reason="a\nslip").current
-    assert record.reason == ("by who runs the service: a slip" if operator else "a slip")
+    assert record.reason == ("by the operator: a slip" if operator else "a slip")
     assert claim(store, "w", HOUR, T0) is None
 
 

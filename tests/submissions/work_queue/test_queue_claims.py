@@ -111,12 +111,12 @@ def test_a_lapsed_claim_uses_up_an_attempt_and_the_last_one_fails(tmp_path: Path
         now += HOUR
     lapse = state_of(store, first.submission_id).history[2]
     assert (lapse.state, lapse.by, lapse.attempt) == ("pending", "w2", 2)
-    assert lapse.reason == "the lease of w1 was over, and nothing had come of it"
+    assert lapse.reason == "the lease of w1 expired without a result"
     assert taken(store, "w4", now).submission_id == second.submission_id
     assert store.messages[-1] == f"claim {second.submission_id} by w4, give up 1 by w4"  # one commit for both
     given_up = state_of(store, first.submission_id).current
     assert (given_up.state, given_up.attempt) == ("failed", 3)
-    assert given_up.reason == "given up after 3 attempts: the lease of w3 was over, and nothing had come of it"
+    assert given_up.reason == "given up after 3 attempts: the lease of w3 expired without a result"
 
 
 def test_giving_up_is_done_also_where_nothing_is_left_to_claim(tmp_path: Path, store: MemoryStore) -> None:
@@ -151,7 +151,7 @@ def test_who_lost_a_claim_publishes_nothing(tmp_path: Path, store: MemoryStore, 
     held = taken(store, now=T0)
     other = taken(store, "w", now=T0 + HOUR)  # a worker of the very same name
     before = store.head()
-    with pytest.raises(ClaimLost, match="is no more w's"):
+    with pytest.raises(ClaimLost, match="is no longer w's"):
         OPERATIONS[operation](store, held, tmp_path)
     assert store.head() == before
     finish(store, other, result(tmp_path), T0 + 2 * HOUR)
@@ -181,7 +181,7 @@ def test_a_failure_is_tried_again_until_attempts_are_used_up(tmp_path: Path, sto
     assert (len(record.log), record.log[0]) == (20, "  line 11")
     record = fail(store, taken(store), "", T0 + HOUR).current
     assert (record.state, record.attempt, record.log) == ("failed", 3, ())
-    assert record.reason == "given up after 3 attempts: it left no log"
+    assert record.reason == "given up after 3 attempts: it has no log"
     assert claim(store, "w", HOUR, T0 + 9 * HOUR) is None
 
 
@@ -271,7 +271,7 @@ def test_a_history_that_grows_full_ends(tmp_path: Path, store: MemoryStore) -> N
         steps = [held.record.model_copy(update={"versions": {}})] * (FULL_HISTORY - len(held.state.history))
         store.put(f"states/{held.submission_id}.json", held.state.and_then(*steps).as_bytes())
         held = Claim(state_of(store, held.submission_id), held.lease, held.versions)
-    with pytest.raises(QueueError, match="cannot be renewed any more"):
+    with pytest.raises(QueueError, match="cannot be renewed again"):
         renew(store, held, T0 + HOUR)
     record = release(store, held, "again", T0 + HOUR).current
     assert (record.state, record.reason) == ("failed", f"given up after {FULL_HISTORY} records: again")
@@ -304,7 +304,7 @@ class RestlessStore(MemoryStore):
 def test_a_store_that_never_stands_still_is_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue_files, "_WAIT", wait_none())
     restless = RestlessStore()
-    with pytest.raises(QueueBusy, match="memory changed 30 times"):
+    with pytest.raises(QueueBusy, match="memory changed during each of 30 attempts"):
         submit(restless, write_toy(tmp_path / "toy"), ME, T0, find_suite=find_toy)
     assert restless.looks >= queue_files.TRIES
 

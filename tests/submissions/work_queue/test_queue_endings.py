@@ -38,7 +38,7 @@ def test_what_failed_is_tried_again_with_all_its_attempts(tmp_path: Path, store:
     after = retry(store, first.submission_id, OPERATOR, T0 + 2 * HOUR, reason="more\nmemory")
     assert after.history[:-1] == before.history
     assert (after.current.state, after.current.attempt, after.current.by) == ("pending", 1, "ann")
-    assert after.current.reason == "to be tried again: more memory"
+    assert after.current.reason == "retry: more memory"
     assert store.messages[-1] == f"retry {first.submission_id} by ann"
     again = failed(store)
     assert again.submission_id == first.submission_id  # it has kept its place
@@ -52,7 +52,7 @@ def test_what_was_refused_is_tried_again(tmp_path: Path, store: MemoryStore) -> 
     after = retry(store, state.submission_id, OPERATOR, T0)
     assert [record.state for record in after.history] == ["pending", "claimed", "refused", "pending"]
     assert after.current.at == T0 + HOUR  # no record is older than the one before
-    assert after.current.reason == "to be tried again: no reason given"
+    assert after.current.reason == "retry: no reason given"
     assert finish(store, taken(store), result(tmp_path), T0 + 2 * HOUR).current.state == "scored"
 
 
@@ -76,7 +76,7 @@ def test_another_try_with_some_attempts_is_no_history(tmp_path: Path, store: Mem
     state = failed(store)
     after = retry(store, state.submission_id, OPERATOR, T0 + HOUR)
     wrong = after.current.model_copy(update={"attempt": 2})
-    with pytest.raises(ValueError, match="has all its attempts"):
+    with pytest.raises(ValueError, match="begins at attempt 1"):
         State.model_validate_json(state.model_copy(update={"history": (*state.history, wrong)}).as_bytes())
 
 

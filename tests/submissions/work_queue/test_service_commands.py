@@ -51,12 +51,12 @@ def test_from_handing_in_to_results(tmp_path: Path, store: Path, demos: list[Pat
     assert (ended.returncode, ended.stderr) == (0, "")
     first, place, follow = ended.stdout.splitlines()
     name = first.removeprefix("Handed in: varied as ")
-    assert place == "  number 1 of 1 that wait, 0 being scored"
+    assert place == "  number 1 of 1 waiting, 0 being scored"
     assert follow == f"Follow it: divbench submissions status {name} --store {store}"
 
     ended = divbench("submit", demos[0], "--to", store, "--submitter", "somebody else")
     assert ended.returncode == 0
-    assert f"varied is {name}, handed in before, on 20" in ended.stdout
+    assert f"varied is {name}, submitted before, on 20" in ended.stdout
     assert "UTC: pending. Nothing was changed." in ended.stdout
     handed_in(store, demos[1])
 
@@ -68,7 +68,7 @@ def test_from_handing_in_to_results(tmp_path: Path, store: Path, demos: list[Pat
     )
     assert found["place"] == {"position": 1, "waiting": 2, "claimed": 0, "worker_seen": None}
     shown = divbench("submissions", "status", name, "--store", store).stdout
-    assert "pending: number 1 of 2 that wait, 0 being scored" in shown
+    assert "pending: number 1 of 2 waiting, 0 being scored" in shown
     assert "no worker was ever seen" in shown
 
     opened, made, now = claimed(store)
@@ -122,11 +122,11 @@ def test_a_refused_folder_is_not_sent(tmp_path: Path, store: Path, demos: list[P
     [
         (["submissions", "status", UNKNOWN, "--store", "STORE"], f"has no submission {UNKNOWN}"),
         (["submissions", "status", "\x1b[31m", "--store", "STORE"], r"'\\x1b[31m' is not a submission id"),
-        (["submissions", "status", UNKNOWN, "--store", "ftp://x"], "names no store"),
+        (["submissions", "status", UNKNOWN, "--store", "ftp://x"], "is not a store"),
         (["submissions", "withdraw", UNKNOWN, "--store", "STORE", "--submitter", "me"], f"has no submission {UNKNOWN}"),
         (["submissions", "withdraw", UNKNOWN, "--store", "STORE"], "Missing option '--submitter'"),
         (["submit", "DEMO", "--to", "STORE", "--as-pull-request"], "takes no pull requests"),
-        (["submit", "DEMO", "--to", "STORE", "--submitter", "a\nb"], "nobody has that name"),
+        (["submit", "DEMO", "--to", "STORE", "--submitter", "a\nb"], "invalid name"),
         (["submit", "nowhere", "--to", "STORE"], "there is no folder nowhere"),
     ],
 )
@@ -187,7 +187,7 @@ def test_only_its_submitter_or_an_operator_withdraws(store: Path, demos: list[Pa
     assert "is withdrawn: it cannot become withdrawn" in ended.stderr
     other = ("submissions", "withdraw", second, "--store", store, "--submitter", "me", "--operator", "--json")
     made = document(divbench(*other))
-    assert (made["state"], made["history"][-1]["reason"]) == ("withdrawn", "by who runs the service: no reason given")
+    assert (made["state"], made["history"][-1]["reason"]) == ("withdrawn", "by the operator: no reason given")
     assert "wrong file" in divbench("submissions", "status", first, "--store", store).stdout
 
 
@@ -217,8 +217,8 @@ def test_who_runs_the_service_has_it_tried_again(store: Path, demos: list[Path])
     ended = divbench(*words, "--by", "ann", "--reason", "the check was [red]wrong")
     assert (ended.returncode, ended.stdout) == (0, f"{name} is pending again\n")
     shown = divbench("submissions", "status", name, "--store", store).stdout
-    assert "pending: number 1 of 1 that wait" in shown
-    assert "to be tried again: the check was [red]wrong" in shown
+    assert "pending: number 1 of 1 waiting" in shown
+    assert "retry: the check was [red]wrong" in shown
     assert "1 problem, the first: wrong" in shown
     assert divbench(*words, "--by", "two\nlines").returncode == 2
 
