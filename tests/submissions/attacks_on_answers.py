@@ -86,7 +86,7 @@ WRONG = (
         second(prompt_id="toy-0", prompt=None),
         "prompt_ids",
         "prompt_id",
-        "stands already in row 1",
+        "already appears in row 1",
         MISSING,
     ),
     wrong(
@@ -114,8 +114,8 @@ WRONG = (
     wrong(
         "a-prompt-of-other-words", second(prompt="Say thing 1!"), "prompt_text", "prompt", "differs from the suite's"
     ),
-    wrong("a-prompt-of-other-letters", second(prompt="S\u0430y thing 1."), "prompt_text", "prompt", "at letter 2"),
-    wrong("a-prompt-of-escapes", second(prompt="Say thing 1.\x1b[2J"), "prompt_text", "prompt", "at letter 13"),
+    wrong("a-prompt-of-other-letters", second(prompt="S\u0430y thing 1."), "prompt_text", "prompt", "at character 2"),
+    wrong("a-prompt-of-escapes", second(prompt="Say thing 1.\x1b[2J"), "prompt_text", "prompt", "at character 13"),
     wrong("a-null-answer", second(responses=["a", None, "c"]), "nulls", ANSWER, "null response"),
     wrong("null-answers", second(responses=None), "nulls", "responses", "null"),
     wrong("a-null-id", second(prompt_id=None), "nulls", "prompt_id", "null", MISSING),
@@ -162,7 +162,7 @@ ODD = (
         "stands for a missing response",
         *(("placeholders", G, 2, a) for a in ANSWERS[1:]),
     ),
-    warned("lost-letters", answer("b\ufffdn"), "encoding", ANSWER, "a letter was lost"),
+    warned("lost-letters", answer("b\ufffdn"), "encoding", ANSWER, "a character was lost"),
     warned(
         "answers-of-another-prompt",
         second(responses=[f"answer {i} to thing 0" for i in range(3)]),

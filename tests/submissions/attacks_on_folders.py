@@ -136,7 +136,7 @@ NO_FILES = (
 SIZES = (
     Attack("a-terabyte-of-zeros", sparse(G, 2**40), (("sizes", G, None, ""),), "1,099,511,627,776 bytes"),
     Attack("a-byte-too-many", sparse(G, MAX_FILE_BYTES + 1), (("sizes", G, None, ""),), "536,870,913 bytes"),
-    Attack("zeros-behind", sparse(G, MAX_FILE_BYTES), (("parquet", G, None, ""),), "does not end as one"),
+    Attack("zeros-behind", sparse(G, MAX_FILE_BYTES), (("parquet", G, None, ""),), "does not end like one"),
     Attack("a-gigabyte-as-manifest", sparse(M, 2**30), (("sizes", M, None, ""),), "1,073,741,824 bytes"),
     Attack("zeros-behind-the-manifest", sparse(M, MAX_MANIFEST_BYTES), (("json", M, None, ""),), "Extra data"),
     Attack("an-empty-manifest", written(M, b""), NO_MANIFEST, "the file is empty"),

@@ -54,26 +54,26 @@ FOOTERS = (
     Attack(
         "a-row-less", content(lambda: file_of({}, rows=3, rows_of_group=4)), DAMAGED, "differ in the number of rows"
     ),
-    Attack("negative-rows", content(lambda: file_of({}, rows=-4)), DAMAGED, "a row group without its rows"),
-    Attack("negative-values", content(lambda: says(values=-1)), DAMAGED, "without a size or a place"),
+    Attack("negative-rows", content(lambda: file_of({}, rows=-4)), DAMAGED, "a row group without its number of rows"),
+    Attack("negative-values", content(lambda: says(values=-1)), DAMAGED, "without a size or an offset"),
     Attack("a-trillion-values", content(lambda: says(values=2**40)), UNREADABLE, "it is truncated"),
-    Attack("one-value", content(lambda: says(values=1)), UNREADABLE, "pages of more values than the footer says"),
-    Attack("no-values", content(lambda: says(values=0)), UNREADABLE, "4 rows up to here are promised, 0 are there"),
-    Attack("numbers-for-texts", content(lambda: says(kind=1)), DAMAGED, "not of the type that its schema says"),
-    Attack("an-unknown-type", content(lambda: says(kind=99)), DAMAGED, "not of the type that its schema says"),
+    Attack("one-value", content(lambda: says(values=1)), UNREADABLE, "pages hold more values than the footer declares"),
+    Attack("no-values", content(lambda: says(values=0)), UNREADABLE, "4 rows up to here are declared, 0 are present"),
+    Attack("numbers-for-texts", content(lambda: says(kind=1)), DAMAGED, "not of the type that its schema declares"),
+    Attack("an-unknown-type", content(lambda: says(kind=99)), DAMAGED, "not of the type that its schema declares"),
     Attack("an-unknown-codec", content(lambda: says(codec=99)), UNREADABLE),
     Attack("a-codec-that-nobody-has", content(lambda: says(codec=3)), UNREADABLE, "LZO"),
     Attack("another-codec", content(lambda: says(codec=ZSTD)), UNREADABLE, "ZSTD"),
-    Attack("a-negative-place", content(lambda: says(place=-8)), DAMAGED, "beyond the end of the data"),
-    Attack("a-place-in-the-footer", content(lambda: says(place=700)), DAMAGED, "beyond the end of the data"),
-    Attack("a-place-far-away", content(lambda: says(place=2**62)), DAMAGED, "beyond the end of the data"),
-    Attack("a-size-far-away", content(lambda: says(size=2**63 - 1)), DAMAGED, "beyond the end of the data"),
+    Attack("a-negative-place", content(lambda: says(place=-8)), DAMAGED, "the end of the data"),
+    Attack("a-place-in-the-footer", content(lambda: says(place=700)), DAMAGED, "the end of the data"),
+    Attack("a-place-far-away", content(lambda: says(place=2**62)), DAMAGED, "the end of the data"),
+    Attack("a-size-far-away", content(lambda: says(size=2**63 - 1)), DAMAGED, "the end of the data"),
     Attack("no-size", content(lambda: says(size=0)), UNREADABLE, "it is truncated"),
     Attack(
-        "one-column-over-another", content(lambda: says("prompt", dictionary=4)), DAMAGED, "lies over another column"
+        "one-column-over-another", content(lambda: says("prompt", dictionary=4)), DAMAGED, "overlaps another column"
     ),
     Attack(
-        "values-in-another-file", content(lambda: beside((1, BINARY, b"/etc/passwd"))), DAMAGED, "lie in another file"
+        "values-in-another-file", content(lambda: beside((1, BINARY, b"/etc/passwd"))), DAMAGED, "are in another file"
     ),
     Attack("an-encrypted-column", content(lambda: beside(SECRET)), DAMAGED, "encrypted"),
     Attack("an-encrypted-file", content(lambda: file_of({}, SECRET)), DAMAGED, "it is encrypted"),
@@ -106,14 +106,14 @@ PAGES = (
         "a-page-unpacked-to-less-than-nothing", content(lambda: page(unpacked=-1)), UNREADABLE, "a page without a size"
     ),
     Attack("a-page-beyond-its-column", content(lambda: page(packed=10**6)), UNREADABLE, "beyond the end of its column"),
-    Attack("a-page-of-negative-values", content(lambda: page(-4)), UNREADABLE, "does not say how many values"),
-    Attack("a-page-of-a-million-values", content(lambda: page(10**6)), UNREADABLE, "more values than the footer says"),
+    Attack("a-page-of-negative-values", content(lambda: page(-4)), UNREADABLE, "a page without its number of values"),
+    Attack("a-page-of-a-million-values", content(lambda: page(10**6)), UNREADABLE, "more values than the footer"),
     Attack("an-empty-page", content(lambda: of_responses(b"")), UNREADABLE),
     Attack(
         "two-dictionaries",
         content(lambda: of_responses(STARTS + FULL + b"\1" + run(12, 0), IN_NUMBERS, ENTRY * 2)),
         UNREADABLE,
-        "does not come first",
+        "is not its first page",
     ),
     Attack(
         "no-dictionary",
@@ -156,7 +156,7 @@ PAGES = (
         "an-unknown-encoding",
         content(lambda: of_responses(STARTS + FULL, 77)),
         UNREADABLE,
-        "neither plain nor in a dictionary",
+        "neither plain nor dictionary-encoded",
     ),
 )
 ATTACKS = FOOTERS + PAGES

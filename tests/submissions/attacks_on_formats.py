@@ -99,7 +99,7 @@ def column(name: str) -> tuple[Place, ...]:
     return (("schema", G, None, name),)
 
 
-def an(name: str, make: Callable[[], bytes], says: str = "does not end as one") -> Attack:
+def an(name: str, make: Callable[[], bytes], says: str = "does not end like one") -> Attack:
     return Attack(name, content(make), DAMAGED, says)
 
 
@@ -113,9 +113,9 @@ OTHERS = (
     an("a-page-of-a-site", lambda: b"<html><script>alert(1)</script>" * 10),
     an("a-program", lambda: b"\x7fELF\x02\x01\x01" + bytes(200)),
     an("the-magic-twice", lambda: MAGIC * 2),
-    an("another-beginning", lambda: b"PAR2" + generations()[4:], "does not begin as one"),
+    an("another-beginning", lambda: b"PAR2" + generations()[4:], "does not begin like one"),
     an("another-end", lambda: generations()[:-4] + b"PAR2"),
-    Attack("noise", noise, DAMAGED, "does not end as one"),
+    Attack("noise", noise, DAMAGED, "does not end like one"),
     Attack("noise-in-the-data", flipped, UNREADABLE),
     Attack("an-empty-file", content(lambda: b""), NO_FILE, "the file is empty"),
 )
@@ -128,7 +128,7 @@ CUT = (
     cut("before-the-length", lambda data: data[:-8]),
     cut("in-the-length", lambda data: data[:-6]),
     cut("before-the-last-byte", lambda data: data[:-1]),
-    cut("at-the-beginning", lambda data: data[50:], says="does not begin as one"),
+    cut("at-the-beginning", lambda data: data[50:], says="does not begin like one"),
     cut("out-of-the-middle", lambda data: data[:50] + data[90:], DAMAGED),
     cut("and-mended", lambda data: MAGIC + data[-900:], DAMAGED),
 )
@@ -216,7 +216,7 @@ COLUMNS = (
         "beginnings-delta-encoded",
         content(lambda: written(toy_table(), use_dictionary=False, column_encoding="DELTA_BYTE_ARRAY")),
         UNREADABLE,
-        "DELTA_BYTE_ARRAY, of which the size cannot be determined",
+        "DELTA_BYTE_ARRAY, whose decoded size cannot be determined",
     ),
 )
 ATTACKS = OTHERS + CUT + COLUMNS

@@ -131,7 +131,7 @@ ATTACKS = (
         "entries-that-are-not-there",
         content(lambda: of_responses(ONE_OF_EACH, IN_NUMBERS, dictionary_page(2**31 - 1, bytes(4)))),
         UNREADABLE,
-        "2,147,483,647 entries of a dictionary in 4 bytes",
+        "2,147,483,647 entries in 4 bytes",
     ),
     Attack(
         "two-billion-rows-of-nothing",
@@ -144,19 +144,19 @@ ATTACKS = (
         "a-million-rows-claimed",
         content(lambda: file_of({}, rows=10**6)),
         (("parquet", G, 5, ""),),
-        "1,000,000 rows up to here are promised, 4 are there",
+        "1,000,000 rows up to here are declared, 4 are present",
     ),
     Attack(
         "two-prompts-missing-behind-a-claim",
         content(lambda: file_of(toy_chunks(2), rows=4)),
         (("parquet", G, 3, ""),),
-        "4 rows up to here are promised, 2 are there",
+        "4 rows up to here are declared, 2 are present",
     ),
     Attack(
         "the-same-pages-a-hundred-times",
         content(lambda: file_of({}, rows=400, rows_of_group=4, copies=100)),
         DAMAGED,
-        "lies over another column",
+        "overlaps another column",
     ),
     Attack(
         "a-million-values-in-the-footer",

@@ -37,7 +37,7 @@ from tests.submissions.crafted import (
 
 IDS = strings([p.prompt_id.encode() for p in TOY.prompts])
 FULL = levels(run(12, 2))
-NO_SIZE = "of which the size cannot be determined"
+NO_SIZE = "whose decoded size cannot be determined"
 BILLION = 10**9
 VIEW, LIST_OF_VIEWS = pa.string_view(), pa.list_(pa.string_view())
 VIEWS = pa.schema([(field.name, LIST_OF_VIEWS if pa.types.is_list(field.type) else VIEW) for field in GENERATIONS])
@@ -86,8 +86,8 @@ VERSION_2 = (
     version_2("with-levels-of-two-gigabytes", "", ends=2**31 - 1, starts=2**31 - 1),
     version_2("with-levels-of-less-than-nothing", "", ends=-8),
     version_2("with-levels-that-cancel", "", ends=-8, starts=8),
-    version_2("of-negative-values", "does not say how many values", values=-1),
-    version_2("of-a-billion-values", "more values than the footer says", values=BILLION),
+    version_2("of-negative-values", "a page without its number of values", values=-1),
+    version_2("of-a-billion-values", "more values than the footer declares", values=BILLION),
 )
 CODECS = (
     unpacks("to-more-by-gzip", GZIP, zeros("gzip"), ""),

@@ -75,7 +75,7 @@ WRONG = (
     wrong("a-null-id", reported(prompt_id=None), "prompt_id", "null where a value is required"),
     wrong("an-unknown-prompt", reported(prompt_id="toy-9"), "prompt_id", "'toy-9' has no responses"),
     wrong("an-id-of-escapes", reported(prompt_id="\x1b[2J"), "prompt_id", r"\x1b[2J"),
-    wrong("a-prompt-twice", reported({"prompt_id": "toy-0"}), "prompt_id", "stands here twice", row=5),
+    wrong("a-prompt-twice", reported({"prompt_id": "toy-0"}), "prompt_id", "is repeated", row=5),
 )
 SHAPES = (
     of_shape("64-bit-labels", reported(schema=retyped("partition", pa.list_(pa.int64()))), "partition", "int64"),

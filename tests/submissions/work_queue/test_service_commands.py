@@ -50,7 +50,7 @@ def test_from_handing_in_to_results(tmp_path: Path, store: Path, demos: list[Pat
     ended = divbench("submit", demos[0], "--to", store)
     assert (ended.returncode, ended.stderr) == (0, "")
     first, place, follow = ended.stdout.splitlines()
-    name = first.removeprefix("Handed in: varied as ")
+    name = first.removeprefix("Submitted: varied as ")
     assert place == "  number 1 of 1 waiting, 0 being scored"
     assert follow == f"Follow it: divbench submissions status {name} --store {store}"
 
