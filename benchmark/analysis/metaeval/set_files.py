@@ -106,7 +106,7 @@ def _faults_of_all(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str
 def _faults(row: Mapping[str, Any], seen: set[str]) -> Iterator[tuple[str, str]]:
     for name in SETS.names:
         if row.get(name) is None:
-            yield name, "null where a value must stand"
+            yield name, "null where a value is required"
             return
     if row["set_id"] in seen:
         yield "set_id", f"{row['set_id']!r} stands here twice"

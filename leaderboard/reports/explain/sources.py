@@ -136,7 +136,7 @@ def _parsed(name: str, data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name}: not JSON: {error}", _SHAPE) from error
     if not isinstance(document, dict):
-        raise InputError(f"{name}: a JSON {type(document).__name__}, wanted an object", _SHAPE)
+        raise InputError(f"{name}: a JSON {type(document).__name__}, expected an object", _SHAPE)
     return document
 
 
