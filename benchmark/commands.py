@@ -14,7 +14,7 @@ from datasets_build.option_groups import with_option_groups
 from datasets_build.tables import Styled, Table, to_terminal
 
 if TYPE_CHECKING:
-    from benchmark.cluster.connection import Lost
+    from benchmark.cluster.connection import ActorLost
 
 
 @with_option_groups
@@ -85,9 +85,9 @@ def score(
     chosen = scoring.profile(profile)
     submission, suite, report = open_submission(folder, partial(load_suite, mirror=mirror))
     said = find_internals(submission, internals)
-    lost: list[Lost] = []  # actors, where there are any
+    lost: list[ActorLost] = []  # actors, where there are any
 
-    def tell(each: "Lost") -> None:
+    def tell(each: "ActorLost") -> None:
         lost.append(each)
         err().print(str(each), markup=False)
 

@@ -1,6 +1,6 @@
-"""The scorer on many GPUs and machines: the same shards, scored by actors of Ray, and the same bytes of a result.
+"""Shards and a Ray cluster come in; the shards' tables come out, with the bytes that one process would have made.
 
-Each actor holds the models of a profile, one replica on a GPU (or several, or a core), and scores one shard at a time.
-The process that was started reads submissions, hands shards out, the largest at hand first, and alone writes files; so
-no other machine needs more than the package and the models. What an actor was doing when it was lost is done again.
+Each actor loads the models of a profile once, on one GPU (or several, or one core), and scores one shard at a time. The
+process that started them reads submissions, hands out shards and alone writes files.
+Shards of a lost actor are retried.
 """

@@ -1,4 +1,4 @@
-"""What scores shards in a process of its own, perhaps on another machine."""
+"""The process that scores shards, perhaps on another machine."""
 
 import pickle
 import platform
@@ -16,29 +16,29 @@ from datasets_build.errors import DivBenchError
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """An error of ours on its way here.
+class RemoteError:
+    """An error of this package, packed to be sent to another process.
 
     Attributes:
-        error: That would be the same on any other actor.
-        causes: What it came from, which pickling would lose, and which tells whose fault it is.
+        error: An error that any other actor would raise, too.
+        causes: Its chain of `__cause__`, which pickling drops and which tells a host failure from others.
     """
 
     error: DivBenchError
     causes: tuple[BaseException, ...] = ()
 
     @classmethod
-    def of(cls, error: DivBenchError) -> "Failed":
-        """With its causes, as far as they can travel."""
+    def pack(cls, error: DivBenchError) -> "RemoteError":
+        """Pack an error with those of its causes that can be pickled; the others as text."""
         causes: list[BaseException] = []
         cause = error.__cause__
         while cause is not None:
-            causes.append(_travelling(cause))
+            causes.append(_picklable(cause))
             cause = cause.__cause__
         return cls(error, tuple(causes))
 
-    def whole(self) -> DivBenchError:
-        """The error with its causes."""
+    def unpack(self) -> DivBenchError:
+        """Return the error, its causes chained again."""
         last: BaseException = self.error
         for cause in self.causes:
             last.__cause__ = cause
@@ -49,34 +49,34 @@ class Failed:
 class Actor:
     """Holds the models of a profile, loaded once."""
 
-    def __init__(self, instruments: ScoringBackends) -> None:
-        self._instruments = instruments
+    def __init__(self, backends: ScoringBackends) -> None:
+        self._backends = backends
 
-    def come_up(self, metrics: Sequence[Metric]) -> tuple[str, dict[str, str], Failed | None]:
-        """Load what metrics need. The machine, the versions there, and why the models cannot be loaded if so."""
-        failed = None
+    def load(self, metrics: Sequence[Metric]) -> tuple[str, dict[str, str], RemoteError | None]:
+        """Load the models of metrics; return the host's name, its versions, and why the models cannot be loaded."""
+        failure = None
         try:
-            self._instruments.load(metrics)
+            self._backends.load(metrics)
         except DivBenchError as error:
-            failed = Failed.of(error)
-        return platform.node(), versions_of(self._instruments), failed
+            failure = RemoteError.pack(error)
+        return platform.node(), versions_of(self._backends), failure
 
-    def score(self, shard: Shard, metrics: Sequence[Metric]) -> pa.Table | Failed:
-        """The table of a shard, or why there would be none anywhere."""
+    def score(self, shard: Shard, metrics: Sequence[Metric]) -> pa.Table | RemoteError:
+        """Score a shard; an error of this package is returned, since another actor would raise it, too."""
         try:
-            return score_shard(shard, metrics, self._instruments)
+            return score_shard(shard, metrics, self._backends)
         except DivBenchError as error:
-            return Failed.of(error)
+            return RemoteError.pack(error)
 
 
-def versions_of(instruments: ScoringBackends) -> dict[str, str]:
-    """Of all that numbers may depend on."""
+def versions_of(backends: ScoringBackends) -> dict[str, str]:
+    """Return the versions of all that numbers may depend on."""
     ours = {"divbench": version("divbench"), "Python": platform.python_version()}
-    return ours | library_versions(instruments.profile)
+    return ours | library_versions(backends.profile)
 
 
-def _travelling(error: BaseException) -> BaseException:
-    """An exception, or another that says the same, where it cannot be pickled and read again."""
+def _picklable(error: BaseException) -> BaseException:
+    """Return the exception if it survives pickling, else one with the same text."""
     try:
         found = pickle.loads(pickle.dumps(error))  # noqa: S301 - what was written in the same line
         return found if isinstance(found, BaseException) else RuntimeError(str(error))

@@ -1,67 +1,67 @@
-"""How many actors a cluster is asked for: all at once, or ever more as those that are there earn what another costs.
+"""The number of actors to request: all at once, or more whenever the present ones have earned what another costs.
 
-An actor that comes up takes a GPU for as long as it loads its models, and scores nothing. Where machines are paid for
-only while they are used, that decides what little work costs: sixty-four actors for ten submissions load for longer
-than they score. So one that grows begins with one actor, and asks for another whenever those that are there have scored
-for `EARNS` times as long as one loads, while they have enough to do. Loading after the first is then no more than a
-fifth of what is paid for, without anyone having to guess how much will come; and their number grows exponentially.
+An actor occupies a GPU while it loads its models and scores nothing: sixty-four actors for ten submissions load for
+longer than they score. An elastic pool therefore starts with one actor and requests another whenever the present ones
+have scored for `PAYBACK` times as long as one loads and have a backlog. After the first, loading is at most a fifth of
+the time that is paid for, without anyone having to guess the amount of work, and the number of actors grows
+exponentially.
 """
 
 from dataclasses import dataclass
 
-HUNGRY = 2  # shards an actor: fewer that wait are soon done
-EARNS = 4  # seconds of scoring that pay for one of loading
-KEPT = 600.0  # seconds without work, after which an actor that may grow again is let go
+BACKLOG_PER_ACTOR = 2  # waiting shards; with fewer, actors will soon be idle
+PAYBACK = 4  # seconds of scoring that pay for one of loading
+IDLE_SECONDS = 600.0  # without work, after which an elastic pool ends an actor
 
 
 @dataclass(slots=True)
 class Autoscaler:
-    """The number of actors that were asked for, and when another is.
+    """Decides when to request actors.
 
     Attributes:
-        most: Actors, at once.
-        elastic: Ask for more as those that are there have earned them; else for all at once.
-        asked: Actors that are there or on their way.
-        loading: Seconds that the last one took from being asked for to having its models; None: none is there yet.
-        earned: Seconds of scoring that have not been spent on another actor.
+        max_actors: Largest number of actors at once.
+        elastic: Whether to request actors as they are earned; otherwise all at once.
+        requested: Number of actors that are running or starting.
+        load_seconds: Time that the last one took from its request until its models were loaded; None: none has.
+        credit: Seconds of scoring that have not been spent on another actor.
     """
 
-    most: int
+    max_actors: int
     elastic: bool = False
-    asked: int = 0
-    loading: float | None = None
-    earned: float = 0.0
+    requested: int = 0
+    load_seconds: float | None = None
+    credit: float = 0.0
 
-    def more(self, waiting: int) -> int:
-        """How many actors to ask for now; they are counted as asked for.
+    def request(self, waiting: int) -> int:
+        """Return how many actors to start now, and count them as requested.
 
         Args:
-            waiting: Shards that nobody has been given yet.
+            waiting: Number of shards that no actor has been given yet.
         """
-        made = self.most - self.asked if not self.elastic else self._earned_ones(waiting)
-        self.asked += made
-        return made
+        count = self._earned(waiting) if self.elastic else self.max_actors - self.requested
+        self.requested += count
+        return count
 
-    def _earned_ones(self, waiting: int) -> int:
-        if not self.asked:
+    def _earned(self, waiting: int) -> int:
+        if not self.requested:
             return min(waiting, 1)
-        if self.loading is None or waiting < HUNGRY * self.asked:
+        if self.load_seconds is None or waiting < BACKLOG_PER_ACTOR * self.requested:
             return 0
-        price = EARNS * self.loading
-        made = min(int(self.earned // price) if price else self.asked, self.most - self.asked)
-        self.earned -= made * price
-        return made
+        price = PAYBACK * self.load_seconds
+        count = min(int(self.credit // price) if price else self.requested, self.max_actors - self.requested)
+        self.credit -= count * price
+        return count
 
-    def came_up(self, seconds: float) -> None:
-        """An actor has its models, so long after it was asked for."""
-        self.loading = seconds
+    def loaded(self, seconds: float) -> None:
+        """Record that an actor has its models, so long after its request."""
+        self.load_seconds = seconds
 
     def scored(self, seconds: float) -> None:
-        """An actor has scored for so long. What is earned while nothing waits pays for twice as many, and no more."""
-        most = self.asked * EARNS * (self.loading or 0.0)
-        self.earned = min(self.earned + seconds, most)
+        """Record that an actor has scored; credit is limited to what doubles the number of actors."""
+        limit = self.requested * PAYBACK * (self.load_seconds or 0.0)
+        self.credit = min(self.credit + seconds, limit)
 
-    def let_go(self) -> None:
-        """An actor was let go, and what was earned with it is forgotten: others are asked for when they are earned."""
-        self.asked -= 1
-        self.earned = 0.0
+    def ended(self) -> None:
+        """Record that an idle actor was ended, and forget the credit."""
+        self.requested -= 1
+        self.credit = 0.0

@@ -1,4 +1,4 @@
-"""Joining a cluster of Ray, or starting one: where it is, what it takes, and whether it is still there."""
+"""Connecting to a Ray cluster, or starting one."""
 
 import ctypes
 import logging
@@ -11,22 +11,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from benchmark.cluster.autoscaling import KEPT
+from benchmark.cluster.autoscaling import IDLE_SECONDS
 from datasets_build.errors import ConfigurationError, need
 
 LOCAL = "local"  # an address: this machine alone, for one run
-_STORE_BYTES = 256 * 2**20  # of Ray's memory for objects, where we start Ray: tables of shards are small
-_KNOCK_SECONDS = 5.0
+_STORE_BYTES = 256 * 2**20  # of Ray's object store, where we start Ray: tables of shards are small
+_CONNECT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """An actor is gone, or failed in a way that nothing foresaw.
+class ActorLost:
+    """An actor ended, or failed unexpectedly.
 
     Attributes:
-        prompts: That it was scoring, and another scores again; 0: it had none yet.
-        first: The id of the first of them.
-        reason: In Ray's words.
+        prompts: Number of prompts of the shard that it was scoring; 0: it had none.
+        first: Id of the first of them.
+        reason: Message of Ray.
     """
 
     prompts: int
@@ -34,49 +34,48 @@ class Lost:
     reason: str
 
     def __str__(self) -> str:
-        """For people."""
+        """The loss in a sentence."""
         again = f", and {self.prompts} prompts from {self.first} on are scored again" if self.prompts else ""
         return f"an actor was lost{again}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Where to score.
+    """A Ray cluster and the actors to run there.
 
     Attributes:
-        address: Of a cluster of Ray, `HOST:PORT`, or `auto` for the one of this machine; `local` starts one.
-        actors: How many; None: as many as there are GPUs for, or cores where there are no GPUs. More than there is
-            place for wait for it.
-        gpus: Of each actor; None: one where there are GPUs.
-        patience: Seconds without an actor that works or comes up, after which a run ends.
-        events: Told of each actor that is lost, by another thread.
-        elastic: Ask for one actor, then for more as there is work that pays for them, and let them go when there is
-            none: see `benchmark.cluster.autoscaling`.
-        kept: Seconds for which an elastic one keeps an actor that has nothing to do.
+        address: `HOST:PORT`, `auto` for the cluster of this machine, or `local` to start one.
+        actors: Number of actors; None: one per GPU (`gpus` each), or per core where there are no GPUs. Actors for which
+            there is no room wait for it.
+        gpus: Number of GPUs per actor; None: one where there are GPUs.
+        patience: Seconds without a working or starting actor after which a run fails.
+        events: Called from another thread for each lost actor.
+        elastic: Whether actors are started as they are earned and ended when idle, see `benchmark.cluster.autoscaling`.
+        idle: Seconds without work after which an elastic cluster ends an actor.
     """
 
     address: str = LOCAL
     actors: int | None = None
     gpus: int | None = None
     patience: float = 600.0
-    events: Callable[[Lost], None] = lambda lost: None
+    events: Callable[[ActorLost], None] = lambda lost: None
     elastic: bool = False
-    kept: float = KEPT
+    idle: float = IDLE_SECONDS
 
-    def share(self, has: dict[str, float]) -> tuple[int, int]:
-        """GPUs of an actor, and how many actors, on a cluster that has so much."""
-        gpus = (1 if has.get("GPU", 0) >= 1 else 0) if self.gpus is None else self.gpus
-        room = has.get("GPU", 0) // gpus if gpus else has.get("CPU", 0)
+    def share(self, resources: dict[str, float]) -> tuple[int, int]:
+        """Return the GPUs per actor and the number of actors, given a cluster's resources."""
+        gpus = (1 if resources.get("GPU", 0) >= 1 else 0) if self.gpus is None else self.gpus
+        room = resources.get("GPU", 0) // gpus if gpus else resources.get("CPU", 0)
         return gpus, self.actors or int(room) or 1
 
 
 @contextmanager
-def joined(cluster: Cluster) -> Iterator[Any]:
-    """Ray, with a cluster to run on.
+def connect(cluster: Cluster) -> Iterator[Any]:
+    """Give the module `ray`, connected to a cluster for the length of the block.
 
     Raises:
         MissingExtra: Ray is not installed.
-        ConfigurationError: There is no such cluster, or it does not let us in.
+        ConfigurationError: There is no such cluster, or it refuses us.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it reports to its makers otherwise
     ray = need("ray", "cluster")
@@ -88,10 +87,11 @@ def joined(cluster: Cluster) -> Iterator[Any]:
                 cores = max(cluster.actors or 1, os.cpu_count() or 1)
                 ray.init("local", num_cpus=cores, include_dashboard=False, object_store_memory=_STORE_BYTES, **quiet)
             else:
-                knock(cluster.address)
+                check_reachable(cluster.address)
                 ray.init(cluster.address, **quiet)
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-        raise ConfigurationError(f"no cluster of Ray at {cluster.address}: {words(error)}", _mend(error)) from error
+        message = f"no Ray cluster at {cluster.address}: {short_message(error)}"
+        raise ConfigurationError(message, _hint(error)) from error
     try:
         yield ray
     finally:
@@ -100,9 +100,9 @@ def joined(cluster: Cluster) -> Iterator[Any]:
 
 @contextmanager
 def _keeping_sigterm() -> Iterator[None]:
-    """What SIGTERM does here stays as it is: Ray's core has it abort the process seconds later, whoever else hears it.
+    """Keep the process's handler of SIGTERM: Ray's core installs one that aborts the process seconds later.
 
-    Python sets handlers in its main thread alone, and does not see those that are set past it; the system does.
+    Python sets handlers in its main thread only, and does not see those set in C; the system does.
     """
     if sys.platform == "win32":
         yield
@@ -115,27 +115,27 @@ def _keeping_sigterm() -> Iterator[None]:
         system.sigaction(int(signal.SIGTERM), kept, None)
 
 
-def knock(address: str) -> None:
-    """Nothing, if somebody is there; Ray itself tries for minutes before it says that nobody is.
+def check_reachable(address: str) -> None:
+    """Check that something listens at an address; Ray itself would try for minutes.
 
     Raises:
-        OSError: Nobody is.
+        OSError: Nothing does.
     """
     host, _, port = address.rpartition(":")
     if host and port.isdigit():
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_KNOCK_SECONDS).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
 
 
-def words(error: BaseException) -> str:
-    """Its first line that says something; of a remote exception the last, which names it."""
+def short_message(error: BaseException) -> str:
+    """Return an error's first line with text; of a remote traceback the last, which names the exception."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[-1] if "Traceback" in str(error) else lines[0]) if lines else type(error).__name__
 
 
-def _mend(error: BaseException) -> str:
+def _hint(error: BaseException) -> str:
     cause: BaseException | None = error
     while cause is not None:
         if "auth" in type(cause).__name__.lower() or "InvalidAuthToken" in str(cause):
-            return "it asks for its token: set RAY_AUTH_MODE=token here, too, and give the token; see docs/scaling.md"
+            return "it requires a token: set RAY_AUTH_MODE=token here, too, and give the token; see docs/scaling.md"
         cause = cause.__cause__
-    return "start one: ray start --head; or name local"
+    return "start one with ray start --head, or use --cluster local"

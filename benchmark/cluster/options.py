@@ -1,4 +1,4 @@
-"""The options of the commands that score on a cluster, and what they make of them."""
+"""The options of the commands that score on a cluster."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ import typer
 from datasets_build.errors import ConfigurationError, need
 
 if TYPE_CHECKING:
-    from benchmark.cluster.connection import Cluster, Lost
+    from benchmark.cluster.connection import ActorLost, Cluster
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """What was chosen; a field is an option of the same name, with what it means."""
+    """Chosen options; each field is the option of the same name."""
 
     cluster: Annotated[
         str | None,
@@ -47,14 +47,14 @@ class ClusterOptions:
         ),
     ] = False
 
-    def place(self, events: "Callable[[Lost], None]") -> "Cluster | None":
-        """The cluster that was named, if one was.
+    def place(self, events: "Callable[[ActorLost], None]") -> "Cluster | None":
+        """Return the cluster that was named, if one was.
 
         Args:
-            events: As `Cluster.events`.
+            events: As in `Cluster`.
 
         Raises:
-            ConfigurationError: Actors without a cluster.
+            ConfigurationError: An option of a cluster without --cluster.
             MissingExtra: Ray is not installed.
         """
         if self.cluster is None:
@@ -64,9 +64,7 @@ class ClusterOptions:
                 ("--elastic", self.elastic),
             ):
                 if given:
-                    raise ConfigurationError(
-                        f"{name} is of a cluster", "name one by --cluster, such as --cluster local"
-                    )
+                    raise ConfigurationError(f"{name} needs --cluster", "name a cluster, such as --cluster local")
             return None
         need("ray", "cluster")  # before anything is written
         from benchmark.cluster.connection import Cluster

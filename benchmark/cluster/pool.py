@@ -1,6 +1,9 @@
-"""Actors, and who of them does what: one thread that alone talks with Ray, and hears of everything by messages.
+"""A pool of actors: one thread talks to Ray and decides which actor scores which shard.
 
-Shards of several submissions may be in its hands at once: those of the oldest first, of these the largest.
+Ray's own are `ray.util.ActorPool`, which neither retries the task of a lost actor nor replaces the actor, and Ray
+Data's `ActorPoolStrategy(min_size, max_size)`, which retries such a task without end and loads the models anew for
+every dataset. Ours stays because a prompt that kills its actors must be named, one pool must serve the shards of
+several submissions (the oldest first, then the largest), and actors are added only as scoring pays for their loading.
 """
 
 import heapq
@@ -16,170 +19,169 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmark.cluster.actor import Actor, Failed, versions_of
-from benchmark.cluster.autoscaling import HUNGRY, Autoscaler
-from benchmark.cluster.connection import Cluster, Lost, joined, knock, words
+from benchmark.cluster.actor import Actor, RemoteError, versions_of
+from benchmark.cluster.autoscaling import BACKLOG_PER_ACTOR, Autoscaler
+from benchmark.cluster.connection import ActorLost, Cluster, check_reachable, connect, short_message
 from benchmark.metrics import Metric
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import ScoringFault
 from benchmark.scoring.shards import Shard
 from datasets_build.errors import ConfigurationError, DivBenchError
 
-TRIES = 3  # of a shard
+MAX_ATTEMPTS = 3  # of a shard
 TICK = 1.0  # seconds between looks at the clock
-_STALE = 2.0  # seconds: who was idle for longer is asked whether it is still there before it is given anything
-_KNOCKS = 5.0  # seconds between looks whether the cluster is there
-_LEAVING = 60.0  # seconds that this may take
-_GONE = 20.0  # seconds without an answer, after which it is not; after 60 Ray would end this process
+_STALE = 2.0  # seconds of idleness after which an actor must show that it lives before it is given a shard
+_PROBE_INTERVAL = 5.0  # seconds between checks that the cluster's head answers
+_HEAD_TIMEOUT = 20.0  # seconds without its answer; after 60 Ray would abort this process
+_LEAVE_TIMEOUT = 60.0
 
 
 @dataclass(eq=False, slots=True)
 class Run:
-    """The shards of one submission, as they go to the pool and come back.
+    """The shards of one submission in the pool.
 
     Attributes:
-        number: Later ones have a higher one.
-        metrics: To compute.
-        found: A shard with its table; None for one that was given back unscored; or what ends the run.
+        number: Order of the runs, rising.
+        metrics: Metrics to compute.
+        outcomes: A shard with its table; None for one that was returned unscored; or the error that ends the run.
     """
 
     number: int
     metrics: Sequence[Metric]
-    found: "SimpleQueue[tuple[Shard, pa.Table] | BaseException | None]" = field(default_factory=SimpleQueue)
+    outcomes: "SimpleQueue[tuple[Shard, pa.Table] | BaseException | None]" = field(default_factory=SimpleQueue)
 
 
 @dataclass(order=True, slots=True)
-class _Work:
-    """A shard that waits."""
+class _Task:
+    """A shard to score."""
 
-    rank: tuple[int, int, int]  # of its run; of equals the one with most bytes, and of those the first
+    rank: tuple[int, int, int]  # number of its run, minus its bytes, number of the shard
     shard: Shard = field(compare=False)
     run: Run = field(compare=False)
-    lost: int = field(compare=False, default=0)  # actors, in scoring it
-    rest: list[Shard] | None = field(compare=False, default=None)  # of a shard that lost too many, prompt by prompt
+    losses: int = field(compare=False, default=0)  # actors lost while scoring it
+    rest: list[Shard] | None = field(compare=False, default=None)  # further prompts of a shard that is tried singly
 
 
 class Pool:
-    """Actors on a cluster that is joined, until `end`. Its public methods are for any thread."""
+    """Actors on a connected cluster, until `end`. Its public methods are for any thread."""
 
-    def __init__(self, cluster: Cluster, instruments: ScoringBackends, metrics: Sequence[Metric]) -> None:
+    def __init__(self, cluster: Cluster, backends: ScoringBackends, metrics: Sequence[Metric]) -> None:
         self._cluster = cluster
-        self._instruments = instruments
-        self._metrics = tuple(metrics)  # whose models are loaded by who comes up
+        self._backends = backends
+        self._metrics = tuple(metrics)  # whose models every actor loads
         self._messages: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._there, self._ready, self._ended = Event(), Event(), False
+        self._connected, self._ready, self._ended = Event(), Event(), False
         self._lock = Lock()  # of these three
         self._runs: set[Run] = set()
-        self._begun = 0
+        self._run_count = 0
         self._fault: BaseException | None = None
-        # What follows is the thread's alone.
+        # The rest belongs to the thread.
         self._ray: Any = None
-        self._kind: Any = None  # of actors
-        self._gcs = ""  # the address of the cluster's head
-        self._gpus, self.size = 0, 0  # of an actor; actors at most
-        self._growth = Autoscaler(0)
-        self._put: tuple[Sequence[Metric], Any] | None = None
-        self._waiting: list[_Work] = []
-        self._idle: list[tuple[Any, float]] = []  # and since when
-        self._busy: dict[Any, tuple[_Work, float]] = {}  # and since when
-        self._coming: dict[Any, float] = {}  # actors that have no models yet, and since when
-        self._counted = 0  # shards
+        self._actor_class: Any = None
+        self._head = ""  # address
+        self._gpus, self.size = 0, 0  # GPUs per actor; largest number of actors
+        self._autoscaler = Autoscaler(0)
+        self._stored: tuple[Sequence[Metric], Any] | None = None  # metrics in Ray's object store
+        self._waiting: list[_Task] = []
+        self._idle: list[tuple[Any, float]] = []  # actors, and since when
+        self._busy: dict[Any, tuple[_Task, float]] = {}  # by actor, and since when
+        self._starting: dict[Any, float] = {}  # actors without models, and since when
+        self._shard_count = 0
         self._failed_starts = 0  # in a row
-        self._heard = self._knocked = self._answered = monotonic()
-        self._thread = Thread(target=self._live, name="cluster", daemon=True)
+        self._active = self._probed = self._answered = monotonic()
+        self._thread = Thread(target=self._serve, name="cluster", daemon=True)
         self._thread.start()
 
     # For any thread
 
     def join(self, *, ready: bool = False) -> None:
-        """Wait until the cluster is joined, or until an actor is there with its models.
+        """Wait until the cluster is connected or, if `ready`, until an actor has its models.
 
         Raises:
             MissingExtra: Ray is not installed.
-            ConfigurationError: There is no such cluster, it has no place for an actor, it has other versions of
-                libraries, or the models cannot be loaded there.
+            ConfigurationError: There is no such cluster, no room for an actor, other library versions there, or the
+                models cannot be loaded.
         """
-        (self._ready if ready else self._there).wait()
+        (self._ready if ready else self._connected).wait()
         self._raise_fault()
 
     def begin(self, metrics: Sequence[Metric]) -> Run:
-        """A run, to be given shards.
+        """Begin a run, to be given shards.
 
         Raises:
             ConfigurationError: The pool has ended.
         """
         with self._lock:
             self._raise_fault()
-            self._begun += 1
-            run = Run(self._begun, metrics)
+            self._run_count += 1
+            run = Run(self._run_count, metrics)
             self._runs.add(run)
         return run
 
     def give(self, run: Run, shards: Sequence[Shard]) -> None:
-        """To be scored; all of them are there before the largest is handed out."""
-        self._messages.put(partial(self._take, run, shards))
+        """Queue shards; all are queued before the largest is handed out."""
+        self._messages.put(partial(self._enqueue, run, shards))
 
     def drop(self, run: Run) -> None:
-        """Give back what waits; what is being scored comes to its end."""
-        self._messages.put(partial(self._give_back, run))
+        """Return a run's waiting shards unscored; those being scored are finished."""
+        self._messages.put(partial(self._dequeue, run))
 
     def close(self, run: Run) -> None:
-        """Nobody listens any more."""
+        """End a run whose outcomes nobody reads any more."""
         with self._lock:
             self._runs.discard(run)
         self.drop(run)
 
     @property
     def has_capacity(self) -> bool:
-        """Whether actors would soon have nothing to do."""
-        return len(self._waiting) < HUNGRY * max(self.size, 1)
+        """Whether actors are idle or soon will be."""
+        return len(self._waiting) < BACKLOG_PER_ACTOR * max(self.size, 1)
 
     @property
-    def gone(self) -> bool:
-        """Whether it has ended, by a fault or because that was asked for."""
+    def has_ended(self) -> bool:
+        """Whether it failed or was ended."""
         return self._fault is not None
 
     def end(self) -> None:
-        """Leave the cluster, with all actors."""
+        """End all actors and leave the cluster."""
         self._ended = True
         self._messages.put(lambda: None)
-        self._thread.join(_LEAVING)
+        self._thread.join(_LEAVE_TIMEOUT)
 
     def _raise_fault(self) -> None:
         if self._fault is not None:
-            raise _for_one(self._fault)
+            raise _copy_of(self._fault)
 
     # The thread's
 
-    def _live(self) -> None:
+    def _serve(self) -> None:
         fault: BaseException = ConfigurationError("the cluster was left", "begin again")
         try:
-            with joined(self._cluster) as self._ray:
-                self._gcs = self._ray.get_runtime_context().gcs_address
+            with connect(self._cluster) as self._ray:
+                self._head = self._ray.get_runtime_context().gcs_address
                 self._gpus, self.size = self._cluster.share(self._ray.cluster_resources())
-                # Made once: it goes to the cluster's head, and where that is gone, all that asks it waits for ever.
-                self._kind = self._ray.remote(num_cpus=1, num_gpus=self._gpus, max_restarts=0)(Actor)
-                self._heard = self._knocked = self._answered = monotonic()
-                self._there.set()
-                self._growth = Autoscaler(self.size, self._cluster.elastic)
-                self._grow(1)  # which shows that the models can be loaded
+                # Once: it is stored by the cluster's head, and every call to a lost head would hang.
+                self._actor_class = self._ray.remote(num_cpus=1, num_gpus=self._gpus, max_restarts=0)(Actor)
+                self._active = self._probed = self._answered = monotonic()
+                self._connected.set()
+                self._autoscaler = Autoscaler(self.size, self._cluster.elastic)
+                self._scale(1)  # one actor shows that the models can be loaded
                 while not self._ended:
-                    self._hear()
-                    self._grow(len(self._waiting))
+                    self._process_messages()
+                    self._scale(len(self._waiting))
                     self._hand_out()
                     self._watch()
-        except BaseException as error:  # whatever it is, nobody may wait for an answer that does not come
+        except BaseException as error:  # whatever it is, nobody may wait for an outcome that never comes
             fault = error
         with self._lock:
             self._fault = fault
             runs = list(self._runs)
         for run in runs:
-            run.found.put(_for_one(fault))
-        self._there.set()
+            run.outcomes.put(_copy_of(fault))
+        self._connected.set()
         self._ready.set()
 
-    def _hear(self) -> None:
-        """Wait a little, and do what the messages say."""
+    def _process_messages(self) -> None:
         try:
             self._messages.get(timeout=TICK)()
             while True:
@@ -188,185 +190,184 @@ class Pool:
             return
 
     def _hand_out(self) -> None:
-        """Give what waits to who is idle."""
         while self._waiting and self._idle:
             actor, since = self._idle.pop()
             if monotonic() - since > _STALE:
-                self._greet(actor)
+                self._load(actor)  # at once, if it lives
                 continue
-            work = heapq.heappop(self._waiting)
-            self._busy[actor] = work, monotonic()
-            self._when_said(actor.score.remote(work.shard, self._known(work.run.metrics)), partial(self._scored, actor))
+            task = heapq.heappop(self._waiting)
+            self._busy[actor] = task, monotonic()
+            self._on_reply(actor.score.remote(task.shard, self._put(task.run.metrics)), partial(self._scored, actor))
 
     def _watch(self) -> None:
-        """Nothing, while there is a cluster, and somebody who works or comes up where that is waited for.
+        """Check that the cluster answers and that, while there is work, actors work or start.
 
         Raises:
-            ConfigurationError: Otherwise.
+            ConfigurationError: They do not.
         """
         now = monotonic()
         if self._busy or not (self._waiting or not self._ready.is_set()):
-            self._heard = now
-        if now - self._heard > self._cluster.patience:
+            self._active = now
+        if now - self._active > self._cluster.patience:
             has = {name: count for name, count in self._ray.cluster_resources().items() if name in ("CPU", "GPU")}
             raise ConfigurationError(
-                f"no actor came up in {self._cluster.patience:g} s: each takes 1 CPU and {self._gpus} GPU, and the "
+                f"no actor started in {self._cluster.patience:g} s: each needs 1 CPU and {self._gpus} GPU, and the "
                 f"cluster has {has}",
                 "wait until its other work is done, or start more machines",
             )
-        if now - self._knocked < _KNOCKS:
+        if now - self._probed < _PROBE_INTERVAL:
             return
         try:
-            knock(self._gcs)
+            check_reachable(self._head)
             self._answered = monotonic()
         except OSError as error:
-            if monotonic() - self._answered > _GONE:
-                raise ConfigurationError(
-                    f"the cluster of Ray at {self._cluster.address} is gone", "start it again, and then this"
-                ) from error
-        self._knocked = monotonic()
+            if monotonic() - self._answered > _HEAD_TIMEOUT:
+                message = f"the Ray cluster at {self._cluster.address} is gone"
+                raise ConfigurationError(message, "start it again, then repeat this command") from error
+        self._probed = monotonic()
 
-    def _known(self, metrics: Sequence[Metric]) -> Any:
-        """Metrics where Ray keeps them; they are the same for nearly all runs."""
-        if self._put is None or metrics != self._put[0]:
-            self._put = metrics, self._ray.put(tuple(metrics))
-        return self._put[1]
+    def _put(self, metrics: Sequence[Metric]) -> Any:
+        """Put metrics, the same for nearly all runs, into Ray's object store."""
+        if self._stored is None or metrics != self._stored[0]:
+            self._stored = metrics, self._ray.put(tuple(metrics))
+        return self._stored[1]
 
-    def _when_said(self, answer: Any, then: "Callable[[Future[Any]], None]") -> None:
-        """Have the thread hear of an answer of Ray's."""
-        answer.future().add_done_callback(lambda said: self._messages.put(partial(then, said)))
+    def _on_reply(self, reply: Any, then: "Callable[[Future[Any]], None]") -> None:
+        """Call a function on this thread when Ray has a reply."""
+        reply.future().add_done_callback(lambda done: self._messages.put(partial(then, done)))
 
     # Actors
 
-    def _grow(self, waiting: int) -> None:
-        """Ask for as many more as are earned, and let those go that have had nothing to do for long."""
-        for _ in range(self._growth.more(waiting)):
-            self._ask()
+    def _scale(self, waiting: int) -> None:
+        """Start as many actors as are earned; an elastic pool also ends those that have been idle for long."""
+        for _ in range(self._autoscaler.request(waiting)):
+            self._start()
         if not self._cluster.elastic:
             return
         kept = []
         for actor, since in self._idle:
-            if monotonic() - since < self._cluster.kept:
+            if monotonic() - since < self._cluster.idle:
                 kept.append((actor, since))
             else:
                 self._ray.kill(actor)
-                self._growth.let_go()
+                self._autoscaler.ended()
         self._idle = kept
 
-    def _ask(self) -> None:
-        """For one more actor, that is there when the cluster has a place for it."""
-        actor = self._kind.remote(self._instruments)
-        self._coming[actor] = monotonic()
-        self._greet(actor)
+    def _start(self) -> None:
+        """Request an actor, which starts when the cluster has room for it."""
+        actor = self._actor_class.remote(self._backends)
+        self._starting[actor] = monotonic()
+        self._load(actor)
 
-    def _greet(self, actor: Any) -> None:
-        self._when_said(actor.come_up.remote(self._known(self._metrics)), partial(self._came_up, actor))
+    def _load(self, actor: Any) -> None:
+        self._on_reply(actor.load.remote(self._put(self._metrics)), partial(self._loaded, actor))
 
-    def _came_up(self, actor: Any, said: "Future[Any]") -> None:
-        """Have an actor work, if its versions are ours."""
-        self._heard = monotonic()
+    def _loaded(self, actor: Any, reply: "Future[Any]") -> None:
+        """Put an actor to work if its versions are ours."""
+        self._active = monotonic()
         try:
-            machine, there, failed = said.result()
-        except Exception as error:  # of Ray, or of libraries that it loads there
+            host, there, failure = reply.result()
+        except Exception as error:  # of Ray, or of libraries loaded there
             self._failed_starts += 1
-            if self._failed_starts > TRIES * self._growth.asked:
+            if self._failed_starts > MAX_ATTEMPTS * self._autoscaler.requested:
                 raise ConfigurationError(
-                    f"{self._failed_starts} actors ended before they could score, the last of them: {words(error)}",
-                    "are the package and its models installed on all machines, and do they fit in their memory?",
+                    f"{self._failed_starts} actors ended before they could score, the last with: "
+                    f"{short_message(error)}",
+                    "check that the package and its models are installed on all machines and fit in their memory",
                 ) from error
-            self._lose(actor, Lost(0, None, words(error)))
+            self._replace(actor, ActorLost(0, None, short_message(error)))
             return
         self._failed_starts = 0
-        if (asked := self._coming.pop(actor, None)) is not None:
-            self._growth.came_up(monotonic() - asked)
-        here = versions_of(self._instruments)
+        if (requested := self._starting.pop(actor, None)) is not None:
+            self._autoscaler.loaded(monotonic() - requested)
+        here = versions_of(self._backends)
         for name in sorted(here.keys() | there.keys()):
             if here.get(name) != there.get(name):
                 raise ConfigurationError(
-                    f"the machine {machine} has {name} {there.get(name)}, and this one {here.get(name)}",
-                    "install the same versions on all: numbers may depend on them",
+                    f"the machine {host} has {name} {there.get(name)}, and this one {here.get(name)}",
+                    "install the same versions on all machines: numbers may depend on them",
                 )
-        if failed is not None:
-            raise failed.whole()
+        if failure is not None:
+            raise failure.unpack()
         self._idle.append((actor, monotonic()))
         self._ready.set()
 
-    def _lose(self, actor: Any, lost: Lost) -> None:
-        self._coming.pop(actor, None)
-        self._ray.kill(actor)  # after a fault it may live, but in what state?
+    def _replace(self, actor: Any, lost: ActorLost) -> None:
+        self._starting.pop(actor, None)
+        self._ray.kill(actor)  # after an unexpected error it may live, in an unknown state
         self._cluster.events(lost)
-        self._ask()
+        self._start()
 
     # Shards
 
-    def _take(self, run: Run, shards: Sequence[Shard]) -> None:
+    def _enqueue(self, run: Run, shards: Sequence[Shard]) -> None:
         for shard in shards:
-            self._counted += 1
-            heapq.heappush(self._waiting, _Work((run.number, -_bytes_of(shard), self._counted), shard, run))
+            self._shard_count += 1
+            heapq.heappush(self._waiting, _Task((run.number, -_bytes_of(shard), self._shard_count), shard, run))
 
-    def _give_back(self, run: Run) -> None:
-        given = [work for work in self._waiting if work.run is run]
-        self._waiting = [work for work in self._waiting if work.run is not run]
+    def _dequeue(self, run: Run) -> None:
+        dropped = sum(task.run is run for task in self._waiting)
+        self._waiting = [task for task in self._waiting if task.run is not run]
         heapq.heapify(self._waiting)
-        for _ in given:
-            run.found.put(None)
+        for _ in range(dropped):
+            run.outcomes.put(None)
 
-    def _scored(self, actor: Any, said: "Future[Any]") -> None:
-        work, since = self._busy.pop(actor)
-        self._heard = monotonic()
+    def _scored(self, actor: Any, reply: "Future[Any]") -> None:
+        task, since = self._busy.pop(actor)
+        self._active = monotonic()
         try:
-            found: pa.Table | Failed = said.result()
-        except Exception as error:  # of Ray, or one that nothing foresaw
-            work.lost += 1
-            self._lose(actor, Lost(len(work.shard.rows), work.shard.rows[0].prompt_id, words(error)))
-            self._again(work)
+            found: pa.Table | RemoteError = reply.result()
+        except Exception as error:  # of Ray, or one that is not ours
+            task.losses += 1
+            self._replace(actor, ActorLost(len(task.shard.rows), task.shard.rows[0].prompt_id, short_message(error)))
+            self._retry(task)
             return
-        self._growth.scored(self._heard - since)
+        self._autoscaler.scored(self._active - since)
         self._idle.append((actor, monotonic()))
-        if isinstance(found, Failed):
-            work.run.found.put(found.whole())
-        elif work.rest is None:
-            work.run.found.put((work.shard, found))
+        if isinstance(found, RemoteError):
+            task.run.outcomes.put(found.unpack())
+        elif task.rest is None:
+            task.run.outcomes.put((task.shard, found))
         else:
-            self._next_alone(work, work.rest)
+            self._try_singly(task, task.rest)
 
-    def _again(self, work: _Work) -> None:
-        """A shard whose actor was lost goes to another; one that lost too many prompt by prompt, to know the one."""
-        if work.rest is not None:
-            work.run.found.put(
+    def _retry(self, task: _Task) -> None:
+        """Queue a shard whose actor was lost again; after the last attempt its prompts singly, to name the culprit."""
+        if task.rest is not None:
+            task.run.outcomes.put(
                 ScoringFault(
-                    f"prompt {work.shard.rows[0].prompt_id}: every actor that scores it is lost",
+                    f"prompt {task.shard.rows[0].prompt_id}: every actor that scores it is lost",
                     "look at its responses, and whether the models fit in the memory of an actor",
                 )
             )
-        elif work.lost < TRIES:
-            heapq.heappush(self._waiting, work)
+        elif task.losses < MAX_ATTEMPTS:
+            heapq.heappush(self._waiting, task)
         else:
-            self._next_alone(work, list(_prompts_of(work.shard)))
+            self._try_singly(task, list(_prompts_of(task.shard)))
 
-    def _next_alone(self, work: _Work, prompts: list[Shard]) -> None:
+    def _try_singly(self, task: _Task, prompts: list[Shard]) -> None:
         if prompts:
-            rank = (work.run.number, -(2**62), 0)
-            heapq.heappush(self._waiting, _Work(rank, prompts[0], work.run, rest=prompts[1:]))
+            rank = (task.run.number, -(2**62), 0)
+            heapq.heappush(self._waiting, _Task(rank, prompts[0], task.run, rest=prompts[1:]))
             return
-        work.run.found.put(
+        task.run.outcomes.put(
             ScoringFault(
-                f"the prompts up to {work.shard.rows[-1].prompt_id}: {TRIES} actors were lost in scoring them "
-                "together, and yet each can be scored alone",
-                "score again: what is done is kept; if it fails again, the models may not fit in an actor's memory",
+                f"the prompts up to {task.shard.rows[-1].prompt_id}: {MAX_ATTEMPTS} actors were lost scoring them "
+                "together, yet each can be scored alone",
+                "score again (finished shards are kept); if it fails again, the models may exceed an actor's memory",
             )
         )
 
 
-def _for_one(fault: BaseException) -> BaseException:
-    """A fault of the pool as one of those who wait hears of it: raising adds to an exception."""
+def _copy_of(fault: BaseException) -> BaseException:
+    """A copy of the pool's fault for each thread that waits: raising an exception changes it."""
     made = copy(fault) if isinstance(fault, DivBenchError) else RuntimeError("the pool of actors has ended")
     made.__cause__ = fault
     return made
 
 
 def _prompts_of(shard: Shard) -> Iterator[Shard]:
-    """A shard for each of its prompts. For tests alone: in other company a set's last digits may differ."""
+    """A shard for each prompt, to try only: in another batch the last digits of a value may differ."""
     for i in range(len(shard.rows)):
         one = slice(i, i + 1)
         internals = None if shard.internals is None else shard.internals[one]
@@ -374,5 +375,5 @@ def _prompts_of(shard: Shard) -> Iterator[Shard]:
 
 
 def _bytes_of(shard: Shard) -> int:
-    """Of all responses: what costs go by, since all sets of a run are read in as many orders."""
+    """The bytes of all responses, to which the cost of a shard is proportional."""
     return sum(len(text.encode()) for row in shard.rows for text in row.responses)

@@ -14,10 +14,10 @@ from typing import Literal
 
 import numpy as np
 
-from benchmark.cluster.autoscaling import HUNGRY, Autoscaler
+from benchmark.cluster.autoscaling import BACKLOG_PER_ACTOR, Autoscaler
 from benchmark.cluster.session import AHEAD
-from benchmark.service.concurrency import PREPARING
-from benchmark.service.worker import MOST_LANES
+from benchmark.service.concurrency import MAX_PREPARING
+from benchmark.service.worker import MAX_CONCURRENT
 
 How = Literal["shards", "submissions", "queue", "elastic"]
 
@@ -88,7 +88,7 @@ def simulate(assumed: Assumed, submissions: int, shards: int, how: How) -> Simul
     else:
         queue = _Queue(assumed, Autoscaler(workers, elastic=how == "elastic"))
         seconds = queue.run(drawn.tolist())
-        up, loads, starts = len(queue.ups), queue.growth.asked, 1
+        up, loads, starts = len(queue.ups), queue.growth.requested, 1
         held = could = seconds * up - sum(queue.ups)
     return Simulated(
         submissions,
@@ -142,7 +142,7 @@ class _Queue:
         """Seconds until all is published, once the workers are up."""
         self.left = [len(costs) for costs in drawn]
         now = 0.0
-        for _ in range(self.growth.more(1)):
+        for _ in range(self.growth.request(1)):
             self._came_up(now)
         self._claim(now, len(drawn))
         while self.published < len(drawn):
@@ -158,14 +158,14 @@ class _Queue:
             else:
                 self.lanes -= 1
                 self.published += 1
-            for _ in range(self.growth.more(len(self.waiting))):
+            for _ in range(self.growth.request(len(self.waiting))):
                 heapq.heappush(self.events, (now + self.assumed.start, "up", -1, 0.0))
             self._hand_out(now)
             self._claim(now, len(drawn))
         return now
 
     def _came_up(self, now: float) -> None:
-        self.growth.came_up(self.assumed.start)
+        self.growth.loaded(self.assumed.start)
         self.ups.append(now)
         self.idle += 1
 
@@ -188,9 +188,9 @@ class _Queue:
         workers = self.assumed.workers
         while (
             self.claimed < submissions
-            and self.preparing < PREPARING
-            and self.lanes < min(workers, MOST_LANES) + 1
-            and len(self.waiting) < HUNGRY * workers
+            and self.preparing < MAX_PREPARING
+            and self.lanes < min(workers, MAX_CONCURRENT) + 1
+            and len(self.waiting) < BACKLOG_PER_ACTOR * workers
         ):
             heapq.heappush(self.events, (now + self.assumed.prepare, "prepared", self.claimed, 0.0))
             self.claimed += 1

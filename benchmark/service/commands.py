@@ -1,4 +1,4 @@
-"""`divbench worker` and `divbench submissions rescore`: score what was handed in to a service."""
+"""`divbench worker` and `divbench submissions rescore`: score the submissions of a service."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ from datasets_build.console import MirrorOption, err
 from datasets_build.option_groups import with_option_groups
 
 if TYPE_CHECKING:
-    from benchmark.cluster.connection import Cluster, Lost
+    from benchmark.cluster.connection import ActorLost, Cluster
     from benchmark.service.events import EventSink
     from benchmark.service.lease import Stop
     from benchmark.service.worker import Worker
@@ -110,10 +110,10 @@ def worker(
 
     from benchmark.service.worker import work
 
-    made, stop, tell = _made(store, results_store, profile, scoring, metric, name, results, cache, mirror)
-    made = replace(made, lease=timedelta(seconds=lease), poll=poll, faults=stop_after)
-    with _on_cluster(made, cluster.place(_lost(tell)), cache) as placed:
-        work(placed, stop, tell, once=once)
+    made, stop, emit = _made(store, results_store, profile, scoring, metric, name, results, cache, mirror)
+    made = replace(made, lease=timedelta(seconds=lease), poll=poll, max_host_failures=stop_after)
+    with _on_cluster(made, cluster.place(_on_loss(emit)), cache) as placed:
+        work(placed, stop, emit, once=once)
 
 
 @with_option_groups
@@ -142,30 +142,31 @@ def rescore(
 
     from benchmark.service.rescore import rescore as run
 
-    made, stop, tell = _made(store, results_store, profile, scoring, metric, name, results, cache, mirror)
-    made = replace(made, faults=stop_after)
-    with _on_cluster(made, cluster.place(_lost(tell)), cache) as placed:
-        ended = run(placed, stop, tell)
+    made, stop, emit = _made(store, results_store, profile, scoring, metric, name, results, cache, mirror)
+    made = replace(made, max_host_failures=stop_after)
+    with _on_cluster(made, cluster.place(_on_loss(emit)), cache) as placed:
+        ended = run(placed, stop, emit)
     if ended["failed"]:
         raise typer.Exit(1)
 
 
-def _lost(tell: "EventSink") -> "Callable[[Lost], None]":
-    """What tells of an actor that is lost."""
+def _on_loss(emit: "EventSink") -> "Callable[[ActorLost], None]":
+    """A function that reports lost actors."""
     from benchmark.service.redaction import public_text
     from submissions.untrusted.plain_text import one_line
 
-    return lambda lost: tell("actor_lost", reason=one_line(public_text(str(lost))), prompts=lost.prompts)
+    return lambda lost: emit("actor_lost", reason=one_line(public_text(str(lost))), prompts=lost.prompts)
 
 
 @contextmanager
 def _on_cluster(made: "Worker", place: "Cluster | None", cache: Path | None) -> "Iterator[Worker]":
-    """The worker with the actors of a cluster, if one was named; they live as long as the block.
+    """Give the worker the actors of a cluster, if one was named; they live as long as the block.
 
     Args:
-        made: As it works here.
+        made: The worker without a cluster.
         place: The cluster.
-        cache: That was asked for. Without, actors look up no surprisals: who read what first would change last digits.
+        cache: Cache that was named. Without one, actors look up no surprisals: which of them read a text first would
+            change last digits.
     """
     from dataclasses import replace
 
@@ -174,9 +175,9 @@ def _on_cluster(made: "Worker", place: "Cluster | None", cache: Path | None) -> 
     if place is None:
         yield made
         return
-    instruments = replace(made.instruments, cache=cache)
-    with open_cluster(place, instruments, instruments.profile.metrics(made.metrics)) as held:
-        yield replace(made, instruments=instruments, cluster=held)
+    backends = replace(made.backends, cache=cache)
+    with open_cluster(place, backends, backends.profile.metrics(made.metrics)) as session:
+        yield replace(made, backends=backends, cluster=session)
 
 
 def _made(
@@ -190,12 +191,12 @@ def _made(
     cache: Path | None,
     mirror: Path | None,
 ) -> "tuple[Worker, Stop, EventSink]":
-    """A worker, what ends it, and what says how it goes."""
+    """A worker, its request to stop, and its sink of events."""
     from secrets import token_hex
 
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.options import metrics_named
-    from benchmark.service.events import teller
+    from benchmark.service.events import event_writer
     from benchmark.service.fetch import Suites
     from benchmark.service.worker import Worker
     from benchmark.surprisal.cache import default_cache_path
@@ -207,7 +208,7 @@ def _made(
     made = Worker(
         name=_checked_name(name or f"worker-{token_hex(3)}"),
         store=open_store(store),
-        instruments=ScoringBackends(chosen, cache or default_cache_path()),
+        backends=ScoringBackends(chosen, cache or default_cache_path()),
         results=results or home() / "worker",
         suites=Suites(mirror),
         metrics=metrics_named(metric, chosen),
@@ -215,18 +216,18 @@ def _made(
         results_store=None if results_store is None else open_store(results_store),
     )
     console = err()
-    words = teller(made.name, sys.stdout, lambda line: console.print(line, markup=False, soft_wrap=True))
-    return made, stop_on_signals(), words
+    emit = event_writer(made.name, sys.stdout, lambda line: console.print(line, markup=False, soft_wrap=True))
+    return made, stop_on_signals(), emit
 
 
 def stop_on_signals() -> "Stop":
-    """What the first SIGTERM or SIGINT asks to end by; the second ends the process at once."""
+    """Return the stop that the first SIGTERM or SIGINT requests; the second one ends the process at once."""
     from benchmark.service.lease import Stop
 
     stop = Stop()
 
     def ask(number: int, frame: object) -> None:
-        stop.asked = True
+        stop.requested = True
         signal.signal(number, signal.SIG_DFL)
 
     for each in (signal.SIGTERM, signal.SIGINT):
@@ -235,7 +236,7 @@ def stop_on_signals() -> "Stop":
 
 
 def _checked_name(name: str) -> str:
-    """A name that records can have.
+    """The name, if public records can have it.
 
     Raises:
         ConfigurationError: They cannot.
@@ -249,4 +250,4 @@ def _checked_name(name: str) -> str:
         return Identity(name=name).name
     except ValidationError as error:
         first = error.errors(include_url=False)[0]["msg"]
-        raise ConfigurationError(f"no worker has that name: {first}", "give another by --name") from error
+        raise ConfigurationError(f"a worker cannot have that name: {first}", "choose another with --name") from error

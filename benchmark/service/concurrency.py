@@ -1,4 +1,4 @@
-"""Several submissions in work at once: each in a lane of its own, a thread, while actors elsewhere score their shards.
+"""Several submissions at once: each on a thread of its own, while actors elsewhere score their shards.
 
 So the next submission is claimed, fetched and checked while the last shards of this one are scored, and no actor waits.
 """
@@ -10,52 +10,52 @@ from dataclasses import dataclass, field
 from threading import Lock, Semaphore
 
 from benchmark.service.events import EventSink
-from benchmark.service.host_faults import Machine
+from benchmark.service.host_faults import HostHealth
 from benchmark.service.lease import TICK, Stop, wait
 
-PREPARING = 8  # submissions that are claimed and not being scored yet, at most
+MAX_PREPARING = 8  # submissions that are claimed and not being scored yet
 
 
 class Admissions:
-    """Who may take a submission on: one lane looks for it at a time, few prepare theirs, and only for who is hungry."""
+    """Admit threads to their next submission: one claims at a time, a few prepare, and only while there is capacity."""
 
     def __init__(self, has_capacity: Callable[[], bool] = lambda: True) -> None:
-        self._hungry = has_capacity
-        self._looking = Lock()
-        self._preparing = Semaphore(PREPARING)
+        self._has_capacity = has_capacity
+        self._claiming = Lock()
+        self._preparing = Semaphore(MAX_PREPARING)
 
     def wait(self, stop: Stop) -> "Admission | None":
-        """A turn to look, when it comes; None where the end is asked for."""
-        while not stop.asked:
+        """Wait for admission; None if a stop is requested first."""
+        while not stop.requested:
             if not self._preparing.acquire(timeout=TICK):
                 continue
-            if self._looking.acquire(timeout=TICK):
-                self._wait_until_hungry(stop)
-                return Admission(self._looking, self._preparing)
+            if self._claiming.acquire(timeout=TICK):
+                self._wait_for_capacity(stop)
+                return Admission(self._claiming, self._preparing)
             self._preparing.release()
         return None
 
-    def _wait_until_hungry(self, stop: Stop) -> None:
-        while not stop.asked and not self._hungry():
+    def _wait_for_capacity(self, stop: Stop) -> None:
+        while not stop.requested and not self._has_capacity():
             wait(TICK, stop)
 
 
 class Admission:
-    """One lane's. Each of its ends may be told more than once."""
+    """One thread's admission. Its methods may be called more than once."""
 
-    def __init__(self, looking: Lock, preparing: Semaphore) -> None:
-        self._looking: Lock | None = looking
+    def __init__(self, claiming: Lock, preparing: Semaphore) -> None:
+        self._claiming: Lock | None = claiming
         self._preparing: Semaphore | None = preparing
 
-    def found(self) -> None:
-        """Another lane may look."""
-        if self._looking is not None:
-            self._looking.release()
-            self._looking = None
+    def claimed(self) -> None:
+        """Let another thread claim."""
+        if self._claiming is not None:
+            self._claiming.release()
+            self._claiming = None
 
     def prepared(self) -> None:
-        """Another lane may prepare."""
-        self.found()
+        """Let another thread claim and prepare."""
+        self.claimed()
         if self._preparing is not None:
             self._preparing.release()
             self._preparing = None
@@ -63,54 +63,54 @@ class Admission:
 
 @dataclass(slots=True)
 class WorkerState:
-    """What a worker remembers from one submission to the next; its lanes share it.
+    """What a worker's threads share from one submission to the next.
 
     Attributes:
-        stop: Ends it.
-        tell: Hears of all that happens.
-        machine: How it fares.
-        turns: Which lane takes the next submission on.
-        lock: Of what follows, and of how the machine fares.
-        ended: How many claims ended how.
-        failed: Submissions that failed here: others come first.
-        passed_over: Without a state, and not to be adopted; each is looked at once.
-        idle: Nothing was pending at the last look.
+        stop: The request to stop.
+        emit: Takes the events.
+        host: Health of this machine.
+        admissions: Admission of threads to their next submission.
+        lock: Guards all that follows, and `host`.
+        outcomes: Number of claims by outcome.
+        failed: Submissions that failed here; others come first.
+        passed_over: Submissions without a state that are not adopted; each is tried once.
+        idle: Whether nothing was pending at the last look.
     """
 
     stop: Stop
-    tell: EventSink
-    machine: Machine
-    turns: Admissions
+    emit: EventSink
+    host: HostHealth
+    admissions: Admissions
     lock: Lock = field(default_factory=Lock)
-    ended: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
     failed: set[str] = field(default_factory=set)
     passed_over: set[str] = field(default_factory=set)
     idle: bool = False
 
-    def count(self, how: str) -> None:
-        """A claim that ended."""
+    def count(self, outcome: str) -> None:
+        """Count a claim by its outcome."""
         with self.lock:
-            self.ended[how] += 1
+            self.outcomes[outcome] += 1
 
 
-def in_lanes(lane: Callable[[], None], count: int, stop: Stop) -> None:
-    """Run a function in so many lanes until all have ended; one alone runs here.
+def run_concurrently(task: Callable[[], None], count: int, stop: Stop) -> None:
+    """Run a function on `count` threads until all have ended; a single one runs on this thread.
 
     Raises:
-        Exception: What the first lane that failed raised; the others were asked to end.
+        Exception: What the first thread that failed raised; the others were requested to stop.
     """
     if count == 1:
-        lane()
+        task()
         return
 
     def guarded() -> None:
         try:
-            lane()
+            task()
         except BaseException:
-            stop.asked = True
+            stop.requested = True
             raise
 
-    with ThreadPoolExecutor(count, thread_name_prefix="lane") as threads:
-        lanes = [threads.submit(guarded) for _ in range(count)]
-    for each in lanes:  # all have ended
+    with ThreadPoolExecutor(count, thread_name_prefix="worker") as threads:
+        running = [threads.submit(guarded) for _ in range(count)]
+    for each in running:  # all have ended
         each.result()

@@ -1,4 +1,4 @@
-"""What a worker says: one JSON object a line for machines, and the same in words for people."""
+"""What a worker reports: one JSON object a line for programs, and the same in words for people."""
 
 import json
 import threading
@@ -9,17 +9,17 @@ from typing import Any, Protocol, TextIO
 
 from submissions.untrusted.plain_text import one_line
 
-# For people; an event that is not named here is said by its name and facts.
-WORDS: Mapping[str, str] = {
-    "adopted": "adopted {submission}, {system}: it came as a proposal",
+# For people; an event that is not listed is shown by its name and facts.
+SENTENCES: Mapping[str, str] = {
+    "adopted": "adopted {submission}, {system}: it was submitted as a pull request",
     "passed_over": "passed over {submission}: {reason}",
     "claimed": "claimed {submission}, {system}, attempt {attempt}",
     "scored": "scored {submission} in {seconds} s: {prompts} prompts, result {result}",
     "refused": "refused {submission}: {reason}",
     "failed": "failed {submission} at attempt {attempt}: {reason}",
     "released": "released {submission}: {reason}",
-    "lost": "lost {submission}, nothing was published: {reason}",
-    "machine_fault": "fault {faults} in a row of this machine, at {submission}: {reason}",
+    "lost": "lost the claim on {submission}, nothing was published: {reason}",
+    "machine_fault": "host failure {faults} in a row, at {submission}: {reason}",
     "actor_lost": "{reason}",
     "stopped": "stopped: {reason}",
     "waiting": "waiting {seconds} s: {reason}",
@@ -31,33 +31,32 @@ class EventSink(Protocol):
     """Takes events; any thread may call it."""
 
     def __call__(self, event: str, /, **facts: Any) -> None:
-        """Say that something happened."""
+        """Report that something happened."""
         ...
 
 
-def teller(worker: str, out: TextIO, words: Callable[[str], None]) -> EventSink:
-    """Says events on a stream as JSON lines, and in words.
+def event_writer(worker: str, out: TextIO, show: Callable[[str], None]) -> EventSink:
+    """Return a sink that writes events as JSON lines and shows them in words.
 
     Args:
-        worker: Its name, which stands in each event.
-        out: For the lines; each is written at once. Where nobody reads it any more, the work goes on.
-        words: Takes the line for people.
+        worker: Name of the worker, part of each event.
+        out: Stream of the lines, each written at once. If its reader is gone, the work goes on.
+        show: Takes the line for people.
     """
     lock = threading.Lock()
 
-    def tell(event: str, /, **facts: Any) -> None:
+    def emit(event: str, /, **facts: Any) -> None:
         at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         line = json.dumps({"event": event, "at": at, "worker": worker, **facts}, allow_nan=False)
         with lock, suppress(OSError):
             out.write(f"{line}\n")
             out.flush()
-            words(one_line(error_text(event, facts), 500))
+            show(one_line(_in_words(event, facts), 500))
 
-    return tell
+    return emit
 
 
-def error_text(event: str, facts: Mapping[str, Any]) -> str:
-    """An event for people."""
-    if (words := WORDS.get(event)) is not None:
-        return words.format(**facts)
+def _in_words(event: str, facts: Mapping[str, Any]) -> str:
+    if (sentence := SENTENCES.get(event)) is not None:
+        return sentence.format(**facts)
     return f"{event}: {', '.join(f'{name} {value}' for name, value in facts.items())}"

@@ -1,11 +1,10 @@
-"""A stranger's submission from the store to the scorer: fetched, checked in a process of its own, then opened."""
+"""An untrusted submission from the store to the scorer: fetched, checked in a process of its own, then opened."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.load import load_suite
@@ -23,11 +22,11 @@ from submissions.work_queue.queue_files import fetch
 
 
 class NotAcceptable(InputError):
-    """A submission that does not pass.
+    """A submission that does not pass its checks.
 
     Attributes:
-        problems: Why, errors and warnings.
-        unsure: The check itself came to no end: this is perhaps the machine's fault, and no word on the submission.
+        problems: Errors and warnings.
+        unsure: Whether the checks were cut short, which proves nothing and may be a host failure.
     """
 
     def __init__(self, problems: Sequence[Problem], *, unsure: bool = False) -> None:
@@ -39,28 +38,28 @@ class NotAcceptable(InputError):
 
 @dataclass(slots=True)
 class Suites:
-    """The suites that are at hand; each is loaded once.
+    """The suites that are available here, each loaded once.
 
     Attributes:
-        mirror: A folder with released files, for suites that do not ship here.
+        mirror: Folder with released files, for suites that are not in the package.
     """
 
     mirror: Path | None = None
     _loaded: dict[str, Suite] = field(default_factory=dict)
 
     def find(self, name: str) -> Suite:
-        """The suite of that name.
+        """Return the suite of that name.
 
         Raises:
-            ConfigurationError: There is none, or its file is not at hand.
+            ConfigurationError: There is none, or its file is not available.
             InputError: Its file is not the pinned one.
         """
         if name not in self._loaded:
             self._loaded[name] = load_suite(name, self.mirror)
         return self._loaded[name]
 
-    def at_hand(self, name: str) -> bool:
-        """Whether submissions to that suite can be scored here: it is there, or they bring it."""
+    def has(self, name: str) -> bool:
+        """Return whether submissions of that suite can be scored here: it is available, or they bring it."""
         try:
             return name == OWN or bool(self.find(name).prompts)
         except (ConfigurationError, InputError, OSError):
@@ -69,13 +68,13 @@ class Suites:
 
 @contextmanager
 def private_folder() -> Iterator[Path]:
-    """A folder that nobody else may look into, for as long as the block runs."""
+    """Give a temporary folder that only this user may read."""
     with tempfile.TemporaryDirectory(prefix="divbench-worker-", ignore_cleanup_errors=True) as name:
         yield Path(name)
 
 
 def fetch_manifest(store: FileStore, submission_id: str) -> Manifest | None:
-    """A submission's manifest, before the rest of it is fetched or checked; None where it has none that can be read.
+    """Fetch a submission's manifest alone; None if it has none that can be read.
 
     Raises:
         StoreFault: The store cannot be read.
@@ -92,17 +91,18 @@ def fetch_manifest(store: FileStore, submission_id: str) -> Manifest | None:
 def fetch_checked(store: FileStore, submission_id: str, folder: Path, suites: Suites) -> tuple[Submission, Suite]:
     """Fetch a submission into a private folder and check it.
 
-    Its Parquet files are opened in this process only after they passed in another, which may end without harm.
+    This process opens its Parquet files only after they have passed in another, which may crash without harm. That one
+    decodes the responses; here they are decoded when they are scored.
 
     Args:
-        store: Of submissions.
-        submission_id: Which; its content must have that id.
-        folder: Empty.
-        suites: That are at hand.
+        store: Store of the submissions.
+        submission_id: Id of the submission; its content must have that id.
+        folder: An empty folder.
+        suites: The suites that are available.
 
     Raises:
         NotAcceptable: It does not pass.
-        ConfigurationError: The suite is not at hand.
+        ConfigurationError: The suite is not available.
         StoreFault: The store cannot be read.
     """
     try:
@@ -111,17 +111,14 @@ def fetch_checked(store: FileStore, submission_id: str, folder: Path, suites: Su
         raise NotAcceptable([Problem("file", "error", "", None, "", error.message, error.hint)]) from error
     found = validate_in_child(folder, mirror=suites.mirror)
     if not found["accepted"]:
-        raise NotAcceptable([_problem(each) for each in found["problems"]], unsure=found["counts"] is None)
+        problems = [Problem(**{**each, "field": each["field"] or ""}) for each in found["problems"]]
+        raise NotAcceptable(problems, unsure=found["counts"] is None)
     try:
         submission, suite = open_checked(folder, found, suites.find)
     except Refused as error:
         raise NotAcceptable(error.findings.problems) from error
     if submission.id != submission_id:
         message = f"its content is that of {submission.id}"
-        problem = Problem("id", "error", "", None, "", message, "hand it in again; what was handed in is not changed")
-        raise NotAcceptable([problem])
+        hint = "submit it again: the content of a submission is never changed"
+        raise NotAcceptable([Problem("id", "error", "", None, "", message, hint)])
     return submission, suite
-
-
-def _problem(found: dict[str, Any]) -> Problem:
-    return Problem(**{**found, "field": found["field"] or ""})

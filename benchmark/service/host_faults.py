@@ -1,4 +1,4 @@
-"""Whose fault a failure is: this machine's, on which nothing goes well any more, or that of what is being scored."""
+"""Host failures: telling failures of this machine from those of a submission, and ending a worker after too many."""
 
 import errno
 from collections.abc import Iterator
@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 
 from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.http_client import ServerFault
-from benchmark.service.lease import said
+from benchmark.service.redaction import public_message
 from datasets_build.errors import ConfigurationError, UnknownSuite
 from submissions.storage.commits import LocalDiskFault
 from submissions.work_queue.errors import UnknownSubmission
 
-FAULTS = 3  # in a row, after which a worker ends
-_MEMORY = "give it more memory, end what else uses it, or take a smaller model, --dtype or another --device"
+MAX_HOST_FAILURES = 3  # in a row, after which a worker ends
+_MEMORY = "give it more memory, end what else uses it, or choose a smaller model, --dtype or another --device"
 _DISK = "make room on its disks (results, caches, temporary files), or give it the right to write there"
-_DEVICE = "start the worker again; if that does not help, look at the device and its driver"
-_ERRORS_OF_DISKS = {
+_DEVICE = "start the worker again; if that does not help, check the device and its driver"
+_DISK_ERRORS = {
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO),
     *(errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE),
 }
@@ -26,58 +26,58 @@ class HostFault(ConfigurationError):
 
 
 @dataclass(slots=True)
-class Machine:
-    """How this machine fares.
+class HostHealth:
+    """The record of this machine's failures.
 
     Attributes:
-        limit: After so many faults of its own, with nothing scored in between, it is to end.
-        faults: So many there were since something was last scored.
-        scored: How often it scored something.
-        met: For each submission that met a fault here, how many had been scored before.
-        last: What the last fault came from: one that several submissions meet at once is one.
+        limit: Number of host failures, with nothing scored in between, after which the worker ends.
+        failures: Host failures since something was last scored.
+        scored: Number of submissions scored.
+        met: For each submission that met a host failure, `scored` at that time.
+        last: Root cause of the last host failure: one that several submissions meet at once is counted once.
     """
 
-    limit: int = FAULTS
-    faults: int = 0
+    limit: int = MAX_HOST_FAILURES
+    failures: int = 0
     scored: int = 0
     met: dict[str, int] = field(default_factory=dict)
     last: BaseException | None = None
 
-    def went_well(self) -> None:
-        """Something was scored."""
-        self.faults = 0
+    def record_success(self) -> None:
+        """Record that something was scored."""
+        self.failures = 0
         self.scored += 1
 
-    def to_blame(self, submission_id: str, error: BaseException) -> bool:
-        """Whether a failure is this machine's fault, as far as can be told; if so, it is counted.
+    def record_failure(self, submission_id: str, error: BaseException) -> bool:
+        """Return whether a failure is this machine's, as far as can be told; if so, count it.
 
-        A submission that meets a second fault, though others were scored here since its first, is its own fault: it
+        A submission that meets a second one, although others were scored here since its first, is itself at fault: it
         may be too large, and would otherwise end one worker after the other.
         """
-        if mend_of(error) is None or self.scored > self.met.get(submission_id, self.scored):
+        if hint_of(error) is None or self.scored > self.met.get(submission_id, self.scored):
             return False
         self.met[submission_id] = self.scored
-        *_, came_from = _causes(error)
-        self.faults += self.last is None or came_from is not self.last
-        # Without its traceback, which would keep all that it names.
-        self.last = None if came_from is error else came_from.with_traceback(None)
+        *_, root = _causes(error)
+        self.failures += self.last is None or root is not self.last
+        # Without its traceback, which would keep alive all that it refers to.
+        self.last = None if root is error else root.with_traceback(None)
         return True
 
     def check(self, error: BaseException) -> None:
-        """Nothing, while the work is to go on after a fault.
+        """End the worker if there were too many host failures.
 
         Raises:
-            MachineFault: There were too many.
+            HostFault: There were.
         """
-        if self.faults >= self.limit:
-            times = "time" if self.faults == 1 else "times in a row"
-            message = f"this machine failed {self.faults} {times}, the last one with: {said(error)}"
-            raise HostFault(message, mend_of(error) or "") from error
+        if self.failures >= self.limit:
+            times = "time" if self.failures == 1 else "times in a row"
+            message = f"this machine failed {self.failures} {times}, the last one with: {public_message(error)}"
+            raise HostFault(message, hint_of(error) or "") from error
 
 
-def mend_of(error: BaseException) -> str | None:
-    """What to do about a failure that is the fault of the machine, or of how it was set up; None of all others."""
-    return next((hint for each in _causes(error) if (hint := _mend(each)) is not None), None)
+def hint_of(error: BaseException) -> str | None:
+    """Return what to do about a host failure (of the machine or of its configuration); None for any other error."""
+    return next((hint for each in _causes(error) if (hint := _hint(each)) is not None), None)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -87,15 +87,15 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__
 
 
-def _mend(error: BaseException) -> str | None:
-    if isinstance(error, LocalDiskFault) or (isinstance(error, OSError) and error.errno in _ERRORS_OF_DISKS):
+def _hint(error: BaseException) -> str | None:
+    if isinstance(error, LocalDiskFault) or (isinstance(error, OSError) and error.errno in _DISK_ERRORS):
         return _DISK
     if isinstance(error, OutOfMemory | MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return _MEMORY
     if isinstance(error, ConfigurationError) and not isinstance(error, UnknownSuite | UnknownSubmission):
-        return error.hint or "look at how this worker was started"
+        return error.hint or "check how this worker was started"
     if isinstance(error, ServerFault) and (error.kind == "transient" or error.status in {401, 403, 404}):
-        return error.hint or "look at the server that judges"
-    text = str(error) if isinstance(error, RuntimeError) else ""  # torch's kinds of errors differ by version
+        return error.hint or "check the server of the judge"
+    text = str(error) if isinstance(error, RuntimeError) else ""  # torch's exceptions differ by version
     full = "out of memory" in text or "allocate memory" in text
     return _MEMORY if full else _DEVICE if "CUDA error" in text else None

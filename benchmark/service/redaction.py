@@ -1,4 +1,4 @@
-"""The end of a log that anybody may read: without what is secret, and without this machine's folders."""
+"""Errors and logs for the public: without secrets and without this machine's folders."""
 
 import os
 import re
@@ -6,12 +6,13 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 
+from datasets_build.errors import DivBenchError
 from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.schema import MAX_LOG_LINES
 
 _REMOVED = "[removed]"
 _SECRET_NAME = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
-_SHORTEST_SECRET = 8  # what is shorter, such as "1", may be a part of any word
+_SHORTEST_SECRET = 8  # letters; a shorter value, such as "1", may be part of any word
 _SECRETS = (
     re.compile(r"\b(?:hf_|sk-|gh[a-z]_|xox[a-z]-)[A-Za-z0-9_-]{8,}"),
     re.compile(r"(?<=Bearer )\S+|(?<=Basic )\S+", re.IGNORECASE),
@@ -25,11 +26,11 @@ _PATH = re.compile(
 
 
 def public_text(text: str, environment: Mapping[str, str] = os.environ) -> str:
-    """A text without tokens, keys, values of variables that are named like one, and folders of this machine.
+    """Return a text without tokens, keys, values of variables that are named like one, and folders of this machine.
 
     Args:
-        text: Such as a traceback.
-        environment: Variables, whose names tell which values are secret.
+        text: Any text, such as a traceback.
+        environment: Environment variables; their names tell which values are secret.
     """
     values = {value for name, value in environment.items() if _SECRET_NAME.search(name)}
     for value in sorted(values, key=len, reverse=True):
@@ -43,8 +44,14 @@ def public_text(text: str, environment: Mapping[str, str] = os.environ) -> str:
     return _PATH.sub("…/", _HOMES.sub("~", text))
 
 
+def public_message(error: BaseException) -> str:
+    """Return an error's message as one public line."""
+    text = error.message if isinstance(error, DivBenchError) else f"{type(error).__name__}: {error}"
+    return one_line(public_text(text))
+
+
 def log_tail(error: BaseException) -> str:
-    """The last lines of an error's traceback, for the state of a submission."""
+    """Return the last lines of an error's traceback, public, for the state of a submission."""
     text = public_text("".join(traceback.format_exception(error)))
     lines = [one_line(line) for line in text.splitlines()]
     return "\n".join([line for line in lines if line][-MAX_LOG_LINES:])

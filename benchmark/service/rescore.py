@@ -1,20 +1,21 @@
-"""Scoring again: more results for submissions that are scored, as after a new metric, version or profile.
+"""Scoring again: further results for scored submissions, as after a new metric, version, model or profile.
 
-On a cluster several submissions are in work at once, as a worker has them.
+On a cluster several submissions are in work at once, as in a worker.
 """
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 
 from benchmark.scoring.scorer import Scored, result_id
-from benchmark.service.concurrency import Admission, Admissions, WorkerState, in_lanes
+from benchmark.service.concurrency import Admission, Admissions, WorkerState, run_concurrently
 from benchmark.service.events import EventSink
 from benchmark.service.fetch import NotAcceptable, fetch_checked, fetch_manifest, private_folder
-from benchmark.service.host_faults import Machine
-from benchmark.service.lease import Stop, Stopped, said, with_backoff
-from benchmark.service.redaction import log_tail
-from benchmark.service.worker import Worker
+from benchmark.service.host_faults import HostHealth
+from benchmark.service.lease import Stop, Stopped, with_backoff
+from benchmark.service.redaction import log_tail, public_message
+from benchmark.service.worker import Worker, scored_facts
 from datasets_build.errors import DivBenchError
 from datasets_build.schema import Suite
 from submissions.checking.prompts import OWN
@@ -26,145 +27,143 @@ from submissions.work_queue.operations import state_of, states
 from submissions.work_queue.schema import State
 
 
-def rescore(worker: Worker, stop: Stop, tell: EventSink) -> Counter[str]:
-    """Score all scored submissions whose result under the worker's profile and metrics is not there yet.
+def rescore(worker: Worker, stop: Stop, emit: EventSink) -> Counter[str]:
+    """Score all scored submissions that have no result of the worker's profile, metrics and options.
 
-    Each is published as soon as it is made, beside the old ones; so what was interrupted goes on where it stopped.
+    Each result is published beside the old ones as soon as it is made, so an interrupted run continues.
 
     Args:
-        worker: Who works; its lease and poll are not used, for nothing is claimed.
-        stop: Asks for the end; the shard that is being scored is the last.
-        tell: Hears of all that happens.
+        worker: The worker; its lease and poll are not used, since nothing is claimed.
+        stop: Request to stop; the shards that are being scored are the last.
+        emit: Takes the events.
 
     Returns:
-        How many were `scored`, were `there`, were `passed_over` as they cannot be scored here, or `failed`.
+        The number of submissions by outcome: `scored`, `there` (scored before), `passed_over` (cannot be scored here)
+        or `failed`.
 
     Raises:
         ConfigurationError: The profile's models cannot be loaded.
-        MachineFault: This machine failed too often in a row.
-        NoWriteAccess: The store may not be written.
-        StoreFault: The store cannot be read at the beginning. Later faults are waited out.
+        HostFault: This machine failed too often in a row.
+        NoWriteAccess: The store denies writing.
+        StoreFault: The store cannot be read at the start. Later faults are waited out.
     """
     try:
-        shift = WorkerState(stop, tell, Machine(worker.faults), Admissions(worker.has_capacity))
-        lanes = worker.load()
+        shared = WorkerState(stop, emit, HostHealth(worker.max_host_failures), Admissions(worker.has_capacity))
+        threads = worker.load()
         scored = iter([state for state in states(worker.store) if state.current.state == "scored"])
-        in_lanes(lambda: _lane(worker, shift, scored), lanes, stop)
+        run_concurrently(lambda: _process_all(worker, shared, scored), threads, stop)
     except DivBenchError as error:
-        tell("stopped", reason=said(error), hint=error.hint)
+        emit("stopped", reason=public_message(error), hint=error.hint)
         raise
-    tell("ended", **{how: shift.ended[how] for how in ("scored", "there", "passed_over", "refused", "failed")})
-    return shift.ended
+    emit("ended", **{how: shared.outcomes[how] for how in ("scored", "there", "passed_over", "refused", "failed")})
+    return shared.outcomes
 
 
-def _lane(worker: Worker, shift: WorkerState, scored: Iterator[State]) -> None:
-    """One submission after the other of those that all lanes share, until there is none or the end is asked for."""
-    while (turn := shift.turns.wait(shift.stop)) is not None:
+def _process_all(worker: Worker, shared: WorkerState, scored: Iterator[State]) -> None:
+    """Process submissions of an iterator that all threads share, until there is none or a stop is requested."""
+    while (admission := shared.admissions.wait(shared.stop)) is not None:
         try:
             if (state := next(scored, None)) is None:
                 return
-            turn.found()
-            shift.count(_again(worker, shift, state, turn))
+            admission.claimed()
+            shared.count(_rescore(worker, shared, state, admission))
         except Stopped:
             return
         finally:
-            turn.prepared()
+            admission.prepared()
 
 
-def _again(worker: Worker, shift: WorkerState, state: State, turn: Admission) -> str:
-    """Score a submission, unless its result is there; what came of it.
+def _rescore(worker: Worker, shared: WorkerState, state: State, admission: Admission) -> str:
+    """Score a submission unless it has the result; return the outcome.
 
     Raises:
-        Stopped: The end was asked for.
-        MachineFault: As in `rescore`.
-        NoWriteAccess: Likewise.
+        Stopped: A stop was requested.
+        HostFault: As in `rescore`.
+        NoWriteAccess: As in `rescore`.
     """
-    name, attempt, stop, tell = state.submission_id, state.current.attempt, shift.stop, shift.tell
+    name, attempt, emit = state.submission_id, state.current.attempt, shared.emit
 
-    def go_on() -> None:
-        if stop.asked:
+    def check() -> None:
+        if shared.stop.requested:
             raise Stopped
 
-    if lack := with_backoff(partial(worker.lacks, state), stop, tell, grace=0):
-        tell("passed_over", submission=name, reason=lack)
+    if obstacle := with_backoff(partial(worker.obstacle, state), shared.stop, emit, grace=0):
+        emit("passed_over", submission=name, reason=obstacle)
         return "passed_over"
     try:
-        began = worker.clock()
-        made = _made(worker, shift, state, turn, go_on)
+        began = time.monotonic()
+        made = _new_result(worker, shared, state, admission, check)
         if made is None:
             return "there"
-        _publish(worker, name, made, stop, tell)
+        _publish(worker, shared, name, made)
     except (Stopped, NoWriteAccess):
         raise
     except (IllegalTransition, UnknownSubmission, DamagedState) as error:  # it was withdrawn meanwhile
-        tell("passed_over", submission=name, reason=said(error))
+        emit("passed_over", submission=name, reason=public_message(error))
         return "passed_over"
-    except Exception as error:  # whatever it is, the next one may go well
-        go_on()  # a check that was ended with us says nothing
-        if isinstance(error, NotAcceptable) and _withdrawn(worker, name, stop, tell):
-            tell("passed_over", submission=name, reason="it was withdrawn")
-            return "passed_over"
-        reason = said(error) if isinstance(error, NotAcceptable) else log_tail(error).splitlines()[-1]
-        tell("failed", submission=name, attempt=attempt, final=True, reason=reason)
-        with shift.lock:
-            if shift.machine.to_blame(name, error):
-                shift.machine.check(error)
-        return "failed"
-    with shift.lock:
-        shift.machine.went_well()
-    seconds = (worker.clock() - began).total_seconds()
-    facts = {"result": made.result.result_id, "seconds": round(seconds, 3), "prompts": made.result.prompts}
-    tell("scored", submission=name, attempt=attempt, **facts, resumed=made.resumed)
+    except Exception as error:  # whatever it is, the next one may succeed
+        check()  # the signal that stops us may have ended the checks
+        return _conclude_failure(worker, shared, state, error)
+    with shared.lock:
+        shared.host.record_success()
+    emit("scored", submission=name, attempt=attempt, **scored_facts(made, time.monotonic() - began))
     return "scored"
 
 
-def _withdrawn(worker: Worker, name: str, stop: Stop, tell: EventSink) -> bool:
-    """Whether a submission was taken back meanwhile, and its files with it."""
-    return with_backoff(lambda: state_of(worker.store, name), stop, tell, grace=0).current.state == "withdrawn"
+def _publish(worker: Worker, shared: WorkerState, name: str, scored: Scored) -> None:
+    results, profile = {scored.result.result_id: scored.folder}, worker.backends.profile.name
+
+    def attempt() -> State:
+        now, where = worker.clock(), worker.results_store
+        return add_results(worker.store, name, results, worker.name, now, profile, results_store=where)
+
+    with_backoff(attempt, shared.stop, shared.emit)
 
 
-def _made(
-    worker: Worker, shift: WorkerState, state: State, turn: Admission, go_on: Callable[[], None]
+def _conclude_failure(worker: Worker, shared: WorkerState, state: State, error: Exception) -> str:
+    """Report a failure, unless the submission was withdrawn meanwhile, and its files with it; return the outcome."""
+    name, emit = state.submission_id, shared.emit
+    reason = log_tail(error).splitlines()[-1]
+    if isinstance(error, NotAcceptable):
+        now = with_backoff(lambda: state_of(worker.store, name), shared.stop, emit, grace=0)
+        if now.current.state == "withdrawn":
+            emit("passed_over", submission=name, reason="it was withdrawn")
+            return "passed_over"
+        reason = public_message(error)
+    emit("failed", submission=name, attempt=state.current.attempt, final=True, reason=reason)
+    with shared.lock:
+        if shared.host.record_failure(name, error):
+            shared.host.check(error)
+    return "failed"
+
+
+def _new_result(
+    worker: Worker, shared: WorkerState, state: State, admission: Admission, check: Callable[[], None]
 ) -> Scored | None:
-    """The result; None where the submission has it. The turn ends when it is ready to be scored."""
-    stop, tell = shift.stop, shift.tell
+    """Fetch, check and score a submission; None if it has the result already."""
+
+    def is_known(submission: Submission, suite: Suite) -> bool:
+        wanted = result_id(submission, suite, worker.backends.profile, worker.options, metrics=worker.metrics)
+        return wanted in state.results
+
     with private_folder() as folder:
 
-        def there(submission: Submission, suite: Suite) -> bool:
-            made = result_id(submission, suite, worker.instruments.profile, worker.options, metrics=worker.metrics)
-            return made in state.results
-
-        def known_by_manifest() -> bool:
+        def is_known_by_manifest() -> bool:
             manifest = fetch_manifest(worker.store, state.submission_id)
-            if manifest is None or manifest.suite == OWN:  # a suite of own prompts is known by its rows
+            if manifest is None or manifest.suite == OWN:  # the suite of own prompts is made of the rows
                 return False
             unread = Submission(folder, manifest, state.submission_id, 0, state.rows_digest, in_suite_order=False)
-            return there(unread, worker.suites.find(manifest.suite))
+            return is_known(unread, worker.suites.find(manifest.suite))
 
         def fetched() -> tuple[Submission, Suite]:
-            go_on()
+            check()
             return fetch_checked(worker.store, state.submission_id, folder, worker.suites)
 
-        go_on()
-        if with_backoff(known_by_manifest, stop, tell, grace=0):
+        check()
+        if with_backoff(is_known_by_manifest, shared.stop, shared.emit, grace=0):
             return None
-        submission, suite = with_backoff(fetched, stop, tell, grace=0)
-        if there(submission, suite):
+        submission, suite = with_backoff(fetched, shared.stop, shared.emit, grace=0)
+        if is_known(submission, suite):
             return None
-        turn.prepared()
-        return worker.score(submission, suite, go_on)
-
-
-def _publish(worker: Worker, name: str, made: Scored, stop: Stop, tell: EventSink) -> None:
-    def attempt() -> State:
-        return add_results(
-            worker.store,
-            name,
-            {made.result.result_id: made.folder},
-            worker.name,
-            worker.clock(),
-            worker.instruments.profile.name,
-            results_store=worker.results_store,
-        )
-
-    with_backoff(attempt, stop, tell)
+        admission.prepared()
+        return worker.score(submission, suite, check)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.cluster import actor, pool
-from benchmark.cluster.connection import Cluster, Lost
+from benchmark.cluster.connection import ActorLost, Cluster
 from benchmark.cluster.session import open_cluster
 from benchmark.models.embedder import Embedder, HashEmbedder
 from benchmark.scoring.backends import ScoringBackends
@@ -94,7 +94,7 @@ def main() -> None:
     if given.trouble != "none":
         embedder = TroublesomeEmbedder(given.trouble, given.text, given.marker)
     instruments = ScoringBackends(find_profile("offline"), embedder=embedder, reader=HASH_READER)
-    lost: list[Lost] = []
+    lost: list[ActorLost] = []
     place = Cluster(given.address, given.actors, patience=given.patience, events=lost.append)
     try:
         with open_cluster(place, instruments, instruments.profile.metrics()) as held:

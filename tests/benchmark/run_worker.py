@@ -25,7 +25,7 @@ from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options
 from benchmark.service.commands import stop_on_signals
-from benchmark.service.events import EventSink, teller
+from benchmark.service.events import EventSink, event_writer
 from benchmark.service.rescore import rescore
 from benchmark.service.worker import Worker, work
 from submissions.storage.commits import Conflict
@@ -69,7 +69,7 @@ def worker(store: FileStore, results: Path, name: str = "w", seconds: float = 0.
     return Worker(
         name=name,
         store=store,
-        instruments=ScoringBackends(find_profile("lexical")),
+        backends=ScoringBackends(find_profile("lexical")),
         results=results,
         metrics=metrics(seconds),
         options=OPTIONS,
@@ -78,7 +78,7 @@ def worker(store: FileStore, results: Path, name: str = "w", seconds: float = 0.
     )
 
 
-def tell_conflicts(store: FileStore, tell: EventSink) -> None:
+def report_conflicts(store: FileStore, emit: EventSink) -> None:
     """Tell of each commit that a store refuses because somebody else was faster."""
     before = store.commit
 
@@ -86,7 +86,7 @@ def tell_conflicts(store: FileStore, tell: EventSink) -> None:
         try:
             return before(parent, add, remove, message)
         except Conflict:
-            tell("conflict", message=message)
+            emit("conflict", message=message)
             raise
 
     setattr(store, "commit", commit)  # noqa: B010 - mypy knows it for a method
@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument("--rescore", action="store_true", help="what is scored, instead of what waits")
     parser.add_argument("--lease", type=float, default=60.0)
     parser.add_argument("--seconds", type=float, default=0.0, help="a prompt")
-    parser.add_argument("--conflicts", action="store_true", help="tell of each")
+    parser.add_argument("--conflicts", action="store_true", help="emit of each")
     parser.add_argument("--cluster", metavar="ADDRESS")
     parser.add_argument("--actors", type=int, default=2)
     parser.add_argument("--elastic", action="store_true", help="actors come as they are earned, and soon go")
@@ -111,24 +111,24 @@ def main() -> None:
     scorer.SHARD_PROMPTS = SHARD
     made = worker(open_store(given.store), given.results, given.name, given.seconds, given.lease)
     made = replace(made, metrics=metrics(given.seconds, given.seen), options=Options(resamples=given.resamples))
-    tell = teller(given.name, sys.stdout, lambda line: None)
+    emit = event_writer(given.name, sys.stdout, lambda line: None)
     if given.conflicts:
-        tell_conflicts(made.store, tell)
+        report_conflicts(made.store, emit)
     stop = stop_on_signals()
     place = Cluster(
         given.cluster or "",
         given.actors,
-        events=lambda lost: tell("actor_lost", reason=lost.reason, prompts=lost.prompts),
+        events=lambda lost: emit("actor_lost", reason=lost.reason, prompts=lost.prompts),
         elastic=given.elastic,
-        kept=2.0,
+        idle=2.0,
     )
-    chosen = made.instruments.profile.metrics(made.metrics)
-    with nullcontext() if given.cluster is None else open_cluster(place, made.instruments, chosen) as held:
-        placed = replace(made, cluster=held)
+    chosen = made.backends.profile.metrics(made.metrics)
+    with nullcontext() if given.cluster is None else open_cluster(place, made.backends, chosen) as session:
+        placed = replace(made, cluster=session)
         if given.rescore:
-            rescore(placed, stop, tell)
+            rescore(placed, stop, emit)
         else:
-            work(placed, stop, tell, once=given.once)
+            work(placed, stop, emit, once=given.once)
 
 
 if __name__ == "__main__":

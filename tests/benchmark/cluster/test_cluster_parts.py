@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from benchmark.cluster.actor import Failed
-from benchmark.cluster.connection import Cluster, knock, words
+from benchmark.cluster.actor import RemoteError
+from benchmark.cluster.connection import Cluster, check_reachable, short_message
 from benchmark.scoring.compute import ScoringFault
-from benchmark.service.concurrency import PREPARING, Admissions, in_lanes
-from benchmark.service.host_faults import mend_of
+from benchmark.service.concurrency import MAX_PREPARING, Admissions, run_concurrently
+from benchmark.service.host_faults import hint_of
 from benchmark.service.lease import Stop
 from datasets_build.errors import ConfigurationError, DivBenchError
 from tests.benchmark.helpers import ROOT
@@ -39,36 +39,37 @@ def failed(cause: BaseException) -> ScoringFault:
     return made
 
 
-def travelled(error: Failed) -> DivBenchError:
+def travelled(error: RemoteError) -> DivBenchError:
     """As it comes out of another process."""
     found = pickle.loads(pickle.dumps(error))  # noqa: S301 - what was written in the same line
-    assert isinstance(found, Failed)
-    return found.whole()
+    assert isinstance(found, RemoteError)
+    return found.unpack()
 
 
 def test_whose_fault_an_error_is_travels_with_it() -> None:
-    found = travelled(Failed.of(failed(MemoryError("none is left"))))
+    found = travelled(RemoteError.pack(failed(MemoryError("none is left"))))
     assert (type(found), found.message, found.hint) == (ScoringFault, "a metric failed", "mend it")
-    assert "memory" in (mend_of(found) or "")
+    assert "memory" in (hint_of(found) or "")
 
 
 def test_what_cannot_travel_is_said() -> None:
     class Local(Exception):
         """Not to be found by its name."""
 
-    found = travelled(Failed.of(failed(Local("it is here alone"))))
+    found = travelled(RemoteError.pack(failed(Local("it is here alone"))))
     assert str(found.__cause__) == "Local: it is here alone"
 
 
 def test_the_words_of_a_remote_error_are_its_last() -> None:
-    assert words(RuntimeError("Traceback (most recent call last):\n  File x\nValueError: no\n")) == "ValueError: no"
-    assert words(RuntimeError("first\nsecond")) == "first"
-    assert words(ValueError()) == "ValueError"
+    remote = RuntimeError("Traceback (most recent call last):\n  File x\nValueError: no\n")
+    assert short_message(remote) == "ValueError: no"
+    assert short_message(RuntimeError("first\nsecond")) == "first"
+    assert short_message(ValueError()) == "ValueError"
 
 
 def test_nobody_at_an_address_is_known_at_once() -> None:
     with pytest.raises(OSError, match="refused"):
-        knock("127.0.0.1:1")
+        check_reachable("127.0.0.1:1")
 
 
 SIGTERM_PROGRAM = """
@@ -88,12 +89,12 @@ def test_sigterm_is_heard_though_a_library_took_it() -> None:
 
 
 def test_one_lane_looks_at_a_time_and_few_prepare() -> None:
-    stop, turns = Stop(), Admissions()
-    taken = [turns.wait(stop)]
+    stop, admissions = Stop(), Admissions()
+    taken = [admissions.wait(stop)]
     looked = threading.Event()
 
     def look() -> None:
-        taken.append(turns.wait(stop))
+        taken.append(admissions.wait(stop))
         looked.set()
 
     thread = threading.Thread(target=look)
@@ -101,36 +102,36 @@ def test_one_lane_looks_at_a_time_and_few_prepare() -> None:
     assert not looked.wait(0.5)
     first = taken[0]
     assert first is not None
-    first.found()
+    first.claimed()
     assert looked.wait(30)
     thread.join()
-    for _ in range(PREPARING - 2):
+    for _ in range(MAX_PREPARING - 2):
         last = taken[-1]
         assert last is not None
-        last.found()
-        taken.append(turns.wait(stop))
+        last.claimed()
+        taken.append(admissions.wait(stop))
     last = taken[-1]
     assert last is not None
-    last.found()
-    stopping = threading.Timer(0.5, lambda: setattr(stop, "asked", True))
+    last.claimed()
+    stopping = threading.Timer(0.5, lambda: setattr(stop, "requested", True))
     stopping.start()
-    assert turns.wait(stop) is None  # all places are taken until the end is asked for
-    assert stop.asked
-    stop.asked = False
+    assert admissions.wait(stop) is None  # all places are taken until the end is asked for
+    assert stop.requested
+    stop.requested = False
     first.prepared()
     first.prepared()  # said twice, it is one place
-    again = turns.wait(stop)
+    again = admissions.wait(stop)
     assert again is not None
-    again.found()
-    threading.Timer(0.5, lambda: setattr(stop, "asked", True)).start()
-    assert turns.wait(stop) is None
+    again.claimed()
+    threading.Timer(0.5, lambda: setattr(stop, "requested", True)).start()
+    assert admissions.wait(stop) is None
 
 
 def test_nothing_is_taken_on_for_who_is_not_hungry() -> None:
     stop, has_capacity = Stop(), threading.Event()
-    turns = Admissions(has_capacity.is_set)
+    admissions = Admissions(has_capacity.is_set)
     threading.Timer(0.3, has_capacity.set).start()
-    assert turns.wait(stop) is not None
+    assert admissions.wait(stop) is not None
     assert has_capacity.is_set()
 
 
@@ -146,9 +147,9 @@ def test_a_lane_that_fails_ends_the_others(count: int) -> None:
             failing.append(1)
         if first:
             raise ConfigurationError("no")
-        while not stop.asked:
+        while not stop.requested:
             threading.Event().wait(0.01)
 
     with pytest.raises(ConfigurationError, match="no"):
-        in_lanes(lane, count, stop)
+        run_concurrently(lane, count, stop)
     assert len(failing) == count

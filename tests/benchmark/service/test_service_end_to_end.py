@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.service.lease import DENIALS
+from benchmark.service.lease import MAX_DENIALS
 from submissions.checking.validate import open_submission
 from submissions.storage.submission_folders import Submission
 from tests.conftest import divbench, document
@@ -110,7 +110,7 @@ def test_a_worker_that_may_not_write_ends_and_says_what_to_do(tmp_path: Path, pe
     _, alice, bob, _ = people
     name = alice.says("submit", demo(tmp_path / "in", "system"), "--to", STORE)["id"]
     status, events, words = bob.works()
-    assert (status, told(events)) == (2, ["waiting"] * (DENIALS - 1) + ["stopped"])  # once may be a fault of the Hub
+    assert (status, told(events)) == (2, ["waiting"] * (MAX_DENIALS - 1) + ["stopped"])  # one may be a Hub fault
     assert "may not be changed" in events[-1]["reason"]
     assert "hf auth login" in events[-1]["hint"]
     assert "Traceback" not in words

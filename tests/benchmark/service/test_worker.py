@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.scoring import scorer
-from benchmark.service.events import teller
+from benchmark.service.events import event_writer
 from benchmark.service.lease import Stop
 from benchmark.service.worker import work
 from submissions.storage.folder_store import FolderStore
@@ -210,10 +210,10 @@ def test_events_are_told_by_any_thread_and_to_nobody(tmp_path: Path) -> None:
     path = tmp_path / "events"
     words: list[str] = []
     with path.open("w") as out:
-        tell = teller("w", out, words.append)
+        tell = event_writer("w", out, words.append)
         tell("lost", submission="x", reason="{braces}\nand breaks")
         tell("unheard_of", a=1)
     assert [json.loads(line)["event"] for line in path.read_text().splitlines()] == ["lost", "unheard_of"]
     assert words == ["lost x, nothing was published: {braces} and breaks", "unheard_of: a 1"]
     with path.open() as closed:
-        teller("w", closed, words.append)("lost", submission="x", reason="nobody reads this")
+        event_writer("w", closed, words.append)("lost", submission="x", reason="nobody reads this")

@@ -105,9 +105,9 @@ def test_what_cannot_be_scored_here_is_left_and_keeps_nobody(store: FolderStore,
 
 def test_suites_are_at_hand_or_not() -> None:
     suites = Suites()
-    assert suites.at_hand("demo")
-    assert suites.at_hand("own")
-    assert not suites.at_hand("noveltybench-curated-of-another-version")
+    assert suites.has("demo")
+    assert suites.has("own")
+    assert not suites.has("noveltybench-curated-of-another-version")
     assert suites.find("demo") is suites.find("demo")
     with pytest.raises(ConfigurationError):
         suites.find("none")
@@ -188,7 +188,7 @@ def test_patience_grows_and_ends_with_the_wish_to_end(told: Told, monkeypatch: p
 
     def waited(seconds: float, stop: Stop) -> None:
         waits.append(seconds)
-        stop.asked = len(waits) == 9
+        stop.requested = len(waits) == 9
 
     monkeypatch.setattr(lease, "wait", waited)
     with pytest.raises(Stopped):
@@ -232,7 +232,7 @@ def test_renewals_go_on_after_faults(
 
 def with_metrics(store: FolderStore, home: Path, number: int) -> Worker:
     made = worker(store, home / "results", "again")
-    return Worker(made.name, store, made.instruments, made.results, metrics=metrics()[:number], options=made.options)
+    return Worker(made.name, store, made.backends, made.results, metrics=metrics()[:number], options=made.options)
 
 
 @pytest.fixture
@@ -264,7 +264,7 @@ def test_scoring_again_goes_on_where_it_was_ended(
 
     def tell(event: str, /, **facts: Any) -> None:
         told(event, **facts)
-        stop.asked = event == "scored"
+        stop.requested = event == "scored"
 
     assert rescore(with_metrics(store, tmp_path, 1), stop, tell) == {"scored": 1}
     assert rescore(with_metrics(store, tmp_path, 1), Stop(), told) == {"there": 1, "scored": 2}

@@ -18,7 +18,7 @@ from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.http_client import ServerFault
 from benchmark.scoring.compute import ScoringFault
 from benchmark.scoring.scorer import Options
-from benchmark.service.host_faults import HostFault, Machine, mend_of
+from benchmark.service.host_faults import HostFault, HostHealth, hint_of
 from benchmark.service.lease import Stop
 from benchmark.service.rescore import rescore
 from benchmark.service.worker import Worker, work
@@ -71,7 +71,7 @@ def wrapped(error: Exception) -> Exception:
     ids=repr,
 )
 def test_a_fault_of_the_machine_has_a_mend(error: Exception, hint: str) -> None:
-    assert hint in (mend_of(error) or "")
+    assert hint in (hint_of(error) or "")
 
 
 @pytest.mark.parametrize(
@@ -90,36 +90,36 @@ def test_a_fault_of_the_machine_has_a_mend(error: Exception, hint: str) -> None:
     ids=repr,
 )
 def test_what_is_no_fault_of_the_machine_has_none(error: Exception) -> None:
-    assert mend_of(error) is None
+    assert hint_of(error) is None
 
 
 def test_who_meets_a_second_fault_while_others_go_well_is_to_blame() -> None:
-    machine, full = Machine(limit=3), MemoryError()
-    assert machine.to_blame("a", full)
-    assert machine.to_blame("a", full)  # nothing went well since: it may be the machine
+    machine, full = HostHealth(limit=3), MemoryError()
+    assert machine.record_failure("a", full)
+    assert machine.record_failure("a", full)  # nothing went well since: it may be the machine
     machine.check(full)
-    machine.went_well()
-    assert machine.faults == 0
-    assert not machine.to_blame("a", full)
-    assert machine.to_blame("b", full)
-    assert machine.to_blame("b", full)
-    assert machine.to_blame("c", full)
+    machine.record_success()
+    assert machine.failures == 0
+    assert not machine.record_failure("a", full)
+    assert machine.record_failure("b", full)
+    assert machine.record_failure("b", full)
+    assert machine.record_failure("c", full)
     with pytest.raises(HostFault, match="failed 3 times in a row, the last one with: MemoryError"):
         machine.check(full)
 
 
 def test_a_fault_that_several_meet_at_once_is_one() -> None:
-    machine, gone = Machine(limit=3), ConfigurationError("the cluster is gone")
+    machine, gone = HostHealth(limit=3), ConfigurationError("the cluster is gone")
 
     def met() -> ConfigurationError:
         made = ConfigurationError("the cluster is gone")
         made.__cause__ = gone
         return made
 
-    assert [machine.to_blame(name, met()) for name in "abcd"] == [True] * 4
-    assert machine.faults == 1
-    assert machine.to_blame("a", ConfigurationError("it is still gone"))
-    assert machine.faults == 2
+    assert [machine.record_failure(name, met()) for name in "abcd"] == [True] * 4
+    assert machine.failures == 1
+    assert machine.record_failure("a", ConfigurationError("it is still gone"))
+    assert machine.failures == 2
 
 
 def _hungry(responses: Sequence[str], only: str) -> float:
@@ -162,7 +162,7 @@ def test_a_machine_without_memory_ends_its_worker_and_uses_up_no_attempt(
 def test_one_alone_keeps_its_attempts_too(store: FolderStore, tmp_path: Path, told: Told) -> None:
     [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
     with pytest.raises(HostFault, match="failed 2 times in a row"):
-        work(replace(has_capacity(store, tmp_path / "results"), faults=2), Stop(), told, once=True)
+        work(replace(has_capacity(store, tmp_path / "results"), max_host_failures=2), Stop(), told, once=True)
     assert [record.attempt for record in state_of(store, name).history] == [1] * 5
 
 
@@ -184,7 +184,7 @@ def test_scoring_again_ends_on_such_a_machine(store: FolderStore, tmp_path: Path
     work(worker(store, tmp_path / "results"), Stop(), Told(), once=True)
     head = store.head()
     with pytest.raises(HostFault):
-        rescore(replace(has_capacity(store, tmp_path / "results"), faults=2), Stop(), told)
+        rescore(replace(has_capacity(store, tmp_path / "results"), max_host_failures=2), Stop(), told)
     assert told.names() == ["failed", "failed", "stopped"]
     assert store.head() == head
 
