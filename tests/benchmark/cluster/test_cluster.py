@@ -153,7 +153,7 @@ def test_a_machine_with_another_library_is_refused(submission: Submission, tmp_p
 def test_no_cluster_is_said(submission: Submission, tmp_path: Path) -> None:
     said = report(submission, tmp_path, "127.0.0.1:1")
     assert said["error"]["kind"] == "ConfigurationError"
-    assert "no cluster of Ray at 127.0.0.1:1" in said["error"]["message"]
+    assert "no Ray cluster at 127.0.0.1:1" in said["error"]["message"]
 
 
 @on_request
@@ -161,7 +161,7 @@ def test_no_place_is_said(submission: Submission, tmp_path: Path) -> None:
     with cluster("--num-cpus=0") as full:
         said = report(submission, tmp_path, full, "--patience", "2")
     assert said["error"]["kind"] == "ConfigurationError"
-    assert said["error"]["message"].startswith("no actor came up in 2 s: each takes 1 CPU and 0 GPU")
+    assert said["error"]["message"].startswith("no actor started in 2 s: each needs 1 CPU and 0 GPU")
 
 
 def submission_text(submission: Submission, place: int) -> str:

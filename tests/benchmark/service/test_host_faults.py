@@ -155,7 +155,7 @@ def test_a_machine_without_memory_ends_its_worker_and_uses_up_no_attempt(
     for state in states(store):
         assert (state.current.state, state.current.attempt) == ("pending", 1)
     reason = state_of(store, ids[0]).current.reason or ""
-    assert reason.startswith("by no fault of its own: hungry failed on demo-")
+    assert reason.startswith("host failure: hungry failed on demo-")
     assert work(worker(store, tmp_path / "results"), Stop(), told, once=True) == {"scored": 4}
 
 
@@ -238,4 +238,4 @@ def test_what_has_fewer_responses_than_are_wanted_is_left(store: FolderStore, tm
     work(worker(store, tmp_path / "results"), Stop(), Told(), once=True)
     assert rescore(replace(picky, options=Options(k=4, resamples=200)), Stop(), told) == {"passed_over": 1, "scored": 1}
     reasons = [facts["reason"] for event, facts in told.events if event == "passed_over"]
-    assert reasons == ["it has 2 responses a prompt, and 4 are wanted"]
+    assert reasons == ["it has 2 responses per prompt, fewer than --k 4"]

@@ -154,7 +154,7 @@ def test_who_is_asked_to_end_gives_the_claim_back_before_the_shard_is_done(
     assert one.end() == 0
     state = state_of(store, name)
     assert (state.current.state, state.current.attempt) == ("pending", 1)
-    assert state.current.reason == "the worker was asked to end"
+    assert state.current.reason == "the worker was asked to stop"
     assert [event["event"] for event in one.events] == ["claimed", "released", "ended"]
     assert store.paths(store.head(), "results") == []
 
