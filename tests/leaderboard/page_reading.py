@@ -4,16 +4,18 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 _ROWS = """
-const found = {};
-for (const cell of document.querySelectorAll(`#${arguments[0]} [role=gridcell]`))
-  (found[cell.dataset.row] ||= [])[Number(cell.dataset.col)] = cell.innerText;
-return Object.keys(found).sort((a, b) => a - b).map((row) => found[row]);
+const found = new Map();
+for (const cell of document.querySelectorAll(`#${arguments[0]} [role=gridcell]`)) {
+  if (!found.has(cell.dataset.row)) found.set(cell.dataset.row, []);
+  found.get(cell.dataset.row)[Number(cell.dataset.col)] = cell.innerText;
+}
+return [...found.values()];
 """
 _VALUE = "return document.querySelector(`#${arguments[0]} textarea, #${arguments[0]} input`)?.value ?? ''"
 
 
 def rows(browser: Any, table: str) -> list[list[str]]:
-    """The texts of a table's cells by row; none where it is hidden."""
+    """The texts of a table's cells by row, in the order in which the rows are shown; none where it is hidden."""
     found: list[list[str]] = browser.execute_script(_ROWS, table)
     return [[text.strip() for text in row] for row in found]
 

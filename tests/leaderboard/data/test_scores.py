@@ -1,5 +1,6 @@
 """Per-prompt scores and their index, against the results' own tables."""
 
+import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -165,7 +166,10 @@ def test_where_no_index_can_be_written_scores_are_read_all_the_same(made: Path, 
 def test_two_signatures_of_a_metric_never_share_a_matrix(made: Path, tmp_path: Path) -> None:
     shutil.copytree(made, tmp_path / "results")
     path = sorted((tmp_path / "results").iterdir())[0] / RESULT_FILE
-    path.write_text(path.read_text().replace("profile:made-up", "profile:other"))
+    known = json.loads(path.read_text(encoding="utf-8"))
+    for score in known["scores"]:
+        score["signature"]["profile"] = "other"
+    path.write_text(json.dumps(known), encoding="utf-8")
     board = the_board(tmp_path / "results")
     assert len(board.columns) == 2 * METRICS
     scores = BoardScores(board, tmp_path / "cache")

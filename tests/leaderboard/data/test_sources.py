@@ -179,7 +179,7 @@ def bad_files(kind: str, one: Scored, other: Scored, folder: Path) -> tuple[dict
             {file: (other.folder / file).read_bytes() for file in (RESULT_FILE, PER_PROMPT_FILE)},
             f"another submission, {other.result.submission_id}",
         ),
-        "other id": ({RESULT_FILE: with_json(one, result_id="f" * 16)}, "calls itself ffffffffffffffff"),
+        "other id": ({RESULT_FILE: with_json(one, result_id="f" * 16)}, "it has the id ffffffffffffffff"),
         "no Parquet": (
             {
                 RESULT_FILE: with_json(one, per_prompt_sha256=hashlib.sha256(b"PAR1").hexdigest()),
@@ -187,7 +187,10 @@ def bad_files(kind: str, one: Scored, other: Scored, folder: Path) -> tuple[dict
             },
             "does not end as one",
         ),
-        "a column less": (with_table(one, table.drop_columns([metric]), folder), f"the column {metric} is not there"),
+        "a column less": (
+            with_table(one, table.drop_columns([metric]), folder),
+            f"{metric} does not occur exactly once",
+        ),
         "a column of texts": (
             with_table(one, table.set_column(0, "prompt_id", table["answers"]), folder),
             "prompt_id has the type int32, wanted string",
