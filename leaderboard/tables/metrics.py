@@ -117,6 +117,8 @@ def described(name: str, study: MetricStudy | None) -> tuple[tuple[str, str], ..
     tasks = [task for task in study.tasks if any(each.metric == name for each in task.results)] if study else []
     if entry is not None and tasks:
         lines.append(("Signature on " + tasks[0].name, signature_on(entry, tasks[0])))
+    elif study is not None:
+        lines.append(("Agreement with people", "not measured"))
     return tuple(lines)
 
 

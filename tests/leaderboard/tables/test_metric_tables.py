@@ -78,6 +78,20 @@ def test_every_metric_is_described_with_formula_version_and_failures(metric: Met
     assert metric.paper in said["Source"]
 
 
+def test_a_metric_that_the_study_does_not_know_yet_is_not_measured(study: MetricStudy) -> None:
+    without = study.model_copy(
+        update={
+            "metrics": [each for each in study.metrics if each.name != "distinct_n"],
+            "tasks": [
+                task.model_copy(update={"results": [each for each in task.results if each.metric != "distinct_n"]})
+                for task in study.tasks
+            ],
+        }
+    )
+    assert dict(described("distinct_n", without))["Agreement with people"] == "not measured"
+    assert "Agreement with people" not in dict(described("distinct_n", study))
+
+
 def test_a_metric_of_somebody_else_is_described_by_its_own_word(study: MetricStudy) -> None:
     released = next(each for each in study.metrics if each.origin == "released")
     assert dict(described(released.name, study))["Source of its scores"] == released.signature
