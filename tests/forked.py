@@ -1,9 +1,10 @@
-"""Programs in processes of their own that need not import other people's libraries first.
+"""Programs in processes of their own that need not import anything first.
 
-A new interpreter spends seconds on importing pandas, pyarrow and torch, hundreds of times over in these tests. The fork
-server of the standard library imports them once, and nothing of ours, and each program is forked from it: a process
-with its own environment, folder, streams and exit status, that imports DivBench anew. What a new interpreter is needed
-for (which libraries a command loads, another hash seed) starts one: `tests.conftest.divbench_anew`.
+A new interpreter spends seconds on importing pandas, pyarrow, torch and DivBench, hundreds of times over in these
+tests. The fork server of the standard library imports them once, and each program is forked from it: a process with its
+own environment, folder, streams and exit status. DivBench's modules read no environment variable when they are
+imported; gradio and the Hub's client do, so a program imports those itself. What a new interpreter is needed for (which
+libraries a command loads, another hash seed) starts one: `tests.conftest.divbench_anew`.
 """
 
 import multiprocessing
@@ -17,17 +18,37 @@ from functools import cache
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
-# None of them reads the Hub's variables, which programs set to their own.
 LIBRARIES = (
-    *("numpy", "pandas", "pyarrow.dataset", "pyarrow.parquet", "pydantic.main", "rapidfuzz", "rich.console"),
-    *("rouge_score.rouge_scorer", "sacrebleu", "scipy.stats", "sklearn.cluster", "tenacity", "torch", "typer"),
+    *("numpy", "pandas", "pyarrow.dataset", "pyarrow.parquet", "pydantic", "rapidfuzz", "rich.console"),
+    *(
+        "rouge_score.rouge_scorer",
+        "sacrebleu",
+        "scipy.stats",
+        "sklearn.cluster",
+        "sqlite3",
+        "tenacity",
+        "torch",
+        "typer",
+    ),
 )
+PACKAGES = ("datasets_build", "submissions", "benchmark", "leaderboard")
+# They import gradio or the Hub's client, whose variables some programs set to their own.
+READ_VARIABLES = ("benchmark.exports.eval_results", "leaderboard.app.", "leaderboard.static.space")
+
+
+def modules() -> list[str]:
+    """DivBench's modules that read no environment variable when they are imported, not even through others."""
+    root = Path(__file__).parent.parent
+    found = [
+        ".".join(path.relative_to(root).with_suffix("").parts) for p in PACKAGES for path in (root / p).rglob("*.py")
+    ]
+    return sorted(name for name in found if not name.startswith(READ_VARIABLES) and "__" not in name)
 
 
 @cache
 def _server() -> ForkServerContext:
     made = multiprocessing.get_context("forkserver")
-    made.set_forkserver_preload([*LIBRARIES])
+    made.set_forkserver_preload([*LIBRARIES, *modules()])
     return made
 
 
