@@ -86,22 +86,22 @@ class Metric:
     """A metric of one response set.
 
     Attributes:
-        id: Names it in files and columns.
-        version: Rises when the definition changes; numbers of two versions never share a column.
-        title: For people.
-        fn: From the input that `reads` names, for one set, to a number. No I/O, no model, no rounding.
-        reads: Its input, made once for all metrics that read it:
+        id: Name in files and columns.
+        version: Version of the definition; numbers of two versions never share a column.
+        title: Name for readers.
+        fn: Function from one set's input of the kind `reads` to a number: no I/O, no model, no rounding.
+        reads: Kind of input, made once for all metrics that read it (see scoring/inputs.py):
             *responses* a sequence of texts; *ngrams:…* an `NgramStatistics`; *embeddings* unit vectors
             float64 [responses, dimensions]; *pairs:…* similarities of all unordered pairs of responses, float64
-            [pairs], under the scorer of that name; *surprisals* a `Surprisals`, of which it reads the last slots and
-            the responses alone, or with *:curve* all slots; *partition* a `Partition`, whose qualities it reads with
-            *+rewards*; *internals* an `Internals` of the model that answered, with *partition+* a `ClassedInternals`;
+            [pairs], under the scorer of that name; *surprisals* a `Surprisals`, of which it reads the last position and
+            the responses alone, or with *:curve* all positions; *partition* a `Partition`, whose qualities it reads with
+            *+rewards*; *internals* an `Internals` of the generating model, with *partition+* a `ClassedInternals`;
             *reported* a `Reported` that came with the submission.
         direction: +1 where more means more diverse, −1 where less does, 0 where neither: a part or a diagnostic.
         bounds: Lowest and highest value; None where there is none.
-        unit: Of the value.
-        paper: Where the definition comes from.
-        parameters: That are bound in `fn`, for the signature.
+        unit: Unit of the value.
+        paper: Source of the definition.
+        parameters: Parameters that are bound in `fn`, for the signature.
         needs: Smallest number of responses for which it is defined.
         card: What readers should know of it; every one of `METRICS` has one.
     """

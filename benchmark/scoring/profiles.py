@@ -66,7 +66,7 @@ class Profile:
 
         Args:
             metrics: To choose from.
-            internals: What the model that answered says of its responses is at hand; no profile can make that.
+            internals: Whether internals of the generating model are available; no profile can make them.
         """
         return tuple(m for m in metrics if input_of(m).is_available(self, internals=internals))
 

@@ -63,8 +63,8 @@ class Options:
 
     Attributes:
         k: Use the first k responses of each prompt; None: all.
-        resamples: Of the bootstrap.
-        seed: Of the bootstrap.
+        resamples: Number of bootstrap resamples over prompts.
+        seed: Random seed of the bootstrap.
     """
 
     k: int | None = None
@@ -87,13 +87,13 @@ def score_submission(
     """Score a submission and write the result.
 
     Args:
-        submission: Checked.
-        suite: That it answers.
+        submission: A checked submission.
+        suite: The suite whose prompts it answers.
         instruments: A profile and its models; they may serve for several submissions.
         out: The folder of results; this one goes to `out/<result id>`.
         options: See `Options`.
         metrics: Of which those that the profile can compute are.
-        internals: What the model that answered says of its responses; None: metrics of that are left out.
+        internals: Internals of the generating model; None: metrics that read them are left out.
         progress: Called with the number of prompts done.
         run: Scores the shards; None: one after the other, here.
 
