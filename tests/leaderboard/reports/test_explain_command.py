@@ -44,7 +44,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     monkeypatch.setattr(commands, "load_model", lambda name, device, dtype: HashLM())
 
     def start(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["divbench", "explain", *map(str, arguments)])
+        monkeypatch.setattr(sys, "argv", ["divbench", "metrics", "explain", *map(str, arguments)])
         with pytest.raises(SystemExit) as end:
             main()
         printed = capsys.readouterr()
@@ -223,8 +223,8 @@ def test_a_set_longer_than_the_model_reads_says_so(run: Run, write: Write, monke
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "one set is wanted"),
-        (["set.json", "--dataset", "scenarios"], "one set is wanted"),
+        ([], "name exactly one response set"),
+        (["set.json", "--dataset", "scenarios"], "name exactly one response set"),
         (["nowhere.json"], "there is no file nowhere.json"),
         (["set.json", "--prompt", "p"], "--prompt is of a submission"),
         (["--dataset", "scenarios", "--prompt", "p"], "--prompt is of a submission"),
@@ -372,7 +372,7 @@ def test_sources_raise_what_the_front_door_knows(tmp_path: Path) -> None:
 
 
 @pytest.mark.browser
-def test_the_page_draws_three_figures_and_runs_no_strangers_script(
+def test_the_page_draws_three_figures_and_runs_no_untrusted_script(
     tmp_path: Path,
     browser: Any,
 ) -> None:
