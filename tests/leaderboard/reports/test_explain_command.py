@@ -235,7 +235,7 @@ def test_a_set_longer_than_the_model_reads_says_so(run: Run, write: Write, monke
         (["set.json", "--orders", "endpoint", "--count", "0"], "--count"),
         (["set.json", "--precision", "0"], "--precision"),
         (["set.json", "--precision", "nan"], "--precision"),
-        (["set.json", "--precision", "inf"], "cannot be had"),
+        (["set.json", "--precision", "inf"], "a standard error of inf is impossible"),
         (["set.json", "--orders", "uniform", "--count", "1", "--precision", "0.1"], "too few to say"),
         (["set.json", "--format", "chat"], "--format"),
     ],
