@@ -94,7 +94,7 @@ class Metric:
             *responses* a sequence of texts; *ngrams:…* an `NgramStatistics`; *embeddings* unit vectors
             float64 [responses, dimensions]; *pairs:…* similarities of all unordered pairs of responses, float64
             [pairs], under the scorer of that name; *surprisals* a `Surprisals`, of which it reads the last position and
-            the responses alone, or with *:curve* all positions; *partition* a `Partition`, whose qualities it reads with
+            the responses alone, or with *:curve* all positions; *partition* a `Partition`, with qualities under
             *+rewards*; *internals* an `Internals` of the generating model, with *partition+* a `ClassedInternals`;
             *reported* a `Reported` that came with the submission.
         direction: +1 where more means more diverse, −1 where less does, 0 where neither: a part or a diagnostic.
