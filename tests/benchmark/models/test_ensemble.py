@@ -135,7 +135,7 @@ def test_members_with_other_tokens_or_beginnings_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="begin texts differently: with token None and with token 7"):
         EnsembleLM([Fake(), Fake(bos=7)])
     smaller, model = tiny_tokeniser(262), tiny_model()
-    with pytest.raises(ConfigurationError, match="a and b tokenise .* differently"):
+    with pytest.raises(ConfigurationError, match=r"a and b tokenise .* differently"):
         EnsembleLM([HFCausalLM(model, tiny_tokeniser(), "a"), HFCausalLM(model, smaller, "b")])
 
 
