@@ -61,7 +61,7 @@ class _Part(BaseModel):
 
 
 class System(_Part):
-    """What answered."""
+    """The system that generated the responses."""
 
     type: SystemType
     model_id: Line | None = Field(default=None, description="Hub id or the provider's model name")
@@ -72,7 +72,7 @@ class System(_Part):
 
 
 class Generation(_Part):
-    """How the responses were drawn. What is not stated is null: a guess would be worse."""
+    """How the responses were sampled. What is not stated is null: a guess would be worse."""
 
     k: Annotated[int, Field(ge=1, le=MAX_K)] = Field(description="responses for each prompt")
     mode: Mode | None = None
@@ -166,7 +166,7 @@ class Problem:
         row: From 1; None where the problem is not of one row.
         field: Such as `responses[3]` or `system.type`; empty where it is not of one field.
         message: What is wrong.
-        mend: What to do.
+        hint: How to fix it.
     """
 
     check: str

@@ -1,9 +1,8 @@
-"""Is a folder an acceptable submission? All that is wrong with it, at once, each with its row, field and mend.
+"""Is a folder an acceptable submission? All that is wrong with it, at once, each with its row, field and suggested fix.
 
-Opening the files comes first: `reading.py` finds what is no whole file of the right schema. Then `CHECKS` is the list:
-a check looks at one row, or, when all rows have passed by, at the `SeenRows` of them. Values that came with the rows,
-where there are any, are held against them last. The suite of a submission to own prompts is made of its rows, once
-nothing refuses them. To add a check: a function in `checks.py` and a line in `CHECKS`.
+The untrusted room first finds what is not a valid file of the right schema. Then each check of `CHECKS` looks at one
+row, or, after all rows, at what was seen of them. Reported values, where there are any, are compared with the rows
+last. To add a check: a function in `checks.py` and a line in `CHECKS`.
 """
 
 import os

@@ -1,1 +1,1 @@
-"""The demonstration's texts in; submissions out, known-bad baselines among them."""
+"""Responses written by hand in; the demo submissions, known-bad baselines among them, out."""

@@ -1,1 +1,1 @@
-"""Other projects' files in; submission folders out."""
+"""Files of other projects in; checked submission folders out."""

@@ -1,1 +1,1 @@
-"""Files in; files out: a folder or a repository on the Hub that changes by whole commits."""
+"""Files in; submission folders, and whole commits of a store (a folder or a Hub repository), out."""

@@ -1,1 +1,1 @@
-"""Bytes from outside in; values within limits, or named problems, out."""
+"""Files from outside in; plain values within limits, and problems named by row and field, out."""

@@ -19,10 +19,10 @@ WRITE_AGAIN = "it may be truncated or damaged: write it again"
 
 
 class Malformed(ValueError):
-    """Bytes that are not what they should be; the message says why.
+    """The bytes are malformed; the message says how.
 
     Attributes:
-        mend: What to do about it.
+        hint: How to fix it.
     """
 
     def __init__(self, message: str, hint: str = WRITE_AGAIN) -> None:
@@ -31,10 +31,10 @@ class Malformed(ValueError):
 
 
 class LimitExceeded(Malformed):
-    """More than is taken.
+    """The input exceeds a limit.
 
     Attributes:
-        row: Which row has it, from 1, counted from where reading stood.
+        row: Number of the row, from 1, counted from where reading stood.
     """
 
     def __init__(self, message: str, hint: str = "submit fewer or shorter responses", *, row: int = 1) -> None:

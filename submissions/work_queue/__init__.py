@@ -1,1 +1,1 @@
-"""Submissions in; claims for workers, states and their histories out."""
+"""Submissions in; claims for workers, and states with their histories, out."""

@@ -160,7 +160,7 @@ def retry(store: FileStore, submission_id: str, by: Identity, now: datetime, *, 
         submission_id: Which.
         by: Who runs the service.
         now: When.
-        reason: Why, such as what was mended; anybody may read it.
+        reason: Reason, such as what was fixed; public.
 
     Raises:
         IllegalTransition: It neither failed nor was refused.
