@@ -107,7 +107,7 @@ def test_ctrl_c_ends_sampling_at_once_and_leaves_the_journal(command: Command, s
     process.send_signal(signal.SIGINT)
     shown, told = process.communicate(timeout=120)
     assert (process.returncode, shown) == (130, "")
-    assert "interrupted; the same command goes on where it stopped" in told
+    assert "interrupted; run the same command again to continue where" in told
     assert "Traceback" not in told
     done = rows_in(journal_of(out))
     assert 2 <= len(done) < 2700
