@@ -7,6 +7,9 @@ PYTHON ?= python3
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
+# Without compiled modules, each of the hundreds of interpreters that tests start would compile DivBench again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test check clean help
 
 help:
