@@ -214,6 +214,6 @@ def test_events_are_told_by_any_thread_and_to_nobody(tmp_path: Path) -> None:
         tell("lost", submission="x", reason="{braces}\nand breaks")
         tell("unheard_of", a=1)
     assert [json.loads(line)["event"] for line in path.read_text().splitlines()] == ["lost", "unheard_of"]
-    assert words == ["lost x, nothing was published: {braces} and breaks", "unheard_of: a 1"]
+    assert words == ["lost the claim on x, nothing was published: {braces} and breaks", "unheard_of: a 1"]
     with path.open() as closed:
         event_writer("w", closed, words.append)("lost", submission="x", reason="nobody reads this")
