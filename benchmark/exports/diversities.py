@@ -1,9 +1,8 @@
-"""How much each response adds to the diversity of its prompt's: the three measures that GSSBench chooses pairs by.
+"""How much each response adds to the diversity of its response set: the three measures that GSSBench pairs by.
 
 GSSBench, arXiv:2510.12699, section 4.3: leave-one-out EigenScore (*looe*) and the mean negative log-likelihood (*nll*)
-read the internals of the model that answered, the distance from the mean embedding (*embedding*) the texts alone. More
-is more diverse. Blank responses and placeholders are no answers: they have no diversity, and add nothing to that of the
-others.
+read the internals of the generating model, the distance from the mean embedding (*embedding*) the texts alone. Higher
+is more diverse. Blank responses and placeholders have no diversity, and add nothing to that of the others.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,20 +26,20 @@ Floats = NDArray[np.float64]
 Diversities = tuple[float | None, ...]
 DiversityName = Literal["looe", "nll", "embedding"]
 PUBLISHED_RHO: Mapping[DiversityName, float] = MappingProxyType({"looe": 0.6, "nll": 0.3, "embedding": 0.6})
-"""How far GSSBench's pools reach under each measure."""
+"""GSSBench's rho for each measure, see `PoolRule`."""
 
 _LOOE_UNDER = next(metric for metric in METRICS if metric.id == "e_average")
-_NO_CENTRE = 1e-12  # the length of a mean of unit vectors that is rounding alone
+_NO_CENTRE = 1e-12  # length below which a mean of unit vectors is rounding error
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure of diversity with the model behind it.
+    """A measure of diversity with its model.
 
     Attributes:
-        name: Of the measure.
-        signature: All that its values depend on beside the texts, in one line.
-        of: From some prompts' responses to the diversity of each, None where it has none; or why none has.
+        name: Name of the measure.
+        signature: All that its values depend on besides the texts, in one line.
+        of: Function from response sets to the diversities of each (None for a response without), or why it has none.
     """
 
     name: DiversityName
@@ -49,36 +48,36 @@ class Measure:
 
 
 def leave_one_out_diversities(responses: Sequence[str], internals: Internals) -> Diversities:
-    """LOOE of each answer under E_average among the answers; None for what is no answer or has no states.
+    """Return each response's LOOE under E_average; None for one that is not scorable or has no hidden states.
 
     Raises:
-        Unscorable: As `leave_one_out_of`: no states, or fewer than three responses that have some.
+        Unscorable: As in `leave_one_out_of`: fewer than three responses with hidden states.
     """
-    places = _answered(responses)
-    return _placed(leave_one_out_of(internals.take(places)).tolist(), places, len(responses))
+    positions = _scorable(responses)
+    return _spread(leave_one_out_of(internals.take(positions)).tolist(), positions, len(responses))
 
 
 def surprises(responses: Sequence[str], internals: Internals) -> Diversities:
-    """The mean negative log-likelihood of each answer, nats/token; None for what is no answer or has no tokens.
+    """Return each response's mean negative log-likelihood in nats per token; None if it is not scorable or empty.
 
     Raises:
-        Unscorable: No answer, or nothing is known of any.
+        Unscorable: No response is scorable, or none has likelihoods.
     """
-    places = _answered(responses)
-    if not places:
+    positions = _scorable(responses)
+    if not positions:
         raise Unscorable("no response")
-    own = [internals.responses[place] for place in places]
+    own = [internals.responses[position] for position in positions]
     values = [None if each is None or each.tokens == 0 else perplexity(each) for each in own]
     if all(value is None for value in values):
         raise Unscorable("no likelihoods")
-    return _placed(values, places, len(responses))
+    return _spread(values, positions, len(responses))
 
 
 def centre_distances(embeddings: Floats) -> Floats:
-    """The cosine distance of each response to the mean of all, 1 − z · c / |c| with c the mean of the unit vectors z.
+    """Return each response's cosine distance to the mean, 1 − z · c / |c| with c the mean of the unit vectors z.
 
-    GSSBench's footnote 3 speaks of the distance of a response to the mean of sample embeddings and not of which; the
-    Euclidean one, |z − c|² = 1 − 2 z · c + |c|², orders the responses of a prompt alike and so chooses the same pairs.
+    GSSBench's footnote 3 does not say which distance to the mean of sample embeddings it takes; the Euclidean one,
+    |z − c|² = 1 − 2 z · c + |c|², orders the responses of a prompt alike and so chooses the same pairs.
 
     Args:
         embeddings: Unit vectors [K, d].
@@ -104,19 +103,19 @@ def centre_distances(embeddings: Floats) -> Floats:
 
 
 def measure_internals(name: Literal["looe", "nll"], file: InternalsFile) -> Measure:
-    """*looe* or *nll* of a submission's responses.
+    """Return the measure *looe* or *nll*.
 
     Args:
-        name: Which.
-        file: The internals of the submission.
+        name: Name of the measure.
+        file: Internals of the submission.
 
     Raises:
-        InputError: *looe*, and the file has no hidden states. When measuring: a prompt is not there, is damaged, or of
+        InputError: *looe*, and the file has no hidden states. When measuring: a prompt is missing, damaged, or has
             another number of responses.
     """
     if name == "looe" and not file.how.average_layers:
         raise InputError(
-            f"{file.path} has no hidden states", "read the internals again, with states, or take --diversity nll"
+            f"{file.path} has no hidden states", "record the internals again with hidden states, or use --diversity nll"
         )
     score = leave_one_out_diversities if name == "looe" else surprises
     parameters = {"of": _LOOE_UNDER.id, **_LOOE_UNDER.parameters} if name == "looe" else {"log": "e", "eos": "counted"}
@@ -127,7 +126,7 @@ def measure_internals(name: Literal["looe", "nll"], file: InternalsFile) -> Meas
             if len(own.responses) != len(row.responses):
                 raise InputError(
                     f"{file.path} has {len(own.responses)} responses to {row.prompt_id!r}, not {len(row.responses)}",
-                    "read the internals again: divbench metrics internals",
+                    "record the internals again: divbench metrics internals",
                 )
             try:
                 made.append(score(row.responses, own))
@@ -139,19 +138,19 @@ def measure_internals(name: Literal["looe", "nll"], file: InternalsFile) -> Meas
 
 
 def measure_embeddings(embedder: Embedder) -> Measure:
-    """*embedding*: `centre_distances` of the answers' embeddings."""
+    """Return the measure *embedding*: `centre_distances` of the responses' embeddings."""
 
     def of(rows: Sequence[Row]) -> list[Diversities | Missing]:
-        answers = [[row.responses[place] for place in _answered(row.responses)] for row in rows]
-        texts = [text for own in answers for text in own]
+        texts_by_row = [[row.responses[position] for position in _scorable(row.responses)] for row in rows]
+        texts = [text for own in texts_by_row for text in own]
         vectors = embedder.embed(texts) if texts else np.empty((0, 0))
         made: list[Diversities | Missing] = []
         end = 0
-        for row, own in zip(rows, answers, strict=True):
+        for row, own in zip(rows, texts_by_row, strict=True):
             start, end = end, end + len(own)
             try:
                 distances = centre_distances(vectors[start:end]).tolist()
-                made.append(_placed(distances, _answered(row.responses), len(row.responses)))
+                made.append(_spread(distances, _scorable(row.responses), len(row.responses)))
             except Unscorable as reason:
                 made.append(Missing(str(reason)))
         return made
@@ -160,15 +159,15 @@ def measure_embeddings(embedder: Embedder) -> Measure:
     return Measure("embedding", _signature("embedding", parameters, embedder.signature), of)
 
 
-def _answered(responses: Sequence[str]) -> list[int]:
-    return [place for place, text in enumerate(responses) if is_scorable(text)]
+def _scorable(responses: Sequence[str]) -> list[int]:
+    return [position for position, text in enumerate(responses) if is_scorable(text)]
 
 
-def _placed(values: Sequence[float | None], places: Sequence[int], k: int) -> Diversities:
-    """The values of some of K responses, None for NaN and for the others."""
+def _spread(values: Sequence[float | None], positions: Sequence[int], k: int) -> Diversities:
+    """The values of some of K responses at their positions; None for NaN and for the others."""
     made: list[float | None] = [None] * k
-    for place, value in zip(places, values, strict=True):
-        made[place] = None if value is None or np.isnan(value) else value
+    for position, value in zip(positions, values, strict=True):
+        made[position] = None if value is None or np.isnan(value) else value
     return tuple(made)
 
 

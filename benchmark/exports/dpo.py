@@ -1,13 +1,11 @@
-"""A submission with rewards and diversities to the preference pairs that trainers of DPO read.
+"""A submission with rewards and diversities comes in; preference pairs for DPO trainers go out.
 
-preference.py chooses; here its candidates are gathered and its pairs written, in the two formats of preference data
-with explicit prompts that TRL documents (dataset formats, *preference*). *Standard*: `prompt`, `chosen` and `rejected`
-are texts; the prompt stands in the manifest's template where it has one, and an answer goes on right where it ends.
-*Conversational*: they are lists of messages; a system prompt is a message before the prompt. Rows have `prompt_id` and
-`meta`, too, which such trainers pass over.
+The pairs, chosen by preference.py, are written in one of TRL's two formats of preference data with explicit prompts
+(dataset formats, *preference*). *Standard*: `prompt`, `chosen` and `rejected` are texts; the prompt is filled into the
+manifest's template, if any, and a response follows it directly. *Conversational*: they are lists of messages; a system
+prompt is a message before the prompt. Rows also have `prompt_id` and `meta`, which trainers ignore.
 """
 
-import csv
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +32,7 @@ from benchmark.scoring.result_schema import package_version
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import atomic_file
 from datasets_build.schema import Suite
-from datasets_build.tables import escape_csv
+from datasets_build.tables import Table, to_csv
 from submissions.choices import Mode
 from submissions.schema import Generation
 from submissions.storage.submission_folders import Submission
@@ -54,21 +52,21 @@ TABLE = pa.schema(_COLUMNS)
 NO_REWARDS = "no rewards"
 _TABLE_ENDINGS = (".csv", ".parquet", ".jsonl")
 _OTHER_PROMPTS: dict[Mode | None, str] = {
-    "in-context": "each response was drawn with those before it in view",
-    "paraphrase": "the responses answer paraphrases of the prompts",
+    "in-context": "each response was generated with the earlier ones in its context",
+    "paraphrase": "the responses are to paraphrases of the prompts",
 }
 _PROMPTS_AT_ONCE = 64
 _ROWS_A_GROUP = 1024
-_PLACE = "{prompt}"
+_PROMPT = "{prompt}"
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where to write.
+    """The files to write.
 
     Attributes:
-        pairs: JSON Lines.
-        table: Of all responses, .csv, .parquet or .jsonl; None: not wanted.
+        pairs: File of the pairs, JSON Lines.
+        table: Table of all responses, .csv, .parquet or .jsonl; None: none.
     """
 
     pairs: Path
@@ -80,12 +78,12 @@ class Exported:
     """What was written.
 
     Attributes:
-        pairs: With what was skipped.
-        provenance: Of the pairs.
-        prompts: Of the submission.
-        unrewarded: Responses without a reward to prompts that have some.
-        format: Of the pairs.
-        files: That were written.
+        pairs: The pairs, and the prompts that gave none.
+        provenance: What the pairs have in common.
+        prompts: Number of prompts of the submission.
+        unrewarded: Number of responses without a reward, to prompts that have some.
+        format: Format of the pairs.
+        files: The files.
     """
 
     pairs: PreferencePairs
@@ -97,7 +95,7 @@ class Exported:
 
     @property
     def means(self) -> dict[str, dict[str, float]]:
-        """The mean reward and diversity over the chosen and over the rejected responses of all pairs."""
+        """Mean reward and diversity of the chosen and of the rejected responses."""
         found = {}
         for side in ("chosen", "rejected"):
             of_side = {}
@@ -108,7 +106,7 @@ class Exported:
         return found
 
     def as_json(self) -> dict[str, Any]:
-        """As `--json` prints it."""
+        """Return the document that `--json` prints."""
         return {
             "submission_id": self.provenance.submission_id,
             "prompts": self.prompts,
@@ -130,36 +128,36 @@ class Exported:
 
 
 def format_of(generation: Generation, wanted: PairFormat | None = None) -> PairFormat:
-    """The format of a submission's pairs: as wanted, else as the model was asked.
+    """Return the format of a submission's pairs: as wanted, else as the model was prompted.
 
-    Where the manifest does not say whether there was a chat template, a system prompt says that there was a chat.
+    Where the manifest does not say whether there was a chat template, a system prompt implies one.
 
     Raises:
-        InputError: The responses do not answer the prompts that pairs would have, or the manifest's template has no
-            place for a prompt.
-        ConfigurationError: A system prompt, and the format has no place for it.
+        InputError: The responses are not to the prompts that pairs would have, or the manifest's template has no field
+            for a prompt.
+        ConfigurationError: A system prompt, which the format has no field for.
     """
     if generation.mode in _OTHER_PROMPTS:
         raise InputError(
-            f"{_OTHER_PROMPTS[generation.mode]} (generation.mode is {generation.mode}): a pair is two to one prompt",
+            f"{_OTHER_PROMPTS[generation.mode]} (generation.mode is {generation.mode}), but a pair has one prompt",
             "export a submission whose mode is resample or system-prompt",
         )
     in_chat = generation.chat_template or (generation.chat_template is None and generation.system_prompt is not None)
     chosen: PairFormat = wanted or ("conversational" if in_chat else "standard")
     if chosen == "standard" and generation.system_prompt is not None:
         raise ConfigurationError(
-            "the manifest has a system prompt, and a standard pair has no place for it", "take --conversational"
+            "the manifest has a system prompt, and a standard pair has no field for it", "use --conversational"
         )
-    if chosen == "standard" and _PLACE not in (generation.prompt_template or _PLACE):
-        raise InputError(f"the manifest's generation.prompt_template has no {_PLACE}", "take --conversational")
+    if chosen == "standard" and _PROMPT not in (generation.prompt_template or _PROMPT):
+        raise InputError(f"the manifest's generation.prompt_template has no {_PROMPT}", "use --conversational")
     return chosen
 
 
 def formatted(row: Mapping[str, Any], pair_format: PairFormat, generation: Generation) -> dict[str, Any]:
-    """A row of `PreferencePairs` as trainers read it, its other fields as they are."""
+    """Return a row of `PreferencePairs` as trainers read it, its other fields unchanged."""
     if pair_format == "standard":
-        template = generation.prompt_template or _PLACE
-        return {**row, "prompt": template.replace(_PLACE, row["prompt"])}
+        template = generation.prompt_template or _PROMPT
+        return {**row, "prompt": template.replace(_PROMPT, row["prompt"])}
     system = [] if generation.system_prompt is None else [_message("system", generation.system_prompt)]
     return {
         **row,
@@ -180,19 +178,19 @@ def candidates_of(
     measure: Measure,
     progress: Callable[[int], None] = lambda prompts: None,
 ) -> list[Candidates]:
-    """The responses of each prompt with what is known of them, in the suite's order.
+    """Return the responses of each prompt with their rewards and diversities, in the suite's order.
 
-    A prompt without rewards, and one whose responses have no diversity for a reason of the measure, say so in `why`.
+    Where a prompt has no rewards, or its responses no diversity, `why` gives the reason.
 
     Args:
-        submission: Checked.
-        suite: That it answers.
-        rewards: Of its responses.
-        measure: Of diversity.
+        submission: A submission that passed its checks.
+        suite: Its suite.
+        rewards: Rewards of its responses.
+        measure: Measure of diversity.
         progress: Called with the number of prompts done.
 
     Raises:
-        InputError: As the measure.
+        InputError: As in `Measure`.
     """
     rows = sorted(submission.rows(), key=lambda row: suite.position[row.prompt_id])
     made: list[Candidates] = []
@@ -224,16 +222,16 @@ def export_pairs(
     pair_format: PairFormat,
     files: Files,
 ) -> Exported:
-    """Choose the pairs and write the files, each whole or not at all; the same input gives the same bytes.
+    """Choose the pairs and write the files atomically; the same input gives the same bytes.
 
     Args:
-        submission: Whose responses they are.
-        suite: That it answers.
-        candidates: Of `candidates_of`.
-        measure: Their diversities'.
-        rule: Of the pools.
-        pair_format: As `format_of` has it.
-        files: Where to write; checked by `check_files`.
+        submission: Submission of the responses.
+        suite: Its suite.
+        candidates: What `candidates_of` returned.
+        measure: Measure of their diversities.
+        rule: Rule of the pools.
+        pair_format: What `format_of` returned.
+        files: Files that passed `check_files`.
 
     Raises:
         InputError: No prompt gives a pair; nothing is written.
@@ -255,11 +253,7 @@ def export_pairs(
 
 
 def write_table(path: Path, candidates: Iterable[Candidates], metric: str) -> None:
-    """Write `response_rows` of all prompts: .csv, .parquet or .jsonl.
-
-    In CSV a text that a spreadsheet would run has a ' before it, as in all CSV files of this package; the others have
-    every text as it is.
-    """
+    """Write `response_rows` of all prompts as .csv (escaped as by `to_csv`), .parquet or .jsonl."""
     rows = (row for each in candidates for row in response_rows(each, metric))
     with atomic_file(path) as temporary:
         if path.suffix == ".parquet":
@@ -271,13 +265,11 @@ def write_table(path: Path, candidates: Iterable[Candidates], metric: str) -> No
             if path.suffix == ".jsonl":
                 _write_lines(file, rows)
                 return
-            lines = csv.DictWriter(file, TABLE.names, lineterminator="\n")
-            lines.writeheader()
-            lines.writerows({key: escape_csv(value) for key, value in row.items()} for row in rows)
+            file.write(to_csv(Table("", TABLE.names, [tuple(row.values()) for row in rows])))
 
 
 def check_files(files: Files, inputs: Iterable[Path | None]) -> None:
-    """Whether the files can be written: known endings, folders that are there, nothing that is read.
+    """Check that the files can be written: known endings, existing folders, no input among them.
 
     Raises:
         ConfigurationError: They cannot.
@@ -290,7 +282,7 @@ def check_files(files: Files, inputs: Iterable[Path | None]) -> None:
         if not path.parent.is_dir():
             raise ConfigurationError(f"there is no folder {path.parent} for {path.name}", "make it, or name another")
         if path.is_dir() or path.resolve() in taken:
-            raise ConfigurationError(f"{path} is a folder, or a file that is read or written besides", "name another")
+            raise ConfigurationError(f"{path} is a folder, or another input or output", "name another")
         taken.append(path.resolve())
 
 

@@ -2,9 +2,8 @@
 
 The format is stated in huggingface/hub-docs, eval_results.yaml (at 2be4979) and docs/hub/eval-results.md, and read by
 `huggingface_hub.parse_eval_result_entries`: a list of entries with `dataset` (`id`, `task_id`, `revision`), `value`,
-`date`, `source` (`url`, `name`) and `notes`. An entry has one value and no name of a metric, so each metric is a task
-of its own. It has no interval, number of prompts, direction or signature: `notes`, which is shown with the value, has
-them.
+`date`, `source` (`url`, `name`) and `notes`. An entry has one value and no metric name, so each metric is a task of its
+own. Interval, number of prompts, direction and signature go into `notes`, which are shown with the value.
 """
 
 import re
@@ -27,11 +26,11 @@ _REVISION = re.compile(r"[\w./-]{1,100}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """The Hub dataset whose board the values are for; our suites do not say which that is.
+    """The Hub dataset whose board the values are for.
 
     Attributes:
         id: ORG/NAME.
-        revision: A commit or tag of it; None: not stated.
+        revision: Commit or tag of the dataset; None: not stated.
     """
 
     id: str
@@ -39,7 +38,7 @@ class Benchmark:
 
 
 def benchmark_of(text: str) -> Benchmark:
-    """A benchmark from ORG/NAME or ORG/NAME@REVISION.
+    """Parse ORG/NAME or ORG/NAME@REVISION.
 
     Raises:
         ConfigurationError: It is neither.
@@ -56,20 +55,20 @@ def benchmark_of(text: str) -> Benchmark:
 def entries(
     scored: ScoredResult, benchmark: Benchmark, *, task_id: str | None = None, source_url: str | None = None
 ) -> list[EvalResultEntry]:
-    """One entry a metric.
+    """Return one entry per metric.
 
     Args:
         scored: The result with its metrics.
-        benchmark: Whose tasks they are.
-        task_id: Of the one metric; None: `SUITE_METRIC` for each.
-        source_url: A page with the result, such as its folder in a repository.
+        benchmark: Dataset of the tasks.
+        task_id: Task id of a single metric; None: `SUITE_METRIC` for each.
+        source_url: URL of a page with the result, such as its folder in a repository.
 
     Raises:
         ConfigurationError: A task id for several metrics.
     """
     if task_id is not None and len(scored.scores) > 1:
         message = f"one task id for {len(scored.scores)} metrics"
-        raise ConfigurationError(message, "an entry has one value: choose the metric by --metric")
+        raise ConfigurationError(message, "an entry has one value: choose the metric with --metric")
     result = scored.result
     return [
         EvalResultEntry(
@@ -99,16 +98,16 @@ def _notes(score: Aggregate, result: Result) -> str:
 
 
 def as_yaml(made: Sequence[EvalResultEntry]) -> str:
-    """The entries as a file has them."""
+    """Return the text of a file with the entries."""
     documents: list[Mapping[str, Any]] = [*eval_result_entries_to_yaml(list(made))]
     return str(yaml.safe_dump(documents, sort_keys=False, allow_unicode=True, width=1_000_000))
 
 
 def write_eval_results(path: Path, made: Sequence[EvalResultEntry]) -> None:
-    """Write the entries, whole or not at all.
+    """Write the entries atomically.
 
     Raises:
-        ConfigurationError: The path does not end in .yaml, or its folder is not there.
+        ConfigurationError: The path does not end in .yaml, or its folder does not exist.
     """
     if path.suffix != ".yaml" or path.is_dir():
         raise ConfigurationError(f"{path} does not end in .yaml, or is a folder", "name a file .eval_results/NAME.yaml")

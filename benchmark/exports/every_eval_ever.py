@@ -2,21 +2,19 @@
 
 The schema is stated in evaleval/every_eval_ever: every_eval_ever/eval_types.py (at 09496fc, generated from
 eval.schema.json), instance_level_types.py (at 21b3d1a) and, for what a schema cannot say, validator/validation_core.py
-(at 076ff86); arXiv:2606.14516. Here is how ours fits into it:
+(at 076ff86); arXiv:2606.14516. Our choices where it leaves some:
 
-- A file lies at data/COLLECTION/DEVELOPER/MODEL/UUID.json. The parts are ours, never a stranger's names: the
-  submission's id stands for the developer, the result's for the model. A datastore that wants its own spelling moves
-  both files and mends `detailed_evaluation_results.file_path`. The UUID has the form of version 4, and is made of the
-  result and its metrics, so that the same export has the same name.
-- `retrieved_timestamp` is the manifest's date: nothing here is made of the time at which it runs.
-- `lower_is_better` must be true or false. Where neither way is better it is false, and `polarity` is *not_applicable*,
-  as in that project's own converters.
-- Bounds are those of the metric where this version of the package has it; else there is no `score_type`, and
-  `bounds_status` is *unknown*.
-- An instance must say `is_correct`; diversity has no right answer, so it is false, which `metadata` explains. A prompt
-  has one record for each metric that it has a value of, with all responses in `output.raw`.
-- The responses are the k that were scored. Seeds, modes and what else `generation_args` has no field for are texts in
-  `additional_details`.
+- Files are data/COLLECTION/DEVELOPER/MODEL/UUID.json, with the submission's id as the developer and the result's as the
+  model, never untrusted names. The UUID has the form of version 4 and is a hash of the result and its metrics, so the
+  same export has the same name.
+- `retrieved_timestamp` is the manifest's date: nothing depends on the time of the export.
+- `lower_is_better` must be true or false. Where neither is better it is false, and `polarity` is *not_applicable*, as
+  in that project's own converters.
+- Bounds are the metric's if this version of the package has it; otherwise there is no `score_type`, and `bounds_status`
+  is *unknown*.
+- An instance must state `is_correct`; diversity has no right answer, so it is false, which `metadata` explains. A
+  prompt has one record per metric with a value, with all scored responses in `output.raw`.
+- Seeds, modes and whatever `generation_args` has no field for are texts in `additional_details`.
 """
 
 import hashlib
@@ -52,11 +50,11 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """The file of prompts, for the record that points to it.
+    """Facts of the file of prompts.
 
     Attributes:
-        sha256: Of its bytes.
-        rows: Its lines.
+        sha256: Hash of its bytes.
+        rows: Number of its lines.
     """
 
     sha256: str
@@ -64,28 +62,28 @@ class Samples:
 
 
 def file_uuid(scored: ScoredResult) -> str:
-    """The name of an export's files: the form of a UUID of version 4, always the same for a result and its metrics."""
+    """Return the name of an export's files: a UUID that depends on the result and its metrics only."""
     content = canonical_json([scored.result.result_id, [score.metric for score in scored.scores]])
     return str(uuid.UUID(bytes=hashlib.sha256(content).digest()[:16], version=4))
 
 
 def folder_of(result: Result) -> str:
-    """Where an export lies below the folder of the datastore."""
+    """Return the folder of an export in the datastore."""
     return f"data/{COLLECTION}/{result.submission_id}/{result.result_id}"
 
 
 def evaluation_id(result: Result) -> str:
-    """What ties the records of an export together: evaluation, model and time, as the schema asks."""
+    """Return the id shared by the records of an export: evaluation, model and time."""
     return f"{_name(result)}.{result.result_id}/{model_name(result)}/{epoch_of(result)}"
 
 
 def aggregate_record(scored: ScoredResult, samples: Samples, relationship: Relationship = "other") -> Json:
-    """The JSON of the numbers.
+    """Return the JSON of the numbers.
 
     Args:
         scored: The result with its metrics.
         samples: The file of its prompts.
-        relationship: Of who evaluates to the model; *other* where it is not stated.
+        relationship: Relation of the evaluator to the model; *other* if not stated.
     """
     result = scored.result
     manifest = result.manifest
@@ -121,7 +119,7 @@ def aggregate_record(scored: ScoredResult, samples: Samples, relationship: Relat
 
 
 def instance_records(prompt: ScoredPrompt, scored: ScoredResult) -> Iterator[Json]:
-    """The records of one prompt, one for each metric that it has a value of."""
+    """Yield the records of one prompt, one per metric with a value."""
     result = scored.result
     asked: Json = {"raw": prompt.prompt, "reference": []}
     about = {"category": prompt.category, "answers": prompt.answers, "finish_reasons": prompt.finish_reasons}
@@ -153,7 +151,7 @@ def write_every_eval_ever(scored: ScoredResult, out: Path, relationship: Relatio
         The file of the numbers and that of the prompts.
 
     Raises:
-        InputError: The table of prompts is not what the result says.
+        InputError: The table of prompts contradicts the result.
     """
     folder, name = out / folder_of(scored.result), file_uuid(scored)
     numbers, samples, rows = folder / f"{name}.json", folder / f"{name}_samples.jsonl", 0
@@ -236,7 +234,7 @@ def _metric_config(score: Aggregate, result: Result) -> Json:
 
 
 def _bounds(bounds: tuple[float | None, float | None], value: float | None) -> tuple[float | str, float | str] | None:
-    """As the schema writes them: infinity is a text. None where a stranger's number lies outside of them."""
+    """As the schema writes them: infinity is a text. None if an untrusted number lies outside of them."""
     low, high = bounds
     if value is None or (low is not None and value < low) or (high is not None and value > high):
         return None
@@ -267,6 +265,6 @@ def _generation_config(generation: Generation, k: int) -> Json:
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
-    """What is known, as texts: the schema takes no other values here. Numbers, lists and objects are JSON."""
+    """The known values as texts, the only type allowed here; numbers, lists and objects become JSON."""
     known = {name: value for name, value in values.items() if value is not None and value not in ([], ())}
     return {name: value if isinstance(value, str) else canonical_json(value).decode() for name, value in known.items()}

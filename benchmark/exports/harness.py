@@ -1,18 +1,16 @@
 """Results as lm-evaluation-harness writes them: `results_DATE.json` and `samples_TASK_DATE.jsonl`.
 
 The formats are stated in EleutherAI/lm-evaluation-harness, lm_eval/result_schema.py (`EvalResults` and `SampleResult`,
-at 293c9df); their files, names and hashes in lm_eval/loggers/evaluation_tracker.py and lm_eval/evaluator.py. Here:
+at 293c9df); their files, names and hashes in lm_eval/loggers/evaluation_tracker.py and lm_eval/evaluator.py.
 
-- The task is the suite, its version the suite's revision, the model of the submission the model.
-- Of a metric there is `METRIC,none`, the mean over prompts, and `METRIC_stderr,none`, which is *N/A*: that is what the
-  harness writes where there is no standard error, and our intervals are none. They stand, with signatures, numbers of
-  prompts and what is missing, in `configs.TASK.metadata.divbench`, with the manifest: a task's metadata is free.
-- A sample has all responses of a prompt as the repeats of its one request, and the values that are not missing.
-  `doc_id` is the prompt's place in the suite. There is no target: it is an empty text. Finish reasons have no place:
-  that an answer was cut off is not known of samples that are read back.
-- The text that was asked is the prompt, in the manifest's template where it has one.
-- What the harness says of its own run (its version, seeds, tokens, times) is left out: it did not run. The date, in
-  names and in `date`, is the manifest's.
+- The task is the suite, its version the suite's revision.
+- `METRIC,none` is the mean over prompts; `METRIC_stderr,none` is *N/A*, as in the harness where there is no standard
+  error. Intervals, signatures, numbers of prompts, missing values and the manifest are in
+  `configs.TASK.metadata.divbench`: a task's metadata is free.
+- A sample has all responses of a prompt as repeats of one request, and the values that are not missing. `doc_id` is the
+  prompt's index in the suite, the target an empty text. There is no field for finish reasons: truncation is lost.
+- The request is the prompt, in the manifest's template if it has one.
+- Facts of the harness's own run (version, seeds, tokens, times) are left out. The date is the manifest's.
 """
 
 import hashlib
@@ -23,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.exports.scored import ScoredPrompt, ScoredResult, epoch_of, json_line, whole_pair
-from benchmark.scoring.result_schema import Aggregate
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import readable_json
 from submissions.schema import Generation
@@ -31,7 +28,7 @@ from submissions.schema import Generation
 FILTER = "none"
 _NO_STANDARD_ERROR = "N/A"
 _HIGHER: Mapping[int, bool | None] = {1: True, 0: None, -1: False}
-_PLACE = "{prompt}"
+_PROMPT = "{prompt}"
 _GENERATION_KWARGS = {
     "temperature": "temperature",
     "top_k": "top_k",
@@ -45,19 +42,19 @@ _NOT_IN_PATHS = re.compile(r"[\"<>:/|\\?*\[\]]+")
 Json = dict[str, Any]
 
 
-def sample_row(prompt: ScoredPrompt, place: int, scored: ScoredResult) -> Json:
-    """One prompt as a row of `samples_*.jsonl`.
+def sample_row(prompt: ScoredPrompt, index: int, scored: ScoredResult) -> Json:
+    """Return one prompt as a row of `samples_*.jsonl`.
 
     Args:
-        prompt: With its responses and values.
-        place: In the suite, from 0.
-        scored: The result that it is of.
+        prompt: The prompt with its responses and values.
+        index: Index of the prompt in the suite, from 0.
+        scored: Its result.
     """
     generation = scored.result.manifest.generation
     doc = {"prompt_id": prompt.prompt_id, "category": prompt.category, "prompt": prompt.prompt}
     asked = _asked(prompt.prompt, generation)
     return {
-        "doc_id": place,
+        "doc_id": index,
         "doc": doc,
         "target": "",
         "arguments": {"gen_args_0": {"arg_0": asked, "arg_1": generation_kwargs(generation)}},
@@ -73,11 +70,11 @@ def sample_row(prompt: ScoredPrompt, place: int, scored: ScoredResult) -> Json:
 
 
 def results_record(scored: ScoredResult, task_hash: str) -> Json:
-    """`results_*.json`.
+    """Return the content of `results_*.json`.
 
     Args:
         scored: The result with its metrics.
-        task_hash: Of the samples; see `write_harness`.
+        task_hash: Hash of the samples, see `write_harness`.
     """
     result = scored.result
     task, system, generation = result.suite, result.manifest.system, result.manifest.generation
@@ -109,7 +106,7 @@ def results_record(scored: ScoredResult, task_hash: str) -> Json:
 
 
 def generation_kwargs(generation: Generation) -> Json:
-    """What the manifest says of the sampling, by the harness's names."""
+    """Return the manifest's sampling parameters, by the harness's names."""
     made = {name: getattr(generation, ours) for name, ours in _GENERATION_KWARGS.items()}
     made["until"] = list(generation.stop) or None
     return {name: value for name, value in made.items() if value is not None}
@@ -118,14 +115,14 @@ def generation_kwargs(generation: Generation) -> Json:
 def write_harness(scored: ScoredResult, out: Path) -> tuple[Path, Path]:
     """Write both files of a result into the folder `out/RESULT_ID`.
 
-    The hash of the task is that of its samples' hashes, one after the other, as the harness makes it.
+    The hash of the task is the hash of its samples' concatenated hashes, as in the harness.
 
     Returns:
         The file of the results and that of the samples.
 
     Raises:
-        InputError: The table of prompts is not what the result says, or a metric has the name of another field.
-        ConfigurationError: The files would lie in the result's own folder.
+        InputError: The table of prompts contradicts the result, or a metric has the name of another field.
+        ConfigurationError: The output folder is the result's own.
     """
     result = scored.result
     if (out / result.result_id).resolve() == scored.folder.resolve():
@@ -138,8 +135,8 @@ def write_harness(scored: ScoredResult, out: Path) -> tuple[Path, Path]:
     hashes = hashlib.sha256()
     with whole_pair(samples, results) as (lines, text):
         with lines.open("w", encoding="utf-8", newline="\n") as file:
-            for place, prompt in enumerate(scored.prompts()):
-                row = sample_row(prompt, place, scored)
+            for index, prompt in enumerate(scored.prompts()):
+                row = sample_row(prompt, index, scored)
                 hashes.update("".join(row[name] for name in _HASHES).encode())
                 file.write(json_line(row))
         made = results_record(scored, hashes.hexdigest())
@@ -153,7 +150,7 @@ def _sha256(text: str) -> str:
 
 def _asked(prompt: str, generation: Generation) -> str:
     template = generation.prompt_template
-    return prompt if template is None or _PLACE not in template else template.replace(_PLACE, prompt)
+    return prompt if template is None or _PROMPT not in template else template.replace(_PROMPT, prompt)
 
 
 def _values(scored: ScoredResult) -> Json:
@@ -184,9 +181,6 @@ def _task_config(scored: ScoredResult) -> Json:
 
 def _metadata(scored: ScoredResult) -> Json:
     """What the harness has no field for."""
-    told = scored.result.model_dump(mode="json", exclude={"scores", "per_prompt_sha256"})
-    return told | {"scores": {score.metric: _told(score) for score in scored.scores}, "left_out": scored.left_out}
-
-
-def _told(score: Aggregate) -> Json:
-    return score.model_dump(mode="json", exclude={"metric", "value"})
+    scores = {score.metric: score.model_dump(mode="json", exclude={"metric", "value"}) for score in scored.scores}
+    known = scored.result.model_dump(mode="json", exclude={"scores", "per_prompt_sha256"})
+    return known | {"scores": scores, "left_out": scored.left_out}

@@ -1,9 +1,9 @@
 """Preference pairs that favour diverse responses, for DPO: DivPO (Lanchantin et al. 2025, arXiv:2501.18101).
 
-Of one prompt's responses, those of high reward are the chosen pool, those of low reward the rejected pool; the pair is
-the most diverse of the one and the least diverse of the other. What measures diversity is the caller's: GSSBench
-(arXiv:2510.12699) takes leave-one-out EigenScore (`leave_one_out`), the mean negative log-likelihood (`perplexity` of
-each sample) or the distance of an embedding from the centre. Nothing here trains, reads or writes.
+Of one prompt's responses, those of high reward form the chosen pool, those of low reward the rejected pool; the pair is
+the most diverse of the one and the least diverse of the other. The caller chooses the measure of diversity: GSSBench
+(arXiv:2510.12699) takes leave-one-out EigenScore, the mean negative log-likelihood or the distance from the mean
+embedding. Nothing here trains, reads or writes.
 """
 
 import math
@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmark.metrics.eigenscore import min_max
 
-_SLACK = 1e-12  # of the range: a reward on the border is in the pool, however the border was rounded
+_SLACK = 1e-12  # of the range: a reward on the boundary is in the pool, however the boundary was rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,11 @@ class PoolRule:
     """Which responses are in the pools.
 
     Attributes:
-        rho: How far the pools reach, 0 … 1. At 0 they hold the best and the worst (best-against-worst DPO); from about
-            0.5 they overlap. GSSBench uses 0.3 with negative log-likelihood, 0.6 with LOOE.
-        by: What `rho` is a share of. *range*: of the rewards' range; chosen are r ≥ max − rho (max − min), rejected
-            r ≤ min + rho (max − min). *percentile*: of the responses; chosen are r ≥ the quantile 1 − rho, rejected
-            r ≤ the quantile rho, interpolated linearly.
+        rho: Size of the pools, 0 … 1. At 0 they hold the best and the worst (best-against-worst DPO); from about 0.5
+            they overlap. GSSBench uses 0.3 with negative log-likelihood, 0.6 with LOOE.
+        by: Unit of `rho`. *range*: share of the rewards' range; chosen are r ≥ max − rho (max − min), rejected
+            r ≤ min + rho (max − min). *percentile*: share of the responses; chosen are r ≥ the quantile 1 − rho,
+            rejected r ≤ the quantile rho, interpolated linearly.
 
     Raises:
         ValueError: `rho` outside of 0 … 1.
@@ -44,16 +44,15 @@ class PoolRule:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The K responses to one prompt, and what is known of each.
+    """The K responses to one prompt with their rewards and diversities.
 
     Attributes:
-        prompt_id: Of the prompt.
-        prompt: Its text.
+        prompt_id: Id of the prompt.
+        prompt: Text of the prompt.
         responses: [K].
-        rewards: [K]; more is better, in the reward model's unit. None or NaN where there is none.
-        diversities: [K]; more is more diverse, in the metric's unit. None or NaN where there is none.
-        why: Why rewards or diversities lack, in the words under which such prompts are counted; None where nothing
-            more is to be said than that they lack.
+        rewards: [K]; higher is better, in the reward model's unit. None or NaN if missing.
+        diversities: [K]; higher is more diverse, in the measure's unit. None or NaN if missing.
+        why: Reason why rewards or diversities are missing, by which such prompts are counted; None: no special one.
 
     Raises:
         ValueError: Different lengths, or an infinite number.
@@ -74,26 +73,26 @@ class Candidates:
 
     @property
     def known(self) -> dict[int, tuple[float, float]]:
-        """The places of the responses that have both, with their reward and diversity. The others are in no pool."""
+        """Reward and diversity by position, of the responses that have both; the others are in no pool."""
         both = (_number(reward) for reward in self.rewards), (_number(value) for value in self.diversities)
         return {
-            place: (reward, diversity)
-            for place, (reward, diversity) in enumerate(zip(*both, strict=True))
+            position: (reward, diversity)
+            for position, (reward, diversity) in enumerate(zip(*both, strict=True))
             if reward is not None and diversity is not None
         }
 
 
 class NoPair(ValueError):
-    """A prompt that gives no pair. The message is the reason, and the same reason has the same words."""
+    """A prompt gives no pair. The message is the reason, always in the same words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """Places of responses, in ascending order; a place may be in both.
+    """Positions of responses, ascending; a position may be in both pools.
 
     Attributes:
-        chosen: Of high reward.
-        rejected: Of low reward.
+        chosen: Responses of high reward.
+        rejected: Responses of low reward.
     """
 
     chosen: tuple[int, ...]
@@ -101,13 +100,12 @@ class Pools:
 
 
 def pools(candidates: Candidates, rule: PoolRule) -> Pools:
-    """The chosen and the rejected pool, neither of them empty.
+    """Return the chosen and the rejected pool, neither of them empty.
 
     Raises:
-        NoPair: Fewer than two responses with reward and diversity (for the reason in `why`, where there is one), or
-            all of them of one reward.
+        NoPair: Fewer than two responses with reward and diversity, or all rewards equal.
     """
-    rewards = {place: reward for place, (reward, _) in candidates.known.items()}
+    rewards = {position: reward for position, (reward, _) in candidates.known.items()}
     if len(rewards) < 2:
         raise NoPair(candidates.why or "fewer than two responses with reward and diversity")
     low, high = min(rewards.values()), max(rewards.values())
@@ -119,24 +117,24 @@ def pools(candidates: Candidates, rule: PoolRule) -> Pools:
         least, most = (float(each) for each in np.quantile(list(rewards.values()), [1 - rule.rho, rule.rho]))
     slack = _SLACK * (high - low)
     return Pools(
-        chosen=tuple(place for place, reward in rewards.items() if reward >= least - slack),
-        rejected=tuple(place for place, reward in rewards.items() if reward <= most + slack),
+        chosen=tuple(position for position, reward in rewards.items() if reward >= least - slack),
+        rejected=tuple(position for position, reward in rewards.items() if reward <= most + slack),
     )
 
 
 def choose(candidates: Candidates, rule: PoolRule) -> tuple[int, int]:
-    """The places of the chosen and of the rejected response.
+    """Return the positions of the chosen and of the rejected response.
 
-    The most diverse of the chosen pool and the least diverse of the rejected pool. Of equally diverse ones the better,
-    or the worse, is taken, then the first; the papers do not say. Where pools overlap the chosen response may have the
-    lower reward, as the rule has it.
+    They are the most diverse of the chosen pool and the least diverse of the rejected pool. Ties go to the higher (the
+    lower) reward, then to the first; the papers do not say. Where pools overlap, the chosen response may have the lower
+    reward.
 
     Raises:
-        NoPair: As `pools`, or both are the same response or the same text.
+        NoPair: As in `pools`, or both are the same response or the same text.
     """
     found, known = pools(candidates, rule), candidates.known
-    chosen = max(found.chosen, key=lambda place: (known[place][1], known[place][0], -place))
-    rejected = min(found.rejected, key=lambda place: (known[place][1], known[place][0], place))
+    chosen = max(found.chosen, key=lambda position: (known[position][1], known[position][0], -position))
+    rejected = min(found.rejected, key=lambda position: (known[position][1], known[position][0], position))
     if chosen == rejected:
         raise NoPair("chosen and rejected are one response")
     if candidates.responses[chosen] == candidates.responses[rejected]:
@@ -149,11 +147,11 @@ class Provenance:
     """What the pairs of one file have in common.
 
     Attributes:
-        metric: Names the measure of diversity.
-        rule: Of the pools.
-        seed: That the responses were sampled with; None where not known.
-        signature: All that the diversities depend on beside the texts, in one line; None where not known.
-        submission_id: Whose responses they are; None where they are of no submission.
+        metric: Name of the measure of diversity.
+        rule: Rule of the pools.
+        seed: Seed of the sampling; None if unknown.
+        signature: All that the diversities depend on besides the texts, in one line; None if unknown.
+        submission_id: Id of the submission; None if there is none.
     """
 
     metric: str
@@ -165,13 +163,12 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class PreferencePairs:
-    """What came of some prompts.
+    """The pairs of some prompts.
 
     Attributes:
-        rows: One dict for each pair, in the order of the prompts: `prompt_id`, the texts `prompt`, `chosen` and
-            `rejected`, as trainers of DPO read them, and `meta`. No NaN: what is not known is None, so each is one line
-            of JSON Lines.
-        skipped: How many prompts gave no pair, by reason.
+        rows: A dict for each pair, in the order of the prompts: `prompt_id`, the texts `prompt`, `chosen` and
+            `rejected`, as DPO trainers read them, and `meta`. What is unknown is None, never NaN.
+        skipped: Number of prompts without a pair, by reason.
     """
 
     rows: tuple[dict[str, Any], ...]
@@ -179,9 +176,9 @@ class PreferencePairs:
 
 
 def preference_pairs(prompts: Iterable[Candidates], provenance: Provenance) -> PreferencePairs:
-    """A pair for each prompt that gives one.
+    """Choose a pair for each prompt that gives one.
 
-    `meta` of a row holds `rewards` and `diversities` of all K responses, the places `chosen_index` and
+    `meta` of a row holds `rewards` and `diversities` of all K responses, the positions `chosen_index` and
     `rejected_index`, `k`, `metric`, `rho`, `rule`, `seed`, `signature` and `submission_id`.
     """
     rows, skipped = [], Counter[str]()
@@ -216,23 +213,23 @@ def preference_pairs(prompts: Iterable[Candidates], provenance: Provenance) -> P
 
 
 def response_rows(candidates: Candidates, metric: str) -> Iterator[dict[str, Any]]:
-    """One dict for each response, with its diversity also over the range of its prompt.
+    """Yield a dict for each response, with its diversity also normalised over the range of its prompt.
 
     The keys are `prompt_id`, `prompt`, `index`, `response`, `metric`, `reward`, `diversity` and `normalised_diversity`
-    (`min_max`; GSSBench's table A23). A number is None where there is none.
+    (`min_max`; GSSBench's table A23). A missing number is None.
     """
     values = np.array([np.nan if value is None else value for value in candidates.diversities], dtype=np.float64)
     shares = values if np.isnan(values).all() else min_max(values)
-    for place, response in enumerate(candidates.responses):
+    for position, response in enumerate(candidates.responses):
         yield {
             "prompt_id": candidates.prompt_id,
             "prompt": candidates.prompt,
-            "index": place,
+            "index": position,
             "response": response,
             "metric": metric,
-            "reward": _number(candidates.rewards[place]),
-            "diversity": _number(candidates.diversities[place]),
-            "normalised_diversity": _number(float(shares[place])),
+            "reward": _number(candidates.rewards[position]),
+            "diversity": _number(candidates.diversities[position]),
+            "normalised_diversity": _number(float(shares[position])),
         }
 
 

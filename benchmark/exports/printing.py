@@ -1,4 +1,4 @@
-"""How exports look in a terminal."""
+"""What export commands print."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from datasets_build.tables import Table, plain, to_terminal
 
 
 def print_exported(exported: Exported, console: Console) -> None:
-    """How many prompts gave a pair and why others did not, and what was chosen and rejected on average."""
+    """Print how many prompts gave a pair, why others did not, and the means of chosen and rejected responses."""
     rule, rows = exported.provenance.rule, exported.pairs.rows
     counts = [(len(rows), "a pair"), *((count, f"no pair: {why}") for why, count in exported.pairs.skipped.items())]
     title = f"{exported.provenance.metric}, rho = {rule.rho:g} by {rule.by}"
@@ -25,7 +25,7 @@ def print_exported(exported: Exported, console: Console) -> None:
 
 
 def print_results(written: Sequence[tuple[ScoredResult, Sequence[Path]]], console: Console) -> None:
-    """What was written of each result, and which metrics have no value."""
+    """Print which files were written for each result, and which metrics have no value."""
     for scored, files in written:
         result = scored.result
         about = f"{result.result_id}, {result.suite}, k = {result.k}: {len(scored.scores)} metrics"

@@ -1,8 +1,8 @@
-"""Rewards of a submission's responses, from a file of somebody's own: JSON Lines, CSV or Parquet.
+"""Rewards of a submission's responses, from a user's file: JSON Lines, CSV or Parquet.
 
 A row is one response (`prompt_id`, `index` from 0, `reward`) or one prompt (`prompt_id`, `rewards`: a list of one
-number a response; in CSV that list is written as JSON). Other columns are passed over. Null, and in CSV an empty cell,
-says that there is no reward; what is not there is never invented.
+number per response; in CSV that list is written as JSON). Other columns are ignored. Null, and in CSV an empty cell,
+means that there is no reward.
 """
 
 import math
@@ -21,29 +21,29 @@ from submissions.untrusted.table_files import MAX_KEPT_BYTES, Table, lacks_colum
 
 COLUMNS = ("prompt_id", "index", "reward", "rewards")
 _QUOTED = 40  # letters of a wrong value that a message shows
-_NUMBER_MEND = "write a finite number, or null where there is no reward"
+_NUMBER_HINT = "write a finite number, or null where there is no reward"
 Rewards = Mapping[str, tuple[float | None, ...]]
-"""By prompt id, of each of its responses; prompts without any reward are not there."""
+"""The rewards of each prompt's responses by prompt id, without prompts that have none."""
 
 
 def read_rewards(path: Path, prompt_ids: Collection[str], k: int) -> Rewards:
-    """The rewards in a file.
+    """Read the rewards in a file.
 
     Args:
-        path: Ends in .jsonl, .csv or .parquet.
-        prompt_ids: All that may stand there.
-        k: Responses a prompt.
+        path: A file .jsonl, .csv or .parquet.
+        prompt_ids: Ids of the submission's prompts.
+        k: Number of responses per prompt.
 
     Raises:
-        Refused: The file cannot be read or has not these columns, a prompt id is not known, an index is not below k, a
-            response stands twice, a reward is no finite number, a prompt has not k rewards, or no response has one. All
-            that is wrong is told at once.
+        Refused: The file cannot be read or lacks columns, a prompt id is unknown, an index is not below k, a response
+            is listed twice, a reward is not a finite number, a prompt does not have k rewards, or no response has one.
+            All problems are listed.
     """
     findings = Findings()
     table = _of_parquet(path, findings) if path.suffix == ".parquet" else read_table(path, COLUMNS, findings)
     found: dict[str, tuple[float | None, ...]] = {}
     if table is not None and _has_its_columns(table, findings):
-        file = _File(table, frozenset(prompt_ids), k, findings)
+        file = _RewardFile(table, frozenset(prompt_ids), k, findings)
         made = _by_prompt(file) if "rewards" in table.columns else _by_response(file)
         found = {name: tuple(values) for name, values in made.items() if any(value is not None for value in values)}
         if not found and not findings.refused():
@@ -56,8 +56,8 @@ def read_rewards(path: Path, prompt_ids: Collection[str], k: int) -> Rewards:
     return found
 
 
-class _File:
-    """A table, what its rows may say, and where the problems go."""
+class _RewardFile:
+    """A table, what its rows may contain, and its problems."""
 
     def __init__(self, table: Table, prompt_ids: frozenset[str], k: int, findings: Findings) -> None:
         self.table = table
@@ -71,7 +71,7 @@ class _File:
         self.findings.add(Problem(check, "error", self.table.name, number, field, message, hint))
 
     def named(self) -> Iterator[tuple[int, str | None, dict[str, Any]]]:
-        """The rows with their numbers and prompt ids; None for one that is not known, which is told."""
+        """Yield the rows with their numbers and prompt ids; None for an unknown id, which is a problem."""
         for number, row in self.table.rows:
             name = row.get("prompt_id")
             if isinstance(name, int) and not isinstance(name, bool):
@@ -83,7 +83,7 @@ class _File:
             yield number, name, _parsed(row) if self.is_csv else row
 
     def reward(self, number: int, field: str, value: Any) -> float | None:
-        """A reward; None where there is none, or none that is right, which is told."""
+        """Return a reward; None if there is none, or an invalid one, which is a problem."""
         if value is None:
             return None
         try:
@@ -91,30 +91,30 @@ class _File:
         except (TypeError, OverflowError):  # no number, or a whole one that no float holds
             finite = False
         if not finite:
-            self.problem(number, field, f"{_quoted(value)}, expected a finite number", _NUMBER_MEND)
+            self.problem(number, field, f"{_quoted(value)}, expected a finite number", _NUMBER_HINT)
         return float(value) if finite else None
 
 
-def _by_response(file: _File) -> dict[str, list[float | None]]:
+def _by_response(file: _RewardFile) -> dict[str, list[float | None]]:
     made: dict[str, list[float | None]] = {}
     first: dict[tuple[str, int], int] = {}
     for number, name, row in file.named():
         if "reward" not in row:
-            file.problem(number, "reward", "the field is missing", _NUMBER_MEND)
+            file.problem(number, "reward", "the field is missing", _NUMBER_HINT)
         reward = file.reward(number, "reward", row.get("reward"))
-        place = row.get("index")
-        if not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < file.k:
-            message = f"{_quoted(place)}, expected a whole number in 0 … {file.k - 1}"
+        position = row.get("index")
+        if not isinstance(position, int) or isinstance(position, bool) or not 0 <= position < file.k:
+            message = f"{_quoted(position)}, expected a whole number in 0 … {file.k - 1}"
             file.problem(number, "index", message, "count the responses of a prompt from 0")
-        elif name is not None and (before := first.setdefault((name, place), number)) != number:
-            message = f"response {place} of {name!r} already appears in row {before}"
+        elif name is not None and (before := first.setdefault((name, position), number)) != number:
+            message = f"response {position} of {name!r} already appears in row {before}"
             file.problem(number, "index", message, "one row for each response")
         elif name is not None:
-            made.setdefault(name, [None] * file.k)[place] = reward
+            made.setdefault(name, [None] * file.k)[position] = reward
     return made
 
 
-def _by_prompt(file: _File) -> dict[str, list[float | None]]:
+def _by_prompt(file: _RewardFile) -> dict[str, list[float | None]]:
     made: dict[str, list[float | None]] = {}
     first: dict[str, int] = {}
     for number, name, row in file.named():
@@ -131,7 +131,7 @@ def _by_prompt(file: _File) -> dict[str, list[float | None]]:
             if len(values) != file.k:
                 message = f"{len(values)} rewards for {file.k} responses"
                 file.problem(number, "rewards", message, "one a response, null where there is none")
-            rewards = [file.reward(number, f"rewards[{place}]", value) for place, value in enumerate(values)]
+            rewards = [file.reward(number, f"rewards[{position}]", value) for position, value in enumerate(values)]
             if name is not None:
                 made[name] = rewards
     return made
@@ -154,7 +154,7 @@ def _has_its_columns(table: Table, findings: Findings) -> bool:
 
 
 def _parsed(row: Mapping[str, str]) -> dict[str, Any]:
-    """What the cells of a CSV row say; one that says nothing sensible stays the text that it is."""
+    """The values of a CSV row's cells; a cell that cannot be parsed stays a text."""
     made: dict[str, Any] = {}
     for column, cell in row.items():
         made[column] = cell

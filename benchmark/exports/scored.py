@@ -1,7 +1,7 @@
 """Result folders as exporters read them: the result, and its prompts with responses and values, streamed and checked.
 
-Results can come from strangers. `read_result` checks that `per_prompt.parquet` is the one that `result.json` names;
-here it is checked that it has the columns and the numbers of values that `result.json` speaks of.
+Results are untrusted. `read_result` checks that `per_prompt.parquet` is the one that `result.json` names; this module
+checks that it has the columns and the numbers of values that `result.json` states.
 """
 
 import json
@@ -34,8 +34,8 @@ _COLUMNS: dict[str, pa.DataType] = {
     "finish_reasons": _TEXTS,
     "answers": pa.int32(),
 }
-_MEND = "score the submission again"
-# JSON takes them as they are, but some readers of JSON Lines end a line there, as `str.splitlines` does.
+_HINT = "score the submission again"
+# Valid in JSON, but some readers of JSON Lines end a line there, as `str.splitlines` does.
 _LINE_ENDS = {ord(letter): f"\\u{ord(letter):04x}" for letter in "\x85\u2028\u2029"}
 
 
@@ -44,13 +44,13 @@ class ScoredPrompt:
     """One prompt of a result.
 
     Attributes:
-        prompt_id: Of the suite.
-        category: Of the prompt.
-        prompt: Its text.
-        responses: Those that were scored.
-        finish_reasons: One a response; None where not given.
-        answers: How many of the responses are neither blank nor placeholders.
-        values: By metric; one that is missing is not there.
+        prompt_id: Id in the suite.
+        category: Category in the suite.
+        prompt: Text of the prompt.
+        responses: Responses that were scored.
+        finish_reasons: One per response; None if not given.
+        answers: Number of responses that are neither blank nor placeholders.
+        values: Values by metric, without missing ones.
     """
 
     prompt_id: str
@@ -67,10 +67,10 @@ class ScoredResult:
     """A result with the metrics that are exported.
 
     Attributes:
-        folder: Of the result.
-        result: As in its `result.json`.
-        scores: Of the metrics that are exported: those with a value, in the order of the result.
-        left_out: The metrics that were asked for and have no value, with the reasons and their counts.
+        folder: Folder of the result.
+        result: Content of its `result.json`.
+        scores: Scores of the exported metrics: those with a value, in the order of the result.
+        left_out: The requested metrics without a value, with the reasons and their counts.
     """
 
     folder: Path
@@ -79,10 +79,10 @@ class ScoredResult:
     left_out: Mapping[str, Mapping[str, int]]
 
     def prompts(self) -> Iterator[ScoredPrompt]:
-        """The prompts in the suite's order.
+        """Yield the prompts in the suite's order.
 
         Raises:
-            InputError: The table is not what `result.json` says, told where that shows, at the last when all are read.
+            InputError: The table contradicts `result.json`; raised at the row that shows it, or at the end.
         """
         metrics = [score.metric for score in self.scores]
         path, findings = self.folder / PER_PROMPT_FILE, Findings()
@@ -93,36 +93,36 @@ class ScoredResult:
             found.update(prompt.values.keys())
             seen.add(prompt.prompt_id)
             if len(seen) != number:
-                raise InputError(f"{path}, row {number}: {prompt.prompt_id[:100]!r} stands there twice", _MEND)
+                raise InputError(f"{path}, row {number}: {prompt.prompt_id[:100]!r} is listed twice", _HINT)
             yield prompt
         if findings.refused():
-            raise InputError(f"{path}: {findings.problems[0].message}", _MEND)
+            raise InputError(f"{path}: {findings.problems[0].message}", _HINT)
         counts = {"prompts": (len(seen), self.result.counts.prompts)}
         counts |= {f"values of {score.metric}": (found[score.metric], score.n) for score in self.scores}
         for what, (there, said) in counts.items():
             if there != said:
-                raise InputError(f"{path} has {there} {what}, {RESULT_FILE} says {said}", _MEND)
+                raise InputError(f"{path} has {there} {what}, {RESULT_FILE} says {said}", _HINT)
 
 
 def open_result(folder: Path, metrics: Sequence[str] = ()) -> ScoredResult:
-    """A result folder.
+    """Open a result folder.
 
     Args:
-        folder: As `divbench score` wrote it.
-        metrics: To export; none: all that have a value.
+        folder: Folder that `divbench score` wrote.
+        metrics: Metrics to export; none: all that have a value.
 
     Raises:
-        InputError: It is no whole result, or none of the metrics has a value.
+        InputError: It is not a complete result, or none of the metrics has a value.
         ConfigurationError: The result has no such metric.
     """
     result = read_result(folder)
     if isinstance(result, Missing):
-        raise InputError(f"{folder} is no whole result: {result.reason}", _MEND)
+        raise InputError(f"{folder} is not a complete result: {result.reason}", _HINT)
     names = [score.metric for score in result.scores]
     if unknown := [metric for metric in metrics if metric not in names]:
         raise ConfigurationError(f"{folder} has no metric {unknown[0]!r}", f"its metrics are {', '.join(names)}")
     if len(set(names)) < len(names):
-        raise InputError(f"{folder / RESULT_FILE} has a metric twice", _MEND)
+        raise InputError(f"{folder / RESULT_FILE} has a metric twice", _HINT)
     asked = [score for score in result.scores if not metrics or score.metric in metrics]
     scores = tuple(score for score in asked if score.value is not None)
     if not scores:
@@ -136,16 +136,16 @@ def _check_columns(path: Path, metrics: Sequence[str]) -> None:
     findings = Findings()
     opened = parquet_file(path, findings)
     if opened is None:
-        raise InputError(f"{path}: {findings.problems[0].message}", _MEND)
+        raise InputError(f"{path}: {findings.problems[0].message}", _HINT)
     schema = opened[1]
     for name, wanted in (_COLUMNS | dict.fromkeys(metrics, pa.float64())).items():
-        kinds = [schema.field(place).type for place in schema.get_all_field_indices(name)]
+        kinds = [schema.field(index).type for index in schema.get_all_field_indices(name)]
         if len(kinds) != 1 or not _is_same(kinds[0], wanted):
-            raise InputError(f"{path} has no one column {name} of type {wanted}", _MEND)
+            raise InputError(f"{path} has no single column {name} of type {wanted}", _HINT)
 
 
 def _is_same(kind: pa.DataType, wanted: pa.DataType) -> bool:
-    """Equal, but for the name of a list's items."""
+    """Compare types, ignoring the name of a list's items."""
     if wanted is _TEXTS and pa.types.is_list(kind):
         return bool(kind.value_type == pa.string())
     return bool(kind == wanted)
@@ -154,11 +154,11 @@ def _is_same(kind: pa.DataType, wanted: pa.DataType) -> bool:
 def _prompt(row: Mapping[str, Any], metrics: Sequence[str], where: str) -> ScoredPrompt:
     whole = all(row.get(name) is not None for name in _COLUMNS if name != "finish_reasons")
     if not whole or "finish_reasons" not in row or None in row["responses"]:
-        raise InputError(f"{where}: a value lacks, or is not UTF-8", _MEND)
+        raise InputError(f"{where}: a value is missing, or not UTF-8", _HINT)
     values = {metric: row[metric] for metric in metrics if row[metric] is not None}
     for metric, value in values.items():
         if not math.isfinite(value):
-            raise InputError(f"{where}: {metric} is {value}", _MEND)
+            raise InputError(f"{where}: {metric} is {value}", _HINT)
     reasons = row["finish_reasons"]
     return ScoredPrompt(
         prompt_id=row["prompt_id"],
@@ -172,43 +172,43 @@ def _prompt(row: Mapping[str, Any], metrics: Sequence[str], where: str) -> Score
 
 
 def metric_of(score: Aggregate) -> Metric | None:
-    """The metric that a number is of, where this version of the package has it."""
+    """Return the metric of a score, if this version of the package has it."""
     return next((each for each in METRICS if (each.id, each.version) == (score.metric, score.version)), None)
 
 
 def way_of(score: Aggregate) -> str:
-    """Which way is more diverse, in words."""
+    """Return which direction is more diverse, in words."""
     return {1: "higher is more diverse", -1: "lower is more diverse", 0: "neither way is more diverse"}[score.direction]
 
 
 def epoch_of(result: Result) -> int:
-    """The manifest's date in seconds since 1970, at midnight UTC: the only time that an export may have."""
+    """Return the manifest's date in seconds since 1970, at midnight UTC: the only time in an export."""
     return int(datetime.combine(result.manifest.submitter.date, time(), UTC).timestamp())
 
 
 def model_name(result: Result) -> str:
-    """The system's Hub id or the provider's name; where the manifest has none, one of our own that is true."""
+    """Return the system's Hub id or the provider's name; without one, a name made of the submission's id."""
     return result.manifest.system.model_id or f"divbench-submission/{result.submission_id}"
 
 
 def json_line(record: Mapping[str, Any]) -> str:
-    """A record as a line of JSON Lines, whatever a reader takes for the end of a line."""
+    """Return a record as one line of JSON Lines, for every definition of a line's end."""
     return json.dumps(record, ensure_ascii=False, allow_nan=False).translate(_LINE_ENDS) + "\n"
 
 
 @contextmanager
 def whole_pair(first: Path, second: Path) -> Iterator[tuple[Path, Path]]:
-    """Give temporary names of two files in one folder, which take their own, the first first, when the block ends well.
+    """Give temporary names for two files in one folder, which are renamed, the first first, when the block succeeds.
 
-    When it does not, both vanish, with the folders that were made for them.
+    If it fails, both are removed, with the folders that were made for them.
     """
-    lacking = [folder for folder in (first.parent, *first.parent.parents) if not folder.exists()]
+    new = [folder for folder in (first.parent, *first.parent.parents) if not folder.exists()]
     first.parent.mkdir(parents=True, exist_ok=True)
     try:
         with atomic_file(second) as other, atomic_file(first) as one:
             yield one, other
     except BaseException:
-        for folder in lacking:
+        for folder in new:
             with suppress(OSError):  # somebody else may have put something there
                 folder.rmdir()
         raise

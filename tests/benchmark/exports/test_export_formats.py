@@ -87,9 +87,9 @@ def test_the_format_follows_how_the_model_was_asked() -> None:
     assert found(chat_template=True) == found(system_prompt="Be brief.") == "conversational"
     assert format_of(Generation(k=K, chat_template=True), "standard") == "standard"
     assert format_of(Generation(k=K), "conversational") == "conversational"
-    with pytest.raises(ConfigurationError, match="no place for it"):
+    with pytest.raises(ConfigurationError, match="no field for it"):
         found(chat_template=False, system_prompt="Be brief.")
-    with pytest.raises(ConfigurationError, match="no place for it"):
+    with pytest.raises(ConfigurationError, match="no field for it"):
         format_of(Generation(k=K, system_prompt="Be brief."), "standard")
     with pytest.raises(InputError, match=r"prompt_template has no \{prompt\}"):
         found(prompt_template="Q: A:")

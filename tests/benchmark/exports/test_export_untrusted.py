@@ -84,12 +84,12 @@ def set_in(row: int, **values: Any) -> Callable[[list[Json]], object]:
         pytest.param(set_in(2, distinct_n=None), "has 4 values of distinct_n, result.json says 5", id="a value less"),
         pytest.param(set_in(2, distinct_n=math.nan), "row 3: distinct_n is nan", id="NaN"),
         pytest.param(set_in(2, distinct_n=math.inf), "row 3: distinct_n is inf", id="infinity"),
-        pytest.param(set_in(2, prompt_id="p-0001"), "row 3: 'p-0001' stands there twice", id="a prompt twice"),
-        pytest.param(set_in(2, responses=["a", None]), "row 3: a value lacks", id="a null response"),
+        pytest.param(set_in(2, prompt_id="p-0001"), "row 3: 'p-0001' is listed twice", id="a prompt twice"),
+        pytest.param(set_in(2, responses=["a", None]), "row 3: a value is missing", id="a null response"),
         pytest.param(
-            lambda rows: [row.pop("distinct_n") for row in rows], "has no one column distinct_n", id="no column"
+            lambda rows: [row.pop("distinct_n") for row in rows], "has no single column distinct_n", id="no column"
         ),
-        pytest.param(lambda rows: [row.pop("answers") for row in rows], "no one column answers", id="no answers"),
+        pytest.param(lambda rows: [row.pop("answers") for row in rows], "no single column answers", id="no answers"),
     ],
 )
 def test_a_strangers_table_that_is_not_what_its_result_says_is_refused(
@@ -106,7 +106,7 @@ def test_a_strangers_table_that_is_not_what_its_result_says_is_refused(
 
 
 def test_what_is_no_whole_result_is_refused(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no whole result"):
+    with pytest.raises(InputError, match="is not a complete result"):
         open_result(damaged(folder, tmp_path / "in", set_in(1, distinct_n=0.5), rehash=False))
     with pytest.raises(ConfigurationError, match="has no metric 'no_such'"):
         open_result(folder, ["no_such"])
