@@ -1,4 +1,4 @@
-"""Metrics of answers parted into classes that say the same: how many, how even, how good.
+"""Metrics of responses grouped into equivalence classes: how many, how even, how good.
 
 Input: a `Partition`, made here by a backend (partition.py) or come with a submission (`of_reported`).
 """
@@ -214,7 +214,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "distinct_k",
         1,
-        "distinct_k (classes of answers that say the same)",
+        "distinct_k (number of equivalence classes)",
         distinct_k,
         reads="partition",
         direction=+1,
@@ -239,7 +239,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "distinct_at_2",
         1,
-        "classes expected of 2 answers",
+        "equivalence classes expected of 2 responses",
         partial(rarefied, size=2),
         reads="partition",
         direction=+1,
@@ -259,7 +259,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "distinct_at_5",
         1,
-        "classes expected of 5 answers",
+        "equivalence classes expected of 5 responses",
         partial(rarefied, size=5),
         reads="partition",
         direction=+1,
@@ -394,7 +394,7 @@ METRICS: tuple[Metric, ...] = (
         card=MetricCard(
             "classes",
             "|{classes in the partition that came with the submission}|",
-            "How many different things the responses say by whoever handed them in.",
+            "The number of equivalence classes as the submitter reported it.",
             (
                 _CAME,
                 "NoveltyBench's published files were made by two different rules, and some part identical texts.",
@@ -419,7 +419,7 @@ METRICS: tuple[Metric, ...] = (
             "classes",
             "(1 − p) / (1 − pᵏ) · Σᵢ pⁱ⁻¹ uᵢ over responses that open a class, with classes and qualities that came "
             "with the submission, p = 0.8",
-            "The utility of the responses by the classes and qualities of whoever handed them in.",
+            "The utility of the responses, from the submitter's classes and qualities.",
             (_CAME, _REWARD, "People's short responses get low qualities, which looks like a taste for length."),
             (_FIRST_REPORTED,),
         ),

@@ -191,7 +191,7 @@ METRICS: tuple[Metric, ...] = (
             "How well each response could pass for a translation of the others: shared phrases of one to four words.",
             (
                 _NOISE,
-                "Each response is held against all others at once, so more responses give higher values: compare "
+                "Each response is compared with all others at once, so more responses give higher values: compare "
                 "equal k only.",
                 "Responses under four words are judged by fewer words, and smoothing decides much of what they get.",
                 _WORDING,

@@ -1,7 +1,7 @@
 """Uncertainty of the model that answered, as a measure of its generation space (GSSBench, arXiv:2510.12699).
 
 Input: what a language model gave the tokens of each of its responses (`ResponseScores`), or the likelihoods of
-responses in classes that say the same (`ClassedLikelihoods`). All logarithms are natural. For every function here more
+responses in equivalence classes (`ClassedLikelihoods`). All logarithms are natural. For every function here more
 means a larger generation space. These numbers are the model's: compare them under one model, one number of responses
 and one way of sampling only. What hidden states say is in hidden_states.py.
 
@@ -152,7 +152,7 @@ def _surprise_per_token(log_likelihood: float, tokens: int) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassedLikelihoods:
-    """The likelihood of each of K sampled responses, and the class of those that say the same.
+    """The likelihood of each of K sampled responses, and their equivalence classes.
 
     Attributes:
         labels: [K]; None for a response in no class, which is left out.

@@ -37,7 +37,7 @@ class ScoringBackends:
         embedder: Already loaded, or one to use in place of the profile's.
         reader: Likewise.
         pair_scorers: Likewise, by what they make.
-        equivalence: Likewise, decides which answers say the same, or judges whole sets.
+        equivalence: Likewise, the equivalence backend.
         reward: Likewise, judges the quality of answers.
     """
 

@@ -63,7 +63,7 @@ class Topic:
         name: Such as `bread`.
         prompt: What is asked.
         forms: Five formats of response; each is one mode.
-        paragraph: One response in many wordings, which all say the same.
+        paragraph: One response in many wordings, all with the same meaning.
     """
 
     name: str

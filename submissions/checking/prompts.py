@@ -58,7 +58,7 @@ def _line() -> TypeAdapter[str]:
 
 
 def text_problem(text: Any) -> tuple[str, str] | None:
-    """What is wrong with the text of a prompt that somebody wrote, and how to mend it; None where nothing is."""
+    """What is wrong with the text of a prompt that somebody wrote, and how to fix it; None where nothing is."""
     if text is None:
         return "the prompt's text is missing", "give the text of every prompt: it is in no suite"
     if not isinstance(text, str):

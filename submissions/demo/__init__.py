@@ -1,1 +1,1 @@
-"""Responses written by hand in; the demo submissions, known-bad baselines among them, out."""
+"""Our own responses in; the demo submissions, known-bad baselines among them, out."""

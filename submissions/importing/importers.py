@@ -185,7 +185,7 @@ def import_submission(
         out: The folder to make; it must not exist, or be empty.
         known: Fields of the manifest; they come before what the file says.
         find_suite: Gives the suite that is named; it is not asked for *own*.
-        documents: Of *lm-eval*: how documents are told apart, and which of their texts are the answers.
+        documents: Of *lm-eval*: how documents are identified, and which of their texts are the responses.
 
     Returns:
         The report of the checks, and the names of the file's fields that were not used.

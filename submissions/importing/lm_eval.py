@@ -35,7 +35,7 @@ ResponsesField = Literal["resps", "filtered_resps"]
 
 @dataclass(frozen=True, slots=True)
 class LmEvalOptions:
-    """How documents are told apart, and which of their texts are the answers.
+    """How documents are identified, and which of their texts are the responses.
 
     Attributes:
         id_field: The field of `doc` that has the prompt's id, or `doc_id`: the place in the suite, from 0. None:

@@ -92,7 +92,7 @@ class Page:
 
 
 def read_layout(path: Path) -> tuple[Group, ...]:
-    """What a Parquet file's footer promises, each promise held against the others.
+    """What a Parquet file's footer promises, each checked against the others.
 
     Raises:
         Malformed: It is no Parquet file, or a damaged or encrypted one, or its footer contradicts itself.

@@ -141,7 +141,7 @@ def _of_csv(path: Path, wanted: frozenset[str], findings: Findings) -> Table | N
 
 
 def _good_heads(heads: Sequence[str], wanted: frozenset[str], name: str, findings: Findings) -> bool:
-    """Whether a table's columns can be told apart, and are not too many."""
+    """Whether a table's columns have different names, and are not too many."""
     if len(heads) > MAX_COLUMNS:
         message = f"{len(heads):,} columns"
         findings.add(Problem("sizes", "error", name, None, "", message, f"at most {MAX_COLUMNS:,} are allowed"))

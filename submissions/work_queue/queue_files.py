@@ -239,4 +239,4 @@ def fetch(store: FileStore, submission_id: str, target: Path) -> None:
         if path in there:
             store.fetch(commit, path, target / file, MAX_MANIFEST_BYTES if file == MANIFEST_FILE else MAX_FILE_BYTES)
         elif file != REPORTED_FILE:
-            raise UnknownSubmission(f"{store.address} has no {path}", "hand it in again")
+            raise UnknownSubmission(f"{store.address} has no {path}", "submit it again")

@@ -162,7 +162,7 @@ class State(_Part):
         submission_id: The submission's name by content.
         name: Of its system.
         suite: That it answers.
-        submitter: Who handed it in.
+        submitter: The submitter.
         received: When; the queue is in this order.
         rows_digest: SHA-256 of its generations alone, by which they are known under another manifest.
         history: All that happened, the last record last.

@@ -1,6 +1,6 @@
 """An explanation as one HTML file that needs nothing else: figures, the code that draws them, tables.
 
-Texts are strangers'. They are escaped, and should one slip through, the page's policy runs no script but the two whose
+Texts are untrusted. They are escaped, and should one slip through, the page's policy runs no script but the two whose
 hashes it names, and fetches nothing.
 """
 
