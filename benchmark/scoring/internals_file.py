@@ -71,7 +71,7 @@ class HowRead(_Part):
         features: The size of a hidden state.
         original_layer: Of E_original; None where no states were read.
         average_layers: Of E_average; empty likewise.
-        tokens: *sampled*: those that were drawn; *text*: those of the response's text, which may be tokenised otherwise.
+        tokens: *sampled*: the sampled ones; *text*: those of the response's text, which may be tokenised otherwise.
         drawing: None where not known; then *largest* is not, either.
         prompt: How the model was asked, such as `chat template` or `template "{prompt}"`.
     """
