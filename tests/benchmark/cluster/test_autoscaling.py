@@ -1,4 +1,4 @@
-"""How many actors an elastic cluster is asked for: what loading costs is earned first, and none is asked in vain."""
+"""The number of actors of an elastic cluster: loading is earned first, and none is requested in vain."""
 
 import math
 
@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from benchmark.cluster.autoscaling import BACKLOG_PER_ACTOR, PAYBACK, Autoscaler
 
 
-def test_all_are_asked_for_at_once_where_nothing_is_said() -> None:
+def test_without_elastic_all_are_requested_at_once() -> None:
     autoscaler = Autoscaler(5)
     assert (autoscaler.request(0), autoscaler.request(1000), autoscaler.requested) == (5, 0, 5)
 
 
-def test_the_first_comes_with_work_and_the_second_when_it_is_earned() -> None:
+def test_the_first_is_requested_with_work_and_the_second_when_earned() -> None:
     autoscaler = Autoscaler(5, elastic=True)
     assert autoscaler.request(0) == 0
     assert autoscaler.request(100) == 1
@@ -28,7 +28,7 @@ def test_the_first_comes_with_work_and_the_second_when_it_is_earned() -> None:
     assert autoscaler.request(100) == 0  # it is spent
 
 
-def test_who_was_let_go_is_asked_for_again_and_not_all_at_once() -> None:
+def test_ended_actors_are_requested_again_one_by_one() -> None:
     autoscaler = Autoscaler(8, elastic=True)
     autoscaler.request(1)
     autoscaler.loaded(1.0)

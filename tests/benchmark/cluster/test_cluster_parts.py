@@ -1,4 +1,4 @@
-"""What scoring on a cluster is made of, without one: shares, errors on their way back, lanes of a worker."""
+"""Parts of scoring on a cluster, without one: shares of resources, remote errors, concurrent submissions."""
 
 import pickle
 import subprocess
@@ -46,13 +46,13 @@ def travelled(error: RemoteError) -> DivBenchError:
     return found.unpack()
 
 
-def test_whose_fault_an_error_is_travels_with_it() -> None:
+def test_a_remote_error_keeps_its_causes() -> None:
     found = travelled(RemoteError.pack(failed(MemoryError("none is left"))))
     assert (type(found), found.message, found.hint) == (ScoringFault, "a metric failed", "mend it")
     assert "memory" in (hint_of(found) or "")
 
 
-def test_what_cannot_travel_is_said() -> None:
+def test_a_cause_that_cannot_be_pickled_becomes_text() -> None:
     class Local(Exception):
         """Not to be found by its name."""
 
@@ -60,14 +60,14 @@ def test_what_cannot_travel_is_said() -> None:
     assert str(found.__cause__) == "Local: it is here alone"
 
 
-def test_the_words_of_a_remote_error_are_its_last() -> None:
+def test_the_short_message_of_a_remote_traceback_is_its_last_line() -> None:
     remote = RuntimeError("Traceback (most recent call last):\n  File x\nValueError: no\n")
     assert short_message(remote) == "ValueError: no"
     assert short_message(RuntimeError("first\nsecond")) == "first"
     assert short_message(ValueError()) == "ValueError"
 
 
-def test_nobody_at_an_address_is_known_at_once() -> None:
+def test_an_address_where_nothing_listens_is_refused_at_once() -> None:
     with pytest.raises(OSError, match="refused"):
         check_reachable("127.0.0.1:1")
 
@@ -88,7 +88,7 @@ def test_sigterm_is_heard_though_a_library_took_it() -> None:
     assert done.returncode == 7
 
 
-def test_one_lane_looks_at_a_time_and_few_prepare() -> None:
+def test_one_thread_claims_at_a_time_and_few_prepare() -> None:
     stop, admissions = Stop(), Admissions()
     taken = [admissions.wait(stop)]
     looked = threading.Event()
@@ -127,7 +127,7 @@ def test_one_lane_looks_at_a_time_and_few_prepare() -> None:
     assert admissions.wait(stop) is None
 
 
-def test_nothing_is_taken_on_for_who_is_not_hungry() -> None:
+def test_nothing_is_claimed_without_capacity() -> None:
     stop, has_capacity = Stop(), threading.Event()
     admissions = Admissions(has_capacity.is_set)
     threading.Timer(0.3, has_capacity.set).start()
@@ -136,12 +136,12 @@ def test_nothing_is_taken_on_for_who_is_not_hungry() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 4])
-def test_a_lane_that_fails_ends_the_others(count: int) -> None:
+def test_a_thread_that_fails_stops_the_others(count: int) -> None:
     stop = Stop()
     failing: list[int] = []
     lock = threading.Lock()
 
-    def lane() -> None:
+    def task() -> None:
         with lock:
             first = not failing
             failing.append(1)
@@ -151,5 +151,5 @@ def test_a_lane_that_fails_ends_the_others(count: int) -> None:
             threading.Event().wait(0.01)
 
     with pytest.raises(ConfigurationError, match="no"):
-        run_concurrently(lane, count, stop)
+        run_concurrently(task, count, stop)
     assert len(failing) == count

@@ -1,4 +1,4 @@
-"""`divbench worker --cluster`: the results of a plain worker, whatever is killed, and whoever is asked to end."""
+"""`divbench worker --cluster`: the results of a plain worker, whatever is killed or stopped."""
 
 import os
 import shutil
@@ -103,7 +103,7 @@ def test_rescoring_makes_the_bytes_that_one_process_makes_and_makes_them_once(
 
 
 @on_request
-def test_actors_come_with_the_work_and_go_without_it(place: Place, tmp_path: Path, seen: Path, address: str) -> None:
+def test_elastic_actors_start_with_work_and_end_without(place: Place, tmp_path: Path, seen: Path, address: str) -> None:
     """One at first; a second when that has scored for four times as long as it loaded; none when there is no work."""
     store, results = place.open(), tmp_path / "results"
     names = [f"system-{i:02}" for i in range(16)]
@@ -122,7 +122,7 @@ def test_actors_come_with_the_work_and_go_without_it(place: Place, tmp_path: Pat
 
 
 @on_request
-def test_what_kills_every_actor_fails_and_the_others_go_on(
+def test_a_submission_that_kills_every_actor_fails_and_the_others_go_on(
     place: Place, tmp_path: Path, seen: Path, address: str
 ) -> None:
     store = place.open()
@@ -137,9 +137,7 @@ def test_what_kills_every_actor_fails_and_the_others_go_on(
 
 
 @on_request
-def test_actors_that_are_lost_while_they_wait_cost_nothing(
-    place: Place, tmp_path: Path, seen: Path, address: str
-) -> None:
+def test_actors_that_are_lost_while_idle_cost_nothing(place: Place, tmp_path: Path, seen: Path, address: str) -> None:
     store = place.open()
     submit_kept(store, [demo(tmp_path / "one", "one")])
     worker = Process(place, tmp_path / "results", "--cluster", address, "--seen", seen)
@@ -155,7 +153,7 @@ def test_actors_that_are_lost_while_they_wait_cost_nothing(
 
 
 @on_request
-def test_who_is_asked_to_end_keeps_what_actors_are_scoring(
+def test_a_stopping_worker_keeps_the_shards_being_scored(
     place: Place, tmp_path: Path, seen: Path, address: str
 ) -> None:
     store, results = place.open(), tmp_path / "results"

@@ -1,4 +1,4 @@
-"""Faults of the machine: told from those of submissions, which keep their attempts; and they end the worker."""
+"""Host failures are told from failures of submissions, which keep their attempts; too many end the worker."""
 
 import errno
 import json
@@ -30,18 +30,10 @@ from submissions.work_queue.errors import UnknownSubmission
 from submissions.work_queue.operations import state_of, states
 from submissions.work_queue.schema import MAX_ATTEMPTS
 from tests.benchmark.run_worker import POISON, worker
-from tests.benchmark.service.test_worker_parts import Told
+from tests.benchmark.service.conftest import EventLog
 from tests.submissions.working import demo, submit_kept
 
-
-@pytest.fixture
-def told() -> Told:
-    return Told()
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> FolderStore:
-    return FolderStore(tmp_path / "store")
+pytestmark = pytest.mark.usefixtures("checks_in_process")
 
 
 def wrapped(error: Exception) -> Exception:
@@ -70,7 +62,7 @@ def wrapped(error: Exception) -> Exception:
     ],
     ids=repr,
 )
-def test_a_fault_of_the_machine_has_a_mend(error: Exception, hint: str) -> None:
+def test_a_host_failure_has_a_hint(error: Exception, hint: str) -> None:
     assert hint in (hint_of(error) or "")
 
 
@@ -89,103 +81,103 @@ def test_a_fault_of_the_machine_has_a_mend(error: Exception, hint: str) -> None:
     ],
     ids=repr,
 )
-def test_what_is_no_fault_of_the_machine_has_none(error: Exception) -> None:
+def test_other_failures_have_no_hint_for_the_host(error: Exception) -> None:
     assert hint_of(error) is None
 
 
-def test_who_meets_a_second_fault_while_others_go_well_is_to_blame() -> None:
-    machine, full = HostHealth(limit=3), MemoryError()
-    assert machine.record_failure("a", full)
-    assert machine.record_failure("a", full)  # nothing went well since: it may be the machine
-    machine.check(full)
-    machine.record_success()
-    assert machine.failures == 0
-    assert not machine.record_failure("a", full)
-    assert machine.record_failure("b", full)
-    assert machine.record_failure("b", full)
-    assert machine.record_failure("c", full)
+def test_a_submission_that_fails_twice_while_others_succeed_is_at_fault() -> None:
+    health, full = HostHealth(limit=3), MemoryError()
+    assert health.record_failure("a", full)
+    assert health.record_failure("a", full)  # nothing went well since: it may be the machine
+    health.check(full)
+    health.record_success()
+    assert health.failures == 0
+    assert not health.record_failure("a", full)
+    assert health.record_failure("b", full)
+    assert health.record_failure("b", full)
+    assert health.record_failure("c", full)
     with pytest.raises(HostFault, match="failed 3 times in a row, the last one with: MemoryError"):
-        machine.check(full)
+        health.check(full)
 
 
-def test_a_fault_that_several_meet_at_once_is_one() -> None:
-    machine, gone = HostHealth(limit=3), ConfigurationError("the cluster is gone")
+def test_a_host_failure_that_several_submissions_meet_at_once_counts_once() -> None:
+    health, gone = HostHealth(limit=3), ConfigurationError("the cluster is gone")
 
     def met() -> ConfigurationError:
         made = ConfigurationError("the cluster is gone")
         made.__cause__ = gone
         return made
 
-    assert [machine.record_failure(name, met()) for name in "abcd"] == [True] * 4
-    assert machine.failures == 1
-    assert machine.record_failure("a", ConfigurationError("it is still gone"))
-    assert machine.failures == 2
+    assert [health.record_failure(name, met()) for name in "abcd"] == [True] * 4
+    assert health.failures == 1
+    assert health.record_failure("a", ConfigurationError("it is still gone"))
+    assert health.failures == 2
 
 
-def _hungry(responses: Sequence[str], only: str) -> float:
+def _allocate(responses: Sequence[str], only: str) -> float:
     if any(only in text for text in responses):
         raise MemoryError("none is left")
     return 1.0
 
 
-def has_capacity(store: FileStore, results: Path, only: str = "") -> Worker:
+def short_of_memory(store: FileStore, results: Path, only: str = "") -> Worker:
     """A worker with a metric that has no memory for texts with a word."""
 
     def fn(responses: Sequence[str]) -> float:
-        return _hungry(responses, only)
+        return _allocate(responses, only)
 
-    metric = Metric("hungry", 1, "Memory", fn, "responses", 1, (0, None), "responses", "none")
+    metric = Metric("greedy", 1, "Memory", fn, "responses", 1, (0, None), "responses", "none")
     return replace(worker(store, results), metrics=(metric,), poll=0.01)
 
 
-def test_a_machine_without_memory_ends_its_worker_and_uses_up_no_attempt(
-    store: FolderStore, tmp_path: Path, told: Told
+def test_a_host_without_memory_ends_its_worker_and_uses_up_no_attempt(
+    store: FolderStore, tmp_path: Path, log: EventLog
 ) -> None:
     ids = submit_kept(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(4)])
     with pytest.raises(HostFault) as caught:
-        work(has_capacity(store, tmp_path / "results"), Stop(), told, once=True)
+        work(short_of_memory(store, tmp_path / "results"), Stop(), log, once=True)
     assert caught.value.exit_status == 2
     assert "memory" in caught.value.hint
     each = ["claimed", "machine_fault", "released"]
-    assert told.names() == [*each, "waiting", *each, "waiting", *each, "stopped"]
-    assert [facts["faults"] for event, facts in told.events if event == "machine_fault"] == [1, 2, 3]
-    assert told.events[1][1]["log"][-1].startswith("benchmark.scoring.compute.ScoringFault: hungry failed on demo-")
-    assert told.events[-1][1]["hint"] == caught.value.hint
-    assert [facts["submission"] for event, facts in told.events if event == "claimed"] == ids[:3]
+    assert log.names() == [*each, "waiting", *each, "waiting", *each, "stopped"]
+    assert [facts["faults"] for event, facts in log.events if event == "machine_fault"] == [1, 2, 3]
+    assert log.events[1][1]["log"][-1].startswith("benchmark.scoring.compute.ScoringFault: greedy failed on demo-")
+    assert log.events[-1][1]["hint"] == caught.value.hint
+    assert [facts["submission"] for event, facts in log.events if event == "claimed"] == ids[:3]
     for state in states(store):
         assert (state.current.state, state.current.attempt) == ("pending", 1)
     reason = state_of(store, ids[0]).current.reason or ""
-    assert reason.startswith("host failure: hungry failed on demo-")
-    assert work(worker(store, tmp_path / "results"), Stop(), told, once=True) == {"scored": 4}
+    assert reason.startswith("host failure: greedy failed on demo-")
+    assert work(worker(store, tmp_path / "results"), Stop(), log, once=True) == {"scored": 4}
 
 
-def test_one_alone_keeps_its_attempts_too(store: FolderStore, tmp_path: Path, told: Told) -> None:
+def test_a_single_submission_keeps_its_attempts_too(store: FolderStore, tmp_path: Path, log: EventLog) -> None:
     [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
     with pytest.raises(HostFault, match="failed 2 times in a row"):
-        work(replace(has_capacity(store, tmp_path / "results"), max_host_failures=2), Stop(), told, once=True)
+        work(replace(short_of_memory(store, tmp_path / "results"), max_host_failures=2), Stop(), log, once=True)
     assert [record.attempt for record in state_of(store, name).history] == [1] * 5
 
 
-def test_a_submission_that_is_too_large_for_a_good_machine_fails(
-    store: FolderStore, tmp_path: Path, told: Told
+def test_a_submission_that_is_too_large_for_a_healthy_host_fails(
+    store: FolderStore, tmp_path: Path, log: EventLog
 ) -> None:
     poison, *others = submit_kept(
         store, [demo(tmp_path / "p", "large", text=POISON), *(demo(tmp_path / f"in-{i}", f"s-{i}") for i in range(2))]
     )
-    ended = work(has_capacity(store, tmp_path / "results", POISON), Stop(), told, once=True)
+    ended = work(short_of_memory(store, tmp_path / "results", POISON), Stop(), log, once=True)
     assert ended == {"released": 1, "scored": 2, "failed": MAX_ATTEMPTS}
     state = state_of(store, poison)
     assert (state.current.state, state.current.attempt) == ("failed", MAX_ATTEMPTS)
     assert {state_of(store, name).current.state for name in others} == {"scored"}
 
 
-def test_scoring_again_ends_on_such_a_machine(store: FolderStore, tmp_path: Path, told: Told) -> None:
+def test_rescoring_ends_after_host_failures(store: FolderStore, tmp_path: Path, log: EventLog) -> None:
     submit_kept(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(3)])
-    work(worker(store, tmp_path / "results"), Stop(), Told(), once=True)
+    work(worker(store, tmp_path / "results"), Stop(), EventLog(), once=True)
     head = store.head()
     with pytest.raises(HostFault):
-        rescore(replace(has_capacity(store, tmp_path / "results"), max_host_failures=2), Stop(), told)
-    assert told.names() == ["failed", "failed", "stopped"]
+        rescore(replace(short_of_memory(store, tmp_path / "results"), max_host_failures=2), Stop(), log)
+    assert log.names() == ["failed", "failed", "stopped"]
     assert store.head() == head
 
 
@@ -228,14 +220,16 @@ def test_a_full_disk_ends_the_command_with_status_2(store: FolderStore, tmp_path
 # What a worker's options ask for
 
 
-def test_what_has_fewer_responses_than_are_wanted_is_left(store: FolderStore, tmp_path: Path, told: Told) -> None:
+def test_a_submission_with_fewer_than_k_responses_is_passed_over(
+    store: FolderStore, tmp_path: Path, log: EventLog
+) -> None:
     small, large = submit_kept(store, [demo(tmp_path / "s", "small", k=2), demo(tmp_path / "l", "large", k=4)])
     picky = replace(worker(store, tmp_path / "results"), options=Options(k=3, resamples=200))
-    assert work(picky, Stop(), told, once=True) == {"scored": 1}
+    assert work(picky, Stop(), log, once=True) == {"scored": 1}
     assert len(state_of(store, small).history) == 1
     [scored] = state_of(store, large).results
     assert json.loads(store.read(store.head(), f"results/{scored}/result.json", 10**6))["k"] == 3
-    work(worker(store, tmp_path / "results"), Stop(), Told(), once=True)
-    assert rescore(replace(picky, options=Options(k=4, resamples=200)), Stop(), told) == {"passed_over": 1, "scored": 1}
-    reasons = [facts["reason"] for event, facts in told.events if event == "passed_over"]
+    work(worker(store, tmp_path / "results"), Stop(), EventLog(), once=True)
+    assert rescore(replace(picky, options=Options(k=4, resamples=200)), Stop(), log) == {"passed_over": 1, "scored": 1}
+    reasons = [facts["reason"] for event, facts in log.events if event == "passed_over"]
     assert reasons == ["it has 2 responses per prompt, fewer than --k 4"]

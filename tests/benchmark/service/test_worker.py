@@ -75,7 +75,7 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return results_at(store, store.head())
 
 
-def test_two_workers_work_off_a_queue(place: Place, tmp_path: Path, calm: dict[str, bytes]) -> None:
+def test_two_workers_empty_a_queue(place: Place, tmp_path: Path, calm: dict[str, bytes]) -> None:
     store = place.open()
     good = [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(GOOD)]
     ids = submit_kept(store, good)
@@ -118,7 +118,7 @@ def check_poison(state: State, failures: list[Event]) -> None:
     assert "hf_abc" not in text
 
 
-def test_a_killed_worker_is_taken_over_from(folder: Place, tmp_path: Path) -> None:
+def test_another_worker_continues_after_a_kill(folder: Place, tmp_path: Path) -> None:
     store = folder.open()
     [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
     results = tmp_path / "results"
@@ -138,7 +138,7 @@ def test_a_killed_worker_is_taken_over_from(folder: Place, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_who_is_asked_to_end_gives_the_claim_back_before_the_shard_is_done(
+def test_a_stopping_worker_releases_the_claim_before_the_shard_is_done(
     folder: Place, tmp_path: Path, number: int
 ) -> None:
     store = folder.open()
@@ -159,7 +159,7 @@ def test_who_is_asked_to_end_gives_the_claim_back_before_the_shard_is_done(
     assert store.paths(store.head(), "results") == []
 
 
-def test_who_loses_the_claim_publishes_nothing(folder: Place, tmp_path: Path) -> None:
+def test_a_worker_that_lost_its_claim_publishes_nothing(folder: Place, tmp_path: Path) -> None:
     store = folder.open()
     [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
     one = Process(folder, tmp_path / "results", "--lease", 3, "--seconds", 0.2, "--once")
@@ -206,13 +206,13 @@ def test_the_command(tmp_path: Path) -> None:
     assert divbench("worker", *options[:6], "--name", "two\nlines").returncode == 2
 
 
-def test_events_are_told_by_any_thread_and_to_nobody(tmp_path: Path) -> None:
+def test_events_are_written_though_nobody_reads_them(tmp_path: Path) -> None:
     path = tmp_path / "events"
     words: list[str] = []
     with path.open("w") as out:
-        tell = event_writer("w", out, words.append)
-        tell("lost", submission="x", reason="{braces}\nand breaks")
-        tell("unheard_of", a=1)
+        emit = event_writer("w", out, words.append)
+        emit("lost", submission="x", reason="{braces}\nand breaks")
+        emit("unheard_of", a=1)
     assert [json.loads(line)["event"] for line in path.read_text().splitlines()] == ["lost", "unheard_of"]
     assert words == ["lost the claim on x, nothing was published: {braces} and breaks", "unheard_of: a 1"]
     with path.open() as closed:

@@ -1,7 +1,6 @@
-"""What a worker is made of, in this process: adopting, passing over, waiting a store out, scoring again, its log."""
+"""A worker in this process: adopting, passing over, waiting for a store, scoring again, its log."""
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,7 @@ from benchmark.service.redaction import log_tail, public_text
 from benchmark.service.rescore import rescore
 from benchmark.service.worker import Worker, work
 from datasets_build.errors import ConfigurationError
-from datasets_build.load import load_suite
-from submissions.checking.validate import open_submission, validate
+from submissions.checking.validate import open_submission
 from submissions.schema import Problem
 from submissions.storage.commits import StoreFault
 from submissions.storage.folder_store import FolderStore
@@ -25,32 +23,10 @@ from submissions.work_queue.operations import renew, state_of, states
 from submissions.work_queue.queue_files import state_path, submission_files
 from submissions.work_queue.schema import MAX_ATTEMPTS, Claim, State
 from tests.benchmark.run_worker import SHARD, metrics, worker
+from tests.benchmark.service.conftest import EventLog
 from tests.submissions.queueing import as_file
 from tests.submissions.soak import Reader, Seen
 from tests.submissions.working import ME, demo, results_at, submit_kept
-
-
-class Told:
-    """Keeps what is told."""
-
-    def __init__(self) -> None:
-        self.events: list[tuple[str, dict[str, Any]]] = []
-
-    def __call__(self, event: str, /, **facts: Any) -> None:
-        self.events.append((event, facts))
-
-    def names(self) -> list[str]:
-        return [event for event, _ in self.events]
-
-
-@pytest.fixture
-def told() -> Told:
-    return Told()
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> FolderStore:
-    return FolderStore(tmp_path / "store")
 
 
 @pytest.fixture(autouse=True)
@@ -58,32 +34,22 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scorer, "SHARD_PROMPTS", SHARD)
 
 
-@pytest.fixture
-def unguarded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The checks in this process: what is tested here is not them."""
-
-    def here(folder: Path, mirror: Path | None = None) -> dict[str, Any]:
-        return validate(folder, partial(load_suite, mirror=mirror)).as_json()
-
-    monkeypatch.setattr(fetch, "validate_in_child", here)
-
-
 # Adopting
 
 
-def test_proposals_are_adopted_and_scored(store: FolderStore, tmp_path: Path, told: Told) -> None:
+def test_proposals_are_adopted_and_scored(store: FolderStore, tmp_path: Path, log: EventLog) -> None:
     good = demo(tmp_path / "good", "good")
     name = open_submission(good)[0].id
     named_wrongly, empty = "0" * 16, "1" * 16
     files = submission_files(name, good) | submission_files(named_wrongly, demo(tmp_path / "other", "other"))
     store.commit("", {**files, f"submissions/{empty}/manifest.json": b"{}"}, (), "proposals")
-    work(worker(store, tmp_path / "results"), Stop(), told, once=True)
-    assert sorted(told.names()[:3]) == ["adopted", "passed_over", "passed_over"]
-    assert told.names()[3:] == ["claimed", "scored", "ended"]
+    work(worker(store, tmp_path / "results"), Stop(), log, once=True)
+    assert sorted(log.names()[:3]) == ["adopted", "passed_over", "passed_over"]
+    assert log.names()[3:] == ["claimed", "scored", "ended"]
     [state] = states(store)
     assert (state.submission_id, state.current.state) == (name, "scored")
     assert (state.submitter.name, state.submitter.verified) == ("tester", False)
-    reasons = {facts["submission"]: facts["reason"] for event, facts in told.events if event == "passed_over"}
+    reasons = {facts["submission"]: facts["reason"] for event, facts in log.events if event == "passed_over"}
     assert reasons[named_wrongly].startswith("its content is that of ")
     assert "generations.parquet" in reasons[empty]
 
@@ -91,19 +57,21 @@ def test_proposals_are_adopted_and_scored(store: FolderStore, tmp_path: Path, to
 # What is left to others
 
 
-@pytest.mark.usefixtures("unguarded")
-def test_what_cannot_be_scored_here_is_left_and_keeps_nobody(store: FolderStore, tmp_path: Path, told: Told) -> None:
+@pytest.mark.usefixtures("checks_in_process")
+def test_a_submission_of_an_unavailable_suite_is_left_and_holds_up_no_other(
+    store: FolderStore, tmp_path: Path, log: EventLog
+) -> None:
     path = f"states/{'0' * 16}.json"
     store.commit("", {path: as_file(suite="not-at-hand")}, (), "by hand")
     [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
     before = store.read(store.head(), path, 10_000)
-    ended = work(worker(store, tmp_path / "results"), Stop(), told, once=True)
+    ended = work(worker(store, tmp_path / "results"), Stop(), log, once=True)
     assert ended == {"scored": 1}
     assert state_of(store, name).current.state == "scored"
     assert store.read(store.head(), path, 10_000) == before
 
 
-def test_suites_are_at_hand_or_not() -> None:
+def test_suites_are_available_or_not() -> None:
     suites = Suites()
     assert suites.has("demo")
     assert suites.has("own")
@@ -113,11 +81,11 @@ def test_suites_are_at_hand_or_not() -> None:
         suites.find("none")
 
 
-# Checks that come to no end
+# Checks that are cut short
 
 
-def test_only_the_last_attempt_takes_a_check_without_an_end_for_a_refusal(
-    store: FolderStore, tmp_path: Path, told: Told, monkeypatch: pytest.MonkeyPatch
+def test_checks_that_were_cut_short_refuse_at_the_last_attempt_only(
+    store: FolderStore, tmp_path: Path, log: EventLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem = {"check": "limits", "severity": "error", "file": "", "row": None, "field": None}
     stopped = problem | {"message": "ended its process by SIGKILL", "hint": "write it again"}
@@ -127,15 +95,15 @@ def test_only_the_last_attempt_takes_a_check_without_an_end_for_a_refusal(
         lambda folder, mirror=None: {"accepted": False, "counts": None, "problems": [stopped]},
     )
     [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
-    work(worker(store, tmp_path / "results"), Stop(), told, once=True)
+    work(worker(store, tmp_path / "results"), Stop(), log, once=True)
     state = state_of(store, name)
     assert (state.current.state, state.current.attempt) == ("refused", MAX_ATTEMPTS)
-    assert told.names() == [*["claimed", "failed"] * (MAX_ATTEMPTS - 1), "claimed", "refused", "ended"]
+    assert log.names() == [*["claimed", "failed"] * (MAX_ATTEMPTS - 1), "claimed", "refused", "ended"]
 
 
-def test_what_has_no_files_is_refused(store: FolderStore, tmp_path: Path, told: Told) -> None:
+def test_a_submission_without_files_is_refused(store: FolderStore, tmp_path: Path, log: EventLog) -> None:
     store.commit("", {f"states/{'0' * 16}.json": as_file(suite="demo")}, (), "by hand")
-    work(worker(store, tmp_path / "results"), Stop(), told, once=True)
+    work(worker(store, tmp_path / "results"), Stop(), log, once=True)
     [problem] = state_of(store, "0" * 16).current.problems
     assert "manifest.json" in problem.message
 
@@ -164,23 +132,23 @@ class Faulty(FolderStore):
         return made
 
 
-@pytest.mark.usefixtures("unguarded")
+@pytest.mark.usefixtures("checks_in_process")
 @pytest.mark.parametrize("every", [4, 5, 7])
-def test_faults_are_waited_out_and_no_claim_is_lost(
-    store: FolderStore, tmp_path: Path, told: Told, monkeypatch: pytest.MonkeyPatch, every: int
+def test_store_faults_are_waited_out_and_no_claim_is_lost(
+    store: FolderStore, tmp_path: Path, log: EventLog, monkeypatch: pytest.MonkeyPatch, every: int
 ) -> None:
     ids = submit_kept(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(3)])
     monkeypatch.setattr(lease, "wait", lambda seconds, stop: None)
     faulty = Faulty(store.folder)
     faulty.every = every
-    ended = work(worker(faulty, tmp_path / "results"), Stop(), told, once=True)
+    ended = work(worker(faulty, tmp_path / "results"), Stop(), log, once=True)
     assert ended == {"scored": 3}
-    assert "waiting" in told.names()
+    assert "waiting" in log.names()
     for name in ids:
         assert [record.state for record in state_of(store, name).history] == ["pending", "claimed", "scored"]
 
 
-def test_patience_grows_and_ends_with_the_wish_to_end(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pauses_grow_until_a_stop_is_requested(log: EventLog, monkeypatch: pytest.MonkeyPatch) -> None:
     stop, waits = Stop(), list[float]()
 
     def fails() -> None:
@@ -192,23 +160,23 @@ def test_patience_grows_and_ends_with_the_wish_to_end(told: Told, monkeypatch: p
 
     monkeypatch.setattr(lease, "wait", waited)
     with pytest.raises(Stopped):
-        with_backoff(fails, stop, told, grace=0)
+        with_backoff(fails, stop, log, grace=0)
     assert len(waits) == 9
     assert waits[0] <= 1 < waits[3]
     assert 30 <= waits[-1] <= lease.LONGEST_PAUSE
-    assert {facts["said"] for _, facts in told.events} == {"out of reach of [removed]"}
+    assert {facts["said"] for _, facts in log.events} == {"out of reach of [removed]"}
 
 
-def test_once_says_so_where_there_is_no_store(told: Told, tmp_path: Path) -> None:
+def test_once_fails_without_a_store(log: EventLog, tmp_path: Path) -> None:
     faulty = Faulty(tmp_path / "store")
     faulty.every = 1
     with pytest.raises(StoreFault):
-        work(worker(faulty, tmp_path / "results"), Stop(), told, once=True)
+        work(worker(faulty, tmp_path / "results"), Stop(), log, once=True)
 
 
-@pytest.mark.usefixtures("unguarded")
-def test_renewals_go_on_after_faults(
-    store: FolderStore, tmp_path: Path, told: Told, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("checks_in_process")
+def test_renewals_continue_after_faults(
+    store: FolderStore, tmp_path: Path, log: EventLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [name] = submit_kept(store, [demo(tmp_path / "in", "system")])
     faults: list[Exception] = [RuntimeError("not foreseen"), StoreFault("out of reach", "wait")]
@@ -221,8 +189,8 @@ def test_renewals_go_on_after_faults(
     monkeypatch.setattr(lease, "renew", renewed)
     monkeypatch.setattr(lease, "TICK", 0.01)
     slow = replace(worker(store, tmp_path / "results", seconds=0.12, lease=1), poll=0.1)
-    assert work(slow, Stop(), told, once=True) == {"scored": 1}
-    said = [facts["said"] for event, facts in told.events if event == "waiting"]
+    assert work(slow, Stop(), log, once=True) == {"scored": 1}
+    said = [facts["said"] for event, facts in log.events if event == "waiting"]
     assert said == ["out of reach", "RuntimeError: not foreseen"]
     assert [record.state for record in state_of(store, name).history].count("claimed") > 2
 
@@ -236,52 +204,54 @@ def with_metrics(store: FolderStore, home: Path, number: int) -> Worker:
 
 
 @pytest.fixture
-def scored(store: FolderStore, tmp_path: Path, unguarded: None) -> list[str]:
+def scored(store: FolderStore, tmp_path: Path, checks_in_process: None) -> list[str]:
     ids = submit_kept(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(3)])
-    work(worker(store, tmp_path / "results"), Stop(), Told(), once=True)
+    work(worker(store, tmp_path / "results"), Stop(), EventLog(), once=True)
     return ids
 
 
-def test_scored_submissions_are_scored_again(store: FolderStore, tmp_path: Path, told: Told, scored: list[str]) -> None:
+def test_scored_submissions_are_scored_again(
+    store: FolderStore, tmp_path: Path, log: EventLog, scored: list[str]
+) -> None:
     withdraw(store, scored[0], ME, state_of(store, scored[0]).current.at)
     before = results_at(store, store.head())
-    assert rescore(with_metrics(store, tmp_path, 1), Stop(), told) == {"scored": 2}
-    assert told.names() == ["scored", "scored", "ended"]
+    assert rescore(with_metrics(store, tmp_path, 1), Stop(), log) == {"scored": 2}
+    assert log.names() == ["scored", "scored", "ended"]
     after = results_at(store, store.head())
     assert before.items() < after.items()
     assert len(after) == len(before) + 4
     assert [len(state.results) for state in states(store)] == [1, 2, 2]
     head = store.head()
-    assert rescore(with_metrics(store, tmp_path, 1), Stop(), told) == {"there": 2}
-    assert rescore(with_metrics(store, tmp_path, 2), Stop(), told) == {"there": 2}
+    assert rescore(with_metrics(store, tmp_path, 1), Stop(), log) == {"there": 2}
+    assert rescore(with_metrics(store, tmp_path, 2), Stop(), log) == {"there": 2}
     assert store.head() == head
 
 
-def test_scoring_again_goes_on_where_it_was_ended(
-    store: FolderStore, tmp_path: Path, told: Told, scored: list[str]
+def test_rescoring_continues_where_it_was_stopped(
+    store: FolderStore, tmp_path: Path, log: EventLog, scored: list[str]
 ) -> None:
     stop = Stop()
 
     def tell(event: str, /, **facts: Any) -> None:
-        told(event, **facts)
+        log(event, **facts)
         stop.requested = event == "scored"
 
     assert rescore(with_metrics(store, tmp_path, 1), stop, tell) == {"scored": 1}
-    assert rescore(with_metrics(store, tmp_path, 1), Stop(), told) == {"there": 1, "scored": 2}
+    assert rescore(with_metrics(store, tmp_path, 1), Stop(), log) == {"there": 1, "scored": 2}
     assert {len(state.results) for state in states(store)} == {2}
 
 
-def test_what_cannot_be_scored_again_is_told_and_left(
-    store: FolderStore, tmp_path: Path, told: Told, scored: list[str], monkeypatch: pytest.MonkeyPatch
+def test_a_submission_that_cannot_be_scored_again_is_reported_and_left(
+    store: FolderStore, tmp_path: Path, log: EventLog, scored: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*arguments: object) -> None:
         raise NotAcceptable([Problem("k", "error", "generations.parquet", 3, "responses", "wrong", "hand in k")])
 
     monkeypatch.setattr("benchmark.service.rescore.fetch_checked", refused)
     head = store.head()
-    assert rescore(with_metrics(store, tmp_path, 1), Stop(), told) == {"failed": 3}
+    assert rescore(with_metrics(store, tmp_path, 1), Stop(), log) == {"failed": 3}
     assert store.head() == head
-    assert told.names() == ["failed"] * 3 + ["ended"]
+    assert log.names() == ["failed"] * 3 + ["ended"]
 
 
 # The soak
@@ -324,7 +294,7 @@ def test_the_reader_of_the_soak_sees_what_must_not_be(store: FolderStore) -> Non
         ("api_key: 'abc'", "[removed]'"),
         ("it says mysecretvalue", "it says [removed]"),
         ("/home/somebody/x", "~/x"),
-        ('File "/srv/deep/er/benchmark/scoring/scorer.py", line 3', 'File "…/benchmark/scoring/scorer.py", line 3'),
+        ('File "/srv/deep/er/benchmark/scoring/scorer.py", line 3', 'File "…/scoring/scorer.py", line 3'),
         ("3 tokens, 2/3 of a/b/c/d", "3 tokens, 2/3 of a/b/c/d"),
     ],
 )
