@@ -258,10 +258,10 @@ def _uncertainty(score: Aggregate, result: Result) -> Json:
 
 
 def _generation_config(generation: Generation, k: int) -> Json:
-    told = generation.model_dump(mode="json", exclude_defaults=True)
-    args = {name: told.pop(name) for name in _GENERATION_ARGS if name in told}
-    drawn = {"responses_drawn": told.pop("k"), "responses_scored": k}
-    return {"generation_args": args, "additional_details": _texts(drawn | told)}
+    known = generation.model_dump(mode="json", exclude_defaults=True)
+    args = {name: known.pop(name) for name in _GENERATION_ARGS if name in known}
+    counts = {"responses_drawn": known.pop("k"), "responses_scored": k}
+    return {"generation_args": args, "additional_details": _texts(counts | known)}
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:

@@ -78,7 +78,7 @@ class _RewardFile:
                 name = str(name)
             if not isinstance(name, str) or name not in self.prompt_ids:
                 message = f"{_quoted(name)} is not a prompt id of the submission"
-                self.problem(number, "prompt_id", message, "take the ids that stand in its generations")
+                self.problem(number, "prompt_id", message, "use the ids in its generations")
                 name = None
             yield number, name, _parsed(row) if self.is_csv else row
 
@@ -147,7 +147,7 @@ def _has_its_columns(table: Table, findings: Findings) -> bool:
         message, hint = "there are both reward and rewards", "a row is one response or one prompt: keep one of them"
         findings.add(Problem("schema", "error", table.name, None, "rewards", message, hint))
         return False
-    if not table.columns and findings.refused():  # nothing could be read, and why is told
+    if not table.columns and findings.refused():  # nothing could be read, which is a problem already
         return False
     wanted = ("prompt_id", "rewards") if "rewards" in table.columns else ("prompt_id", "index", "reward")
     return not [column for column in wanted if lacks_column(table, column, findings)]

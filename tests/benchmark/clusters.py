@@ -1,6 +1,6 @@
-"""Clusters of Ray on this machine: as many "machines" as a test wants, each by `ray start`.
+"""Ray clusters on this machine, with as many "machines" as a test wants, each by `ray start`.
 
-They take their time, so where Ray is installed only the most telling tests run; with DIVBENCH_CLUSTER_TESTS=all all do.
+They are slow, so only the most telling tests run by default; DIVBENCH_CLUSTER_TESTS=all runs all.
 """
 
 import os
@@ -19,7 +19,7 @@ from tests.benchmark.helpers import ROOT
 on_request = pytest.mark.skipif(
     os.environ.get("DIVBENCH_CLUSTER_TESTS") != "all", reason="it takes long: DIVBENCH_CLUSTER_TESTS=all runs it"
 )
-# A cluster lets in who knows its token: ours is made here, and ends with it.
+# The token that a cluster requires, made here and valid as long as the cluster.
 OURS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 

@@ -1,4 +1,4 @@
-"""Scores a submission for a made-up suite on a cluster of Ray whose actors and machines are killed on request.
+"""Score a submission of a synthetic suite on a Ray cluster whose actors and machines are killed on request.
 
 Not a test: `python -m tests.benchmark.run_cluster SUBMISSION RESULTS …` from the repository's root.
 """
@@ -32,12 +32,12 @@ DOOMED_NODE = "DIVBENCH_TEST_DOOMED_NODE"  # in the environment of a machine tha
 
 @dataclass(slots=True)
 class TroublesomeEmbedder:
-    """As `HashEmbedder`, but where its text is, something happens: to the actor, or to the machine under it.
+    """As `HashEmbedder`, but a response with a given text kills the actor or its machine, or raises an error.
 
     Attributes:
         what: *actor*: killed; *machine*: killed, if it is a doomed one; *refuses*: an error of ours is raised.
-        text: In a response; the empty one is in all.
-        marker: A file: once it is there, nothing more happens. None: it always does.
+        text: Text in a response; the empty one is in all.
+        marker: File whose existence means that it has happened; None: it happens every time.
     """
 
     what: str
@@ -54,7 +54,7 @@ class TroublesomeEmbedder:
             if self.marker is not None:
                 self.marker.touch()
             if self.what == "refuses":
-                raise ConfigurationError("the embedder is out of order", "mend it")
+                raise ConfigurationError("the embedder is out of order", "repair it")
             os.kill(os.getppid() if self.what == "machine" else os.getpid(), signal.SIGKILL)
         return HashEmbedder().embed(texts)
 
@@ -86,26 +86,26 @@ def main() -> None:
 
     if given.other_numpy:
         real = actor.versions_of
-        setattr(pool, "versions_of", lambda instruments: real(instruments) | {"numpy": "0.1"})  # noqa: B010
+        setattr(pool, "versions_of", lambda backends: real(backends) | {"numpy": "0.1"})  # noqa: B010
     suite = suite_of(given.prompts)
     submission = validate(given.submission, lambda name: suite).submission
     assert submission is not None
     embedder: Embedder = HashEmbedder()
     if given.trouble != "none":
         embedder = TroublesomeEmbedder(given.trouble, given.text, given.marker)
-    instruments = ScoringBackends(find_profile("offline"), embedder=embedder, reader=HASH_READER)
+    backends = ScoringBackends(find_profile("offline"), embedder=embedder, reader=HASH_READER)
     lost: list[ActorLost] = []
     place = Cluster(given.address, given.actors, patience=given.patience, events=lost.append)
     try:
-        with open_cluster(place, instruments, instruments.profile.metrics()) as held:
+        with open_cluster(place, backends, backends.profile.metrics()) as session:
             scored = score_submission(
                 submission,
                 suite,
-                instruments,
+                backends,
                 given.results,
                 Options(resamples=200),
                 progress=progress,
-                run=held.run,
+                run=session.run,
             )
         report = {"folder": scored.folder.name, "recognised": scored.recognised, "resumed": scored.resumed}
     except DivBenchError as error:

@@ -58,7 +58,7 @@ def _tried(responses: Sequence[str], seconds: float, seen: Path | None = None) -
 
 
 def metrics(seconds: float = 0.0, seen: Path | None = None) -> tuple[Metric, ...]:
-    """One of the package's, and one that takes so long for each prompt, and is seen in a folder."""
+    """A metric of the package, and one that takes so long per prompt and leaves a file in a folder."""
     known = tuple(metric for metric in METRICS if metric.id == "unique_1grams")
     fn = partial(_tried, seconds=seconds, seen=seen)
     return (*known, Metric("tried", 1, "Responses", fn, "responses", 1, (0, None), "responses", "none"))

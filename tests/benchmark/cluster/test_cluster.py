@@ -40,8 +40,8 @@ def submission(tmp_path_factory: pytest.TempPathFactory) -> Submission:
 
 def here(submission: Submission, out: Path) -> int:
     """Score in this process; how many prompts an earlier run had done."""
-    instruments = ScoringBackends(find_profile("offline"), embedder=HashEmbedder(), reader=HASH_READER)
-    return score_submission(submission, suite_of(PROMPTS), instruments, out, Options(resamples=200)).resumed
+    backends = ScoringBackends(find_profile("offline"), embedder=HashEmbedder(), reader=HASH_READER)
+    return score_submission(submission, suite_of(PROMPTS), backends, out, Options(resamples=200)).resumed
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_an_error_of_ours_comes_back_as_it_is(submission: Submission, tmp_path: 
     assert said["error"] == {
         "kind": "ConfigurationError",
         "message": "the embedder is out of order",
-        "hint": "mend it",
+        "hint": "repair it",
     }
     assert said["lost"] == 0
 

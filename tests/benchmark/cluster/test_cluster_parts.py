@@ -34,7 +34,7 @@ def test_actors_have_as_much_as_there_is(cluster: Cluster, has: dict[str, float]
 
 
 def failed(cause: BaseException) -> ScoringFault:
-    made = ScoringFault("a metric failed", "mend it")
+    made = ScoringFault("a metric failed", "repair it")
     made.__cause__ = cause
     return made
 
@@ -48,7 +48,7 @@ def travelled(error: RemoteError) -> DivBenchError:
 
 def test_a_remote_error_keeps_its_causes() -> None:
     found = travelled(RemoteError.pack(failed(MemoryError("none is left"))))
-    assert (type(found), found.message, found.hint) == (ScoringFault, "a metric failed", "mend it")
+    assert (type(found), found.message, found.hint) == (ScoringFault, "a metric failed", "repair it")
     assert "memory" in (hint_of(found) or "")
 
 
