@@ -99,6 +99,6 @@ def test_they_say_who_made_them(submissions: dict[str, Submission]) -> None:
 
 def test_a_baseline_never_overwrites(folder: Path, submissions: dict[str, Submission]) -> None:
     before = contents(folder)
-    with pytest.raises(ConfigurationError, match=r"collapsed is already there"):
+    with pytest.raises(ConfigurationError, match=r"collapsed already exists"):
         write_baseline(BASELINES[0], submissions["varied"], load_suite("demo"), folder / "collapsed")
     assert contents(folder) == before

@@ -35,7 +35,7 @@ def handed_in(store: Path, *folders: Path) -> list[str]:
     """Submissions handed in one after the other, by their ids."""
     opened, by = FolderStore(store), Identity(name="DivBench")
     now = datetime.now(UTC)
-    receipts = [submit(opened, folder, by, now + timedelta(seconds=i)) for i, folder in enumerate(folders)]
+    receipts = [submit(opened, folder, by, now + timedelta(seconds=i + 1)) for i, folder in enumerate(folders)]
     return [receipt.state.submission_id for receipt in receipts]
 
 
