@@ -3,8 +3,9 @@
 A new interpreter spends seconds on importing pandas, pyarrow, torch and DivBench, hundreds of times over in these
 tests. The fork server of the standard library imports them once, and each program is forked from it: a process with its
 own environment, folder, streams and exit status. DivBench's modules read no environment variable when they are
-imported; gradio and the Hub's client do, so a program imports those itself. What a new interpreter is needed for (which
-libraries a command loads, another hash seed) starts one: `tests.conftest.divbench_anew`.
+imported; gradio and the Hub's client do. So a program imports gradio itself, and the Hub's client and transformers too
+where its variables of the Hub are not those of the tests. What a new interpreter is needed for (which libraries a
+command loads, another hash seed) starts one: `tests.conftest.divbench_anew`.
 """
 
 import multiprocessing
@@ -20,17 +21,15 @@ from pathlib import Path
 
 LIBRARIES = (
     *("numpy", "pandas", "pyarrow.dataset", "pyarrow.parquet", "pydantic", "rapidfuzz", "rich.console"),
-    *(
-        "rouge_score.rouge_scorer",
-        "sacrebleu",
-        "scipy.stats",
-        "sklearn.cluster",
-        "sqlite3",
-        "tenacity",
-        "torch",
-        "typer",
-    ),
+    *("rouge_score.rouge_scorer", "sacrebleu", "scipy.stats", "sklearn.cluster", "sqlite3", "tenacity", "torch"),
+    "typer",
 )
+# Not sentence_transformers: it imports datasets, which reads the variables too and cannot be imported a second time.
+LIBRARIES_OF_THE_HUB = (
+    *("huggingface_hub", "transformers.generation", "transformers.models.auto.modeling_auto"),
+    *("transformers.models.bert.modeling_bert", "transformers.models.llama.modeling_llama"),
+)
+READ_THE_HUBS_VARIABLES = {"huggingface_hub", "transformers"}
 PACKAGES = ("datasets_build", "submissions", "benchmark", "leaderboard")
 # They import gradio or the Hub's client, whose variables some programs set to their own.
 READ_VARIABLES = ("benchmark.exports.eval_results", "leaderboard.app.", "leaderboard.static.space")
@@ -48,7 +47,7 @@ def modules() -> list[str]:
 @cache
 def _server() -> ForkServerContext:
     made = multiprocessing.get_context("forkserver")
-    made.set_forkserver_preload([*LIBRARIES, *modules()])
+    made.set_forkserver_preload([*LIBRARIES, *modules(), *LIBRARIES_OF_THE_HUB])
     return made
 
 
@@ -97,7 +96,19 @@ def _program(code: str, words: list[str], environment: dict[str, str], folder: P
     sys.stderr = os.fdopen(2, "w", 1, "utf-8", "backslashreplace", closefd=False)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which the fork server ignores
     os.chdir(folder)
+    if _of_the_hub(environment) != _of_the_hub(os.environ):
+        for name in [name for name in sys.modules if name.split(".")[0] in READ_THE_HUBS_VARIABLES]:
+            del sys.modules[name]
     os.environ.clear()
     os.environ.update(environment)
     sys.argv[:] = ["-c", *words]
     exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})  # noqa: S102 - code of the tests
+
+
+def _of_the_hub(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that the Hub's client and transformers read when they are imported, and the folders they lie in."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.startswith(("HF_", "HUGGING", "TRANSFORMERS_", "XDG_")) or name in {"HOME", "DISABLE_TELEMETRY"}
+    }
