@@ -38,12 +38,12 @@ from tests.forked import run_forked
 settings.register_profile("divbench", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("divbench")
 
-# The files that take longest, from half a minute up: begun first, so that none is still at work when all else is done.
+# The files that take longest, longest first: begun first, so that none is still at work when all else is done.
 LONGEST = (
-    *("test_demo", "test_page_explore", "test_app", "test_hostile_names", "test_metric_laws", "test_worker"),
-    *("test_static_browser", "test_page_tradeoff", "test_page_submit", "test_perf_command", "test_isolated"),
-    *("test_service_end_to_end", "test_publish", "test_page_metrics", "test_page_compare", "test_scorer_interrupted"),
-    *("test_metaeval_command", "test_gss_command", "test_internals_command", "test_cluster", "test_cluster_worker"),
+    *("test_hostile_names", "test_page_explore", "test_app", "test_static_browser", "test_demo", "test_worker"),
+    *("test_gss_command", "test_cluster_worker", "test_page_submit", "test_page_tradeoff", "test_page_metrics"),
+    *("test_page_compare", "test_cli", "test_publish", "test_metric_laws", "test_cluster", "test_isolated"),
+    *("test_service_end_to_end", "test_metaeval_command", "test_architecture", "test_scorer_interrupted"),
 )
 
 
