@@ -42,8 +42,8 @@ settings.load_profile("divbench")
 LONGEST = (
     *("test_hostile_names", "test_page_explore", "test_app", "test_static_browser", "test_demo", "test_worker"),
     *("test_gss_command", "test_cluster_worker", "test_page_submit", "test_page_tradeoff", "test_page_metrics"),
-    *("test_page_compare", "test_cli", "test_publish", "test_metric_laws", "test_cluster", "test_isolated"),
-    *("test_service_end_to_end", "test_metaeval_command", "test_architecture", "test_scorer_interrupted"),
+    *("test_page_compare", "test_cli", "test_publish", "test_metric_laws", "test_cluster", "test_architecture"),
+    *("test_service_end_to_end", "test_metaeval_command", "test_scorer_interrupted"),
 )
 
 
