@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 HOSTILE_NAME = "<img src=x onerror='window.hacked=1'>"
 ANSWERS = 10
+_OPEN: "list[Chrome]" = []  # the browser, once a test has asked for it
 
 
 @pytest.fixture(scope="session")
@@ -79,8 +80,18 @@ def browser() -> Iterator["Chrome"]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     os.environ["SE_OFFLINE"] = "true"
     made = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    _OPEN.append(made)
     yield made
+    _OPEN.remove(made)
     made.quit()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def leave_the_last_page() -> Iterator[None]:
+    """Show nothing after the tests of a file: a page of the board keeps browser and server at work."""
+    yield
+    for browser in _OPEN:
+        browser.get("about:blank")
 
 
 def open_page(browser: Any, url: str) -> None:
