@@ -92,17 +92,17 @@ def score(
         err().print(str(each), markup=False)
 
     place = cluster.place(tell)
-    instruments = ScoringBackends(chosen, cache or (None if place else default_cache_path()))
+    backends = ScoringBackends(chosen, cache or (None if place else default_cache_path()))
     wanted = metrics_named(metric, chosen, internals=said is not None)
     with (
         progress() as bar,
-        nullcontext() if place is None else open_cluster(place, instruments, wanted) as held,
+        nullcontext() if place is None else open_cluster(place, backends, wanted) as held,
     ):
         task = bar.add_task(f"scoring {submission.manifest.name[:40]}", total=submission.prompts)
         scored = score_submission(
             submission,
             suite,
-            instruments,
+            backends,
             results,
             scoring.numbers(),
             metrics=wanted,

@@ -155,7 +155,7 @@ def demo(
     from submissions.checking.validate import open_submission
     from submissions.demo.build import write_demo_submissions
 
-    instruments = ScoringBackends(find_profile(profile), default_cache_path())
+    backends = ScoringBackends(find_profile(profile), default_cache_path())
     console = err() if json else out()
     console.print(f"1. import and derive six submissions into {folder / 'submissions'}", markup=False)
     folders = write_demo_submissions(folder / "submissions")
@@ -164,7 +164,7 @@ def demo(
         task = bar.add_task("scoring", total=len(folders))
         for each in folders:
             submission, suite, _ = open_submission(each)
-            scored = score_submission(submission, suite, instruments, folder / "results")
+            scored = score_submission(submission, suite, backends, folder / "results")
             state = "was scored before" if scored.recognised else "scored"
             console.print(f"   {submission.manifest.name}: {state} as {scored.result.result_id}", markup=False)
             bar.advance(task)

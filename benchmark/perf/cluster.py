@@ -102,14 +102,14 @@ def shards_of(sets: int) -> list[Shard]:
     return [Shard(f"{at.start}", tuple(rows[at]), suite.prompts[at], (None,) * len(rows[at]), None) for at in places]
 
 
-def timed(actors: int, instruments: ScoringBackends, shards: Sequence[Shard]) -> Timed:
+def timed(actors: int, backends: ScoringBackends, shards: Sequence[Shard]) -> Timed:
     """One run with that many actors on this machine."""
     begun = perf_counter()
     ends, worked, tables = [], [], {}
-    metrics = instruments.profile.metrics()
+    metrics = backends.profile.metrics()
     with (
         tempfile.TemporaryDirectory() as folder,
-        open_cluster(Cluster(actors=actors), instruments, metrics) as held,
+        open_cluster(Cluster(actors=actors), backends, metrics) as held,
     ):
         for shard, table in held.run(shards, metrics):
             ends.append(perf_counter())
@@ -120,7 +120,7 @@ def timed(actors: int, instruments: ScoringBackends, shards: Sequence[Shard]) ->
     return Timed(ends[0] - begun, ends[-1] - ends[0], handing, np.diff(ends).tolist(), tables)
 
 
-def measure(instruments: ScoringBackends, sets: int, rounds: int) -> Scaling:
+def measure(backends: ScoringBackends, sets: int, rounds: int) -> Scaling:
     """One and two actors in turns.
 
     Raises:
@@ -130,8 +130,8 @@ def measure(instruments: ScoringBackends, sets: int, rounds: int) -> Scaling:
     before = os.getloadavg()[0]
     ones, twos = [], []
     for _ in range(rounds):
-        ones.append(timed(1, instruments, shards))
-        twos.append(timed(2, instruments, shards))
+        ones.append(timed(1, backends, shards))
+        twos.append(timed(2, backends, shards))
         if ones[-1].tables != twos[-1].tables:
             raise ValueError("one actor and two made different tables of the same shards")
     return Scaling(

@@ -43,7 +43,7 @@ A_MEGABYTE = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Autoscaler:
+class GrowthFit:
     """A straight line through the logarithms of seconds over those of responses.
 
     Attributes:
@@ -150,13 +150,13 @@ def validate_and_score(folder: Path, prompts: int, profile: str, stand_in: bool)
         raise ValueError(f"refused: {report.findings.problems[:3]}")
     validated = perf_counter()
     peak_of_validation = peak_megabytes(resource.RUSAGE_SELF)
-    instruments = ScoringBackends(find_profile(profile), embedder=StandIn() if stand_in else None)
+    backends = ScoringBackends(find_profile(profile), embedder=StandIn() if stand_in else None)
     metrics = tuple(metric for metric in METRICS if metric not in metrics_from("causal_lm"))
-    instruments.load(instruments.profile.metrics(metrics))  # so that no size pays for it more than another
-    timed = None if instruments.embedder is None else Timed(instruments.embedder)
-    instruments.embedder = timed
+    backends.load(backends.profile.metrics(metrics))  # so that no size pays for it more than another
+    timed = None if backends.embedder is None else Timed(backends.embedder)
+    backends.embedder = timed
     loaded, worked = perf_counter(), processor_seconds()
-    scored = score_submission(report.submission, suite, instruments, folder.parent / "results", metrics=metrics)
+    scored = score_submission(report.submission, suite, backends, folder.parent / "results", metrics=metrics)
     return {
         "validate_seconds": validated - start,
         "validate_peak_mb": peak_of_validation,
@@ -196,7 +196,7 @@ def measure(prompts: int, profile: str, stand_in: bool = False) -> dict[str, Any
     return {"prompts": prompts, "submission_bytes": size, **found}
 
 
-def growth(responses: Sequence[int], seconds: Sequence[float]) -> Autoscaler | None:
+def growth(responses: Sequence[int], seconds: Sequence[float]) -> GrowthFit | None:
     """The power of the work by which time grows; None for less than two sizes.
 
     >>> growth([10, 100, 1000], [2.0, 20.0, 200.0]).exponent
@@ -205,7 +205,7 @@ def growth(responses: Sequence[int], seconds: Sequence[float]) -> Autoscaler | N
     if len(set(responses)) < 2:
         return None
     line = stats.linregress(np.log10(responses), np.log10(seconds))
-    return Autoscaler(round(float(line.slope), 12), float(line.stderr) if len(responses) > 2 else None)
+    return GrowthFit(round(float(line.slope), 12), float(line.stderr) if len(responses) > 2 else None)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -75,7 +75,7 @@ class Options:
 def score_submission(
     submission: Submission,
     suite: Suite,
-    instruments: ScoringBackends,
+    backends: ScoringBackends,
     out: Path,
     options: Options = Options(),
     *,
@@ -89,7 +89,7 @@ def score_submission(
     Args:
         submission: A checked submission.
         suite: The suite whose prompts it answers.
-        instruments: A profile and its models; they may serve for several submissions.
+        backends: A profile and its models; they may serve for several submissions.
         out: The folder of results; this one goes to `out/<result id>`.
         options: See `Options`.
         metrics: Of which those that the profile can compute are.
@@ -102,7 +102,7 @@ def score_submission(
         ConfigurationError: k is more than the submission has, or a model cannot be loaded.
         ScoringFault: A metric failed.
     """
-    profile = instruments.profile
+    profile = backends.profile
     chosen = profile.metrics(metrics, internals=internals is not None)
     key = _key(submission, suite, profile, options, chosen, internals)
     name = content_id(key.as_json())
@@ -132,7 +132,7 @@ def score_submission(
                 finished += len(shard.rows)
                 progress(finished)
 
-        here = ((shard, score_shard(shard, chosen, instruments)) for shard in unfinished())
+        here = ((shard, score_shard(shard, chosen, backends)) for shard in unfinished())
         for shard, table in here if run is None else run(unfinished(), chosen):
             with atomic_file(partial / f"{shard.name}.parquet") as temporary:
                 pq.write_table(table, temporary, compression="zstd")

@@ -45,7 +45,7 @@ class Shard:
 RunShards = Callable[[Iterable[Shard], Sequence[Metric]], Iterator[tuple[Shard, pa.Table]]]
 
 
-def score_shard(shard: Shard, metrics: Sequence[Metric], instruments: ScoringBackends) -> pa.Table:
+def score_shard(shard: Shard, metrics: Sequence[Metric], backends: ScoringBackends) -> pa.Table:
     """The rows of a shard in `per_prompt.parquet`: the same wherever it is scored.
 
     Raises:
@@ -53,7 +53,7 @@ def score_shard(shard: Shard, metrics: Sequence[Metric], instruments: ScoringBac
         ScoringFault: A metric failed.
     """
     sets = [ResponseSet(p.prompt, row.responses) for p, row in zip(shard.prompts, shard.rows, strict=True)]
-    materials = instruments.materials(
+    materials = backends.materials(
         sets,
         metrics,
         finish_reasons=[row.finish_reasons for row in shard.rows],

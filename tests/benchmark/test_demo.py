@@ -44,10 +44,10 @@ def _always(suite: Suite, _: str) -> Suite:
 def results(tmp_path_factory: pytest.TempPathFactory, minilm: SentenceTransformersEmbedder) -> Results:
     """The result of each demo system under the `offline` profile, all but surprisals."""
     folder = tmp_path_factory.mktemp("demo")
-    instruments, found = ScoringBackends(OFFLINE, embedder=minilm), {}
+    backends, found = ScoringBackends(OFFLINE, embedder=minilm), {}
     for path in write_demo_submissions(folder / "submissions"):
         submission, suite, _ = open_submission(path)
-        scored = score_submission(submission, suite, instruments, folder / "results", metrics=OTHERS)
+        scored = score_submission(submission, suite, backends, folder / "results", metrics=OTHERS)
         found[scored.result.manifest.name] = scored.result
     return found
 
@@ -56,14 +56,14 @@ def results(tmp_path_factory: pytest.TempPathFactory, minilm: SentenceTransforme
 def surprisals(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """The same of surprisals, over every fourth prompt: the language model takes ten times as long as all else."""
     folder = tmp_path_factory.mktemp("demo")
-    instruments, found = ScoringBackends(OFFLINE, folder / "cache.sqlite"), {}
+    backends, found = ScoringBackends(OFFLINE, folder / "cache.sqlite"), {}
     for path in write_demo_submissions(folder / "submissions"):
         quarter = every_fourth_prompt(path, folder / "quarters" / path.name)
         _, whole, _ = open_submission(path)
         suite = replace(whole, prompts=whole.prompts[::4])
         submission = validate(quarter, partial(_always, suite)).submission
         assert submission is not None
-        scored = score_submission(submission, suite, instruments, folder / "results", metrics=SURPRISALS)
+        scored = score_submission(submission, suite, backends, folder / "results", metrics=SURPRISALS)
         found[scored.result.manifest.name] = scored.result
     return found
 

@@ -108,8 +108,8 @@ def unusable(kind: str, parent: Path, plain: Path, result: Path) -> Path:
         write_submission(folder, manifest, rows_of(load_suite("demo"), 2))
     if kind == "demo_result":
         submission, suite, _ = open_submission(folder)
-        instruments = ScoringBackends(find_profile("lexical"))
-        return score_submission(submission, suite, instruments, parent / "results", Options(resamples=100)).folder
+        backends = ScoringBackends(find_profile("lexical"))
+        return score_submission(submission, suite, backends, parent / "results", Options(resamples=100)).folder
     return folder
 
 

@@ -13,8 +13,8 @@ from submissions.demo.build import write_demo_submissions
 
 def judged_results(folder: Path) -> Path:
     """Six systems on the demonstration's prompts, with classes by ROUGE-1 and qualities."""
-    instruments = ScoringBackends(replace(find_profile("lexical"), reward=HashReward()))
+    backends = ScoringBackends(replace(find_profile("lexical"), reward=HashReward()))
     for each in write_demo_submissions(folder / "submissions"):
         submission, suite, _ = open_submission(each)
-        score_submission(submission, suite, instruments, folder / "results")
+        score_submission(submission, suite, backends, folder / "results")
     return folder / "results"

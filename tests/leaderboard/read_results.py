@@ -31,7 +31,7 @@ REASONS = (*(["stop"] * 5), "length", *(["stop"] * 4))
 STAGES = ("base", "sft", "dpo")
 
 
-def instruments() -> ScoringBackends:
+def backends() -> ScoringBackends:
     """Those of the profile offline, with fakes for its models and a reward model."""
     profile = replace(find_profile("offline"), reward=HashReward())
     reader = SurprisalReader(HashLM(), profile.layout, profile.orders)
@@ -68,7 +68,7 @@ def stage_results(folder: Path) -> Path:
 
 
 def _scored(submissions: list[Path], results: Path) -> Path:
-    score = instruments()
+    score = backends()
     for each in submissions:
         submission, suite, _ = open_submission(each)
         score_submission(submission, suite, score, results)

@@ -84,7 +84,7 @@ def texts_of(systems: Systems, length: Length) -> tuple[Systems, ...]:
 
 def contrast_systems(
     texts: Sequence[Systems],
-    instruments: ScoringBackends,
+    backends: ScoringBackends,
     *,
     expected: Expected = "greater",
     pairing: Pairing = "consecutive",
@@ -99,7 +99,7 @@ def contrast_systems(
 
     Args:
         texts: Texts from `texts_of`, all of the same systems.
-        instruments: Backends that score.
+        backends: Backends that score.
         expected: *greater*: the earlier system is expected to be more diverse.
         pairing: *consecutive*, or *all* pairs.
         resamples: Number of bootstrap resamples over prompts.
@@ -113,11 +113,11 @@ def contrast_systems(
     """
     level, first = 0.95, texts[0]
     pairs = pairs_of(list(first.responses), pairing)
-    chosen = computed(instruments.profile.metrics(metrics))
+    chosen = computed(backends.profile.metrics(metrics))
     parts = []
     for systems in texts:
-        signatures = [_signature(metric, systems, instruments.profile) for metric in chosen]
-        values = {name: _scored(systems, name, instruments, chosen, progress) for name in systems.responses}
+        signatures = [_signature(metric, systems, backends.profile) for metric in chosen]
+        values = {name: _scored(systems, name, backends, chosen, progress) for name in systems.responses}
         lines = [
             Line(
                 metric=metric.id,
@@ -142,7 +142,7 @@ def contrast_systems(
         suite=f"{first.suite.name}@{first.suite.revision}",
         systems=dict(first.origins),
         k=first.k,
-        profile=instruments.profile.name,
+        profile=backends.profile.name,
         expected=expected,
         pairing=pairing,
         level=level,
@@ -156,7 +156,7 @@ def contrast_systems(
 def _scored(
     systems: Systems,
     name: str,
-    instruments: ScoringBackends,
+    backends: ScoringBackends,
     metrics: tuple[Metric, ...],
     progress: Callable[[int], None],
 ) -> dict[str, dict[str, Value]]:
@@ -168,7 +168,7 @@ def _scored(
         batch = there[start : start + SETS_AT_ONCE]
         ids = [prompt.prompt_id for prompt in batch]
         sets = [ResponseSet(prompt.prompt, own[prompt.prompt_id]) for prompt in batch]
-        values |= dict(zip(ids, score_sets(instruments.materials(sets, metrics), metrics, ids), strict=True))
+        values |= dict(zip(ids, score_sets(backends.materials(sets, metrics), metrics, ids), strict=True))
         progress(len(batch))
     return values
 

@@ -78,7 +78,7 @@ def unique_sets(tasks: Iterable[Labelled]) -> dict[str, tuple[str, tuple[str, ..
 def metric_scores(
     tasks: Sequence[Labelled],
     metrics: Sequence[Metric],
-    instruments: ScoringBackends,
+    backends: ScoringBackends,
     progress: Progress = lambda what, done, total: None,
 ) -> list[Scores]:
     """The scores of this package's metrics, each different set scored once.
@@ -86,7 +86,7 @@ def metric_scores(
     Args:
         tasks: Whose sets to score.
         metrics: Metrics to compute; the backends' profile has the models that they need.
-        instruments: Backends that score.
+        backends: Backends that score.
         progress: Told what is being done.
 
     Raises:
@@ -96,14 +96,12 @@ def metric_scores(
     named = unique_sets(tasks)
     names = list(named)
     sets = [ResponseSet(context, responses) for context, responses in named.values()]
-    readings = instruments.read(
-        sets, metrics, lambda done: progress("reading with the language model", done, len(sets))
-    )
+    readings = backends.read(sets, metrics, lambda done: progress("reading with the language model", done, len(sets)))
     found: list[dict[str, Value]] = []
     for start in range(0, len(sets), _SCORED_AT_ONCE):
         part = slice(start, start + _SCORED_AT_ONCE)
         read = None if readings is None else readings[part]
-        materials = instruments.materials(sets[part], metrics, surprisals=read)
+        materials = backends.materials(sets[part], metrics, surprisals=read)
         found += score_sets(materials, metrics, names[part])
         progress("scoring", len(found), len(sets))
     made = []

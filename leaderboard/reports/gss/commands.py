@@ -174,7 +174,7 @@ class _Work:
     """What submissions are scored with; `named` says that the wanted metrics were asked for by name."""
 
     suite: "Suite"
-    instruments: "ScoringBackends"
+    backends: "ScoringBackends"
     wanted: tuple[str, ...] | None
     named: bool
     k: int | None
@@ -189,7 +189,7 @@ class _Work:
         from benchmark.analysis.gss.accuracy import no_internals
         from benchmark.metrics import METRICS
 
-        profile: Profile = self.instruments.profile
+        profile: Profile = self.backends.profile
         asked = METRICS if self.wanted is None else tuple(each for each in METRICS if each.id in self.wanted)
         possible = profile.metrics(asked, internals=True)
         if self.named and (lacking := [each.id for each in asked if each not in possible]):
@@ -290,7 +290,7 @@ def _score(given: _Submitted, work: _Work, bar: "Progress") -> _Scored:
     scored = score_submission(
         given.submission,
         work.suite,
-        work.instruments,
+        work.backends,
         work.results,
         Options(k=work.k),
         metrics=work.metrics(given),

@@ -183,7 +183,7 @@ def _study(
 
 
 def _scores(
-    tasks: "list[Labelled]", metrics: "list[Metric]", instruments: "ScoringBackends", most_read: int, tell: "Progress"
+    tasks: "list[Labelled]", metrics: "list[Metric]", backends: "ScoringBackends", most_read: int, tell: "Progress"
 ) -> "list[Scores]":
     """The scores of the metrics, in their order; those of surprisals on tasks of no larger sets alone."""
     from benchmark.analysis.metaeval.scores import metric_scores
@@ -191,9 +191,9 @@ def _scores(
 
     reading = metrics_from("causal_lm", metrics)
     read = [task for task in tasks if max(map(len, task.responses)) <= most_read]
-    made = metric_scores(tasks, [each for each in metrics if each not in reading], instruments, tell)
+    made = metric_scores(tasks, [each for each in metrics if each not in reading], backends, tell)
     if reading and read:
-        made += metric_scores(read, reading, instruments, tell)
+        made += metric_scores(read, reading, backends, tell)
     order = {each.id: place for place, each in enumerate(metrics)}
     return sorted(made, key=lambda each: order[each.name])
 

@@ -247,10 +247,10 @@ def lexical_study(demo: list[Path], **options: Any) -> Study:
 
 def test_every_metric_of_a_profile_is_compared_on_the_same_texts(demo: list[Path]) -> None:
     offline = find_profile("offline")
-    instruments = ScoringBackends(offline, embedder=HashEmbedder(), reader=HASH_READER)
+    backends = ScoringBackends(offline, embedder=HashEmbedder(), reader=HASH_READER)
     systems = open_systems([str(folder) for folder in demo[:3]])
     seen: list[int] = []
-    study = contrast_systems(texts_of(systems, "both"), instruments, pairing="all", resamples=100, progress=seen.append)
+    study = contrast_systems(texts_of(systems, "both"), backends, pairing="all", resamples=100, progress=seen.append)
     raw, matched = study.parts
     assert (raw.length, raw.prompts, raw.left_out) == ("raw", 24, {})
     assert matched.length == "matched"
