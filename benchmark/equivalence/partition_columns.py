@@ -5,7 +5,8 @@ from typing import Any
 import pyarrow as pa
 
 from benchmark.metrics.metric import Missing
-from benchmark.metrics.partition import Partition, distinct_curve, of_reported
+from benchmark.metrics.partition import Partition, distinct_curve
+from benchmark.metrics.reported import of_reported
 from submissions.schema import Reported
 
 COLUMN = "classes"

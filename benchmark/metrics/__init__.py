@@ -4,11 +4,12 @@ Each is a pure function with a `Metric` line and a card beside it, in the file o
 that line, so `METRICS` shows every variant that is scored. A changed definition is a new version.
 """
 
-from benchmark.metrics import embedding, internals, lexical, pairwise, partition, surprisal, text_overlap
+from benchmark.metrics import embedding, internals, lexical, pairwise, partition, reported, surprisal, text_overlap
 from benchmark.metrics.metric import FAMILIES, Family, Metric, MetricCard, Reads, Unscorable, Version
 
 METRICS: tuple[Metric, ...] = (
     *partition.METRICS,
+    *reported.METRICS,
     *embedding.METRICS,
     *pairwise.METRICS,
     *surprisal.METRICS,

@@ -5,12 +5,10 @@ Input: a `Partition`, made here by a backend (partition.py) or come with a submi
 
 import math
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
-from submissions.schema import Reported
 
 Labels = tuple[int | None, ...]
 
@@ -43,16 +41,6 @@ class Partition:
     def sizes(self) -> tuple[int, ...]:
         """Responses in each class, the classes in the order of first use."""
         return tuple(Counter(label for label in self.labels if label is not None).values())
-
-
-def of_reported(reported: Reported) -> Partition:
-    """What came with a submission: there what opens no class has a score of 0."""
-    made = Partition(tuple(reported.partition))
-    scores = reported.generation_scores
-    if scores is None:
-        return made
-    heads = set(made.heads)
-    return Partition(made.labels, tuple(score if i in heads else None for i, score in enumerate(scores)))
 
 
 def distinct_k(partition: Partition) -> float:
@@ -182,17 +170,7 @@ def _qualities(partition: Partition) -> tuple[float | None, ...]:
     return partition.qualities
 
 
-def _reported(metric: Callable[[Partition], float]) -> Callable[[Reported], float]:
-    """The metric of a partition that came with a submission."""
-
-    def of(reported: Reported) -> float:
-        return metric(of_reported(reported))
-
-    of.__doc__ = (metric.func if isinstance(metric, partial) else metric).__doc__
-    return of
-
-
-_NOVELTYBENCH = "Zhang et al. 2025, arXiv:2504.05228"
+NOVELTYBENCH = "Zhang et al. 2025, arXiv:2504.05228"
 
 
 _RULE = "It inherits every mistake of what judges that two responses mean the same; the signature names that."
@@ -201,14 +179,10 @@ _GREEDY = (
     "Greedy classes depend on the order of the responses: a prompt's count has a standard deviation of up to 0.32."
 )
 _CEILING = "It ends at k: where all responses differ, how much they differ does not count."
-_REWARD = (
+REWARD = (
     "A reward model stands in for people: it seems to favour long responses, and gives most good ones the top mark."
 )
-_CAME = "It came with the submission: what made the classes is known only as far as the signature says."
 _FIRST = Version(1, "2026-11-21", "first version: equivalence classes of responses, and their quality")
-_FIRST_REPORTED = Version(
-    1, "2026-11-20", "first version: recomputed from reported classes and scores; distinct is the number of classes"
-)
 
 METRICS: tuple[Metric, ...] = (
     Metric(
@@ -220,7 +194,7 @@ METRICS: tuple[Metric, ...] = (
         direction=+1,
         bounds=(1, None),
         unit="classes",
-        paper=f"{_NOVELTYBENCH}, eq. 1",
+        paper=f"{NOVELTYBENCH}, eq. 1",
         card=MetricCard(
             "classes",
             "|{classes among the k responses}|",
@@ -325,14 +299,14 @@ METRICS: tuple[Metric, ...] = (
         direction=+1,
         bounds=(0, 10),
         unit="quality, 0 to 10",
-        paper=f"{_NOVELTYBENCH}, eq. 2",
+        paper=f"{NOVELTYBENCH}, eq. 2",
         parameters={"patience": "0.8"},
         card=MetricCard(
             "classes",
             "(1 − p) / (1 − pᵏ) · Σᵢ pⁱ⁻¹ uᵢ over responses i that open a class, uᵢ their quality of 1 to 10, p = 0.8",
             "What the responses give a reader who asks for the next one four times in five and has no use for repeats.",
             (
-                _REWARD,
+                REWARD,
                 "Quality and diversity in one number: a good first response repeated ten times gets 2.24 of 10.",
                 "The order of the responses matters by design.",
                 _RULE,
@@ -349,13 +323,13 @@ METRICS: tuple[Metric, ...] = (
         direction=0,
         bounds=(0, 10),
         unit="quality, 0 to 10",
-        paper=f"of this package; on the classes of {_NOVELTYBENCH}",
+        paper=f"of this package; on the classes of {NOVELTYBENCH}",
         card=MetricCard(
             "classes",
             "mean of uᵢ over responses i that open a class, uᵢ their quality of 1 to 10",
             "How good that is what is new, however little it is.",
             (
-                _REWARD,
+                REWARD,
                 "It says neither more nor less diverse.",
                 "Which response of a class is judged depends on the order.",
             ),
@@ -371,57 +345,13 @@ METRICS: tuple[Metric, ...] = (
         direction=0,
         bounds=(0, 10),
         unit="quality, 0 to 10",
-        paper=f"of this package; on the classes of {_NOVELTYBENCH}",
+        paper=f"of this package; on the classes of {NOVELTYBENCH}",
         card=MetricCard(
             "classes",
             "u of the first response that is in a class, 1 to 10",
             "How good the response is for somebody who asks once.",
-            (_REWARD, "It says nothing of diversity.", "It rests on one response a prompt."),
+            (REWARD, "It says nothing of diversity.", "It rests on one response a prompt."),
             (_FIRST,),
-        ),
-    ),
-    Metric(
-        "distinct_k_reported",
-        1,
-        "distinct_k, reported",
-        _reported(distinct_k),
-        reads="reported",
-        direction=+1,
-        bounds=(1, None),
-        unit="classes",
-        paper=f"{_NOVELTYBENCH}, eq. 1",
-        needs=0,
-        card=MetricCard(
-            "classes",
-            "|{classes in the partition that came with the submission}|",
-            "The number of equivalence classes as the submitter reported it.",
-            (
-                _CAME,
-                "NoveltyBench's published files were made by two different rules, and some part identical texts.",
-                "Files that count one too few are converted; one that counts by its own rule cannot be detected.",
-            ),
-            (_FIRST_REPORTED,),
-        ),
-    ),
-    Metric(
-        "utility_k_reported",
-        1,
-        "utility_k, reported",
-        _reported(partial(utility_k, patience=0.8)),
-        reads="reported",
-        direction=+1,
-        bounds=(0, 10),
-        unit="quality, 0 to 10",
-        paper=f"{_NOVELTYBENCH}, eq. 2",
-        parameters={"patience": "0.8"},
-        needs=0,
-        card=MetricCard(
-            "classes",
-            "(1 − p) / (1 − pᵏ) · Σᵢ pⁱ⁻¹ uᵢ over responses that open a class, with classes and qualities that came "
-            "with the submission, p = 0.8",
-            "The utility of the responses, from the submitter's classes and qualities.",
-            (_CAME, _REWARD, "People's short responses get low qualities, which looks like a taste for length."),
-            (_FIRST_REPORTED,),
         ),
     ),
 )

@@ -12,7 +12,8 @@ from benchmark.metrics import METRICS, Metric, Reads
 from benchmark.metrics.eigenscore import covariances_of
 from benchmark.metrics.internals import Internals
 from benchmark.metrics.metric import Missing
-from benchmark.metrics.partition import Partition, of_reported
+from benchmark.metrics.partition import Partition
+from benchmark.metrics.reported import of_reported
 from benchmark.metrics.uncertainty import ResponseScores
 from benchmark.models.causal_lm import HashLM
 from benchmark.models.embedder import Embedder, HashEmbedder

@@ -101,7 +101,7 @@ def _systems(folders: list[Path], k: int | None, mirror: Path | None) -> "list[S
 
     from benchmark.analysis.equivalence_study import System
     from benchmark.equivalence.partitioning import ResponsesToGroup
-    from benchmark.metrics.partition import of_reported
+    from benchmark.metrics.reported import of_reported
     from benchmark.scoring.scorer import first_k_reported
     from datasets_build.load import load_suite
     from submissions.checking.validate import open_submission

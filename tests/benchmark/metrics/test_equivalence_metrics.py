@@ -19,11 +19,11 @@ from benchmark.metrics.partition import (
     first_quality,
     largest_class_share,
     mean_head_quality,
-    of_reported,
     rarefied,
     utility_curve,
     utility_k,
 )
+from benchmark.metrics.reported import of_reported
 from submissions.schema import Reported
 
 labels = st.lists(st.one_of(st.none(), st.integers(0, 4)), min_size=1, max_size=9).filter(

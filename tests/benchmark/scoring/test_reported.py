@@ -10,7 +10,8 @@ import pytest
 from benchmark.equivalence.partition_columns import REPORTED_COLUMN, reported_record
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Unscorable
-from benchmark.metrics.partition import Partition, distinct_k, of_reported, utility_k
+from benchmark.metrics.partition import Partition, distinct_k, utility_k
+from benchmark.metrics.reported import of_reported
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_files import PER_PROMPT_FILE

@@ -1,0 +1,82 @@
+"""Metrics of values that came with a submission: recomputed from its partition and scores, never copied."""
+
+from collections.abc import Callable
+from functools import partial
+
+from benchmark.metrics.metric import Metric, MetricCard, Version
+from benchmark.metrics.partition import NOVELTYBENCH, REWARD, Partition, distinct_k, utility_k
+from submissions.schema import Reported
+
+
+def of_reported(reported: Reported) -> Partition:
+    """What came with a submission: there what opens no class has a score of 0."""
+    made = Partition(tuple(reported.partition))
+    scores = reported.generation_scores
+    if scores is None:
+        return made
+    heads = set(made.heads)
+    return Partition(made.labels, tuple(score if i in heads else None for i, score in enumerate(scores)))
+
+
+def _reported(metric: Callable[[Partition], float]) -> Callable[[Reported], float]:
+    """The metric of a partition that came with a submission."""
+
+    def of(reported: Reported) -> float:
+        return metric(of_reported(reported))
+
+    of.__doc__ = (metric.func if isinstance(metric, partial) else metric).__doc__
+    return of
+
+
+_CAME = "It came with the submission: what made the classes is known only as far as the signature says."
+_FIRST_REPORTED = Version(
+    1, "2026-11-20", "first version: recomputed from reported classes and scores; distinct is the number of classes"
+)
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "distinct_k_reported",
+        1,
+        "distinct_k, reported",
+        _reported(distinct_k),
+        reads="reported",
+        direction=+1,
+        bounds=(1, None),
+        unit="classes",
+        paper=f"{NOVELTYBENCH}, eq. 1",
+        needs=0,
+        card=MetricCard(
+            "classes",
+            "|{classes in the partition that came with the submission}|",
+            "The number of equivalence classes as the submitter reported it.",
+            (
+                _CAME,
+                "NoveltyBench's published files were made by two different rules, and some part identical texts.",
+                "Files that count one too few are converted; one that counts by its own rule cannot be detected.",
+            ),
+            (_FIRST_REPORTED,),
+        ),
+    ),
+    Metric(
+        "utility_k_reported",
+        1,
+        "utility_k, reported",
+        _reported(partial(utility_k, patience=0.8)),
+        reads="reported",
+        direction=+1,
+        bounds=(0, 10),
+        unit="quality, 0 to 10",
+        paper=f"{NOVELTYBENCH}, eq. 2",
+        parameters={"patience": "0.8"},
+        needs=0,
+        card=MetricCard(
+            "classes",
+            "(1 − p) / (1 − pᵏ) · Σᵢ pⁱ⁻¹ uᵢ over responses that open a class, with classes and qualities that came "
+            "with the submission, p = 0.8",
+            "The utility of the responses, from the submitter's classes and qualities.",
+            (_CAME, REWARD, "People's short responses get low qualities, which looks like a taste for length."),
+            (_FIRST_REPORTED,),
+        ),
+    ),
+)
