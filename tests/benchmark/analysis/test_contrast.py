@@ -278,7 +278,7 @@ def test_the_first_k_responses_are_compared(demo: list[Path]) -> None:
 @pytest.mark.parametrize(
     ("names", "options", "says"),
     [
-        (["{0}"], {}, "there is one"),
+        (["{0}"], {}, "one was named"),
         (["{0}", "{0}"], {}, "named twice"),
         (["{0}", "olmo_stages/base"], {}, "different prompts"),
         (["olmo_stages/base", "olmo_stages/rlhf"], {}, "no stage 'rlhf'"),

@@ -323,7 +323,7 @@ def test_the_number_of_orders_is_judged_by_those_that_were_read() -> None:
         assert found.orders_for(precision) == wanted
         assert wanted % 8 == 0
     assert explain(HashLM(), ResponseSet(PROMPT, ("a", "b"))).orders_for(0.01) == 2 == len(balanced(2).orders)
-    with pytest.raises(ConfigurationError, match="cannot be had"):
+    with pytest.raises(ConfigurationError, match="is impossible"):
         found.orders_for(0)
     with pytest.raises(ConfigurationError, match="too few"):
         explain(HashLM(), SET, plan=GIVEN_ORDER).orders_for(0.1)

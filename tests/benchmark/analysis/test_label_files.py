@@ -220,7 +220,7 @@ def test_the_command_contrasts_a_submission_and_its_result_alike(
     tokens = [(i * 37) % 100 for i in range(20)]
     assert own["correlations"][0]["spearman"]["value"] == pytest.approx(stats.spearmanr(rows, tokens).statistic)
     written = (tmp_path / "table.md").read_text(encoding="utf-8")
-    assert "Group 1 (addressing, ambiguous): 10 prompts, group 0 (all others): 10; 2 left out: no label" in written
+    assert "Group 1 (addressing, ambiguous): 10 prompts, group 0 (all others): 10; 2 excluded: no label" in written
 
 
 def test_the_command_scores_what_is_not_scored(folders: tuple[Path, Path], labelled: Path, tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_the_command_scores_what_is_not_scored(folders: tuple[Path, Path], label
     ended = divbench("contrast", folders[0], *options)
     assert ended.returncode == 0, ended.stderr
     assert "k = 3, profile lexical" in ended.stdout
-    assert "accuracy of always telling the larger group" in " ".join(ended.stdout.split())
+    assert "accuracy of always predicting the larger group" in " ".join(ended.stdout.split())
     [made] = [each for each in (tmp_path / "here").iterdir() if each.is_dir()]
     assert read_scores(made).k == 3
 
@@ -241,9 +241,9 @@ def test_the_command_scores_what_is_not_scored(folders: tuple[Path, Path], label
         (["{0}", "--labels", "{2}", "--length", "raw"], 2, "--length is of several systems"),
         (["{1}", "--labels", "{2}", "--profile", "offline"], 2, "--profile is of scoring"),
         (["{0}", "{1}", "--against", "tokens"], 2, "--against is of --labels alone"),
-        (["{0}", "--labels", "{2}", "--out", "table.txt"], 2, "ends neither"),
+        (["{0}", "--labels", "{2}", "--out", "table.txt"], 2, "does not end in .md, .csv, .json"),
         (["nowhere", "--labels", "{2}"], 2, "neither a submission"),
-        (["{0}"], 2, "there is one"),
+        (["{0}"], 2, "one was named"),
     ],
 )
 def test_what_cannot_be_contrasted_is_refused_before_it_is_scored(

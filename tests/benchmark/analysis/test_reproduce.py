@@ -227,7 +227,7 @@ def test_help_names_every_table() -> None:
     ended = divbench("metrics", "reproduce", "--help")
     papers = {name.partition("-")[0] for name in PUBLISHED}
     told = " ".join(ended.stdout.replace("│", " ").split())
-    named = told.split("tables... <list[str]>")[1].split("; else all")[0].replace(",", " ").split()
+    named = told.split("Tables: ")[1].split("; default: all")[0].replace(",", " ").split()
     paper, found = "", set()
     for word in named:
         paper, _, rest = word.partition("-") if word.partition("-")[0] in papers else (paper, "", word.lstrip("-"))
