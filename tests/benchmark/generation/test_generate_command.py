@@ -277,7 +277,7 @@ REFUSED: list[tuple[list[object], str]] = [
     (["--suite", "demo", "--sets", 5], "--sets is of --sweep"),
     (["--suite", "demo", "--sweep", "top_p=0.1:1:5"], "a sweep is a file"),
     (["--suite", "demo", "--sweep", "top_p=5"], "is no sweep"),
-    (["--suite", "demo", "--name", " x"], "cannot have name = ' x': must not be blank, nor begin"),
+    (["--suite", "demo", "--name", " x"], "cannot have name = ' x': must not be blank, or begin"),
     (["--suite", "demo", "--submitter", ""], "submitter.name = '': must not be blank"),
     (["--suite", "demo", "--system-prompt", ""], "generation.system_prompt = ''"),
     (["--suite", "demo", "--stop", ""], "generation.stop.0 = ''"),

@@ -95,7 +95,7 @@ def test_what_the_bundled_model_cannot_do_is_told_with_the_mend(command: Command
     )
     assert ended.status == 2
     assert "3 of 3 prompts cannot be used: p0001: a prompt of" in ended.err
-    assert "(a smaller --max-tokens, or a model with a longer context)" in ended.err
+    assert "(lower --max-tokens, or use a model with a longer context)" in ended.err
     for layers, says in (
         (("--layer", 7), "middle, last, or 0 to 6"),
         (("--layer", "first"), "--layer middle, last or a number"),
