@@ -134,10 +134,10 @@ def test_bytes_that_are_no_study_are_refused(name: str, file: Path) -> None:
     assert len(str(caught.value)) < 1000
 
 
-def test_no_file_and_what_is_no_plain_file_are_refused(tmp_path: Path, file: Path) -> None:
+def test_a_missing_file_and_what_is_not_a_regular_file_are_refused(tmp_path: Path, file: Path) -> None:
     (tmp_path / "link.json").symlink_to(file)
     for path in (tmp_path / "none.json", tmp_path, tmp_path / "link.json"):
-        with pytest.raises(InputError, match="no plain file"):
+        with pytest.raises(InputError, match="is missing or is not a regular file"):
             read_study(path)
 
 
