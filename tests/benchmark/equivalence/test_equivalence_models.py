@@ -227,14 +227,14 @@ def test_a_folder_without_tokeniser_takes_debertas(tmp_path: Path, classifier_fo
     )
 
 
-def test_a_tokeniser_that_nothing_here_can_read_is_told_with_the_mend(
+def test_a_tokeniser_that_nothing_here_can_read_is_told_with_a_hint(
     classifier_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read(*given: Any, **options: Any) -> Any:
         raise ValueError("`tiktoken` is required to read a `tiktoken` file.")
 
     monkeypatch.setattr("transformers.AutoTokenizer.from_pretrained", read)
-    with pytest.raises(ConfigurationError, match=r"sentencepiece model alone.*pip install"):
+    with pytest.raises(ConfigurationError, match=r"sentencepiece model.*pip install"):
         load_pair_classifier(find_model_files(str(classifier_folder)))
 
 

@@ -86,7 +86,7 @@ def test_other_layers_are_another_run(
     assert command(*arguments, "--internals", "--out", out).status == 0
 
 
-def test_what_the_bundled_model_cannot_do_is_told_with_the_mend(command: Command, starts: Path, out: Path) -> None:
+def test_what_the_bundled_model_cannot_do_is_told_with_a_hint(command: Command, starts: Path, out: Path) -> None:
     ended = command("generate", "offline", "--prompts", starts, "--out", out)
     assert ended.status == 2
     assert "has no chat template (use a chat model, or --no-chat-template" in ended.err
