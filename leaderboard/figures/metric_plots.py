@@ -3,8 +3,8 @@
 from typing import Any
 
 from datasets_build.errors import need
+from leaderboard.data.metric_study.record import Agreement
 from leaderboard.figures.plots import DIVERGING, FONT, inert
-from leaderboard.metric_study.record import Agreement
 from leaderboard.tables.table_view import TableView
 
 _ROW, _TOP, _BOTTOM = 22, 90, 150  # pixels

@@ -6,10 +6,10 @@ from typing import Any
 
 from benchmark.metrics import FAMILIES, METRICS
 from leaderboard.data.board import Board
+from leaderboard.data.metric_study.files import load_studies
+from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks
+from leaderboard.data.metric_study.record import MEASURES, MetricStudy
 from leaderboard.figures.metric_plots import agreement_map, correlation_map
-from leaderboard.metric_study.files import load_studies
-from leaderboard.metric_study.pair_accuracies import PairStudy, drawn_blocks
-from leaderboard.metric_study.record import MEASURES, MetricStudy
 from leaderboard.reports.gss.figure import heat_map_of
 from leaderboard.static.board_pages import Made, Part
 from leaderboard.static.render import Figure, Page, Table, figure_script

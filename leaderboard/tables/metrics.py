@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from benchmark.metrics import FAMILIES, METRICS
 from leaderboard.data.board import Board
-from leaderboard.metric_study.build import systems_agreement
-from leaderboard.metric_study.files import SetTexts
-from leaderboard.metric_study.pair_accuracies import COLUMNS, PairStudy
-from leaderboard.metric_study.record import MEASURES, Agreement, Measure, MetricStudy, Number, signature_on
+from leaderboard.data.metric_study.build import systems_agreement
+from leaderboard.data.metric_study.files import SetTexts
+from leaderboard.data.metric_study.pair_accuracies import COLUMNS, PairStudy
+from leaderboard.data.metric_study.record import MEASURES, Agreement, Measure, MetricStudy, Number, signature_on
 from leaderboard.tables.models import DIRECTIONS
 from leaderboard.tables.table_view import TableView, number_text, ranged_text
 

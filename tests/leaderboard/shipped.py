@@ -1,8 +1,8 @@
 """The study of metrics that ships with the package: of the profile *offline* on Tevet & Berant's sets, and GSSBench."""
 
-from leaderboard.metric_study.files import MEASURED, PAIRS_FILE, STUDY_FILE, read_pairs, read_study
-from leaderboard.metric_study.pair_accuracies import PairStudy
-from leaderboard.metric_study.record import MetricStudy
+from leaderboard.data.metric_study.files import MEASURED, PAIRS_FILE, STUDY_FILE, read_pairs, read_study
+from leaderboard.data.metric_study.pair_accuracies import PairStudy
+from leaderboard.data.metric_study.record import MetricStudy
 
 
 def shipped_study() -> MetricStudy:

@@ -8,10 +8,10 @@ import gradio as gr
 from leaderboard.app import components
 from leaderboard.app.permalinks import chosen, wire
 from leaderboard.data.live_results import LiveResults
+from leaderboard.data.metric_study.files import Studies, load_studies
+from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks
+from leaderboard.data.metric_study.record import MEASURES, Agreement
 from leaderboard.figures.metric_plots import agreement_map, correlation_map
-from leaderboard.metric_study.files import Studies, load_studies
-from leaderboard.metric_study.pair_accuracies import PairStudy, drawn_blocks
-from leaderboard.metric_study.record import MEASURES, Agreement
 from leaderboard.reports.gss.figure import heat_map_of
 from leaderboard.tables import page_text
 from leaderboard.tables.metrics import (

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from benchmark.metrics import Metric
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.profiles import Profile
-    from leaderboard.metric_study.pair_accuracies import PairStudy
-    from leaderboard.metric_study.record import MetricStudy
+    from leaderboard.data.metric_study.pair_accuracies import PairStudy
+    from leaderboard.data.metric_study.record import MetricStudy
 
 
 def metrics_study(
@@ -108,7 +108,7 @@ def metrics_study(
 
       divbench metrics study --profile lexical --task contest --out study
     """
-    from leaderboard.metric_study.files import (
+    from leaderboard.data.metric_study.files import (
         PAIRS_FILE,
         STUDY_FILE,
         TEXTS_FILE,
@@ -164,8 +164,8 @@ def _study(
     from benchmark.analysis.metaeval.scores import released_scores
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.surprisal.cache import default_cache_path
-    from leaderboard.metric_study.build import make_study, study_tasks
-    from leaderboard.metric_study.files import disagreement_texts
+    from leaderboard.data.metric_study.build import make_study, study_tasks
+    from leaderboard.data.metric_study.files import disagreement_texts
 
     (resamples, seed, worst, most_read), (cache, mirror) = numbers, paths
     tasks = [load_labelled(name, mirror=mirror) for name in study_tasks(named)]
@@ -211,7 +211,7 @@ def _pairs(folders: list[Path], resamples: int, seed: int) -> "PairStudy | None"
     from benchmark.metrics.metric import Missing
     from benchmark.scoring.result_files import read_result
     from datasets_build.errors import InputError
-    from leaderboard.metric_study.pair_accuracies import pair_study
+    from leaderboard.data.metric_study.pair_accuracies import pair_study
 
     results, scorers = [], []
     for folder in folders:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from leaderboard.metric_study.files import MEASURED, PAIRS_FILE, STUDY_FILE, TEXTS_FILE, write_texts
+from leaderboard.data.metric_study.files import MEASURED, PAIRS_FILE, STUDY_FILE, TEXTS_FILE, write_texts
 from leaderboard.tables.metrics import correlations, described, disagreements
 from tests.leaderboard.conftest import console_errors, open_page, until
 from tests.leaderboard.injections import INJECTIONS, assert_inert

@@ -8,9 +8,9 @@ import pytest
 from benchmark.analysis.metaeval.labelled import load_labelled
 from benchmark.metrics import METRICS
 from benchmark.scoring.profiles import find_profile, with_reading
-from leaderboard.metric_study.build import signature_of, study_tasks
-from leaderboard.metric_study.files import read_study, read_texts
-from leaderboard.metric_study.record import MetricStudy
+from leaderboard.data.metric_study.build import signature_of, study_tasks
+from leaderboard.data.metric_study.files import read_study, read_texts
+from leaderboard.data.metric_study.record import MetricStudy
 from tests.conftest import divbench, document
 from tests.leaderboard.shipped import shipped_pairs, shipped_study
 

@@ -3,8 +3,8 @@
 import pytest
 
 from benchmark.metrics import METRICS, Metric
+from leaderboard.data.metric_study.record import MEASURES, MetricStudy, Number
 from leaderboard.figures.metric_plots import agreement_map, correlation_map
-from leaderboard.metric_study.record import MEASURES, MetricStudy, Number
 from leaderboard.tables.metrics import (
     about_study,
     agreement_table,

@@ -19,8 +19,8 @@ from benchmark.analysis.metaeval.prompt_pairs import SPLITS
 from benchmark.analysis.metaeval.prompt_scores import sanity_scores
 from benchmark.scoring.profiles import find_profile
 from datasets_build.errors import InputError
-from leaderboard.metric_study.build import make_study
-from leaderboard.metric_study.files import (
+from leaderboard.data.metric_study.build import make_study
+from leaderboard.data.metric_study.files import (
     MAX_STUDY_BYTES,
     TEXTS,
     disagreement_texts,
@@ -30,11 +30,11 @@ from leaderboard.metric_study.files import (
     write_record,
     write_texts,
 )
-from leaderboard.metric_study.pair_accuracies import blocks_of, pair_study
-from leaderboard.metric_study.record import MetricStudy
+from leaderboard.data.metric_study.pair_accuracies import blocks_of, pair_study
+from leaderboard.data.metric_study.record import MetricStudy
 from leaderboard.reports.gss.figure import heat_map
 from submissions.untrusted.findings import Refused
-from tests.leaderboard.metric_study.test_build import scores, task
+from tests.leaderboard.data.metric_study.test_build import scores, task
 from tests.leaderboard.reports.test_gss_report import PAIRS, REFERENCES, model, result
 
 __all__ = ["result"]  # a fixture

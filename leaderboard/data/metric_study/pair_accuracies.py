@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.gss.accuracy import BALANCED, HALF, MEAN, MISSING, TIES, Block, GssStudy, Row
 from benchmark.analysis.metaeval.prompt_pairs import SPLITS
-from leaderboard.metric_study.record import Line, MetricName, Number
+from leaderboard.data.metric_study.record import Line, MetricName, Number
 
 WEIGHTED = "pair-weighted"
 COLUMNS: tuple[str, ...] = (*SPLITS, MEAN, WEIGHTED, BALANCED, HALF, TIES, MISSING)

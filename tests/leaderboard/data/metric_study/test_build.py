@@ -21,7 +21,7 @@ from benchmark.scoring.result_schema import sign
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Suite
 from leaderboard.data.board import make_boards
-from leaderboard.metric_study.build import (
+from leaderboard.data.metric_study.build import (
     OVERALL,
     make_study,
     rank_agreement,
@@ -29,7 +29,7 @@ from leaderboard.metric_study.build import (
     systems_agreement,
     worst_disagreements,
 )
-from leaderboard.metric_study.record import Agreement, MetricStudy, Number, signature_on
+from leaderboard.data.metric_study.record import Agreement, MetricStudy, Number, signature_on
 from tests.leaderboard.data.test_board import aggregate, result
 
 LEXICAL = find_profile("lexical")

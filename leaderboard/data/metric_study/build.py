@@ -20,7 +20,7 @@ from datasets_build.files import content_id
 from datasets_build.schema import Suite
 from datasets_build.sources import find_config
 from leaderboard.data.board import Board
-from leaderboard.metric_study.record import (
+from leaderboard.data.metric_study.record import (
     MAX_REASONS,
     Agreement,
     Disagreement,

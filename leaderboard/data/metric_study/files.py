@@ -18,8 +18,8 @@ from benchmark.analysis.metaeval.labelled import Labelled
 from datasets_build.errors import DivBenchError, InputError
 from datasets_build.files import atomic_file, write_text
 from datasets_build.schema import conform
-from leaderboard.metric_study.pair_accuracies import PairStudy
-from leaderboard.metric_study.record import MetricStudy
+from leaderboard.data.metric_study.pair_accuracies import PairStudy
+from leaderboard.data.metric_study.record import MetricStudy
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, Refused
 from submissions.untrusted.json_files import strict_json
@@ -30,7 +30,7 @@ from submissions.untrusted.plain_text import shortened
 STUDY_FILE, TEXTS_FILE, PAIRS_FILE = "metric_study.json", "disagreements.parquet", "gssbench.json"
 MAX_STUDY_BYTES = 8 * 2**20
 MAX_TEXT_BYTES = 64 * 2**20  # decoded size of all texts together
-MEASURED = Path(__file__).parents[1] / "measured"
+MEASURED = Path(__file__).parents[2] / "measured"
 TEXTS = pa.schema(
     [
         pa.field("task", pa.string(), nullable=False),
