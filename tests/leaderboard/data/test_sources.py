@@ -185,7 +185,7 @@ def bad_files(kind: str, one: Scored, other: Scored, folder: Path) -> tuple[dict
                 RESULT_FILE: with_json(one, per_prompt_sha256=hashlib.sha256(b"PAR1").hexdigest()),
                 PER_PROMPT_FILE: b"PAR1",
             },
-            "does not end as one",
+            "does not end like one",
         ),
         "a column less": (
             with_table(one, table.drop_columns([metric]), folder),

@@ -254,7 +254,7 @@ def test_wrong_usage_exits_2_before_anything_is_written(
 
 def test_exact_orders_of_a_large_set_cannot_be_had(run: Run, write: Write) -> None:
     code, _, said = run(write(responses=["a"] * 7), "--orders", "exact")
-    assert (code, "at most 6 responses" in said) == (2, True)
+    assert (code, "the limit is 6 responses" in said) == (2, True)
 
 
 def test_the_terminal_shows_numbers_with_units_and_texts_as_they_are(run: Run, write: Write) -> None:
