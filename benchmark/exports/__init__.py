@@ -1,1 +1,1 @@
-"""`divbench export`: what comes of a submission for other programs to read."""
+"""Submissions and results in; files for other programs out: `divbench export`."""
