@@ -60,8 +60,11 @@ def _measure(benchmark: Benchmark, full: bool, again: bool, destination: Path) -
     arguments = benchmark.full if full else benchmark.quick
     words = f"python -m {benchmark.module} {' '.join(arguments)}".strip()
     path = destination / f"{benchmark.name}.json"
-    if path.is_file() and not again and json.loads(path.read_bytes())["command"] == words:
-        return True
+    here = machine()
+    if path.is_file() and not again:
+        earlier = json.loads(path.read_bytes())
+        if (earlier["command"], earlier["machine"]) == (words, here):
+            return True
     err().print(f"{benchmark.name}: {words}", markup=False)
     began, load, start = datetime.now(UTC), os.getloadavg()[0], perf_counter()
     command = [sys.executable, "-m", benchmark.module, *arguments, "--json"]
@@ -69,14 +72,19 @@ def _measure(benchmark: Benchmark, full: bool, again: bool, destination: Path) -
     if ended.returncode != 0:
         err().print(f"{benchmark.name} failed with exit status {ended.returncode}", style="red", markup=False)
         return False
+    try:
+        document = json.loads(ended.stdout)
+    except ValueError as error:
+        err().print(f"{benchmark.name} printed no JSON document: {error}", style="red", markup=False)
+        return False
     kept = {
         "benchmark": benchmark.name,
         "command": words,
         "began": f"{began:%Y-%m-%d %H:%M} UTC",
         "seconds": round(perf_counter() - start, 1),
         "load": round(load, 1),
-        "machine": machine(),
-        "document": json.loads(ended.stdout),
+        "machine": here,
+        "document": document,
     }
     write_text(path, readable_json(kept))
     return True

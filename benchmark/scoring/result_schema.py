@@ -14,7 +14,7 @@ from benchmark.scoring.profiles import Profile
 from datasets_build.schema import Suite
 from submissions.schema import Manifest
 
-# What may become part of a file's name, or of a column's: results can come from strangers.
+# What may become part of a file's name, or of a column's: results can be untrusted.
 Word = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
 

@@ -24,7 +24,7 @@ class Findings:
         key = (problem.check, problem.severity)
         self._counts[key] += 1
         if self._counts[key] <= KEPT_PER_CHECK:
-            field, message = _short(problem.field), _short(problem.message)  # both may quote a stranger's text
+            field, message = _short(problem.field), _short(problem.message)  # both may quote untrusted text
             self.problems.append(replace(problem, field=field, message=message))
 
     def renamed(self, rename: Callable[[Problem], Problem]) -> "Findings":

@@ -202,11 +202,18 @@ def test_benchmarks_run_and_are_reported(tmp_path: Path, monkeypatch: pytest.Mon
     )
     monkeypatch.setattr(runner, "BENCHMARKS", tiny)
     monkeypatch.setattr(runner, "named", lambda names: tiny)
-    for _ in range(2):  # what is there is not run again
+    out, written = tmp_path / "out", []
+    for again in (False, False, True):
         with pytest.raises(typer.Exit):  # for the one that is broken
-            runner.perf(destination=tmp_path / "out")
-        times = [path.stat().st_mtime_ns for path in sorted((tmp_path / "out").glob("*.json"))]
-    assert times == [path.stat().st_mtime_ns for path in sorted((tmp_path / "out").glob("*.json"))]
+            runner.perf(destination=out, again=again)
+        written.append([path.stat().st_mtime_ns for path in sorted(out.glob("*.json"))])
+    assert len(written[0]) == 2
+    assert written[0] == written[1]  # what is there is not run again
+    assert all(late > early for early, late in zip(written[1], written[2], strict=True))
+    monkeypatch.setattr(runner, "machine", lambda: {"processor": "another one"})
+    with pytest.raises(typer.Exit):
+        runner.perf(destination=out)
+    assert [path.stat().st_mtime_ns for path in sorted(out.glob("*.json"))] != written[2]
     kept = json.loads((tmp_path / "out" / "lexical.json").read_bytes())
     assert kept["command"] == "python -m benchmark.perf.lexical --rounds 1 --sets 20"
     assert not (tmp_path / "out" / "broken.json").exists()
