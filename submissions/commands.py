@@ -218,28 +218,29 @@ def validate(
 
 def baseline(
     given: Annotated[Path, typer.Argument(help="Submission folder whose texts are used.")],
-    kind: Annotated[str, typer.Option(help="Baseline: repeated, random-characters or shuffled-words.")],
+    kind: Annotated[str, typer.Option(help="Attack on the texts, such as repeated, shuffled-words or other-prompts.")],
     destination: Annotated[Path, typer.Option("--out", help="Submission folder to create.")],
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Make a known-bad system from a submission's texts; a good metric ranks it last.
+    """Make a known-bad system that looks diverse from a submission's texts; a good metric does not reward it.
 
-    repeated: the first response, k times. random-characters: noise of the same lengths. shuffled-words: the words of
-    each response in random order.
+    Junk answers nothing: random-characters, random-words, shuffled-words, other-prompts (responses to other prompts),
+    book-sentences, echoes (of the prompt), refusals.
+
+    Disguises change how each response looks: numbered, random-suffixes, random-prefixes, homoglyphs,
+    case-and-punctuation, synonyms, reordered-sentences, translated-openings, truncated, padded.
+
+    Copies are the first response alone: repeated, or reworded by rules.
 
     Example: divbench metrics baseline subs/my-model --kind repeated --out subs/repeated
     """
-    from datasets_build.errors import ConfigurationError
     from datasets_build.load import load_suite
     from submissions.checking.validate import open_submission
-    from submissions.demo.baselines import BASELINES
-    from submissions.demo.build import write_baseline
+    from submissions.gaming.derive import find_attack, write_baseline
 
-    chosen = next((b for b in BASELINES if b.name == kind), None)
-    if chosen is None:
-        raise ConfigurationError(f"there is no baseline {kind!r}", f"one of {', '.join(b.name for b in BASELINES)}")
+    chosen = find_attack(kind)
     submission, suite, _ = open_submission(given, partial(load_suite, mirror=mirror))
     made = write_baseline(chosen, submission, suite, destination, seed)
     if json:

@@ -15,7 +15,7 @@ from benchmark.metrics import METRICS
 from datasets_build.sources import DATASETS, Source
 from leaderboard.cli import COMMANDS
 from submissions.checking.checks import CHECKS
-from submissions.demo.baselines import BASELINES
+from submissions.gaming.attacks import ATTACKS
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("datasets_build", "submissions", "benchmark", "leaderboard")
@@ -131,7 +131,7 @@ def test_what_is_not_documented_would_be_found() -> None:
         pytest.param([source.name for source in DATASETS], id="DATASETS"),
         pytest.param([check.name for check in CHECKS], id="CHECKS"),
         pytest.param([metric.id for metric in METRICS], id="METRICS"),
-        pytest.param([baseline.name for baseline in BASELINES], id="BASELINES"),
+        pytest.param([attack.name for attack in ATTACKS], id="ATTACKS"),
     ],
 )
 def test_what_stands_in_a_list_has_a_name_of_its_own(names: list[str]) -> None:

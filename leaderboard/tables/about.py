@@ -9,7 +9,8 @@ from pathlib import Path
 from benchmark.metrics import METRICS, Metric
 from datasets_build.sources import DATASETS, Source
 from leaderboard.tables.table_view import TableView, number_text, plain_table
-from submissions.demo.baselines import BASELINES
+from submissions.demo.build import DERIVED
+from submissions.gaming.derive import find_attack
 
 PUBLISHED = Path(__file__).parents[1] / "published"
 _COLUMNS = (
@@ -45,7 +46,7 @@ class Section:
         return tuple(" ".join(paragraph.split()) for paragraph in self.text.split("\n\n"))
 
 
-_BASELINES = "; ".join(f"`{baseline.name}` ({baseline.about})" for baseline in BASELINES)
+_BASELINES = "; ".join(f"`{name}` ({find_attack(name).about})" for name in DERIVED)
 HOW_IT_WORKS: tuple[Section, ...] = (
     Section(
         "From responses to a row",

@@ -15,8 +15,8 @@ from datasets_build.schema import Prompt, Suite
 from submissions.checking import checks
 from submissions.checking.prompts import MAX_PROMPT_BYTES, own_suite, read_prompts
 from submissions.checking.validate import Report, open_submission, validate
-from submissions.demo.baselines import BASELINES
-from submissions.demo.build import write_baseline
+from submissions.gaming.attacks import ATTACKS
+from submissions.gaming.derive import write_baseline
 from submissions.schema import Generation, Manifest, Row
 from submissions.storage.submission_folders import write_submission
 from tests.cases import each
@@ -248,9 +248,9 @@ def test_a_file_that_lacks_own_prompts_is_refused(
 
 def test_a_baseline_answers_the_same_own_prompts(tmp_path: Path) -> None:
     submission, suite, _ = open_submission(write_own(tmp_path / "own"), no_suite)
-    for baseline in BASELINES:
-        write_baseline(baseline, submission, suite, tmp_path / baseline.name)
-        assert open_submission(tmp_path / baseline.name, no_suite)[1] == suite
+    for attack in ATTACKS[:4]:
+        write_baseline(attack, submission, suite, tmp_path / attack.name)
+        assert open_submission(tmp_path / attack.name, no_suite)[1] == suite
 
 
 def test_systems_are_compared_where_their_own_prompts_are_the_same(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 from datasets_build.errors import ConfigurationError
 from datasets_build.load import load_suite
 from submissions.checking.validate import open_submission
-from submissions.demo.baselines import BASELINES
-from submissions.demo.build import WRITTEN, write_baseline, write_demo_submissions
+from submissions.demo.build import DERIVED, WRITTEN, write_demo_submissions
+from submissions.gaming.derive import find_attack, write_baseline
 from submissions.storage.submission_folders import Submission
 
 NAMES = ["varied", "paraphrased", "collapsed", "repeated", "random-characters", "shuffled-words"]
@@ -34,7 +34,7 @@ def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
 
 def test_there_are_six_folders_and_nothing_else(folder: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == sorted(NAMES)
-    assert [name for name, _ in WRITTEN] + [b.name for b in BASELINES] == NAMES
+    assert [name for name, _ in WRITTEN] + list(DERIVED) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -100,5 +100,5 @@ def test_they_say_who_made_them(submissions: dict[str, Submission]) -> None:
 def test_a_baseline_never_overwrites(folder: Path, submissions: dict[str, Submission]) -> None:
     before = contents(folder)
     with pytest.raises(ConfigurationError, match=r"collapsed already exists"):
-        write_baseline(BASELINES[0], submissions["varied"], load_suite("demo"), folder / "collapsed")
+        write_baseline(find_attack("repeated"), submissions["varied"], load_suite("demo"), folder / "collapsed")
     assert contents(folder) == before

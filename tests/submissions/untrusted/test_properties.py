@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from datasets_build.errors import DivBenchError
 from submissions.checking.validate import open_submission
-from submissions.demo.baselines import BASELINES, derive
+from submissions.gaming.attacks import ATTACKS
+from submissions.gaming.derive import derive
 from submissions.importing.importers import FORMATS, Format, import_submission
 from submissions.untrusted.json_files import strict_json
 from tests.cases import each
@@ -59,8 +60,8 @@ def test_every_text_comes_out_as_it_went_in(sets: list[tuple[str, ...]], ascii_o
         import_submission(path, "jsonl", Path(folder) / "out", KNOWN, find_toy)
         submission, _, _ = open_submission(Path(folder) / "out", find_toy)
         assert [row.responses for row in submission.rows()] == sets
-        for baseline in BASELINES:
-            assert [len(row.responses) for row in derive(baseline, submission)[1]] == [len(s) for s in sets]
+        for attack in ATTACKS:
+            assert [len(row.responses) for row in derive(attack, submission, TOY)[1]] == [len(s) for s in sets]
 
 
 @pytest.mark.parametrize("kind", FORMATS)

@@ -1,0 +1,219 @@
+"""Ways to look diverse without being so, made from any submission's texts; a metric that rewards one measures it, too.
+
+*junk* answers nothing, so that none of it is a response to the prompt. *disguise* changes how each response looks and
+not what it says, so that no equivalence class is won. *copies* are one response, repeated or reworded: one class.
+"""
+
+import random
+import string
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from submissions.gaming.rewording import banks, reorder_sentences, reword, sentences, swap_synonyms
+
+LETTERS = string.ascii_letters + string.digits + string.punctuation + " "
+ZERO_WIDTH = "\u200b\u200c\u200d\u2060"
+AttackKind = Literal["junk", "disguise", "copies"]
+
+
+@dataclass(frozen=True, slots=True)
+class AttackedSet:
+    """What an attack has of one prompt.
+
+    Attributes:
+        prompt: The prompt.
+        responses: [k], the responses to it.
+        elsewhere: The responses to each other prompt of the submission, in the order of the prompts' ids.
+    """
+
+    prompt: str
+    responses: tuple[str, ...]
+    elsewhere: Sequence[tuple[str, ...]]
+
+
+Attacker = Callable[[AttackedSet, random.Random], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """A way to look diverse.
+
+    Attributes:
+        name: As of `divbench metrics baseline --kind`.
+        kind: What it does to the responses; see the module's docstring.
+        about: One line for readers.
+        fn: Makes as many texts as there are responses, none of them blank.
+        seeded: Whether its texts depend on random numbers.
+    """
+
+    name: str
+    kind: AttackKind
+    about: str
+    fn: Attacker
+    seeded: bool = True
+
+
+def repeated(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """The first response, k times: no diversity at all."""
+    return (given.responses[0],) * len(given.responses)
+
+
+def random_characters(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """Characters drawn at random, as many as the responses have: different everywhere, and says nothing."""
+    return tuple("".join(rng.choices(LETTERS, k=max(len(text), 1))).strip() or "x" for text in given.responses)
+
+
+def shuffled_words(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """The words of each response in random order: the same vocabulary without the sentences."""
+    made = []
+    for text in given.responses:
+        words = text.split()
+        rng.shuffle(words)
+        made.append(" ".join(words))
+    return tuple(made)
+
+
+def random_words(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """Words drawn at random, as many as the responses have."""
+    return tuple(" ".join(rng.choices(banks()["words"], k=max(len(text.split()), 1))) for text in given.responses)
+
+
+def other_prompts(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """Responses to other prompts, each of another one as far as there are enough; its own where there is no other."""
+    sets = rng.sample(given.elsewhere, k=min(len(given.elsewhere), len(given.responses))) or [given.responses]
+    return tuple(rng.choice(sets[i % len(sets)]) for i in range(len(given.responses)))
+
+
+def book_sentences(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """Sentences as of an old novel, at least one and about as long as the responses together."""
+    book = banks()["book"]
+    made = []
+    for text in given.responses:
+        parts: list[str] = []
+        while not parts or sum(map(len, parts)) < len(text) - 60:
+            parts.append(" ".join(rng.choice(book[part]) for part in ("who", "did", "then")))
+        made.append(" ".join(parts))
+    return tuple(made)
+
+
+def echoes(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """The prompt itself, in ever other frames."""
+    return tuple(frame.format(given.prompt) for frame in _drawn("echoes", given, rng))
+
+
+def refusals(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """Refusals in ever other words."""
+    ends = banks()["refusal_ends"]
+    drawn = _drawn("refusals", given, rng)
+    return tuple(text if i < len(banks()["refusals"]) else f"{text} {rng.choice(ends)}" for i, text in enumerate(drawn))
+
+
+def reworded(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """The first response in other words, by rules."""
+    return tuple(reword(given.responses[0], position, rng) for position in range(len(given.responses)))
+
+
+def numbered(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """Each response behind its number."""
+    return tuple(f"Answer {i}: {text}" for i, text in enumerate(given.responses, start=1))
+
+
+def random_suffixes(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """Each response before twelve random letters and digits."""
+    drawn = string.ascii_letters + string.digits
+    return tuple(f"{text} {''.join(rng.choices(drawn, k=12))}" for text in given.responses)
+
+
+def random_prefixes(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """Each response behind four random words."""
+    return tuple(f"{' '.join(rng.choices(banks()['words'], k=4)).capitalize()}. {text}" for text in given.responses)
+
+
+def homoglyphs(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """Letters as lookalikes of other scripts, with zero-width characters between."""
+    alike = banks()["homoglyphs"]
+
+    def disguised(letter: str) -> str:
+        shown = alike.get(letter, letter) if rng.random() < 0.5 else letter
+        return shown + rng.choice(ZERO_WIDTH) if rng.random() < 0.1 else shown
+
+    return tuple("".join(map(disguised, text)) for text in given.responses)
+
+
+def case_and_punctuation(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """Each response in another case, with other marks around it."""
+    cases: tuple[Callable[[str], str], ...] = (str.upper, str.lower, str.title, str.swapcase, str)
+    marks = ("{}!!!", "{} …", '"{}"', "**{}**", "- {}", "({})", "{}??", "~ {} ~")
+    return tuple(rng.choice(marks).format(rng.choice(cases)(text.rstrip("."))) for text in given.responses)
+
+
+def synonyms(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """Each response with words swapped for synonyms of a small table."""
+    return tuple(swap_synonyms(text, rng) for text in given.responses)
+
+
+def reordered_sentences(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """The sentences of each response in another order."""
+    return tuple(reorder_sentences(text, rng) for text in given.responses)
+
+
+def translated_openings(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """Each response behind "Here is my answer" in another language."""
+    drawn = _drawn("translated_openings", given, rng)
+    return tuple(f"{opening} {text}" for opening, text in zip(drawn, given.responses, strict=True))
+
+
+def truncated(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """The first words of each response, a third to two thirds of them."""
+    made = []
+    for text in given.responses:
+        words = text.split()
+        made.append(" ".join(words[: max(1, round(len(words) * rng.uniform(1 / 3, 2 / 3)))]))
+    return tuple(made)
+
+
+def padded(given: AttackedSet, rng: random.Random) -> tuple[str, ...]:
+    """Each response before sentences that say nothing, up to 300 characters more and at least one."""
+    fillers = banks()["fillers"]
+    made = []
+    for text in given.responses:
+        parts: list[str] = []
+        length = rng.uniform(0, 300)
+        while not parts or sum(map(len, parts)) < length:
+            parts.append(rng.choice([each for each in fillers if each not in parts[-1:]]))
+        made.append(" ".join([*sentences(text), *parts]))
+    return tuple(made)
+
+
+def _drawn(bank: str, given: AttackedSet, rng: random.Random) -> list[str]:
+    """As many entries of a bank as there are responses; none twice before all were drawn."""
+    entries, drawn = banks()[bank], list[str]()
+    while len(drawn) < len(given.responses):
+        drawn += rng.sample(entries, k=len(entries))
+    return drawn[: len(given.responses)]
+
+
+ATTACKS: tuple[Attack, ...] = (
+    Attack("repeated", "copies", "the first response, k times", repeated, seeded=False),
+    Attack("random-characters", "junk", "random characters of the same lengths", random_characters),
+    Attack("shuffled-words", "junk", "the words of each response in random order", shuffled_words),
+    Attack("random-words", "junk", "random words, as many as in each response", random_words),
+    Attack("other-prompts", "junk", "responses to other prompts", other_prompts),
+    Attack("book-sentences", "junk", "sentences as of an old novel", book_sentences),
+    Attack("echoes", "junk", "the prompt itself, differently framed", echoes),
+    Attack("refusals", "junk", "refusals in different words", refusals),
+    Attack("reworded", "copies", "the first response in different words, by rules", reworded),
+    Attack("numbered", "disguise", "each response behind its number", numbered, seeded=False),
+    Attack("random-suffixes", "disguise", "each response before twelve random letters and digits", random_suffixes),
+    Attack("random-prefixes", "disguise", "each response behind four random words", random_prefixes),
+    Attack("homoglyphs", "disguise", "lookalike letters of other scripts, and zero-width characters", homoglyphs),
+    Attack("case-and-punctuation", "disguise", "each response in another case and marks", case_and_punctuation),
+    Attack("synonyms", "disguise", "words swapped for synonyms", synonyms),
+    Attack("reordered-sentences", "disguise", "the sentences of each response in another order", reordered_sentences),
+    Attack(
+        "translated-openings", "disguise", "each response behind an opening in another language", translated_openings
+    ),
+    Attack("truncated", "disguise", "the first third to two thirds of each response", truncated),
+    Attack("padded", "disguise", "each response before sentences that say nothing", padded),
+)

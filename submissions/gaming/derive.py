@@ -1,0 +1,95 @@
+"""From a submission and an attack to a submission of its own: a known-bad baseline."""
+
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from datasets_build.errors import ConfigurationError, did_you_mean
+from datasets_build.files import atomic_folder
+from datasets_build.schema import Suite
+from submissions.checking.validate import validate
+from submissions.gaming.attacks import ATTACKS, Attack, AttackedSet
+from submissions.schema import Generation, Manifest, Origin, Row, Submitter, System
+from submissions.storage.submission_folders import Submission, write_submission
+from submissions.untrusted.findings import Refused
+
+
+def find_attack(name: str) -> Attack:
+    """Return the attack of a name.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
+    for attack in ATTACKS:
+        if attack.name == name:
+            return attack
+    raise ConfigurationError(f"there is no baseline {name!r}", did_you_mean(name, [a.name for a in ATTACKS]))
+
+
+def attacked(
+    attack: Attack, prompts: Mapping[str, str], responses: Mapping[str, tuple[str, ...]], seed: int = 0
+) -> dict[str, tuple[str, ...]]:
+    """Attack the response sets of a system.
+
+    Args:
+        attack: An attack.
+        prompts: Prompts by their ids.
+        responses: The system's responses by prompt id.
+        seed: Random seed. Each prompt has a stream of its own, so that the order of the prompts does not matter.
+
+    Returns:
+        By prompt id as many texts as there were responses.
+    """
+    ids = sorted(responses)
+    sets = [responses[prompt_id] for prompt_id in ids]
+    made = {}
+    for i, prompt_id in enumerate(ids):
+        rng = random.Random(f"{seed}/{attack.name}/{prompt_id}")  # noqa: S311 - not for secrets
+        given = AttackedSet(prompts[prompt_id], sets[i], [*sets[:i], *sets[i + 1 :]])
+        made[prompt_id] = attack.fn(given, rng)
+    return {prompt_id: made[prompt_id] for prompt_id in responses}
+
+
+def derive(attack: Attack, given: Submission, suite: Suite, seed: int = 0) -> tuple[Manifest, list[Row]]:
+    """Make a baseline's manifest and rows from a submission's texts.
+
+    Args:
+        attack: An attack.
+        given: The submission whose texts are used.
+        suite: The suite that it answers.
+        seed: Random seed.
+    """
+    rows = list(given.rows())
+    prompts = {prompt.prompt_id: prompt.prompt for prompt in suite.prompts}
+    made = attacked(attack, prompts, {row.prompt_id: row.responses for row in rows}, seed)
+    values: dict[str, Any] = {"seed": seed if attack.seeded else None}
+    manifest = Manifest(
+        name=attack.name,
+        suite=given.manifest.suite,
+        system=System(type="baseline"),
+        generation=Generation(k=given.manifest.generation.k, **values),
+        submitter=Submitter(name=given.manifest.submitter.name, date=given.manifest.submitter.date),
+        origin=Origin(format="derived"),
+        notes=f"{attack.about}, from the submission {given.manifest.name!r} ({given.id})",
+    )
+    return manifest, [Row(row.number, row.prompt_id, row.prompt, made[row.prompt_id]) for row in rows]
+
+
+def write_baseline(attack: Attack, given: Submission, suite: Suite, out: Path, seed: int = 0) -> Submission:
+    """Write a baseline derived from a submission as a submission folder, checked.
+
+    Raises:
+        ConfigurationError: `out` is in use.
+        Refused: What was made does not pass the checks.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ConfigurationError(f"{out} already exists", "choose another folder with --out, or remove it")
+    manifest, rows = derive(attack, given, suite, seed)
+    with atomic_folder(out) as folder:
+        write_submission(folder, manifest, rows)
+        report = validate(folder, lambda name: suite)
+        if report.submission is None:
+            raise Refused(attack.name, report.findings)
+    return replace(report.submission, folder=out)
