@@ -149,7 +149,7 @@ def demo(
     from benchmark.scoring.profiles import find_profile
     from benchmark.scoring.scorer import score_submission
     from benchmark.surprisal.cache import default_cache_path
-    from leaderboard.data.board import load_boards
+    from leaderboard.data.board import make_boards
     from leaderboard.tables.export import export as write
     from leaderboard.tables.printing import board_json, print_board, print_curves
     from submissions.checking.validate import open_submission
@@ -160,15 +160,15 @@ def demo(
     console.print(f"1. import and derive six submissions into {folder / 'submissions'}", markup=False)
     folders = write_demo_submissions(folder / "submissions")
     console.print(f"2. validate and 3. score them with the profile {profile}", markup=False)
+    results = []
     with progress() as bar:
-        task = bar.add_task("scoring", total=len(folders))
-        for each in folders:
+        for each in bar.track(folders, description="scoring"):
             submission, suite, _ = open_submission(each)
             scored = score_submission(submission, suite, backends, folder / "results")
+            results.append((scored.folder, scored.result))
             state = "was scored before" if scored.recognised else "scored"
             console.print(f"   {submission.manifest.name}: {state} as {scored.result.result_id}", markup=False)
-            bar.advance(task)
-    boards, _ = load_boards(folder / "results")
+    boards = make_boards(results)
     written = [path for board in boards for path in write(board, folder / "board")]
     console.print(f"4. the board, also written to {folder / 'board'}", markup=False)
     if json:

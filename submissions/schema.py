@@ -125,9 +125,9 @@ class Reported:
 
     Attributes:
         partition: A class label for each response: 0, 1, 2, … in the order of first use.
-        generation_scores: The quality (1 to 10) of each class's first response, 0 for the others; None where not given.
-        distinct: The number of classes.
-        utility: As given; None where not given.
+        generation_scores: Quality (1 to 10) of each class's first response, 0 for the others; None where not given.
+        distinct: Number of classes.
+        utility: Utility as given; None where not given.
     """
 
     partition: tuple[int, ...]
@@ -135,17 +135,26 @@ class Reported:
     distinct: int
     utility: float | None
 
+    def first(self, k: int) -> "Reported":
+        """Return the values of the first k responses. The utility of all of them says nothing of fewer."""
+        return Reported(
+            partition=self.partition[:k],
+            generation_scores=None if self.generation_scores is None else self.generation_scores[:k],
+            distinct=len(set(self.partition[:k])),
+            utility=self.utility if k >= len(self.partition) else None,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One prompt's responses.
 
     Attributes:
-        number: Of the row in its file, from 1.
-        prompt_id: Of the suite.
-        prompt: The text that was asked; None where the source did not give it.
-        responses: In the order in which they were drawn.
-        finish_reasons: One a response, such as `stop` or `length`; None where not given.
+        number: Number of the row in its file, from 1.
+        prompt_id: Id of the prompt in the suite.
+        prompt: Text of the prompt; None where the source did not give it.
+        responses: Responses in the order in which they were sampled.
+        finish_reasons: Why each response ended, such as `stop` or `length`; None where not given.
     """
 
     number: int
@@ -153,6 +162,11 @@ class Row:
     prompt: str | None
     responses: tuple[str, ...]
     finish_reasons: tuple[str | None, ...] | None = None
+
+    def first(self, k: int) -> "Row":
+        """Return the row with its first k responses."""
+        reasons = None if self.finish_reasons is None else self.finish_reasons[:k]
+        return Row(self.number, self.prompt_id, self.prompt, self.responses[:k], reasons)
 
 
 @dataclass(frozen=True, slots=True)

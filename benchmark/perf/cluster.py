@@ -27,8 +27,7 @@ from benchmark.perf.memory import made_up_rows, made_up_suite
 from benchmark.perf.simulation import Assumed, How, Simulated, simulate
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.scorer import SHARD_PROMPTS
-from benchmark.scoring.shards import Shard
+from benchmark.scoring.shards import SHARD_PROMPTS, Shard
 
 PLANS: tuple[tuple[How, int, int], ...] = (  # how, shards a submission, submissions
     ("shards", 16, 1),

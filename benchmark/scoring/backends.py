@@ -1,4 +1,4 @@
-"""A profile's models, loaded when first needed, and what metrics make of response sets with them.
+"""Loads a profile's models when they are first needed, and makes the materials of metric inputs with them.
 
 The scorer, contrasts and meta-evaluation all score through here, so a set has the same values wherever it is scored.
 """
@@ -17,11 +17,11 @@ from benchmark.models.embedder import Embedder, SentenceTransformersEmbedder
 from benchmark.models.hf_lm import load_causal_lm
 from benchmark.models.pair_scorer import PairScorer
 from benchmark.models.reward import RewardModel
-from benchmark.scoring.compute import answers_of
 from benchmark.scoring.inputs import Materials, input_of, metrics_from
 from benchmark.scoring.profiles import Profile
 from benchmark.surprisal.cache import SurprisalCache
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, SurprisalReader
+from submissions.checking.response_kinds import scorable_responses
 from submissions.schema import Reported
 
 _READ_AT_ONCE = 200  # sets; what was read goes to the cache, so an interrupted run goes on there
@@ -29,16 +29,16 @@ _READ_AT_ONCE = 200  # sets; what was read goes to the cache, so an interrupted 
 
 @dataclass(slots=True)
 class ScoringBackends:
-    """What a profile scores with.
+    """A profile and its loaded models. A model that is given is used in place of the profile's.
 
     Attributes:
-        profile: Names the models.
-        cache: A file that keeps what the language model found; None: nothing is kept.
-        embedder: Already loaded, or one to use in place of the profile's.
-        reader: Likewise.
-        pair_scorers: Likewise, by what they make.
-        equivalence: Likewise, the equivalence backend.
-        reward: Likewise, judges the quality of answers.
+        profile: Profile that names the models.
+        cache: File in which surprisals are cached; None: they are not.
+        embedder: Embedder.
+        reader: Language model that reads surprisals.
+        pair_scorers: Models that score pairs of responses, by the input that they make.
+        equivalence: Equivalence backend.
+        reward: Reward model that rates the quality of responses.
     """
 
     profile: Profile
@@ -50,10 +50,10 @@ class ScoringBackends:
     reward: RewardModel | None = None
 
     def load(self, metrics: Sequence[Metric]) -> None:
-        """Load what these metrics need, the small models first: they fail sooner, if they do.
+        """Load the models that metrics need, the small ones first: if one fails, it fails soon.
 
         Raises:
-            ConfigurationError: A model is not pinned, cannot be had, or is of another kind.
+            ConfigurationError: A model is not pinned, not available, or of another kind.
             MissingExtra: A library is not installed.
         """
         profile, sources = self.profile, {source for metric in metrics for source in input_of(metric).sources}
@@ -76,11 +76,11 @@ class ScoringBackends:
         metrics: Sequence[Metric],
         progress: Callable[[int], None] = lambda sets: None,
     ) -> list[SetSurprisals | Missing] | None:
-        """What the language model finds of the answers of each set; None where no metric asks, or there is no model.
+        """Read the surprisals of each set's scorable responses; None if no metric reads them or there is no model.
 
         Args:
-            sets: Prompts with all their responses; those that are no answers are left out here.
-            metrics: That are to be computed.
+            sets: Prompts with all their responses.
+            metrics: Metrics to compute.
             progress: Called with the number of sets done.
         """
         self.load(metrics)
@@ -89,7 +89,7 @@ class ScoringBackends:
         made: list[SetSurprisals | Missing] = []
         for start in range(0, len(sets), _READ_AT_ONCE):
             part = sets[start : start + _READ_AT_ONCE]
-            made += self.reader.read([ResponseSet(each.prompt, answers_of(each.responses)) for each in part])
+            made += self.reader.read([ResponseSet(each.prompt, scorable_responses(each.responses)) for each in part])
             progress(len(made))
         return made
 
@@ -99,22 +99,22 @@ class ScoringBackends:
         metrics: Sequence[Metric],
         finish_reasons: Sequence[Sequence[str | None] | None] | None = None,
     ) -> list[Partition | Missing] | None:
-        """The classes of each set's responses; None where no metric asks, or the profile does not part them.
+        """Partition each set's responses; None if no metric reads partitions or the profile has no backend.
 
         Args:
             sets: Prompts with all their responses.
-            metrics: That are to be computed.
-            finish_reasons: Of each set's responses, where they are known.
+            metrics: Metrics to compute.
+            finish_reasons: Why each response of a set ended, where that is known.
         """
         self.load(metrics)
         if self.equivalence is None or self.profile.partition is None or not metrics_from("partition", metrics):
             return None
         reasons = finish_reasons or [None] * len(sets)
-        answers = [
+        to_group = [
             ResponsesToGroup.of(each.prompt, each.responses, own) for each, own in zip(sets, reasons, strict=True)
         ]
-        labels = partition_sets(answers, self.equivalence, self.profile.partition)
-        return rate_first_responses(answers, labels, self.reward if metrics_from("reward", metrics) else None)
+        labels = partition_sets(to_group, self.equivalence, self.profile.partition)
+        return rate_first_responses(to_group, labels, self.reward if metrics_from("reward", metrics) else None)
 
     def materials(
         self,
@@ -126,15 +126,15 @@ class ScoringBackends:
         internals: Sequence[Internals] | None = None,
         reported: Sequence[Reported | None] | None = None,
     ) -> Materials:
-        """What the metrics' inputs are made of, for `score_sets`.
+        """Make the materials of the metrics' inputs, for `score_sets`.
 
         Args:
             sets: Prompts with all their responses.
             metrics: Metrics that the profile has models for.
-            surprisals: Result of `read`; None: the sets are read here.
+            surprisals: Surprisals from `read`; None: the sets are read here.
             finish_reasons: Why each response of a set ended, where that is known.
-            internals: What the generating model said of each set's responses.
-            reported: What came with each set.
+            internals: Internals of the generating model for each set.
+            reported: Reported values of each set.
 
         Raises:
             ConfigurationError: As in `load`.

@@ -1,4 +1,4 @@
-"""What metrics read: each kind of input says what makes it, which models that needs, and what a signature names of it.
+"""Kinds of metric input: for each, how it is made, which models it needs, and what it adds to the signature.
 
 A new kind is a line in `METRIC_INPUTS` and a word in `Reads`. Nothing else tests a metric's `reads`.
 """
@@ -17,30 +17,30 @@ from benchmark.metrics.partition import Partition
 from benchmark.models.embedder import Embedder
 from benchmark.models.pair_scorer import PairScorer
 from benchmark.surprisal.engine import SetSurprisals
-from submissions.checking.response_kinds import is_scorable
+from submissions.checking.response_kinds import is_scorable, scorable_responses
 from submissions.schema import Reported
 
 if TYPE_CHECKING:
     from benchmark.scoring.internals_file import HowRead
     from benchmark.scoring.profiles import Profile
 
-# What an input comes from beside the texts: a model of the profile (by the name of its field), what a generating model
-# said of its responses (*internals*), or what came with the submission (*reported*).
+# Sources of inputs beside the texts: a model of the profile (by the name of its field), internals of the generating
+# model, or values that came with the submission (*reported*).
 Source = Literal["embedder", "pair_scorers", "causal_lm", "partition", "reward", "internals", "reported"]
 
 
 @dataclass(frozen=True)
 class Materials:
-    """Response sets and all that was made or came with them; None for what is not available.
+    """Response sets and everything that metric inputs are made of; None for what is not available.
 
     Attributes:
         sets: All responses of each prompt.
-        embedder: Makes embeddings.
+        embedder: Embedder of responses.
         pair_scorers: Models that compare two responses, by the input that they make.
-        surprisals: What a language model found of each set's scorable responses.
+        surprisals: Surprisals of each set's scorable responses.
         partitions: Equivalence classes of each set's scorable responses.
-        internals: What the generating model said of each set's responses, all of them.
-        reported: What came with each set.
+        internals: Internals of the generating model for all responses of each set.
+        reported: Values that came with each set.
     """
 
     sets: Sequence[Sequence[str]]
@@ -52,9 +52,9 @@ class Materials:
     reported: Sequence[Reported | None] | None = None
 
     @cached_property
-    def scorable(self) -> list[list[str]]:
+    def scorable(self) -> list[tuple[str, ...]]:
         """The responses of each set that are scored: neither blank nor placeholders."""
-        return [[text for text in texts if is_scorable(text)] for texts in self.sets]
+        return [scorable_responses(texts) for texts in self.sets]
 
 
 Make = Callable[[Materials], Sequence[Any] | None]
@@ -62,12 +62,13 @@ Make = Callable[[Materials], Sequence[Any] | None]
 
 @dataclass(frozen=True, slots=True)
 class MetricInput:
-    """A kind of input of metrics.
+    """A kind of metric input.
 
     Attributes:
-        name: As in `Metric.reads`.
-        make: Makes it, one a response set (`Missing` where a set has none); None where the materials lack its source.
-        sources: What it comes from beside the texts, in the order in which signatures name them.
+        name: Name in `Metric.reads`.
+        make: Function that makes one input per response set (`Missing` if a set has none); it returns None if the
+            materials lack a source.
+        sources: Sources beside the texts, in the order in which signatures name them.
         whole_curve: Whether responses must have been read at every position of the orders.
     """
 
@@ -77,12 +78,12 @@ class MetricInput:
     whole_curve: bool = False
 
     def models(self, profile: "Profile") -> dict[Source, Any]:
-        """The specification of each of its models; None for one that the profile has not."""
+        """Return the specification of each of its models; None for one that the profile lacks."""
         found = {source: getattr(profile, source) for source in self.sources if source not in ("internals", "reported")}
         return {key: spec.get(self.name) if key == "pair_scorers" else spec for key, spec in found.items()}
 
     def is_available(self, profile: "Profile", *, internals: bool) -> bool:
-        """Whether it can be made: the profile has every model, and internals are there if it comes from them."""
+        """Whether it can be made: the profile has every model, and internals exist if they are a source."""
         if any(spec is None for spec in self.models(profile).values()):
             return False
         if self.whole_curve and not profile.orders.whole_curve:
@@ -92,7 +93,7 @@ class MetricInput:
     def signed(
         self, profile: "Profile", reported_by: str | None, read: "HowRead | None"
     ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-        """What signatures say of it: the models, and parameters beside those of the metric.
+        """Return what it adds to a signature: its models, and parameters beside those of the metric.
 
         Raises:
             ConfigurationError: A model is not pinned.
@@ -109,7 +110,7 @@ def _ngrams(tokenise: Tokeniser) -> Make:
 
 
 def _embeddings(materials: Materials) -> list[Any] | None:
-    """The vectors of each set, from one call over all texts."""
+    """Embed the responses of each set, in one call over all texts."""
     if materials.embedder is None:
         return None
     sets = materials.scorable
@@ -125,7 +126,7 @@ def _embeddings(materials: Materials) -> list[Any] | None:
 
 
 def _similarities(name: Reads) -> Make:
-    """Similarities of all unordered pairs. One call a set, so that its numbers do not depend on its neighbours.
+    """Score all unordered pairs. One call per set, so that its numbers do not depend on other sets.
 
     A scorer may give (a, b) and (b, a) different scores; pairs are in the order of their texts, so that the order of
     the responses does not matter.
@@ -190,15 +191,15 @@ _BY_NAME = {each.name: each for each in METRIC_INPUTS}
 
 
 def input_of(metric: Metric) -> MetricInput:
-    """What a metric reads."""
+    """Return the kind of input that a metric reads."""
     return _BY_NAME[metric.reads]
 
 
 def metrics_from(source: Source, metrics: Sequence[Metric] = METRICS) -> tuple[Metric, ...]:
-    """Those of some metrics whose input comes from a source."""
+    """Return the metrics whose input comes from a source."""
     return tuple(metric for metric in metrics if source in input_of(metric).sources)
 
 
 def computed(metrics: Sequence[Metric]) -> tuple[Metric, ...]:
-    """Those of some metrics that are computed here, from texts; the others come with a submission."""
+    """Return the metrics that are computed here; the others are reported with a submission."""
     return tuple(metric for metric in metrics if "reported" not in input_of(metric).sources)

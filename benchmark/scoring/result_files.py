@@ -1,7 +1,6 @@
-"""Reading results: a folder of result folders, each checked against its own manifest, `result.json`."""
+"""Reads a result folder and checks it against its manifest, `result.json`."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -17,7 +16,7 @@ MAX_RESULT_BYTES = 4 * 2**20
 
 
 def read_result(folder: Path) -> Result | Missing:
-    """Read the result in a folder; missing, with the reason, where its files are not whole or do not fit together."""
+    """Read the result in a folder; missing, with the reason, if its files are damaged or do not fit together."""
     path = folder / RESULT_FILE
     try:
         if path.stat().st_size > MAX_RESULT_BYTES:
@@ -35,12 +34,3 @@ def read_result(folder: Path) -> Result | Missing:
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         return Missing(str(error))
     return result
-
-
-def read_results(folder: Path) -> Iterator[tuple[Path, Result | Missing]]:
-    """Every result folder in a folder of results, by name. Hidden ones are runs that have not finished."""
-    if not folder.is_dir():
-        return
-    for each in sorted(folder.iterdir()):
-        if each.is_dir() and not each.name.startswith("."):
-            yield each, read_result(each)

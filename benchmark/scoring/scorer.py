@@ -1,7 +1,7 @@
-"""The scorer: a checked submission and a profile → a result folder. Streaming, resumable, same input same bytes.
+"""Scores a checked submission under a profile and writes the result folder. The same input gives the same bytes.
 
-Work goes by shards of 64 prompts. Each finished shard is a file in a hidden folder beside the result; a run that is
-interrupted goes on with those that are not there. The result folder appears in one rename, when everything is in it.
+Rows are streamed in shards. Each finished shard is a file in a hidden folder beside the result, so an interrupted run
+resumes with the others. The result folder appears in one rename, when it is complete.
 """
 
 from collections import Counter
@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
-from itertools import islice
 from pathlib import Path
 from shutil import rmtree
 from zlib import ZLIB_RUNTIME_VERSION
@@ -27,28 +26,26 @@ from benchmark.scoring.profiles import Profile
 from benchmark.scoring.resampling import bootstrap_means
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result, ResultKey, sign
-from benchmark.scoring.shards import RunShards, Shard, score_shard
+from benchmark.scoring.shards import RunShards, Shard, score_shard, shards_of
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import atomic_file, atomic_folder, content_id, readable_json, sha256_of
 from datasets_build.schema import Suite
 from submissions.checking.response_kinds import ResponseCounts
-from submissions.schema import Reported, Row
 from submissions.storage.submission_folders import Submission
 
-SHARD_PROMPTS = 64
 _LIBRARIES = ("numpy", "scipy", "pandas", "rapidfuzz", "rouge-score", "sacrebleu", "scikit-learn")
 _MODEL_LIBRARIES = ("sentence-transformers", "torch", "transformers")
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What a run of the scorer gave.
+    """Outcome of a run of the scorer.
 
     Attributes:
-        folder: Of the result.
-        result: As in its `result.json`.
-        recognised: It was there already, and nothing was computed.
-        resumed: Prompts that an interrupted run had done before.
+        folder: Folder of the result.
+        result: Content of its `result.json`.
+        recognised: Whether the result existed, so that nothing was computed.
+        resumed: Number of prompts that an interrupted run had scored before.
     """
 
     folder: Path
@@ -59,7 +56,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What may be chosen of a run; part of the result's identity.
+    """Options of a run; part of the result's identity.
 
     Attributes:
         k: Use the first k responses of each prompt; None: all.
@@ -87,15 +84,15 @@ def score_submission(
     """Score a submission and write the result.
 
     Args:
-        submission: A checked submission.
-        suite: The suite whose prompts it answers.
-        backends: A profile and its models; they may serve for several submissions.
-        out: The folder of results; this one goes to `out/<result id>`.
-        options: See `Options`.
-        metrics: Of which those that the profile can compute are.
+        submission: Checked submission.
+        suite: Suite of its prompts.
+        backends: Profile and its models; they may serve several submissions.
+        out: Folder of results; this one goes to `out/<result id>`.
+        options: Options of the run.
+        metrics: Metrics to compute, as far as the profile has their inputs.
         internals: Internals of the generating model; None: metrics that read them are left out.
         progress: Called with the number of prompts done.
-        run: Scores the shards; None: one after the other, here.
+        run: Scores the shards; None: in this process, in turn.
 
     Raises:
         InputError: The internals lack a prompt, or are damaged.
@@ -110,7 +107,7 @@ def score_submission(
     if isinstance(done := read_result(folder), Result):
         return Scored(folder, done, recognised=True, resumed=0)
     out.mkdir(parents=True, exist_ok=True)
-    with _locked(out / f".lock-{name}"):  # another process may be at the same work: then its result is ours, too
+    with _locked(out / f".lock-{name}"):  # another process may be writing the same result: then it is ours, too
         if isinstance(done := read_result(folder), Result):
             return Scored(folder, done, recognised=True, resumed=0)
         if folder.exists():
@@ -121,7 +118,7 @@ def score_submission(
 
         def unfinished() -> Iterator[Shard]:
             nonlocal resumed, finished
-            for shard in _shards(submission, suite, key.k, internals if metrics_from("internals", chosen) else None):
+            for shard in shards_of(submission, suite, key.k, internals if metrics_from("internals", chosen) else None):
                 for row in shard.rows:
                     counts.add(row)
                 files.append(partial / f"{shard.name}.parquet")
@@ -140,18 +137,18 @@ def score_submission(
             progress(finished)
         with atomic_folder(folder) as made:
             _merge(files, made / PER_PROMPT_FILE)
-            scores = _aggregates(made / PER_PROMPT_FILE, chosen, key)
+            scores = aggregates(made / PER_PROMPT_FILE, chosen, key)
             result = _result(name, submission, suite, profile, key, chosen, scores, counts, made / PER_PROMPT_FILE)
             text = readable_json(result.model_dump(mode="json"))
             (made / RESULT_FILE).write_text(text, encoding="utf-8", newline="\n")
-        for left in out.glob(f".{name}.*"):  # the shards, and what a killed run left of its last step
+        for left in out.glob(f".{name}.*"):  # the shards, and temporary files of a killed run
             rmtree(left)
     return Scored(folder, result, recognised=False, resumed=resumed)
 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock file; it is removed where the work is done, and stays where it fails."""
+    """Hold a lock file, and remove it if the work succeeds."""
     with FileLock(path):
         yield
         path.unlink(missing_ok=True)
@@ -165,28 +162,12 @@ def result_id(
     *,
     metrics: tuple[Metric, ...] = METRICS,
 ) -> str:
-    """The id of the result that `score_submission` would write without internals. No row is read.
+    """Return the id of the result that `score_submission` would write without internals; no row is read.
 
     Raises:
         ConfigurationError: As in `score_submission`.
     """
     return content_id(_key(submission, suite, profile, options, profile.metrics(metrics), None).as_json())
-
-
-def _shards(submission: Submission, suite: Suite, k: int, internals: InternalsFile | None) -> Iterator[Shard]:
-    """The submission's rows in shards, each with the first k responses and what came with them."""
-    reported = submission.reported()
-    rows = _in_order(submission, suite)
-    while taken := [_first_k(row, k) for row in islice(rows, SHARD_PROMPTS)]:
-        ids = [row.prompt_id for row in taken]
-        given = [reported.get(each) for each in ids]
-        yield Shard(
-            content_id(ids),
-            tuple(taken),
-            tuple(suite.by_id[each] for each in ids),
-            tuple(None if each is None else first_k_reported(each, k) for each in given),
-            None if internals is None else tuple(each.take(range(k)) for each in internals.of(ids)),
-        )
 
 
 def _key(
@@ -218,36 +199,8 @@ def _key(
     )
 
 
-def _in_order(submission: Submission, suite: Suite) -> Iterator[Row]:
-    """The rows in the suite's order, which shards and so the last digits of embeddings follow; streamed if they can be.
-
-    A file in another order is sorted in memory.
-    """
-    if submission.in_suite_order:
-        return submission.rows()
-    return iter(sorted(submission.rows(), key=lambda row: suite.position[row.prompt_id]))
-
-
-def _first_k(row: Row, k: int) -> Row:
-    reasons = row.finish_reasons
-    return Row(row.number, row.prompt_id, row.prompt, row.responses[:k], None if reasons is None else reasons[:k])
-
-
-def first_k_reported(reported: Reported, k: int) -> Reported:
-    """Reported values of the first k responses. A class's first response is among any that has one of the class."""
-    scores = reported.generation_scores
-    partition = reported.partition[:k]
-    whole = k >= len(reported.partition)
-    return Reported(
-        partition=partition,
-        generation_scores=None if scores is None else scores[:k],
-        distinct=len(set(partition)),
-        utility=reported.utility if whole else None,
-    )
-
-
 def _merge(shards: Sequence[Path], path: Path) -> None:
-    """All shards in one file, streamed."""
+    """Write the tables of all shards to one file, streamed."""
     with pq.ParquetWriter(path, pq.read_schema(shards[0]), compression="zstd") as writer:
         for shard in shards:
             writer.write_table(pq.read_table(shard))
@@ -264,7 +217,7 @@ def _result(
     counts: ResponseCounts,
     path: Path,
 ) -> Result:
-    """What `result.json` says, with the table of prompts at a path."""
+    """Return the content of `result.json`; the per-prompt table is at a path."""
     return Result(
         result_id=name,
         submission_id=submission.id,
@@ -284,8 +237,8 @@ def _result(
     )
 
 
-def _aggregates(path: Path, metrics: Sequence[Metric], key: ResultKey) -> list[Aggregate]:
-    """The mean of each metric over prompts with its interval, and what is missing."""
+def aggregates(path: Path, metrics: Sequence[Metric], key: ResultKey) -> list[Aggregate]:
+    """Return the mean of each metric over prompts with its interval, and the number of prompts missing by reason."""
     columns = pq.read_table(path, columns=[metric.id for metric in metrics])
     values = np.column_stack([columns[m.id].to_numpy(zero_copy_only=False).astype(np.float64) for m in metrics])
     reasons: dict[str, Counter[str]] = {metric.id: Counter() for metric in metrics}
@@ -315,7 +268,7 @@ def _aggregates(path: Path, metrics: Sequence[Metric], key: ResultKey) -> list[A
 
 
 def library_versions(profile: Profile) -> dict[str, str]:
-    """Versions of libraries that a profile's numbers may depend on in their last digits."""
+    """Return the versions of libraries that the last digits of a profile's numbers may depend on."""
     found = {"zlib": ZLIB_RUNTIME_VERSION}
     for name in _LIBRARIES + (_MODEL_LIBRARIES if profile.has_models else ()):
         try:

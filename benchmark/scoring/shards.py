@@ -1,14 +1,16 @@
-"""Prompts that are scored together → their rows of `per_prompt.parquet`. A shard knows nothing of the others.
+"""Splits a submission into shards of prompts and scores each to its rows of `per_prompt.parquet`.
 
-So it has the same bytes whoever scores it, and when: here one after the other, or on many machines (cluster.py).
+A shard is scored without the others, so it has the same bytes wherever and whenever that is done: here in turn, or on
+several machines (cluster/).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import pyarrow as pa
 
-from benchmark.equivalence import partition_columns as classes
+from benchmark.equivalence import partition_columns
 from benchmark.metrics import Metric
 from benchmark.metrics.internals import Internals
 from benchmark.metrics.metric import Missing
@@ -16,22 +18,27 @@ from benchmark.scoring import surprisal_columns
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value, score_sets
 from benchmark.scoring.inputs import Materials, metrics_from
+from benchmark.scoring.internals_file import InternalsFile
 from benchmark.surprisal.engine import ResponseSet
-from datasets_build.schema import Prompt
+from datasets_build.files import content_id
+from datasets_build.schema import Prompt, Suite
 from submissions.checking.response_kinds import is_scorable
 from submissions.schema import Reported, Row
+from submissions.storage.submission_folders import Submission
+
+SHARD_PROMPTS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Prompts that are scored together, and all that takes beside models.
+    """Prompts that are scored together, with everything but models that scoring takes.
 
     Attributes:
-        name: Of its file, by its prompts: so a run with shards of another size does not take it for its own.
-        rows: Their first k responses.
-        prompts: Of the suite, one a row.
-        reported: What came with each row, of the first k responses.
-        internals: Of the first k responses of each row; None where no metric reads them.
+        name: Name of its file, from its prompts: a run with shards of another size cannot mistake it for its own.
+        rows: Rows of the submission, each with its first k responses.
+        prompts: Prompts of the suite, one per row.
+        reported: Reported values of the first k responses of each row; None for a row without.
+        internals: Internals of the first k responses of each row; None if no metric reads them.
     """
 
     name: str
@@ -41,20 +48,42 @@ class Shard:
     internals: tuple[Internals, ...] | None
 
 
-# Scores shards, here or elsewhere: each with its table, in whatever order they are done.
+# Scores shards, here or elsewhere, and yields each with its table in the order in which they finish.
 RunShards = Callable[[Iterable[Shard], Sequence[Metric]], Iterator[tuple[Shard, pa.Table]]]
 
 
+def shards_of(submission: Submission, suite: Suite, k: int, internals: InternalsFile | None) -> Iterator[Shard]:
+    """Yield the submission in shards, in the suite's order, which the last digits of embeddings depend on.
+
+    Rows are streamed; a file in another order is sorted in memory.
+
+    Raises:
+        InputError: The internals lack a prompt, or are damaged.
+    """
+    reported = submission.reported()
+    rows = submission.rows()
+    if not submission.in_suite_order:
+        rows = iter(sorted(rows, key=lambda row: suite.position[row.prompt_id]))
+    while taken := tuple(row.first(k) for row in islice(rows, SHARD_PROMPTS)):
+        ids = [row.prompt_id for row in taken]
+        yield Shard(
+            name=content_id(ids),
+            rows=taken,
+            prompts=tuple(suite.by_id[each] for each in ids),
+            reported=tuple(reported[each].first(k) if each in reported else None for each in ids),
+            internals=None if internals is None else tuple(each.take(range(k)) for each in internals.of(ids)),
+        )
+
+
 def score_shard(shard: Shard, metrics: Sequence[Metric], backends: ScoringBackends) -> pa.Table:
-    """The rows of a shard in `per_prompt.parquet`: the same wherever it is scored.
+    """Return the rows of a shard in `per_prompt.parquet`.
 
     Raises:
         ConfigurationError: A model cannot be loaded.
         ScoringFault: A metric failed.
     """
-    sets = [ResponseSet(p.prompt, row.responses) for p, row in zip(shard.prompts, shard.rows, strict=True)]
     materials = backends.materials(
-        sets,
+        [ResponseSet(p.prompt, row.responses) for p, row in zip(shard.prompts, shard.rows, strict=True)],
         metrics,
         finish_reasons=[row.finish_reasons for row in shard.rows],
         internals=shard.internals,
@@ -65,7 +94,7 @@ def score_shard(shard: Shard, metrics: Sequence[Metric], backends: ScoringBacken
 
 
 def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:
-    """The columns of `per_prompt.parquet`: texts, counts, a column a metric (null where missing), and the reasons."""
+    """Return the columns of `per_prompt.parquet`: texts, counts, one column per metric (null if missing), reasons."""
     missing = pa.struct([pa.field("metric", pa.string()), pa.field("reason", pa.string())])
     return pa.schema(
         [
@@ -76,8 +105,8 @@ def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:
             pa.field("finish_reasons", pa.list_(pa.string())),
             pa.field("answers", pa.int32(), nullable=False),  # responses that are neither blank nor placeholders
             *(pa.field(metric.id, pa.float64()) for metric in metrics),
-            *([classes.FIELD] if metrics_from("partition", metrics) else []),
-            *([classes.REPORTED_FIELD] if metrics_from("reported", metrics) else []),
+            *([partition_columns.FIELD] if metrics_from("partition", metrics) else []),
+            *([partition_columns.REPORTED_FIELD] if metrics_from("reported", metrics) else []),
             *([surprisal_columns.FIELD] if metrics_from("causal_lm", metrics) else []),
             pa.field("missing", pa.list_(missing), nullable=False),
         ]
@@ -85,38 +114,25 @@ def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:
 
 
 def _table(
-    shard: Shard,
-    values: Sequence[dict[str, Value]],
-    materials: Materials,
-    metrics: Sequence[Metric],
+    shard: Shard, values: Sequence[dict[str, Value]], materials: Materials, metrics: Sequence[Metric]
 ) -> pa.Table:
+    schema = per_prompt_schema(metrics)
     records = []
-    none: list[None] = [None] * len(shard.rows)
-    of_reported = bool(metrics_from("reported", metrics))
-    given = zip(
-        shard.rows,
-        shard.prompts,
-        shard.reported,
-        values,
-        materials.surprisals or none,
-        materials.partitions or none,
-        strict=True,
-    )
-    for row, prompt, reported, found, reading, part in given:
+    for i, (row, found) in enumerate(zip(shard.rows, values, strict=True)):
         record: dict[str, object] = {
             "prompt_id": row.prompt_id,
-            "category": prompt.category,
-            "prompt": prompt.prompt,
+            "category": shard.prompts[i].category,
+            "prompt": shard.prompts[i].prompt,
             "responses": list(row.responses),
             "finish_reasons": None if row.finish_reasons is None else list(row.finish_reasons),
             "answers": sum(map(is_scorable, row.responses)),
             "missing": [{"metric": m, "reason": v.reason} for m, v in found.items() if isinstance(v, Missing)],
         }
-        if part is not None:
-            record[classes.COLUMN] = classes.record(part)
-        if of_reported:
-            record[classes.REPORTED_COLUMN] = classes.reported_record(reported)
-        if reading is not None:
-            record[surprisal_columns.COLUMN] = surprisal_columns.record(reading)
+        if materials.partitions is not None:
+            record[partition_columns.COLUMN] = partition_columns.record(materials.partitions[i])
+        if materials.surprisals is not None:
+            record[surprisal_columns.COLUMN] = surprisal_columns.record(materials.surprisals[i])
+        if partition_columns.REPORTED_COLUMN in schema.names:
+            record[partition_columns.REPORTED_COLUMN] = partition_columns.reported_record(shard.reported[i])
         records.append(record | {m: None if isinstance(v, Missing) else v for m, v in found.items()})
-    return pa.Table.from_pylist(records, schema=per_prompt_schema(metrics))
+    return pa.Table.from_pylist(records, schema=schema)

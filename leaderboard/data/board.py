@@ -13,8 +13,6 @@ from typing import Any
 import pandas as pd
 
 from benchmark.metrics import METRICS, Metric
-from benchmark.metrics.metric import Missing
-from benchmark.scoring.result_files import read_results
 from benchmark.scoring.result_schema import Aggregate, Result, Signature
 
 RANKED_BY = (
@@ -121,15 +119,6 @@ class Board:
     def column(self, label: str | None) -> Column | None:
         """The column of a label; None if there is none."""
         return next((column for column in self.columns if column.label == label), None)
-
-
-def load_boards(folder: Path) -> tuple[list[Board], dict[Path, Missing]]:
-    """The boards of a folder of results, the largest first, and the folders that could not be read."""
-    found = dict(read_results(folder))
-    unreadable = {path: result for path, result in found.items() if isinstance(result, Missing)}
-    return make_boards(
-        [(path, result) for path, result in found.items() if not isinstance(result, Missing)]
-    ), unreadable
 
 
 def make_boards(results: Sequence[tuple[Path, Result]], metrics: tuple[Metric, ...] = METRICS) -> list[Board]:

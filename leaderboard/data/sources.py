@@ -113,26 +113,19 @@ class FolderSource:
             raise ConfigurationError(
                 f"there is no folder {self._folder}", "name the one that divbench score --out wrote"
             )
-        found = {
-            path: self._result(path)
-            for path in sorted(self._folder.iterdir())
-            if path.is_dir() and not path.name.startswith(".")
-        }
-        self._known = {path: self._known[path] for path in found}
+        known: dict[Path, tuple[object, Result | Missing]] = {}
+        for path in sorted(self._folder.iterdir()):
+            if not path.is_dir() or path.name.startswith("."):  # hidden: a run that has not finished
+                continue
+            files = [(file.name, file.stat()) for file in sorted(path.iterdir()) if file.is_file()]
+            stamp = [(name, stat.st_mtime_ns, stat.st_size) for name, stat in files]
+            last = self._known.get(path)
+            known[path] = last if last is not None and last[0] == stamp else (stamp, checked_result(path))
+        self._known = known
+        found = {path: result for path, (_, result) in known.items()}
         if self._last is None or self._last[0] != found:
             self._last = found, _snapshot(found, None)
         return replace(self._last[1], as_of=datetime.now(UTC))
-
-    def _result(self, path: Path) -> Result | Missing:
-        stamp = tuple(
-            (file.name, file.stat().st_mtime_ns, file.stat().st_size)
-            for file in sorted(path.iterdir())
-            if file.is_file()
-        )
-        known = self._known.get(path)
-        if known is None or known[0] != stamp:
-            known = self._known[path] = stamp, checked_result(path)
-        return known[1]
 
 
 class StoreSource:

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from submissions.schema import Row
@@ -55,8 +56,13 @@ def is_refusal(text: str) -> bool:
 
 
 def is_scorable(text: str) -> bool:
-    """Whether there is an answer to score."""
+    """Whether a response is scored: neither blank nor a placeholder."""
     return not is_blank(text) and not is_placeholder(text)
+
+
+def scorable_responses(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the texts that are scored, in their order."""
+    return tuple(filter(is_scorable, texts))
 
 
 @dataclass(slots=True)

@@ -18,13 +18,13 @@ from benchmark.metrics.uncertainty import ResponseScores
 from benchmark.models.causal_lm import HashLM
 from benchmark.models.embedder import Embedder, HashEmbedder
 from benchmark.models.pair_scorer import HashPairScorer
-from benchmark.scoring.compute import answers_of, score_sets
+from benchmark.scoring.compute import score_sets
 from benchmark.scoring.inputs import Materials
 from benchmark.scoring.internals_file import INTERNALS_FILE, HowRead, InternalsFile, open_internals, write_internals
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout
 from datasets_build.schema import Prompt, Suite
-from submissions.checking.response_kinds import is_scorable
+from submissions.checking.response_kinds import is_scorable, scorable_responses
 from submissions.checking.validate import validate
 from submissions.schema import Generation, Manifest, Reported, Row, Submitter, System
 from submissions.storage.submission_folders import Submission, write_submission
@@ -57,7 +57,7 @@ def text_classes(responses: Sequence[str], score: float = 5.0) -> Reported:
 
 def _text_partition(responses: Sequence[str]) -> Partition:
     """`text_classes` of the answers; what is no answer is in no class."""
-    part = of_reported(text_classes(answers_of(responses)))
+    part = of_reported(text_classes(scorable_responses(responses)))
     labels, qualities = iter(part.labels), iter(part.qualities or ())
     places = [is_scorable(text) for text in responses]
     return Partition(
@@ -112,9 +112,9 @@ def values_of(
                 [responses],
                 embedder=embedder or HashEmbedder(),
                 pair_scorers=HASH_PAIR_SCORERS,
-                surprisals=HASH_READER.read([ResponseSet("Say a thing.", answers_of(responses))]),
+                surprisals=HASH_READER.read([ResponseSet("Say a thing.", scorable_responses(responses))]),
                 partitions=[
-                    _text_partition(responses) if classed else of_reported(text_classes(answers_of(responses)))
+                    _text_partition(responses) if classed else of_reported(text_classes(scorable_responses(responses)))
                 ],
                 internals=[hash_internals(responses)],
                 reported=[text_classes(responses)],

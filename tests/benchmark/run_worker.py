@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmark.cluster.connection import Cluster
 from benchmark.cluster.session import open_cluster
 from benchmark.metrics import METRICS, Metric
-from benchmark.scoring import scorer
+from benchmark.scoring import shards
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options
@@ -108,7 +108,7 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=OPTIONS.resamples, help="which make another result")
     parser.add_argument("--seen", type=Path, help="a folder, for the processes that score")
     given = parser.parse_args()
-    scorer.SHARD_PROMPTS = SHARD
+    shards.SHARD_PROMPTS = SHARD
     made = worker(open_store(given.store), given.results, given.name, given.seconds, given.lease)
     made = replace(made, metrics=metrics(given.seconds, given.seen), options=Options(resamples=given.resamples))
     emit = event_writer(given.name, sys.stdout, lambda line: None)

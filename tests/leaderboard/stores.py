@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.result_files import read_results
 from benchmark.scoring.result_schema import Result
 from submissions.storage.file_store import FileStore
 from submissions.work_queue.operations import claim, finish, submit
 from submissions.work_queue.schema import Identity
+from tests.benchmark.results import read_results
 
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

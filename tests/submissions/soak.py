@@ -21,7 +21,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from benchmark.scoring import scorer
+from benchmark.scoring import shards
 from benchmark.service.lease import Stop
 from benchmark.service.worker import work
 from datasets_build.console import out, print_json
@@ -307,7 +307,7 @@ def calm_run(home: Path, folders: list[Path]) -> dict[str, bytes]:
     """The results that one worker makes of the same submissions while nothing goes wrong."""
     store = FolderStore(home / "calm-store")
     submit_kept(store, folders)
-    scorer.SHARD_PROMPTS = SHARD
+    shards.SHARD_PROMPTS = SHARD
     work(worker(store, home / "calm-results"), Stop(), lambda event, /, **facts: None, once=True)
     return results_at(store, store.head())
 

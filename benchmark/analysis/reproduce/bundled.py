@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.surprisal_curve import Surprisals
-from benchmark.scoring.compute import answers_of
 from benchmark.scoring.profiles import OFFLINE_LM
 from benchmark.surprisal.cache import SurprisalCache, default_cache_path
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout
+from submissions.checking.response_kinds import scorable_responses
 
 Floats = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
@@ -39,7 +39,7 @@ def surprisal_columns(
         functions: Metric functions by name.
         progress: Callback for what is being read, the number of sets done, and the number of all.
     """
-    given = [ResponseSet(c, answers_of(texts)) for c, texts in zip(task.contexts, task.responses, strict=True)]
+    given = [ResponseSet(c, scorable_responses(texts)) for c, texts in zip(task.contexts, task.responses, strict=True)]
     values: dict[str, list[float]] = {name: [] for name in functions}
     for start in range(0, len(given), _AT_ONCE):
         progress(f"reading {task.name}", start, len(given))

@@ -102,7 +102,6 @@ def _systems(folders: list[Path], k: int | None, mirror: Path | None) -> "list[S
     from benchmark.analysis.equivalence_study import System
     from benchmark.equivalence.partitioning import ResponsesToGroup
     from benchmark.metrics.reported import of_reported
-    from benchmark.scoring.scorer import first_k_reported
     from datasets_build.load import load_suite
     from submissions.checking.validate import open_submission
 
@@ -130,10 +129,10 @@ def _systems(folders: list[Path], k: int | None, mirror: Path | None) -> "list[S
                     )
                     for row in rows
                 ),
-                tuple(first_k_reported(each, size).partition for each in published if each is not None)
+                tuple(each.first(size).partition for each in published if each is not None)
                 if all(each is not None for each in published)
                 else None,
-                tuple(of_reported(first_k_reported(each, size)) for each in published if each is not None)
+                tuple(of_reported(each.first(size)) for each in published if each is not None)
                 if all(each is not None and each.generation_scores is not None for each in published)
                 else None,
             )

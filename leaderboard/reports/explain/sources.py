@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.models.choices import Format
-from benchmark.scoring.compute import answers_of
 from benchmark.surprisal.engine import ResponseSet
 from datasets_build.errors import ConfigurationError, InputError
+from submissions.checking.response_kinds import scorable_responses
 from submissions.untrusted.json_files import strict_json
 
 MAX_BYTES = 1 << 20
@@ -151,7 +151,7 @@ def _check_text(name: str, field: str, text: object) -> None:
 
 
 def _found(title: str, prompt: str, responses: Sequence[str], form: Format) -> Found:
-    answers = answers_of(responses)
+    answers = scorable_responses(responses)
     return Found(title, ResponseSet(prompt, answers), len(responses) - len(answers), form)
 
 

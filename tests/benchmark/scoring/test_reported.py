@@ -15,7 +15,7 @@ from benchmark.metrics.reported import of_reported
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_files import PER_PROMPT_FILE
-from benchmark.scoring.scorer import Options, first_k_reported, score_submission
+from benchmark.scoring.scorer import Options, score_submission
 from datasets_build.load import load_suite
 from submissions.importing.importers import import_submission, read_noveltybench
 from submissions.schema import Reported
@@ -51,7 +51,7 @@ def test_published_means_and_rows_recompute(mirror: Path, system: str, published
 @pytest.mark.mirror
 @pytest.mark.parametrize(("system", "published"), PUBLISHED["first_eight"].items())
 def test_published_means_of_the_first_eight_recompute(mirror: Path, system: str, published: dict[str, float]) -> None:
-    rows = [first_k_reported(row, 8) for row in rows_of_system(mirror, system)]
+    rows = [row.first(8) for row in rows_of_system(mirror, system)]
     assert f"{mean([distinct_k(of_reported(row)) for row in rows]):.2f}" == f"{published['distinct']:.2f}"
     assert f"{mean([utility_k(of_reported(row), patience=0.8) for row in rows]):.3f}" == f"{published['utility']:.3f}"
 
@@ -140,6 +140,6 @@ def test_utility_is_missing_without_scores() -> None:
 
 def test_the_first_k_keep_no_utility_of_all() -> None:
     whole = Reported((0, 1, 0, 2), (5.0, 6.0, 0.0, 7.0), 3, 4.2)
-    assert first_k_reported(whole, 4) == whole
-    assert first_k_reported(whole, 3) == Reported((0, 1, 0), (5.0, 6.0, 0.0), 2, None)
-    assert first_k_reported(Reported((0, 1), None, 2, None), 1) == Reported((0,), None, 1, None)
+    assert whole.first(4) == whole
+    assert whole.first(3) == Reported((0, 1, 0), (5.0, 6.0, 0.0), 2, None)
+    assert Reported((0, 1), None, 2, None).first(1) == Reported((0,), None, 1, None)

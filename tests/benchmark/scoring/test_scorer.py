@@ -21,15 +21,16 @@ from benchmark.models.embedder import HashEmbedder
 from benchmark.models.pair_scorer import HashPairScorer
 from benchmark.models.reward import HashReward
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import ScoringFault, answers_of, score_sets
+from benchmark.scoring.compute import ScoringFault, score_sets
 from benchmark.scoring.inputs import Materials, metrics_from
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.resampling import bootstrap_means
-from benchmark.scoring.result_files import read_result, read_results
+from benchmark.scoring.result_files import read_result
 from benchmark.scoring.scorer import Options, Scored, score_submission
 from benchmark.surprisal.engine import ResponseSet
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Suite
+from submissions.checking.response_kinds import scorable_responses
 from submissions.schema import Reported, Row
 from submissions.storage.submission_folders import Submission
 from tests.benchmark.helpers import (
@@ -43,6 +44,7 @@ from tests.benchmark.helpers import (
     suite_of,
     text_classes,
 )
+from tests.benchmark.results import read_results
 
 LEXICAL = find_profile("lexical")
 OFFLINE = replace(  # so that all metrics are computed
@@ -178,7 +180,7 @@ def test_values_are_those_of_the_metrics_and_aggregates_those_of_the_values(tmp_
         rows[i] = replace(rows[i], responses=("only this one", "", " ", "[empty]", ""))
     scored = score(submit(tmp_path / "in", LARGE, rows, reported_of(rows)), LARGE, tmp_path)
     prompts = [LARGE.by_id[row.prompt_id].prompt for row in rows]
-    sets = [ResponseSet(prompt, answers_of(row.responses)) for prompt, row in zip(prompts, rows, strict=True)]
+    sets = [ResponseSet(prompt, scorable_responses(row.responses)) for prompt, row in zip(prompts, rows, strict=True)]
     answers = [ResponsesToGroup.of(prompt, row.responses) for prompt, row in zip(prompts, rows, strict=True)]
     parted = rate_first_responses(answers, partition_by_pairs(answers, Rouge1().load()), HashReward())
     materials = Materials(
@@ -329,7 +331,7 @@ def test_a_faulty_metric_stops_the_run_by_name_and_leaves_no_result(tmp_path: Pa
         score_submission(
             submission, SMALL, ScoringBackends(LEXICAL), tmp_path / "out", QUICK, metrics=(NEEDS_NO_MODEL, metric)
         )
-    assert list(read_results(tmp_path / "out")) == []
+    assert read_results(tmp_path / "out") == []
 
 
 def test_a_metric_of_embeddings_without_an_embedder_is_a_fault() -> None:
@@ -358,13 +360,3 @@ def test_scorers_of_pairs_are_loaded_if_a_metric_reads_them(tmp_path: Path) -> N
     assert "torch" in scored.result.libraries
     with pytest.raises(AssertionError, match="loaded"):
         score_submission(submission, SMALL, ScoringBackends(profile), tmp_path / "out", QUICK)
-
-
-def test_results_of_unfinished_runs_and_files_are_no_results(tmp_path: Path) -> None:
-    (tmp_path / ".0123.partial").mkdir()
-    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
-    (tmp_path / "empty").mkdir()
-    [(folder, found)] = read_results(tmp_path)
-    assert folder.name == "empty"
-    assert isinstance(found, Missing)
-    assert list(read_results(tmp_path / "nowhere")) == []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.scoring import scorer
+from benchmark.scoring import shards
 from benchmark.service.events import event_writer
 from benchmark.service.lease import Stop
 from benchmark.service.worker import work
@@ -70,7 +70,7 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     store = FolderStore(home / "store")
     submit_kept(store, [demo(home / f"in-{i}", f"system-{i}") for i in range(GOOD)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scorer, "SHARD_PROMPTS", SHARD)
+        patch.setattr(shards, "SHARD_PROMPTS", SHARD)
         work(worker(store, home / "results"), Stop(), lambda event, /, **facts: None, once=True)
     return results_at(store, store.head())
 

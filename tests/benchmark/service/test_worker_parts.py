@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.scoring import scorer
+from benchmark.scoring import shards
 from benchmark.service import fetch, lease
 from benchmark.service.fetch import NotAcceptable, Suites
 from benchmark.service.lease import Stop, Stopped, with_backoff
@@ -31,7 +31,7 @@ from tests.submissions.working import ME, demo, results_at, submit_kept
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scorer, "SHARD_PROMPTS", SHARD)
+    monkeypatch.setattr(shards, "SHARD_PROMPTS", SHARD)
 
 
 # Adopting

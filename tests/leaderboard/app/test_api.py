@@ -16,13 +16,14 @@ import pytest
 
 from datasets_build.errors import ConfigurationError, InputError
 from leaderboard.app import api
-from leaderboard.data.board import Board, load_boards
+from leaderboard.data.board import Board
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import FolderSource
 from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.operations import submit
 from submissions.work_queue.schema import Identity
+from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import HOSTILE_NAME
 from tests.leaderboard.servers import serving
 

@@ -9,8 +9,8 @@ import pytest
 from benchmark.metrics.metric import Missing
 from benchmark.perf.board import main
 from benchmark.perf.synthetic_results import make_results
-from benchmark.scoring.result_files import read_results
 from leaderboard.data.result_checks import checked_result
+from tests.benchmark.results import read_results
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome

@@ -8,9 +8,10 @@ from urllib.parse import urlencode
 import pytest
 
 from leaderboard.app.pages import PAGES
-from leaderboard.data.board import Board, load_boards
+from leaderboard.data.board import Board
 from leaderboard.tables.systems import system_ids
 from tests.leaderboard.app.test_app import assert_opened
+from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import console_errors, open_page, shown_anew, until
 from tests.leaderboard.hostile_results import hostile_results
 from tests.leaderboard.injections import INJECTIONS, NAMES, assert_inert, not_shown

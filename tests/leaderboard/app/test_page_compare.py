@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pandas as pd
 import pytest
 
-from leaderboard.data.board import Board, load_boards
+from leaderboard.data.board import Board
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.compare import (
     about_compare,
@@ -22,6 +22,7 @@ from leaderboard.tables.compare import (
 from leaderboard.tables.models import columns_of
 from leaderboard.tables.systems import places_of, system_ids, system_labels
 from tests.leaderboard.app.test_page_tradeoff import any_file, drawn, shows
+from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, shown_anew, until
 from tests.leaderboard.injections import assert_inert
 from tests.leaderboard.page_reading import query, rows, value

@@ -8,13 +8,14 @@ from urllib.parse import urlencode
 
 import pytest
 
-from leaderboard.data.board import Board, Entry, load_boards
+from leaderboard.data.board import Board, Entry
 from leaderboard.data.scores import prompt_row
 from leaderboard.figures.response_plots import TINTS
 from leaderboard.tables.prompts import prompts_of
 from leaderboard.tables.responses import curve_table, make_view, responses_table, scores_table
 from leaderboard.tables.table_view import TableView
 from submissions.checking.validate import open_submission
+from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, shown_anew, until
 from tests.leaderboard.injections import INJECTIONS, assert_inert, not_shown
 from tests.leaderboard.page_reading import query, rows, value

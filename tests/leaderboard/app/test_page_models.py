@@ -8,9 +8,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from leaderboard.data.board import Board, load_boards
+from leaderboard.data.board import Board
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.models import cell_texts, rank_text
+from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, shown_anew, until
 from tests.leaderboard.page_reading import column, query
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmark.metrics.metric import Missing
-from leaderboard.data.board import Board, load_boards
+from leaderboard.data.board import Board
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.stages import (
     contrasts,
@@ -20,6 +20,7 @@ from leaderboard.tables.stages import (
     values_of,
 )
 from tests.leaderboard.app.test_page_explore import same
+from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import console_errors, open_page, shown_anew, until
 from tests.leaderboard.injections import assert_inert
 from tests.leaderboard.page_reading import query, value

@@ -9,12 +9,13 @@ from urllib.parse import quote
 import pandas as pd
 import pytest
 
-from leaderboard.data.board import Board, load_boards
+from leaderboard.data.board import Board
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.curves import curves_table, distinct_curves, patience_curves
 from leaderboard.tables.systems import places_of, system_ids
 from leaderboard.tables.table_view import TableView
 from leaderboard.tables.tradeoff import default_axes, tradeoff, tradeoff_table
+from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, shown_anew, until
 from tests.leaderboard.injections import assert_inert
 from tests.leaderboard.judged import judged_results

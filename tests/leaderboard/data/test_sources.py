@@ -396,3 +396,10 @@ def test_a_folder_reads_again_only_what_changed(results: Path, tmp_path: Path) -
     assert names(source.read()) == sorted(set(names(snapshot)) - {one.result.result_id})
     shutil.rmtree(one.folder)
     assert list(reasons(source.read())) == ["damaged"]
+
+
+def test_a_folder_shows_neither_unfinished_runs_nor_files(tmp_path: Path) -> None:
+    (tmp_path / ".0123.partial").mkdir()
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    (tmp_path / "empty").mkdir()
+    assert list(FolderSource(tmp_path).read().unreadable) == [tmp_path / "empty"]

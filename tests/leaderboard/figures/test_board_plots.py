@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from leaderboard.data.board import Board, Column, load_boards
+from leaderboard.data.board import Board, Column
 from leaderboard.data.scores import BoardScores
 from leaderboard.figures.board_plots import MARKS, forest_figure, system_curves_figure, tradeoff_figure
 from leaderboard.figures.plots import inert
 from leaderboard.tables.compare import compare
 from leaderboard.tables.curves import Curve, distinct_curves
 from leaderboard.tables.tradeoff import Tradeoff, tradeoff
+from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import HOSTILE_NAME
 from tests.leaderboard.injections import INJECTIONS
 

@@ -8,12 +8,12 @@ import pytest
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import score_submission
-from leaderboard.data.board import load_boards
 from leaderboard.tables.about import published
 from leaderboard.tables.curves import class_curves
 from submissions.checking.validate import open_submission
 from submissions.demo.build import write_demo_submissions
 from tests.conftest import divbench, document
+from tests.leaderboard.boards import load_boards
 
 CLASSES = ("metrics", "equivalence")
 

@@ -19,7 +19,6 @@ from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import score_submission
 from datasets_build.errors import ConfigurationError
-from leaderboard.data.board import load_boards
 from leaderboard.static.space import checked_store, model_ids, requirements, write_space
 from submissions.checking.validate import open_submission
 from submissions.demo.build import write_demo_submissions
@@ -28,6 +27,7 @@ from submissions.storage.submission_folders import write_submission
 from submissions.work_queue.operations import submit
 from submissions.work_queue.schema import Identity
 from tests.conftest import divbench, document
+from tests.leaderboard.boards import load_boards
 from tests.leaderboard.servers import wait_for
 from tests.leaderboard.stores import Scored, publish, scored
 

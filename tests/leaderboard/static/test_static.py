@@ -13,7 +13,7 @@ import leaderboard.static.write as writing
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import sha256_of
 from leaderboard.app.theme import INK, SEA
-from leaderboard.data.board import load_boards, ranking_column
+from leaderboard.data.board import ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import FolderSource
@@ -22,6 +22,7 @@ from leaderboard.static.write import Written, write_static
 from leaderboard.tables.compare import compare
 from leaderboard.tables.models import PRESETS, Filter, columns_of, columns_table, models_table
 from leaderboard.tables.systems import first_systems
+from tests.leaderboard.boards import load_boards
 from tests.leaderboard.injections import INJECTIONS
 
 WHOLE = ("area", "base", "br", "col", "hr", "img", "input", "link", "meta")

@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmark.equivalence.partition_columns import COLUMN as CLASSES
-from leaderboard.data.board import load_boards
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.sources import FolderSource
 from leaderboard.static.write import write_static
+from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import console_errors, until
 from tests.leaderboard.hostile_results import hostile_results
 from tests.leaderboard.injections import INJECTIONS, NAMES, assert_inert, not_shown, what_ran

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from benchmark.metrics import METRICS
-from leaderboard.data.board import load_boards
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.metric_study.build import systems_agreement
 from leaderboard.data.sources import FolderSource
 from leaderboard.static.write import write_static
 from leaderboard.tables.metrics import agreement_table, pair_accuracies
+from tests.leaderboard.boards import load_boards
 from tests.leaderboard.shipped import shipped_pairs
 from tests.leaderboard.static.test_static import Page
 

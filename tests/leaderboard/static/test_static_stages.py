@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from benchmark.scoring.result_schema import Result
-from leaderboard.data.board import load_boards
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import FolderSource
 from leaderboard.static.write import write_static
 from leaderboard.tables.stages import contrasts, contrasts_table, find_series, values_of
+from tests.leaderboard.boards import load_boards
 from tests.leaderboard.static.test_static import Page
 
 NAMED = {"varied": "toy base", "paraphrased": "toy SFT", "collapsed": "toy DPO"}

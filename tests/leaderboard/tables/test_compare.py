@@ -12,7 +12,7 @@ from scipy import stats
 from benchmark.analysis.contrast.paired import paired_contrast
 from benchmark.scoring.resampling import holm
 from datasets_build.errors import InputError
-from leaderboard.data.board import Board, Column, load_boards
+from leaderboard.data.board import Board, Column
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.compare import (
     Gap,
@@ -27,6 +27,7 @@ from leaderboard.tables.compare import (
 from leaderboard.tables.prompts import find_entry
 from leaderboard.tables.systems import system_ids, system_labels
 from submissions.checking.validate import open_submission
+from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import HOSTILE_NAME
 
 THREE = ("varied", "collapsed", HOSTILE_NAME)

@@ -16,7 +16,7 @@ from benchmark.scoring.resampling import bootstrap_means
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.scoring.scorer import score_submission
 from datasets_build.errors import InputError
-from leaderboard.data.board import Board, Entry, load_boards
+from leaderboard.data.board import Board, Entry
 from leaderboard.tables.curves import PATIENCES, class_curves, curves_table, distinct_curves, patience_curves
 from leaderboard.tables.systems import first_systems, places_of, system_ids, system_labels
 from leaderboard.tables.table_view import p_text, places_for, ranged_text
@@ -24,6 +24,7 @@ from submissions.checking.validate import open_submission
 from submissions.demo.build import write_demo_submissions
 from submissions.schema import Origin, Reported
 from submissions.storage.submission_folders import write_submission
+from tests.leaderboard.boards import load_boards
 from tests.leaderboard.judged import judged_results
 
 

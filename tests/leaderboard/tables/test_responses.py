@@ -16,7 +16,7 @@ from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, SurprisalReader
 from datasets_build.errors import InputError
-from leaderboard.data.board import Board, Entry, frame, load_boards
+from leaderboard.data.board import Board, Entry, frame
 from leaderboard.data.scores import prompt_row
 from leaderboard.tables.prompts import (
     ANY,
@@ -44,6 +44,7 @@ from leaderboard.tables.responses import (
     shared_classes,
 )
 from submissions.checking.validate import open_submission
+from tests.leaderboard.boards import load_boards
 from tests.leaderboard.read_results import ODD, odd_results
 
 PROMPTS = [ListedPrompt(f"p-{i}", "odd" if i % 2 else "even", f"Say {i}, <b>please</b>") for i in range(25)]

@@ -13,7 +13,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.resampling import Alternative, holm
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from datasets_build.errors import InputError
-from leaderboard.data.board import Board, Entry, load_boards, make_boards
+from leaderboard.data.board import Board, Entry, make_boards
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.stages import (
     QUANTILES,
@@ -29,6 +29,7 @@ from leaderboard.tables.stages import (
     values_of,
 )
 from submissions.schema import Submitter
+from tests.leaderboard.boards import load_boards
 from tests.leaderboard.data.test_board import aggregate, result
 from tests.leaderboard.read_results import stage_results
 

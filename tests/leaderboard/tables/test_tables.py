@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.analysis.ranking import Standing, standings
-from leaderboard.data.board import Board, load_boards
+from leaderboard.data.board import Board
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.models import (
     OWN,
@@ -23,6 +23,7 @@ from leaderboard.tables.models import (
     models_table,
     rank_text,
 )
+from tests.leaderboard.boards import load_boards
 
 
 @pytest.fixture(scope="module")

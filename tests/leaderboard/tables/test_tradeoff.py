@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmark.scoring.resampling import Floats, resample_weights
-from leaderboard.data.board import Board, Column, load_boards
+from leaderboard.data.board import Board, Column
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.models import cell_texts
 from leaderboard.tables.tradeoff import (
@@ -23,6 +23,7 @@ from leaderboard.tables.tradeoff import (
     tradeoff,
     tradeoff_table,
 )
+from tests.leaderboard.boards import load_boards
 from tests.leaderboard.judged import judged_results
 
 BASELINES = {"shuffled-words", "random-characters", "repeated"}
