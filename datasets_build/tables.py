@@ -212,6 +212,14 @@ def to_terminal(table: Table, *, break_numbers: bool = True) -> RenderableType:
     return Group(made, *map(_terminal_cell, table.notes)) if table.notes else made
 
 
+def to_text(table: Table, width: int = 120) -> str:
+    """A table as plain text, without colours."""
+    written = io.StringIO()
+    console = Console(file=written, width=width, color_system=None, highlight=False, emoji=False)
+    console.print(to_terminal(table))
+    return "\n".join(line.rstrip() for line in written.getvalue().rstrip().splitlines())
+
+
 def print_blocks(blocks: Sequence[Block], console: Console) -> None:
     """Print paragraphs and tables."""
     for block in blocks:

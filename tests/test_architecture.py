@@ -18,7 +18,7 @@ from submissions.checking.checks import CHECKS
 from submissions.gaming.attacks import ATTACKS
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("datasets_build", "submissions", "benchmark", "leaderboard")
+PACKAGES = ("datasets_build", "submissions", "benchmark", "leaderboard", "divbench")
 MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 VAGUE = {"utils", "util", "common", "manager", "base", "helpers", "helper", "misc", "core", "tools"}
 MAX_LINES = 420  # "about 400"; a bank of words may want a few more

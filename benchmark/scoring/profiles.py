@@ -1,6 +1,7 @@
 """Profiles: named bundles of models. What a profile has no model for is not computed, and never invented.
 
-*lexical* needs no model. *offline* works on a machine that reaches no model hub. *paper* has the models and the way of
+*lexical* needs no model. *semantic* reads no surprisals, so it takes seconds. *offline* works on a machine that reaches
+no model hub. *paper* has the models and the way of
 reading of the papers: what is needed to repeat their numbers, not what we recommend.
 """
 
@@ -88,6 +89,12 @@ QWEN_25_3B = CausalLMSpec("Qwen/Qwen2.5-3B", "3aab1f1954e9cc14eb9509a215f9e5ca08
 
 PROFILES: tuple[Profile, ...] = (
     Profile("lexical", "texts alone, no model", embedder=None, partition=PartitionSpec(Rouge1())),
+    Profile(
+        "semantic",
+        "texts, embeddings (all-MiniLM-L6-v2) and equivalence classes, no language model",
+        embedder=ALL_MINILM_L6_V2,
+        partition=PartitionSpec(Rouge1()),
+    ),
     Profile(
         "offline",
         "models that come with the package: all-MiniLM-L6-v2, and a small language model of our own",

@@ -166,21 +166,22 @@ def _serve(name: str, connection: Connection) -> None:
             context, responses = connection.recv()
             try:
                 given = function(responses, context=context) if with_context else function(responses)
-                answer = _as_answer(given)
+                found = as_number(given)
+                answer = ("missing", found.reason) if isinstance(found, Missing) else ("value", found)
             except Exception as error:
                 answer = ("missing", f"raised {type(error).__name__}: {error}"[:_LONGEST_REASON])
             connection.send(answer)
 
 
-def _as_answer(given: Any) -> tuple[str, float | str]:
+def as_number(given: Any) -> Value:
     """A number, or what it is instead. Zero-dimensional arrays and tensors are numbers; texts and truth values not."""
     if isinstance(given, str | bytes | bool | np.bool_) or given is None:
-        return ("missing", f"not a number: {type(given).__name__}")
+        return Missing(f"not a number: {type(given).__name__}")
     try:
         array = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
-        return ("missing", f"not a number: {type(given).__name__}")
+        return Missing(f"not a number: {type(given).__name__}")
     if array.shape != ():
-        return ("missing", f"not a number: {array.size} values")
+        return Missing(f"not a number: {array.size} values")
     value = float(array)
-    return ("value", value) if math.isfinite(value) else ("missing", f"not finite: {value}")
+    return value if math.isfinite(value) else Missing(f"not finite: {value}")

@@ -1,0 +1,146 @@
+"""A metric of one's own in, its agreement with people out, beside the best known."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from datasets_build.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from benchmark.analysis.estimate import Estimate
+    from benchmark.analysis.metaeval.evaluate import TaskReport
+    from benchmark.analysis.metaeval.overall import Overall
+    from benchmark.metrics.metric import Missing
+    from datasets_build.tables import Table
+
+MEASURES = ("spearman", "oca_directional", "roc_auc")
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How well metrics agree with labels of content diversity, all on the same sets and resamples.
+
+    Attributes:
+        tasks: Reports, one per task.
+        overall: Means over the tasks with two labels, one per metric; empty for fewer than two tasks.
+        missing: Sets of all tasks without a score of the metric, by reason.
+    """
+
+    tasks: "tuple[TaskReport, ...]"
+    overall: "tuple[Overall, ...]"
+    missing: dict[str, int]
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """A row per task and metric: Spearman's rho, optimal classification accuracy and AUC, with 95% intervals."""
+        import pandas as pd
+
+        rows, index = [], []
+        for task, metric, measures in self._lines():
+            index.append((task, metric))
+            rows.append([part for name in MEASURES for part in _parts(measures.get(name))])
+        columns = [f"{name}{end}" for name in MEASURES for end in ("", "_low", "_high")]
+        return pd.DataFrame(rows, index=pd.MultiIndex.from_tuples(index, names=["task", "metric"]), columns=columns)
+
+    def _lines(self) -> "list[tuple[str, str, dict[str, Estimate]]]":
+        lines = [("mean", each.metric, each.measures) for each in self.overall]
+        return lines + [(task.task, each.metric, each.measures) for task in self.tasks for each in task.evaluations]
+
+    def table(self) -> "Table":
+        """The means over tasks, or each task where there is only one, as a table."""
+        from datasets_build.tables import Table
+
+        lines = [line for line in self._lines() if line[0] == "mean" or not self.overall]
+        lines.sort(key=lambda line: -(getattr(line[2].get("spearman"), "value", None) or 0.0))
+        rows = [[metric, *(str(measures.get(name, "-")) for name in MEASURES)] for _, metric, measures in lines]
+        title = f"Agreement with human labels, {len(self.tasks)} task{'s' if len(self.tasks) > 1 else ''}"
+        return Table(title, ["metric", *MEASURES], rows)
+
+    def __str__(self) -> str:
+        """The table as text."""
+        from datasets_build.tables import to_text
+
+        return to_text(self.table())
+
+    def _repr_html_(self) -> str:
+        return str(self.to_pandas().to_html(float_format="{:.3f}".format))
+
+
+def evaluate_metric(
+    function: Callable[[list[str]], float],
+    tasks: str | Sequence[str] | None = None,
+    *,
+    name: str | None = None,
+    beside: Sequence[str] = ("distinct_n",),
+    lower_is_more_diverse: bool = False,
+    resamples: int = 1000,
+    seed: int = 0,
+    mirror: str | Path | None = None,
+) -> Agreement:
+    """Test a metric of your own against human labels, with intervals, beside known metrics.
+
+    The function is called here, in this process; an exception or a value that is no finite number makes that set's
+    score missing. A set that one metric lacks is left out for all.
+
+    Args:
+        function: Takes a set's responses, returns a number.
+        tasks: Tasks, such as `contest/story_gen` or `mcdiv` for all its splits; None: the nine with two labels.
+        name: Name of the metric; None: the function's.
+        beside: Ids of metrics to test as well. The columns released with the texts (sent-BERT, distinct-n and others)
+            are always there.
+        lower_is_more_diverse: Whether less means more diverse.
+        resamples: Number of bootstrap resamples over contexts.
+        seed: Random seed of the bootstrap.
+        mirror: Folder with the released files; None: what is built, or the folder that DIVBENCH_MIRROR names.
+
+    Raises:
+        ConfigurationError: There is no such task or metric, its files are not available, or the function fails on
+            every set.
+    """
+    from benchmark.analysis.estimate import Resampling
+    from benchmark.analysis.metaeval.evaluate import evaluate_task
+    from benchmark.analysis.metaeval.overall import evaluate_overall
+    from benchmark.analysis.metaeval.scores import Scores, metric_scores, released_scores, unique_sets
+    from benchmark.metrics.metric import Missing
+    from benchmark.scoring.backends import ScoringBackends
+    from divbench.scores import choose_metrics
+    from leaderboard.reports.metaeval.inputs import load_tasks
+
+    named = [tasks] if isinstance(tasks, str) else list(tasks or [])
+    labelled = load_tasks(named, None if mirror is None else Path(mirror))
+    title = name or str(getattr(function, "__name__", type(function).__name__))
+    sign = -1 if lower_is_more_diverse else 1
+    found = {set_id: _call(function, responses, sign) for set_id, (_, responses) in unique_sets(labelled).items()}
+    reasons = [value.reason for value in found.values() if isinstance(value, Missing)]
+    if len(reasons) == len(found):
+        raise ConfigurationError(f"{title} gave no number for any set", f"the first: {reasons[0]}")
+    columns = [Scores(title, "function", found), *released_scores(labelled)]
+    if beside:
+        profile, metrics = choose_metrics(beside, None)
+        columns += metric_scores(labelled, metrics, ScoringBackends(profile))
+    names = [each.name for each in columns]
+    if names.count(title) > 1:
+        raise ConfigurationError(f"another metric is named {title!r}", "give name=")
+    how = Resampling(resamples=resamples, seed=seed)
+    return Agreement(
+        tuple(evaluate_task(task, columns, resampling=how) for task in labelled),
+        tuple(evaluate_overall(labelled, columns, resampling=how)),
+        {reason: reasons.count(reason) for reason in sorted(set(reasons))},
+    )
+
+
+def _call(function: Callable[[list[str]], float], responses: Sequence[str], sign: int) -> "float | Missing":
+    from benchmark.analysis.metaeval.external import as_number
+    from benchmark.metrics.metric import Missing
+
+    try:  # the user's own code may raise anything
+        value = as_number(function(list(responses)))
+    except Exception as error:
+        return Missing(f"raised {type(error).__name__}: {error}"[:200])
+    return value if isinstance(value, Missing) else sign * value
+
+
+def _parts(found: "Estimate | None") -> tuple[float | None, float | None, float | None]:
+    return (None, None, None) if found is None else (found.value, found.low, found.high)

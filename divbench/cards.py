@@ -1,0 +1,145 @@
+"""What readers should know of each metric: definition, direction, source, agreement with people, known failures."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from benchmark.metrics import Metric
+    from leaderboard.data.metric_study.record import MetricStudy
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A metric's card.
+
+    Attributes:
+        id: Name in files and columns.
+        title: Name for readers.
+        family: What kind of diversity it measures, such as *words* or *meaning*.
+        summary: One sentence for readers who do not know it.
+        formula: What is computed.
+        direction: +1 where more means more diverse, −1 where less does, 0 where neither.
+        bounds: Lowest and highest value; None where there is none.
+        unit: Unit of the value.
+        source: Paper that defines it.
+        version: Version of the definition.
+        profiles: Profiles that compute it.
+        agreement: Mean Spearman correlation with the labels of the nine tasks written by people, and its 95% interval;
+            None where the shipped study has none.
+        failures: Known failures, worst first.
+    """
+
+    id: str
+    title: str
+    family: str
+    summary: str
+    formula: str
+    direction: int
+    bounds: tuple[float | None, float | None]
+    unit: str
+    source: str
+    version: int
+    profiles: tuple[str, ...]
+    agreement: tuple[float, float | None, float | None] | None
+    failures: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """The card as text."""
+        arrows = {1: "higher is more diverse", -1: "lower is more diverse", 0: "neither direction is more diverse"}
+        lines = [
+            f"{self.id} (version {self.version}): {self.title}",
+            self.summary,
+            f"Definition: {self.formula}",
+            f"Direction: {arrows[self.direction]}; bounds {_bounds(self.bounds)}; unit: {self.unit}",
+            f"Source: {self.source}",
+            f"Profiles: {', '.join(self.profiles) or 'none: comes with a submission'}",
+            f"Agreement with people: {_agreement(self.agreement)}",
+        ]
+        return "\n".join([*lines, *(f"Fails: {failure}" for failure in self.failures)])
+
+
+def metric(name: str) -> Card:
+    """Return the card of a metric.
+
+    Args:
+        name: Id, such as `vendi_score`.
+
+    Raises:
+        ConfigurationError: There is no such metric; the message suggests the nearest.
+
+    >>> metric("distinct_n").direction
+    1
+    """
+    from benchmark.metrics import METRICS
+    from datasets_build.errors import ConfigurationError, did_you_mean
+
+    known = {each.id: each for each in METRICS}
+    if name not in known:
+        raise ConfigurationError(f"there is no metric {name!r}", did_you_mean(name, known))
+    return _card(known[name], _study())
+
+
+def metrics() -> "pd.DataFrame":
+    """List all metrics, a row each: title, family, direction, profiles, agreement with people, source.
+
+    >>> metrics().loc["distinct_n", "family"]
+    'words'
+    """
+    import pandas as pd
+
+    from benchmark.metrics import METRICS
+
+    study = _study()
+    cards = [_card(each, study) for each in METRICS]
+    rows = [
+        (c.title, c.family, c.direction, ", ".join(c.profiles), c.agreement[0] if c.agreement else None, c.source)
+        for c in cards
+    ]
+    columns = ["title", "family", "direction", "profiles", "agreement", "source"]
+    return pd.DataFrame(rows, index=pd.Index([c.id for c in cards], name="metric"), columns=columns)
+
+
+def _study() -> "MetricStudy | None":
+    from leaderboard.data.metric_study.files import load_studies
+
+    return load_studies(None).study
+
+
+def _card(given: "Metric", study: "MetricStudy | None") -> Card:
+    from benchmark.scoring.profiles import PROFILES
+
+    about = given.card
+    assert about is not None  # noqa: S101 - every one of METRICS has one; a test proves it
+    computed = given.reads != "reported"
+    found = next((each for each in study.overall if each.metric == given.id), None) if study else None
+    number = found.measures.get("spearman") if found else None
+    return Card(
+        given.id,
+        given.title,
+        about.family,
+        about.summary,
+        about.formula,
+        given.direction,
+        given.bounds,
+        given.unit,
+        given.paper,
+        given.version,
+        tuple(each.name for each in PROFILES if computed and given.id in {m.id for m in each.metrics()}),
+        None if number is None or number.value is None else (number.value, number.low, number.high),
+        about.failures,
+    )
+
+
+def _bounds(bounds: tuple[float | None, float | None]) -> str:
+    low, high = ("none" if each is None else f"{each:g}" for each in bounds)
+    return f"{low} to {high}"
+
+
+def _agreement(found: tuple[float, float | None, float | None] | None) -> str:
+    if found is None:
+        return "not measured"
+    value, low, high = found
+    interval = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+    return f"Spearman {value:.2f}{interval} with human labels, mean of nine tasks"

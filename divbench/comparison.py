@@ -1,0 +1,121 @@
+"""Two scored systems in, paired tests out."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from datasets_build.errors import InputError
+from divbench.scores import Scores
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from benchmark.analysis.contrast.paired import Contrast
+    from datasets_build.tables import Table
+
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Paired tests of a − b, one per metric.
+
+    Attributes:
+        a: Name of the first system.
+        b: Name of the second.
+        directions: +1, −1 or 0 by metric id, as in `Mean.direction`.
+        contrasts: Means, difference with its interval, effect size and p-value, by metric id.
+    """
+
+    a: str
+    b: str
+    directions: dict[str, int]
+    contrasts: "dict[str, Contrast]"
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """A row per metric: means, difference with its 95% interval, Cohen's d, Wilcoxon's p, and the finding."""
+        import pandas as pd
+
+        rows = [
+            (c.mean_a, c.mean_b, c.difference, c.low, c.high, c.d_z, c.p, c.n, self.finding(name))
+            for name, c in self.contrasts.items()
+        ]
+        columns = [f"mean {self.a}", f"mean {self.b}", "difference", "low", "high", "d_z", "p", "prompts", "finding"]
+        return pd.DataFrame(rows, index=pd.Index(self.contrasts, name="metric"), columns=columns)
+
+    def finding(self, metric: str) -> str:
+        """Say which system is more diverse by a metric, if the test finds a difference at p < 0.05."""
+        found = self.contrasts[metric]
+        if found.p is None:
+            return f"untested: {found.untested}"
+        if found.p >= _LEVEL or not found.difference:
+            return "no significant difference"
+        if not self.directions[metric]:
+            return f"{self.a} {'higher' if found.difference > 0 else 'lower'}"
+        return f"{self.a if found.difference * self.directions[metric] > 0 else self.b} more diverse"
+
+    def table(self) -> "Table":
+        """The tests as a table for the terminal, Markdown or CSV."""
+        from datasets_build.tables import Table, number, p_value
+
+        rows = [
+            [
+                name,
+                number(c.mean_a),
+                number(c.mean_b),
+                number(c.difference),
+                "" if c.low is None or c.high is None else f"[{number(c.low)}, {number(c.high)}]",
+                p_value(c.p),
+                self.finding(name),
+            ]
+            for name, c in self.contrasts.items()
+        ]
+        columns = ["metric", self.a, self.b, "difference", "95% interval", "p", "finding"]
+        return Table(f"{self.a} and {self.b}, paired by prompt", columns, rows)
+
+    def __str__(self) -> str:
+        """The tests as a table."""
+        from datasets_build.tables import to_text
+
+        return to_text(self.table())
+
+    def _repr_html_(self) -> str:
+        return str(self.to_pandas().to_html(float_format="{:.4f}".format))
+
+
+def compare(
+    a: Scores, b: Scores, *, names: tuple[str, str] = ("a", "b"), resamples: int = 10_000, seed: int = 0
+) -> Comparison:
+    """Test whether two systems differ in diversity on the same prompts, metric by metric.
+
+    Two-sided Wilcoxon signed-rank tests and bootstrap intervals of the mean difference, paired by prompt.
+
+    Args:
+        a: Scores of the first system, from `score`.
+        b: Scores of the second; sets are matched by prompt, or by position where no prompts were given.
+        names: Names of the systems, for tables.
+        resamples: Number of bootstrap resamples over prompts.
+        seed: Random seed of the bootstrap.
+
+    Raises:
+        InputError: They have no prompt or no metric in common, come from different profiles, or a prompt stands twice.
+    """
+    from benchmark.analysis.contrast.paired import paired_contrast
+
+    if a.profile != b.profile:
+        raise InputError(f"the profiles differ: {a.profile} and {b.profile}", "score both with the same profile")
+    for name, scores in zip(names, (a, b), strict=True):
+        if len(set(scores.names)) < len(scores.names):
+            raise InputError(f"{name} has a prompt twice", "give each prompt once")
+    if not set(a.names) & set(b.names):
+        raise InputError("the systems have no prompt in common", "score both on the same prompts")
+    if names[0] == names[1]:
+        raise InputError(f"both systems are named {names[0]!r}", "give them different names")
+    directions = {each.metric: each.direction for each in a.means if each.metric in b.values}
+    if not directions:
+        raise InputError("the systems have no metric in common", "score both with the same metrics")
+    systems = dict(zip(names, (a, b), strict=True))
+    contrasts = {}
+    for metric in directions:
+        values = {name: dict(zip(each.names, each.values[metric], strict=True)) for name, each in systems.items()}
+        (contrasts[metric],) = paired_contrast(values, [names], expected="two-sided", resamples=resamples, seed=seed)
+    return Comparison(*names, directions, contrasts)

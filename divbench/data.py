@@ -1,0 +1,62 @@
+"""Standardized datasets and suites of prompts."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import datasets
+
+    from datasets_build.schema import Suite
+
+
+def load(
+    name: str,
+    split: str | None = None,
+    *,
+    repo: str | None = None,
+    revision: str | None = None,
+    mirror: str | Path | None = None,
+) -> "datasets.Dataset":
+    """Load a split of a dataset.
+
+    Args:
+        name: Config, such as `mcdiv` or `scenarios`.
+        split: Split, such as `story_gen`; None where the config has only one.
+        repo: Hub dataset repository that DivBench published; None: what is built or ships here.
+        revision: Tag or commit of the repository.
+        mirror: Folder with released files, for datasets that do not ship here.
+
+    Raises:
+        ConfigurationError: There is no such config or split, or its files are not available; says how to get them.
+
+    >>> load("demo").column_names[:3]
+    ['prompt_id', 'category', 'prompt']
+    """
+    from datasets_build.errors import ConfigurationError
+    from datasets_build.load import load_split
+    from datasets_build.sources import find_config
+
+    names = [each.name for each in find_config(name)[1].splits]
+    if split is None:
+        if len(names) > 1:
+            raise ConfigurationError(f"{name} has {len(names)} splits", f"name one of {', '.join(names)}")
+        split = names[0]
+    return load_split(name, split, repo=repo, revision=revision, mirror=None if mirror is None else Path(mirror))
+
+
+def suite(name: str, *, mirror: str | Path | None = None) -> "Suite":
+    """Load a suite of prompts to sample responses to.
+
+    Args:
+        name: Suite, such as `demo` or `noveltybench-curated`.
+        mirror: Folder with released files, for suites that do not ship here.
+
+    Raises:
+        ConfigurationError: There is no such suite, or its file is not available; says how to get it.
+
+    >>> len(suite("demo").prompts)
+    24
+    """
+    from datasets_build.load import load_suite
+
+    return load_suite(name, None if mirror is None else Path(mirror))

@@ -1,0 +1,153 @@
+"""`import divbench`: the same numbers as the packages behind it, for every form of input; errors that say the fix."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+
+import divbench as db
+from benchmark.metrics import METRICS
+from benchmark.metrics.text_overlap import self_bleu
+from benchmark.scoring.compute import score_set
+from datasets_build.errors import ConfigurationError, DivBenchError, InputError
+
+SETS = {
+    "Name a colour.": ["Red.", "Blue.", "A deep red."],
+    "Name a pet.": ["A cat.", "A dog.", "A cat."],
+    "Say nothing.": ["", "  ", "[Blocked]"],
+}
+
+
+def test_values_are_those_of_the_scorer_and_blank_sets_have_reasons() -> None:
+    scores = db.score(SETS, metrics=["distinct_n", "self_bleu", "type_token_ratio"])
+    assert scores.profile == "lexical"
+    for i, responses in enumerate(SETS.values()):
+        wanted = score_set(responses)
+        assert {name: column[i] for name, column in scores.values.items()} == {n: wanted[n] for n in scores.values}
+    assert scores.missing() == {name: {"no response": 1} for name in scores.values}
+    assert scores.to_pandas()["distinct_n"].isna().tolist() == [False, False, True]
+    assert scores.summary().loc["self_bleu", "sets"] == 2
+    assert scores.summary().loc["self_bleu", "mean"] == pytest.approx(
+        np.mean([self_bleu(list(each)) for each in list(SETS.values())[:2]])
+    )
+
+
+def test_every_form_of_input_has_the_same_values() -> None:
+    prompts, responses = list(SETS), list(SETS.values())
+    columns = {"prompt": prompts, "responses": responses}
+    forms = [SETS, columns, pd.DataFrame(columns), datasets.Dataset.from_dict(columns)]
+    found = [db.score(form, metrics=["distinct_n"]) for form in forms]
+    assert all(each == found[0] for each in found)
+    bare = db.score(responses, metrics=["distinct_n"])
+    assert bare.names == ("set 1", "set 2", "set 3")
+    assert bare.values == found[0].values
+
+
+def test_a_profile_in_place_of_metrics_gives_all_that_it_computes() -> None:
+    found = db.score({"Name a pet.": ["A cat.", "A dog.", "A whale."]}, metrics="semantic")
+    assert {"vendi_score", "distinct_k", "distinct_n"} <= found.values.keys()
+    assert "d_can" not in found.values
+    assert "vendi_score" in str(found)
+    assert "vendi_score" in found._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: db.score("a text"), InputError, "a single text"),
+        (lambda: db.score(["a", "b"]), InputError, r"score\(\[texts\]\)"),
+        (lambda: db.score([]), InputError, "no response set"),
+        (lambda: db.score(3), InputError, "int is not a list"),
+        (lambda: db.score([["a"], "b"]), InputError, "'set 2' has str"),
+        (lambda: db.score({"p": "text"}), InputError, "'p' has str"),
+        (lambda: db.score([["a", None]]), InputError, "response 2 is NoneType"),
+        (lambda: db.score([["a", 1.5]]), InputError, "response 2 is float"),
+        (lambda: db.score({1: ["a"]}), InputError, "a prompt is 1"),
+        (lambda: db.score(pd.DataFrame({"text": ["a"]})), InputError, "no column of responses; it has text"),
+        (lambda: db.score(datasets.DatasetDict({"x": datasets.Dataset.from_dict({})})), InputError, "one of x"),
+        (lambda: db.score([["a"]], "vendi"), ConfigurationError, "did you mean vendi_score"),
+        (lambda: db.score([["a"]], "semantik"), ConfigurationError, "did you mean semantic"),
+        (lambda: db.score([["a"]], ["vendi_score"], profile="lexical"), ConfigurationError, "has it: semantic"),
+        (lambda: db.score([["a"]], ["perplexity"]), ConfigurationError, "internals of the generating model"),
+        (lambda: db.score([["a"]], "offline", profile="lexical"), ConfigurationError, "two profiles"),
+        (lambda: db.metric("vendi"), ConfigurationError, "did you mean vendi_score"),
+        (lambda: db.load("mcdivv"), ConfigurationError, "mcdiv"),
+        (lambda: db.load("mcdiv"), ConfigurationError, "name one of"),
+        (lambda: db.suite("demoo"), ConfigurationError, "did you mean demo"),
+    ],
+)
+def test_mistakes_are_refused_with_the_fix(call: Callable[[], Any], error: type[DivBenchError], words: str) -> None:
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_compare_is_the_paired_test_and_names_who_is_more_diverse() -> None:
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(30)]
+    few, many = (
+        {f"p{i}": [" ".join(rng.choice(words[:size], 6)) for _ in range(4)] for i in range(12)} for size in (4, 30)
+    )
+    a, b = (db.score(sets, metrics=["distinct_n", "self_bleu"]) for sets in (few, many))
+    found = db.compare(a, b, names=("few", "many"))
+    for name in ("distinct_n", "self_bleu"):
+        wanted = scipy.stats.wilcoxon(a.to_pandas()[name], b.to_pandas()[name]).pvalue
+        assert found.contrasts[name].p == pytest.approx(wanted)
+        assert found.finding(name) == "many more diverse"
+    assert found.to_pandas().loc["distinct_n", "mean many"] == pytest.approx(b.summary().loc["distinct_n", "mean"])
+    assert db.compare(a, a, names=("x", "y")).finding("distinct_n") != "x more diverse"
+    with pytest.raises(InputError, match="no prompt in common"):
+        db.compare(a, db.score({"other": ["a", "b"]}, metrics=["distinct_n"]))
+    with pytest.raises(InputError, match="profiles differ"):
+        db.compare(a, db.score(few, metrics=["distinct_n"], profile="semantic"))
+
+
+def test_every_metric_has_a_card_that_can_be_read() -> None:
+    table = db.metrics()
+    assert list(table.index) == [each.id for each in METRICS]
+    for name in table.index:
+        assert db.metric(name).formula in str(db.metric(name))
+    card = db.metric("vendi_score")
+    assert card.profiles[0] == "semantic"
+    assert card.agreement is not None
+    assert 0.4 < card.agreement[0] < 0.7
+
+
+def test_a_metric_of_ones_own_is_tested_beside_ours(mirror: Path) -> None:
+    ours = next(each for each in METRICS if each.id == "compression_ratio")
+    found = db.evaluate_metric(
+        lambda responses: float(ours.fn(responses)),
+        "contest/story_gen",
+        name="mine",
+        beside=["compression_ratio"],
+        resamples=100,
+        mirror=mirror,
+    )
+    spearman = found.to_pandas()["spearman"].to_dict()
+    mine = spearman["contest/story_gen", "mine"]
+    assert mine == spearman["contest/story_gen", "compression_ratio"]
+    assert spearman["contest/story_gen", "released:sent_bert"] > mine
+    assert "released:sent_bert" in str(found)
+    with pytest.raises(ConfigurationError, match="raised ZeroDivisionError"):
+        db.evaluate_metric(lambda responses: 1 / 0, "contest/story_gen", mirror=mirror)
+
+
+def test_importing_loads_nothing_heavy_and_a_folder_that_hides_ours_is_named(tmp_path: Path) -> None:
+    heavy = "[m for m in ('numpy', 'pandas', 'torch', 'pyarrow', 'datasets', 'typer', 'pydantic') if m in sys.modules]"
+    code = f"import sys, divbench; print({heavy})"
+    run = [sys.executable, "-c", code]
+    here = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert here.stdout.strip() == "[]"
+    (tmp_path / "benchmark").mkdir()
+    (tmp_path / "benchmark" / "__init__.py").touch()
+    hidden = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert hidden.returncode != 0
+    assert f"ImportError: DivBench needs its own package 'benchmark', and Python finds {tmp_path / 'benchmark'}" in (
+        hidden.stderr
+    )
