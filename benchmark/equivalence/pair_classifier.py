@@ -16,6 +16,7 @@ from benchmark.equivalence.backend import Floats
 from benchmark.equivalence.deberta import has_positions_to_leave_out, narrow_positions
 from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.choices import Dtype
+from benchmark.models.device_errors import within_memory
 from benchmark.models.model_files import ModelFiles, loading
 from datasets_build.errors import ConfigurationError, need
 
@@ -187,26 +188,13 @@ class PairClassifier:
         if batch[0].types is not None:
             rows = [(one.types or ()) + (0,) * (longest - len(one.ids)) for one in batch]
             given["token_type_ids"] = np.array(rows, dtype=np.int64)
-        narrow = narrow_positions(self.model, longest) if self._narrows else nullcontext()
-        try:
+
+        def run() -> Floats:
+            narrow = narrow_positions(self.model, longest) if self._narrows else nullcontext()
             with torch.inference_mode(), narrow:
                 tensors = {name: torch.from_numpy(array).to(device) for name, array in given.items()}
                 logits: Floats = self.model(**tensors).logits.double().cpu().numpy()
-        except (torch.OutOfMemoryError, MemoryError) as error:
-            raise self._out_of_memory(batch, error) from error
-        except RuntimeError as error:  # what the CPU's allocator raises
-            if "allocate memory" in str(error) or "out of memory" in str(error):
-                raise self._out_of_memory(batch, error) from error
-            raise
-        return logits
+                return logits
 
-    def _out_of_memory(self, batch: Sequence[PairTokens], error: BaseException) -> OutOfMemory:
-        import torch
-
-        if self.model.device.type == "cuda":
-            torch.cuda.empty_cache()
-        told = (str(error).splitlines() or [type(error).__name__])[0]
-        return OutOfMemory(
-            f"out of memory with {len(batch)} pairs of up to {len(batch[0].ids)} tokens: {told}",
-            "a smaller model or dtype fits, or a machine with more memory",
-        )
+        what = f"{len(batch)} pairs of up to {longest} tokens"
+        return within_memory(run, what, device, "a smaller model or dtype fits, or a machine with more memory")

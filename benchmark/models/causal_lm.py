@@ -55,7 +55,8 @@ class CausalLM(Protocol):
     Attributes:
         signature: All that determines the numbers, such as `name@revision,float32,cpu,sdpa`.
         context: Most tokens of a sequence; None: unlimited.
-        batch_tokens: Best number of tokens to read at once, shared prefixes counted each time.
+        batch_tokens: Best number of tokens to read at once, shared prefixes counted each time; the engine lowers it
+            where as many do not fit.
         bos: BOS token that the model's tokeniser adds to every text; None if it adds none.
     """
 

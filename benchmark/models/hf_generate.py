@@ -45,13 +45,19 @@ def generate(
         ids[row, width - len(own) :] = torch.tensor(own)
         mask[row, width - len(own) :] = 1
     options: dict[str, Any] = {"stop_strings": list(stop), "tokenizer": lm.tokeniser.own} if stop else {}
-    with lm.reporting_out_of_memory(), torch.inference_mode(), _plain_configuration(lm.model, ends, max_new_tokens):
-        ids, mask = ids.to(device), mask.to(device)
-        if lm.shares and width > 1 and len(set(map(tuple, prompts))) < len(prompts):
-            options["past_key_values"] = _read_once(lm, prompts, ids, mask)
-        made = lm.model.generate(ids, attention_mask=mask, logits_processor=LogitsProcessorList([choose]), **options)
-    rows: list[list[int]] = made[:, width:].cpu().tolist()
-    return rows
+
+    def run() -> list[list[int]]:
+        given, seen = ids.to(device), mask.to(device)
+        with _plain_configuration(lm.model, ends, max_new_tokens):
+            if lm.shares and width > 1 and len(set(map(tuple, prompts))) < len(prompts):
+                options["past_key_values"] = _read_once(lm, prompts, given, seen)
+            made = lm.model.generate(
+                given, attention_mask=seen, logits_processor=LogitsProcessorList([choose]), **options
+            )
+        rows: list[list[int]] = made[:, width:].cpu().tolist()
+        return rows
+
+    return lm.within_memory(run)
 
 
 def _read_once(lm: HFCausalLM, prompts: Sequence[Sequence[int]], ids: Any, mask: Any) -> Any:
@@ -66,7 +72,8 @@ def _read_once(lm: HFCausalLM, prompts: Sequence[Sequence[int]], ids: Any, mask:
     places = (attention.cumsum(-1) - 1).clamp(min=0)
     read = lm.body(input_ids=ids[own, before], attention_mask=attention, position_ids=places, use_cache=True)
     cache = read.past_key_values
-    cache.batch_select_indices(torch.tensor([different.index(row) for row in rows], device=ids.device))
+    # On the CPU, from where it indexes layers on any device.
+    cache.batch_select_indices(torch.tensor([different.index(row) for row in rows]))
     return cache
 
 

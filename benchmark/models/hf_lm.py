@@ -6,28 +6,29 @@ attention), every sequence is read whole.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from benchmark.models import hf_checks
 from benchmark.models.batch_budget import batch_budget
-from benchmark.models.causal_lm import Encoding, Floats, Integers, OutOfMemory, TokenSequence
+from benchmark.models.causal_lm import Encoding, Floats, TokenSequence
 from benchmark.models.choices import Attention, Dtype
+from benchmark.models.device_errors import first_line, within_memory
 from benchmark.models.device_map import DeviceMap, check_not_offloaded, device_kind, device_map_options
 from benchmark.models.hf_tokeniser import HFTokeniser
 from benchmark.models.lm_head import head_of, token_bits
 from benchmark.models.model_files import ModelFiles, find_model_files, loading
-from benchmark.models.trie import Trie, build_trie
-from benchmark.models.trie_attention import CannotShareError, attending, packing_agrees, register_attention
+from benchmark.models.trie import ScoredTrie, Trie
+from benchmark.models.trie_attention import Packing, attending, register_attention
 from datasets_build.errors import ConfigurationError, need
 
 _LOGIT_BYTES = 256 * 1024 * 1024  # of the model's own logits, where they are used
-_TOLERANCE = {"float32": 1e-3, "float16": 0.1, "bfloat16": 0.5}  # bits a token, of the check against the model itself
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def load_causal_lm(
     try:
         model = (model if places else model.to(spec.device)).eval()
     except (RuntimeError, AssertionError) as error:
-        raise ConfigurationError(f"{where}: {_first_line(error)}", "choose another --device") from error
+        raise ConfigurationError(f"{where}: {first_line(error)}", "choose another --device") from error
     check_not_offloaded(model, spec.name, spec.device)
     return HFCausalLM(model, tokeniser, spec.signature, batch_tokens)
 
@@ -114,12 +115,12 @@ class HFCausalLM:
         tokeniser: Its tokeniser.
         understands_head: Whether logits computed by `head` are the model's own.
         shares: Whether reading shared prefixes once gives the model's own numbers.
-        packs: Whether attention runs without padding.
+        packing: Which attention runs without padding.
+        fallbacks: Slower ways that are taken, each with its reason.
+        windows_told: Windows that layers asked for while a trie was read.
     """
 
     def __init__(self, model: Any, tokeniser: Any, signature: str, batch_tokens: int | None = None) -> None:
-        import torch
-
         self.signature = signature
         self.model = model
         self.tokeniser = HFTokeniser(tokeniser)
@@ -137,16 +138,10 @@ class HFCausalLM:
         register_attention()
         self.body = getattr(model, model.base_model_prefix, None) or model.model
         self._turns_at = _turns_at(config)
-        self._windows_told: set[int | None] = set()
-        self._tolerance = _TOLERANCE[str(model.dtype).removeprefix("torch.")]
-        with torch.inference_mode():
-            self.understands_head = self._head_agrees()
-            self._check_causal()
-            self.packs = packing_agrees(model, build_trie([probe.ids for probe in self._probes()]))
-            self.shares = self.understands_head and self._sharing_agrees()
-            if self.packs and not self.shares:
-                self.packs = False
-                self.shares = self.understands_head and self._sharing_agrees()
+        self.windows_told: set[int | None] = set()
+        self.understands_head, self.shares, self.packing = True, False, Packing()
+        self.fallbacks: tuple[str, ...] = ()
+        self.within_memory(partial(hf_checks.check, self))
 
     def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
         """As `CausalLM.encode`."""
@@ -166,56 +161,40 @@ class HFCausalLM:
             ]
             return partial(_merged, parts, long)
         if not self.shares:
-            return partial(self._read, partial(self._apart, sequences))
-        return partial(self._read, partial(self._shared, sequences, _Shared.of(sequences) if sequences else None))
+            return partial(self.within_memory, partial(self.read_apart, sequences))
+        trie = ScoredTrie.of(sequences) if sequences else None
+        return partial(self.within_memory, partial(self.read_shared, sequences, trie))
 
-    def _read(self, read: Callable[[], list[Floats]]) -> list[Floats]:
-        import torch
-
-        with self.reporting_out_of_memory(), torch.inference_mode():
-            return read()
-
-    @contextmanager
-    def reporting_out_of_memory(self) -> Iterator[None]:
-        """Turn any error of a device whose memory is full into `OutOfMemory`.
+    def within_memory(self, run: Callable[[], T]) -> T:
+        """Call a function that reads with the model, without gradients.
 
         Raises:
-            OutOfMemory: The device's memory is full.
+            OutOfMemory: The device's memory is full; what the function had allocated is free again.
         """
         import torch
 
-        try:
-            yield
-        except (torch.OutOfMemoryError, MemoryError) as error:
-            raise self._out_of_memory(error) from error
-        except RuntimeError as error:
-            if "allocate memory" in str(error) or "out of memory" in str(error):
-                raise self._out_of_memory(error) from error
-            raise
+        def without_gradients() -> T:
+            with torch.inference_mode():
+                return run()
 
-    def _out_of_memory(self, error: BaseException) -> OutOfMemory:
-        import torch
+        return within_memory(without_gradients, self.signature, self.model.device)
 
-        if self.model.device.type == "cuda":
-            torch.cuda.empty_cache()
-        return OutOfMemory(f"{self.signature}: out of memory: {_first_line(error)}", "a smaller model or dtype fits")
-
-    def _shared(self, sequences: Sequence[TokenSequence], shared: "_Shared | None") -> list[Floats]:
+    def read_shared(self, sequences: Sequence[TokenSequence], trie: ScoredTrie | None) -> list[Floats]:
         """Read every node of the trie once; a scored token is a node, whose bits depend on the path to it alone."""
         import torch
 
-        if shared is None:
+        if trie is None:
             return []
         device = self.head.weight.device
         # Moved before the model starts, because each move waits for the GPU.
-        parents, targets = (torch.from_numpy(each).to(device) for each in (shared.parents, shared.targets))
-        states = self.read_trie(shared.trie).last_hidden_state[0].to(device)[parents]
-        by_node = np.full(len(shared.trie.ids), np.nan)
-        by_node[shared.wanted] = token_bits(self.head, states, targets).cpu().numpy()
-        found = [by_node[nodes] for nodes in shared.scored]
+        parents, targets = (torch.from_numpy(each).to(device) for each in (trie.parents, trie.targets))
+        states = self.read_trie(trie.trie).last_hidden_state[0].to(device)[parents]
+        by_node = np.full(len(trie.trie.ids), np.nan)
+        by_node[trie.wanted] = token_bits(self.head, states, targets).cpu().numpy()
+        found = [by_node[nodes] for nodes in trie.scored]
         # Attention carries NaN backwards, so one sequence can spoil others that share a prefix with it.
         return [
-            bits if np.isfinite(bits).all() else self._apart([sequence])[0]
+            bits if np.isfinite(bits).all() else self.read_apart([sequence])[0]
             for bits, sequence in zip(found, sequences, strict=True)
         ]
 
@@ -229,13 +208,13 @@ class HFCausalLM:
         device = self.model.device
         ids = torch.from_numpy(trie.ids)[None].to(device)
         places = torch.from_numpy(trie.depths)[None].to(device)
-        with attending(self.model, trie, packed=self.packs) as windows:
+        with attending(self.model, trie, self.packing) as windows:
             try:
                 return self.body(input_ids=ids, position_ids=places, use_cache=False, output_hidden_states=states)
             finally:
-                self._windows_told |= windows
+                self.windows_told |= windows
 
-    def _apart(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
+    def read_apart(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
         """Read each sequence whole, all at once; padding at the end is never attended to."""
         import torch
 
@@ -243,94 +222,29 @@ class HFCausalLM:
         ids = np.stack([np.pad(s.ids, (0, longest - len(s.ids)), mode="edge") for s in sequences])
         given = torch.from_numpy(ids).to(self.model.device)
         if not self.understands_head:
-            return [self._whole_logits(given[i : i + 1], s) for i, s in enumerate(sequences)]
+            return [self.own_bits(given[i : i + 1], s) for i, s in enumerate(sequences)]
         hidden = self.body(input_ids=given, use_cache=False).last_hidden_state
-        made = []
-        for states, sequence in zip(hidden, sequences, strict=True):
-            targets = torch.from_numpy(sequence.ids[sequence.scored]).to(states.device)
-            rows = states[torch.from_numpy(sequence.scored - 1).to(states.device)]
-            made.append(token_bits(self.head, rows, targets).cpu().numpy())
-        return made
+        counts = [len(each.scored) for each in sequences]
+        rows = np.repeat(np.arange(len(sequences)), counts)
+        before = np.concatenate([each.scored for each in sequences]) - 1
+        states = hidden[tuple(torch.from_numpy(each).to(hidden.device) for each in (rows, before))]
+        targets = torch.from_numpy(ids[rows, before + 1])
+        return np.split(token_bits(self.head, states, targets).cpu().numpy(), np.cumsum(counts)[:-1])
 
-    def _whole_logits(self, ids: Any, sequence: TokenSequence) -> Floats:
+    def own_bits(self, ids: Any, sequence: TokenSequence) -> Floats:
         """Compute bits from the model's own logits, a few positions at a time, where `head` does not give them."""
         import torch
 
         rows = max(1, _LOGIT_BYTES // (8 * self.head.weight.shape[0]))
-        made = []
+        made = [np.empty(0)]
         for positions in np.split(sequence.scored, range(rows, len(sequence.scored), rows)):
-            keep = torch.from_numpy(positions - 1).to(ids.device)
+            # A list, because it indexes states that may be on another device than a tensor of ours.
+            keep = (positions - 1).tolist()
             logits = self.model(input_ids=ids, use_cache=False, logits_to_keep=keep).logits[0].float()
-            targets = torch.from_numpy(sequence.ids[positions]).to(ids.device)
+            targets = torch.from_numpy(sequence.ids[positions]).to(logits.device)
             chosen = torch.log_softmax(logits, -1).gather(1, targets[:, None])[:, 0]
-            made.append((-chosen.double() / math.log(2)).cpu().numpy())
-        return np.concatenate(made) if made else np.empty(0)
-
-    def _probes(self) -> list[TokenSequence]:
-        """Sequences with shared prefixes, for the checks at loading."""
-        draws = np.random.default_rng(0).integers(0, self.head.weight.shape[0], 40)
-        ways = [draws[:24], np.concatenate([draws[:12], draws[24:32]]), np.concatenate([draws[:18], draws[32:]])]
-        return [TokenSequence(ids.astype(np.int64), np.arange(1, len(ids))) for ids in ways]
-
-    def _head_agrees(self) -> bool:
-        """Whether bits from the body's states and `head` equal those from the model's own logits."""
-        import torch
-
-        (probe, *_) = self._probes()
-        ids = torch.from_numpy(probe.ids)[None].to(self.model.device)
-        own = self._whole_logits(ids, probe)
-        states = self.body(input_ids=ids, use_cache=False).last_hidden_state[0, :-1]
-        found = token_bits(self.head, states, ids[0, 1:]).cpu().numpy()
-        return bool(np.abs(own - found).max() <= self._tolerance) or not np.isfinite(own).all()
-
-    def _check_causal(self) -> None:
-        """Refuse a model whose numbers for a prefix change with what follows."""
-        (probe, *_) = self._probes()
-        begin = TokenSequence(probe.ids[:12], probe.scored[:11])
-        if np.abs(self._apart([begin])[0] - self._apart([probe])[0][:11]).max() > self._tolerance:
-            raise ConfigurationError(
-                f"{self.signature} sees the tokens that it is to predict", "a causal language model is wanted"
-            )
-
-    def _sharing_agrees(self) -> bool:
-        """Whether a trie gives the same bits as the sequences one by one."""
-        probes = self._probes()
-        try:
-            shared = self._shared(probes, _Shared.of(probes))
-        except (CannotShareError, TypeError, ValueError, RuntimeError, AttributeError):
-            return False  # a model with an attention of its own
-        if _windows(self.model.config.get_text_config()) - self._windows_told:
-            return False  # some layer gets its window from a mask alone, and a trie has no mask
-        apart = [bits for probe in probes for bits in self._apart([probe])]
-        return bool(np.nanmax(np.abs(np.concatenate(shared) - np.concatenate(apart))) <= self._tolerance)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Shared:
-    """Sequences as a trie, and its nodes that are to be scored.
-
-    Attributes:
-        trie: Trie of the sequences.
-        scored: For each sequence its scored nodes, int64 [scored].
-        wanted: int64 [wanted], rising, all scored nodes, each once.
-        parents: int64 [wanted], the nodes before them.
-        targets: int64 [wanted], the tokens of the scored nodes.
-    """
-
-    trie: Trie
-    scored: list[Integers]
-    wanted: Integers
-    parents: Integers
-    targets: Integers
-
-    @classmethod
-    def of(cls, sequences: Sequence[TokenSequence]) -> "_Shared":
-        trie = build_trie([sequence.ids for sequence in sequences])
-        scored = [path[sequence.scored] for path, sequence in zip(trie.paths, sequences, strict=True)]
-        is_wanted = np.zeros(len(trie.ids), bool)
-        is_wanted[np.concatenate(scored)] = True
-        wanted = np.flatnonzero(is_wanted)
-        return cls(trie, scored, wanted, trie.parents[wanted], trie.ids[wanted])
+            made.append(-chosen.cpu().double().numpy() / math.log(2))
+        return np.concatenate(made)
 
 
 def _merged(parts: Sequence[Callable[[], list[Floats]]], which: Sequence[bool]) -> list[Floats]:
@@ -345,18 +259,6 @@ def _turns_at(config: Any) -> int | None:
     kinds = [rope, *(value for value in rope.values() if isinstance(value, dict))]
     at = [kind["original_max_position_embeddings"] for kind in kinds if kind.get("rope_type") == "longrope"]
     return min(at, default=None)
-
-
-def _windows(config: Any) -> set[int]:
-    """The window sizes of layers that do not attend to the whole prefix."""
-    kinds = set(getattr(config, "layer_types", None) or ["sliding_attention"])
-    names = {"sliding_attention": "sliding_window", "chunked_attention": "attention_chunk_size"}
-    found = [getattr(config, name, None) for kind, name in names.items() if kind in kinds]
-    return {size for size in found if size and size < (getattr(config, "max_position_embeddings", None) or math.inf)}
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).splitlines()[0][:200] if str(error) else type(error).__name__
 
 
 def with_device(spec: CausalLMSpec, device: str, dtype: Dtype | None = None) -> CausalLMSpec:

@@ -87,8 +87,6 @@ def read_statistics(
     Raises:
         OutOfMemory: They do not fit together.
     """
-    import torch
-
     if not responses:
         return []
     sequences = [
@@ -98,11 +96,14 @@ def read_statistics(
         )
         for each in responses
     ]
-    with lm.reporting_out_of_memory(), torch.inference_mode():
+
+    def run() -> list[ResponseStatistics]:
         read = _shared(lm, sequences, cut) if lm.shares else _apart(lm, sequences, cut)
         return [
             _statistics(sums, states, each, last, mean) for (sums, states), each in zip(read, responses, strict=True)
         ]
+
+    return lm.within_memory(run)
 
 
 # Of one sequence: sums over its scored tokens [4], and of each layer the states of those tokens [scored, features].
@@ -114,8 +115,8 @@ def _shared(lm: HFCausalLM, sequences: Sequence[TokenSequence], cut: SamplingPar
 
     trie = build_trie([sequence.ids for sequence in sequences])
     made = lm.read_trie(trie, states=True)
-    final, layers = made.last_hidden_state[0], [layer[0] for layer in made.hidden_states]
-    device = final.device
+    device = lm.head.weight.device  # a model may lie on several
+    final, layers = made.last_hidden_state[0].to(device), [layer[0] for layer in made.hidden_states]
     parents = np.full(len(trie.ids), -1)
     for path in trie.paths:
         parents[path[1:]] = path[:-1]
@@ -128,7 +129,7 @@ def _shared(lm: HFCausalLM, sequences: Sequence[TokenSequence], cut: SamplingPar
     for nodes, sequence in zip(places, sequences, strict=True):
         sums = by_node[nodes].sum(0)
         if bool(torch.isfinite(sums[:3]).all()):
-            yield sums, [layer[nodes] for layer in layers]
+            yield sums, [layer[nodes.to(layer.device)] for layer in layers]
         else:  # attention carries NaN backwards, so one sequence can spoil others that share a prefix with it
             yield from _apart(lm, [sequence], cut)
 
@@ -142,11 +143,12 @@ def _apart(lm: HFCausalLM, sequences: Sequence[TokenSequence], cut: SamplingPara
     given = torch.from_numpy(ids).to(lm.model.device)
     read = lm.body if lm.understands_head else lm.model
     made = read(input_ids=given, use_cache=False, output_hidden_states=True)
-    final = made.last_hidden_state if lm.understands_head else made.logits
+    final = made.last_hidden_state.to(lm.head.weight.device) if lm.understands_head else made.logits
     for row, sequence in enumerate(sequences):
-        places = torch.from_numpy(sequence.scored).to(given.device)
-        numbers = _token_numbers(lm, final[row], places - 1, given[row, places], cut)
-        yield numbers.sum(0), [layer[row, places] for layer in made.hidden_states]
+        places = torch.from_numpy(sequence.scored).to(final.device)
+        targets = torch.from_numpy(sequence.ids[sequence.scored]).to(final.device)
+        numbers = _token_numbers(lm, final[row], places - 1, targets, cut)
+        yield numbers.sum(0), [layer[row, places.to(layer.device)] for layer in made.hidden_states]
 
 
 def _token_numbers(lm: HFCausalLM, final: Any, before: Any, targets: Any, cut: SamplingParameters | None) -> Any:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.choices import Dtype
+from benchmark.models.device_errors import within_memory
 from benchmark.models.model_files import ModelFiles, loading
 from datasets_build.errors import ConfigurationError, need
 
@@ -187,12 +188,9 @@ class HFRewardModel:
             batch = order[: max(1, self._batch_tokens // longest)]
             try:
                 found[batch] = self._read([ids[i] for i in batch])
-            except (RuntimeError, MemoryError) as error:
-                self._free(error)
+            except OutOfMemory:
                 if len(batch) == 1:
-                    raise OutOfMemory(
-                        f"{self.signature}: out of memory with {longest} tokens", "a smaller model or dtype fits"
-                    ) from error
+                    raise
                 self._batch_tokens = longest * len(batch) // 2
             else:
                 order = order[len(batch) :]
@@ -234,7 +232,15 @@ class HFRewardModel:
         return [*before, *texts[0], *between, *texts[1], *after][: self._longest]
 
     def _read(self, ids: Sequence[list[int]]) -> Floats:
-        """Compute the rewards of token ids in one batch: float64 [texts]."""
+        """Compute the rewards of token ids in one batch: float64 [texts].
+
+        Raises:
+            OutOfMemory: They do not fit together.
+        """
+        what = f"{self.signature}, {len(ids)} texts of up to {max(map(len, ids))} tokens"
+        return within_memory(lambda: self._computed(ids), what, self._model.device)
+
+    def _computed(self, ids: Sequence[list[int]]) -> Floats:
         import torch
 
         device, width = self._model.device, max(map(len, ids))
@@ -250,16 +256,6 @@ class HFRewardModel:
             found = torch.nn.functional.linear(read, head.weight.float(), bias)[:, 0]
         rewards: Floats = found.cpu().numpy().astype(np.float64)
         return rewards
-
-    def _free(self, error: RuntimeError | MemoryError) -> None:
-        """Free memory after an out-of-memory error; raise any other error again."""
-        import torch
-
-        words = str(error)
-        if not isinstance(error, MemoryError) and "allocate memory" not in words and "out of memory" not in words:
-            raise error
-        if self._model.device.type == "cuda":
-            torch.cuda.empty_cache()
 
     def _check_reading(self, where: str, tolerance: float) -> None:
         """Refuse a model whose own output differs from the reward computed here."""

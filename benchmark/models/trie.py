@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.models.causal_lm import TokenSequence
+
 Integers = NDArray[np.int64]
 _STRETCH = 1.3  # most that a path of a group is longer than its shortest
 
@@ -50,6 +52,35 @@ class Trie:
     paths: tuple[Integers, ...]
     leaves: tuple[Integers, ...]
     groups: tuple[Group, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredTrie:
+    """Sequences as a trie, and its nodes that are to be scored.
+
+    Attributes:
+        trie: Trie of the sequences.
+        scored: For each sequence its scored nodes, int64 [scored].
+        wanted: int64 [wanted], rising, all scored nodes, each once.
+        parents: int64 [wanted], the nodes before them.
+        targets: int64 [wanted], the tokens of the scored nodes.
+    """
+
+    trie: Trie
+    scored: list[Integers]
+    wanted: Integers
+    parents: Integers
+    targets: Integers
+
+    @classmethod
+    def of(cls, sequences: Sequence[TokenSequence]) -> "ScoredTrie":
+        """Build the trie of non-empty sequences, at least one."""
+        trie = build_trie([sequence.ids for sequence in sequences])
+        scored = [path[sequence.scored] for path, sequence in zip(trie.paths, sequences, strict=True)]
+        is_wanted = np.zeros(len(trie.ids), bool)
+        is_wanted[np.concatenate(scored)] = True
+        wanted = np.flatnonzero(is_wanted)
+        return cls(trie, scored, wanted, trie.parents[wanted], trie.ids[wanted])
 
 
 def prefix_sort_key(ids: Integers) -> bytes:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from benchmark.models.causal_lm import OutOfMemory
+from benchmark.models.device_errors import is_out_of_memory
 from benchmark.models.http_client import ServerFault
 from benchmark.service.redaction import public_message
 from datasets_build.errors import ConfigurationError, UnknownSuite
@@ -90,12 +91,11 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 def _hint(error: BaseException) -> str | None:
     if isinstance(error, LocalDiskFault) or (isinstance(error, OSError) and error.errno in _DISK_ERRORS):
         return _DISK
-    if isinstance(error, OutOfMemory | MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+    full = isinstance(error, OutOfMemory) or is_out_of_memory(error)
+    if full or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return _MEMORY
     if isinstance(error, ConfigurationError) and not isinstance(error, UnknownSuite | UnknownSubmission):
         return error.hint or "check how this worker was started"
     if isinstance(error, ServerFault) and (error.kind == "transient" or error.status in {401, 403, 404}):
         return error.hint or "check the server of the judge"
-    text = str(error) if isinstance(error, RuntimeError) else ""  # torch's exceptions differ by version
-    full = "out of memory" in text or "allocate memory" in text
-    return _MEMORY if full else _DEVICE if "CUDA error" in text else None
+    return _DEVICE if isinstance(error, RuntimeError) and "CUDA error" in str(error) else None

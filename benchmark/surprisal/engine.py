@@ -160,10 +160,9 @@ def read_sets(
     # By bytes, which are known before the tokens are.
     unread.sort(key=lambda each: (-each.longest(layout), each.key))
     progress(sum(key in made for key in keys))
-    budget = model.batch_tokens
-    with closing(_prefetched(_batches(unread, model, layout, budget))) as batches:
+    with closing(_prefetched(_batches(unread, model, layout, model.batch_tokens))) as batches:
         for batch in batches:
-            read, budget = _read_batch(model, batch, budget)
+            read = _read_batch(model, batch)
             made |= read
             if cache is not None:
                 cache.put(
@@ -205,16 +204,15 @@ class _TokenisedSet:
     def tokens(self) -> int:
         return sum(len(sequence.ids) for sequence in self.sequences)
 
-    def result(self, found: Sequence[Floats | OutOfMemory]) -> SetSurprisals | Missing:
-        for bits in found:
-            if isinstance(bits, OutOfMemory):
-                return Missing("out of memory, one sequence at a time")
+    def result(self, found: Sequence[Floats | None]) -> SetSurprisals | Missing:
+        if any(bits is None for bits in found):
+            return Missing("out of memory, one sequence at a time")
         given, design = self.unread.given, self.unread.design
         n = len(given.responses)
         rows = [
             np.bincount(tokenised.positions, weights=bits, minlength=n).astype(np.float64)  # without weights, it is int
             for tokenised, bits in zip(self.tokenised, found, strict=True)
-            if not isinstance(bits, OutOfMemory)
+            if bits is not None
         ]
         orders = len(design.orders)
         return _result(given, design, np.array(rows[:orders]), np.array([row[0] for row in rows[orders:]]))
@@ -330,27 +328,26 @@ def _prefetched(items: Iterator[T]) -> Generator[T, None, None]:
                 future.cancel()
 
 
-def _read_batch(model: CausalLM, batch: _Batch, budget: int) -> tuple[dict[str, SetSurprisals | Missing], int]:
-    """Return the results of a batch, and the budget in tokens that proved to fit."""
-    found: dict[int, Floats | OutOfMemory] = {}
+def _read_batch(model: CausalLM, batch: _Batch) -> dict[str, SetSurprisals | Missing]:
+    """Return the results of a batch; lower the model's budget, for all later calls, where it proves too large."""
+    found: dict[int, Floats | None] = {}
     chunks = deque(batch.chunks)
     while chunks:
         chunk = chunks.popleft()
-        if chunk.tokens > budget and len(chunk.at) > 1:  # prepared before the budget fell
-            chunks.extendleft(
-                reversed(_chunks(chunk.at, dict(zip(chunk.at, chunk.sequences, strict=True)), model, budget))
-            )
+        if chunk.tokens > model.batch_tokens and len(chunk.at) > 1:  # prepared before the budget fell
+            sequence_of = dict(zip(chunk.at, chunk.sequences, strict=True))
+            chunks.extendleft(reversed(_chunks(chunk.at, sequence_of, model, model.batch_tokens)))
             continue
-        bits, fits = _surprisals(model, chunk.sequences, chunk.read)
+        bits, too_many = _surprisals(model, chunk.sequences, chunk.read)
         found.update(zip(chunk.at, bits, strict=True))
-        if not fits:
-            budget = max(1, min(budget, chunk.tokens // 2))
+        if too_many is not None:
+            model.batch_tokens = max(1, min(model.batch_tokens, too_many // 2))
     at, made = 0, dict[str, SetSurprisals | Missing](batch.failed)
     for member in batch.members:
         count = len(member.tokenised)
         made[member.unread.key] = member.result([found[i] for i in range(at, at + count)])
         at += count
-    return made, budget
+    return made
 
 
 def _chunk_up(ranked: Sequence[int], lengths: Mapping[int, int], budget: int) -> Iterator[list[int]]:
@@ -369,14 +366,22 @@ def _chunk_up(ranked: Sequence[int], lengths: Mapping[int, int], budget: int) ->
 
 def _surprisals(
     model: CausalLM, sequences: list[TokenSequence], read: Callable[[], list[Floats]]
-) -> tuple[list[Floats | OutOfMemory], bool]:
-    """Return the bits of each sequence, or the error that it does not fit alone; and whether all fitted together."""
+) -> tuple[list[Floats | None], int | None]:
+    """Read sequences; those that do not fit together, by halves.
+
+    Returns:
+        The bits of each sequence, None for one that does not fit alone; and the least number of tokens that did not fit
+        together though each sequence of them fits alone, None if there is none.
+    """
     try:
-        return list(read()), True
-    except OutOfMemory as error:
+        return list(read()), None
+    except OutOfMemory:
         if len(sequences) == 1:
-            return [error], False
+            return [None], None
+    # Outside of the handler: no exception is alive while the halves are read.
     middle = len(sequences) // 2
     halves = (sequences[:middle], sequences[middle:])
-    first, second = (_surprisals(model, half, partial(model.surprisals, half))[0] for half in halves)
-    return first + second, False
+    (first, few), (second, more) = (_surprisals(model, half, partial(model.surprisals, half)) for half in halves)
+    bits = first + second
+    tokens = None if any(each is None for each in bits) else sum(len(each.ids) for each in sequences)
+    return bits, min((each for each in (few, more, tokens) if each is not None), default=None)

@@ -23,7 +23,7 @@ import numpy as np, torch
 from transformers import AutoConfig, AutoModelForCausalLM
 from benchmark.models.batch_budget import bytes_per_token
 from benchmark.models.trie import build_trie
-from benchmark.models.trie_attention import attending, register_attention
+from benchmark.models.trie_attention import Packing, attending, register_attention
 
 kind, dtype, sizes = sys.argv[1], getattr(torch, sys.argv[2]), json.loads(sys.argv[3])
 register_attention()
@@ -35,7 +35,7 @@ drawn = np.random.default_rng(0)
 def peak_after(sequences):
     trie = build_trie([drawn.integers(0, 500, 64) for _ in range(sequences)])
     ids, places = (torch.from_numpy(each)[None] for each in (trie.ids, trie.depths))
-    with torch.inference_mode(), attending(model, trie, packed=False):
+    with torch.inference_mode(), attending(model, trie, Packing()):
         model.base_model(input_ids=ids, position_ids=places, use_cache=False)
     # Not getrusage: its peak is that of the process that started this one, where that was larger.
     (peak,) = (line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM:"))

@@ -10,12 +10,16 @@ import torch
 from benchmark.models import hf_lm
 from benchmark.models.causal_lm import TokenSequence
 from benchmark.models.device_map import ALL_GPUS
-from benchmark.models.hf_lm import CausalLMSpec, load_causal_lm
+from benchmark.models.hf_lm import CausalLMSpec, HFCausalLM, load_causal_lm
+from benchmark.models.hf_states import TokenisedResponse, read_statistics
 from benchmark.models.lm_head import Head, token_bits
 from benchmark.models.trie import build_trie
-from benchmark.models.trie_attention import _Plans
+from benchmark.models.trie_attention import Packing, _Plans
 from benchmark.scoring.profiles import find_profile
 from datasets_build.errors import ConfigurationError
+from tests.benchmark.lms import one_thread, random_model, tokeniser
+
+__all__ = ["one_thread"]  # a fixture
 
 
 @pytest.fixture
@@ -75,7 +79,7 @@ def test_all_gpus_are_signed_as_one_and_need_one(spec: CausalLMSpec, monkeypatch
 
 
 def test_a_plan_is_where_the_layer_is() -> None:
-    plans = _Plans(build_trie([sequence.ids for sequence in sequences()]), packed=False)
+    plans = _Plans(build_trie([sequence.ids for sequence in sequences()]), Packing())
     here, there = (plans.on(torch.device(name)) for name in ("cpu", "meta"))
     assert {part.device.type for group in there.groups for part in group} == {"meta"}
     assert [[part.shape for part in group] for group in there.groups] == [
@@ -88,3 +92,51 @@ def test_bits_are_made_where_the_head_is() -> None:
     weight: Any = torch.empty((50, 8), device="meta")
     bits = token_bits(Head(weight, None, 1.0, None), torch.ones(3, 8), torch.tensor([1, 2, 3]))
     assert (bits.device.type, bits.shape) == ("meta", (3,))
+
+
+def split_over_two(kind: str) -> Any:
+    """A model whose first layer is on one device, and all after it on another, as accelerate's hooks have it.
+
+    There is one device here, so the first is *meta*, whose tensors have no numbers, and what leaves it becomes zeros.
+    """
+
+    def move(layer: Any, given: Any, options: dict[str, Any]) -> Any:
+        def there(each: Any) -> Any:
+            if isinstance(each, tuple):
+                return tuple(map(there, each))
+            is_meta = isinstance(each, torch.Tensor) and each.is_meta
+            return torch.zeros_like(each, device="cpu") if is_meta else each
+
+        return there(given), {name: there(each) for name, each in options.items()}
+
+    model = random_model(kind, len(tokeniser("gpt2")))
+    first, *others = model.model.layers
+    for part in (model.model.embed_tokens, model.model.rotary_emb, first):
+        part.to("meta")
+    for part in (*others, model.model.norm):
+        part.register_forward_pre_hook(move, with_kwargs=True)
+    assert (model.device.type, model.lm_head.weight.device.type) == ("meta", "cpu")
+    return model
+
+
+def test_indices_lie_where_what_they_index_lies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On two GPUs, a tensor of one cannot be indexed by a tensor of the other."""
+    monkeypatch.setattr("transformers.masking_utils.find_packed_sequence_indices", lambda places: None)  # reads numbers
+    monkeypatch.setattr(
+        "benchmark.models.hf_states._statistics", lambda sums, states, *rest: (sums, [each.device for each in states])
+    )
+    lm = HFCausalLM(split_over_two("qwen2"), tokeniser("gpt2"), "split")
+    assert (lm.understands_head, lm.shares, lm.fallbacks) == (True, True, ())
+    ids = [np.array([5, 6, 7, 8]), np.array([5, 6, 9])]
+    given = [TokenSequence(each, np.arange(1, len(each))) for each in ids]
+    responses = [TokenisedResponse((5,), tuple(each[1:].tolist()), 2) for each in ids]
+    whole = []
+    for shares, understands in ((True, True), (False, True), (False, False)):
+        lm.shares, lm.understands_head = shares, understands
+        whole.append(np.concatenate(lm.surprisals(given)))
+        for sums, devices in read_statistics(lm, responses):  # type: ignore[misc]
+            assert sums.device.type == "cpu"
+            assert {each.type for each in devices} == {"meta", "cpu"}
+    assert np.isfinite(whole).all()
+    np.testing.assert_allclose(whole[0], whole[1], atol=1e-5)
+    np.testing.assert_allclose(whole[0], whole[2], atol=1e-5)

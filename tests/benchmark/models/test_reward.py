@@ -170,7 +170,7 @@ def test_less_is_read_at_once_where_memory_is_short(
 ) -> None:
     model = spec_of(folders["llama"]).load(100_000)
     expected = model.rewards(PAIRS)
-    read, failures = model._read, []
+    read, failures = model._computed, []
 
     def short(ids: Sequence[list[int]]) -> Any:
         if len(ids) > 2:
@@ -178,7 +178,7 @@ def test_less_is_read_at_once_where_memory_is_short(
             raise error
         return read(ids)
 
-    monkeypatch.setattr(model, "_read", short)
+    monkeypatch.setattr(model, "_computed", short)
     assert model.rewards(PAIRS) == pytest.approx(expected, abs=1e-4)
     assert len(failures) < 10
     again = len(failures)
@@ -192,8 +192,8 @@ def test_one_conversation_that_does_not_fit_is_told(folders: dict[Kind, Path], m
     def never(ids: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(model, "_read", never)
-    with pytest.raises(OutOfMemory, match=r"out of memory with \d+ tokens"):
+    monkeypatch.setattr(model, "_computed", never)
+    with pytest.raises(OutOfMemory, match=r"1 texts of up to \d+ tokens: out of memory"):
         model.rewards(PAIRS)
 
 
@@ -203,7 +203,7 @@ def test_other_errors_are_no_lack_of_memory(folders: dict[Kind, Path], monkeypat
     def broken(ids: object) -> None:
         raise RuntimeError("sizes do not match")
 
-    monkeypatch.setattr(model, "_read", broken)
+    monkeypatch.setattr(model, "_computed", broken)
     with pytest.raises(RuntimeError, match="sizes do not match"):
         model.rewards(PAIRS)
 

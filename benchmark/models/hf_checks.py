@@ -1,0 +1,128 @@
+"""What a loaded causal language model allows: checked on random tokens at loading, against the model's own numbers.
+
+A model that sees the tokens that it is to predict is refused. Ways of reading that give other numbers are not taken,
+and each is named in the model's `fallbacks`, with its reason.
+"""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmark.models.causal_lm import Floats, Integers, TokenSequence
+from benchmark.models.device_errors import first_line, is_out_of_memory
+from benchmark.models.lm_head import token_bits
+from benchmark.models.trie import ScoredTrie, build_trie
+from benchmark.models.trie_attention import CannotShareError, Packing, packing_of
+from datasets_build.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from benchmark.models.hf_lm import HFCausalLM
+
+_TOLERANCE = {"float32": 1e-3, "float16": 0.1, "bfloat16": 0.5}  # bits a token
+_HALF_QUANTILE = 0.9  # in half precision some tokens may go to other experts: rounding decides between near ones
+
+
+def check(lm: "HFCausalLM") -> None:
+    """Set what a model allows.
+
+    Raises:
+        ConfigurationError: It is not causal.
+    """
+    lm.understands_head, fallbacks = True, []
+    if (differ := _head_difference(lm)) > _tolerance(lm):
+        lm.understands_head = False
+        fallbacks.append(f"all logits of the model, because its head gives bits that differ by {differ:.2g}")
+    _check_causal(lm)
+    if lm.understands_head:
+        lm.packing = packing_of(lm.model, build_trie(_probes(lm)))
+        if lm.packing.reason:
+            fallbacks.append(f"attention by groups: {lm.packing.reason}")
+        reason = _why_not_shared(lm)
+        if reason and lm.packing.causal:
+            fallbacks.append(f"attention by groups: packed, {reason}")
+            lm.packing = Packing()
+            reason = _why_not_shared(lm)
+        lm.shares = reason is None
+        if reason:
+            fallbacks.append(f"shared prefixes read anew for every sequence: {reason}")
+    lm.fallbacks = tuple(fallbacks)
+
+
+def _tolerance(lm: "HFCausalLM") -> float:
+    return _TOLERANCE[str(lm.model.dtype).removeprefix("torch.")]
+
+
+def _probes(lm: "HFCausalLM") -> list[Integers]:
+    """Random tokens [24, 20, 26] with shared prefixes."""
+    draws = np.random.default_rng(0).integers(0, lm.head.weight.shape[0], 40).astype(np.int64)
+    return [draws[:24], np.concatenate([draws[:12], draws[24:32]]), np.concatenate([draws[:18], draws[32:]])]
+
+
+def _all_scored(ids: Integers) -> TokenSequence:
+    return TokenSequence(ids, np.arange(1, len(ids)))
+
+
+def _head_difference(lm: "HFCausalLM") -> float:
+    """The largest difference in bits between the body's states with `head` and the model's own logits."""
+    import torch
+
+    probe = _all_scored(_probes(lm)[0])
+    own = lm.own_bits(torch.from_numpy(probe.ids)[None].to(lm.model.device), probe)
+    if not np.isfinite(own).all():
+        return 0.0
+    states = lm.body(input_ids=torch.from_numpy(probe.ids)[None].to(lm.model.device), use_cache=False)
+    found = token_bits(lm.head, states.last_hidden_state[0, :-1], torch.from_numpy(probe.ids[1:])).cpu().numpy()
+    return float(np.abs(own - found).max())
+
+
+def _check_causal(lm: "HFCausalLM") -> None:
+    """Refuse a model whose numbers for a prefix change with what follows.
+
+    The same prefix is read with several continuations of one length. A position counts by its median deviation from the
+    median, so that rounding which moves a token to another expert in one of the readings is no reason.
+    """
+    rng, size = np.random.default_rng(1), lm.head.weight.shape[0]
+    prefix = rng.integers(0, size, 12)
+    ways = [np.concatenate([prefix, rng.integers(0, size, 12)]).astype(np.int64) for _ in range(5)]
+    found = np.stack(lm.read_apart([TokenSequence(ids, np.arange(1, len(prefix))) for ids in ways]))
+    if _spread(found) > _tolerance(lm):
+        raise ConfigurationError(
+            f"{lm.signature} sees the tokens that it is to predict", "a causal language model is wanted"
+        )
+
+
+def _spread(found: Floats) -> float:
+    """The largest over positions [readings, positions] of the median deviation from the median; NaN are left out."""
+    finite = found[:, np.isfinite(found).all(axis=0)]
+    deviations = np.abs(finite - np.median(finite, axis=0))
+    return float(np.median(deviations, axis=0).max(initial=0.0))
+
+
+def _why_not_shared(lm: "HFCausalLM") -> str | None:
+    """Why a trie gives other bits than the sequences one by one; None where it does not."""
+    probes = [_all_scored(ids) for ids in _probes(lm)]
+    lm.windows_told = set()
+    try:
+        shared = lm.read_shared(probes, ScoredTrie.of(probes))
+    except CannotShareError as error:
+        return str(error)
+    except (TypeError, ValueError, RuntimeError, AttributeError) as error:  # a model with an attention of its own
+        if is_out_of_memory(error):
+            raise
+        return first_line(error)
+    if masked := _windows(lm.model.config.get_text_config()) - lm.windows_told:
+        return f"a window of {min(masked)} tokens comes from a mask alone"  # and a trie has no mask
+    apart = [bits for probe in probes for bits in lm.read_apart([probe])]
+    differences = np.abs(np.concatenate(shared) - np.concatenate(apart))
+    exact = str(lm.model.dtype) == "torch.float32"
+    worst = float(np.quantile(differences[np.isfinite(differences)], 1.0 if exact else _HALF_QUANTILE))
+    return None if worst <= _tolerance(lm) else f"its numbers differ by {worst:.2g} bits a token"
+
+
+def _windows(config: Any) -> set[int]:
+    """The window sizes of layers that do not attend to the whole prefix."""
+    kinds = set(getattr(config, "layer_types", None) or ["sliding_attention"])
+    names = {"sliding_attention": "sliding_window", "chunked_attention": "attention_chunk_size"}
+    found = [getattr(config, name, None) for kind, name in names.items() if kind in kinds]
+    return {size for size in found if size and size < (getattr(config, "max_position_embeddings", None) or math.inf)}
