@@ -70,9 +70,14 @@ class Actor:
 
 
 def versions_of(backends: ScoringBackends) -> dict[str, str]:
-    """Return the versions of all that numbers may depend on."""
+    """Return the public versions of all that numbers may depend on.
+
+    Without local labels: torch 2.13.0+cpu, on a head without a GPU, and 2.13.0+cu130 are the same release. A result's
+    provenance has those of the machines that computed it.
+    """
     ours = {"divbench": version("divbench"), "Python": platform.python_version()}
-    return ours | library_versions(backends.profile)
+    found = ours | library_versions(backends.profile)
+    return {name: each.partition("+")[0] for name, each in found.items()}
 
 
 def _picklable(error: BaseException) -> BaseException:

@@ -36,6 +36,13 @@ def budget_of(free: int, per_token: int) -> int:
     return min(MOST, max(LEAST, 1 << (tokens.bit_length() - 1)))
 
 
+def budget_with_states(batch_tokens: int, config: Any, itemsize: int) -> int:
+    """Scale a budget to reading that keeps the hidden states of all layers, beside what a layer needs for a while."""
+    passing = bytes_per_token(config, itemsize)
+    kept = itemsize * config.hidden_size * (config.num_hidden_layers + 1)
+    return max(1, batch_tokens * passing // (passing + kept))
+
+
 def bytes_per_token(config: Any, itemsize: int) -> int:
     """Estimate the bytes per token of the tensors that exist at the same time in a layer, where nothing is shared.
 

@@ -1,13 +1,127 @@
-"""Errors of devices: which of torch's say that memory is full, and how to go on without what they keep alive."""
+"""Errors of devices: how to go on where memory is full, and what to do where a model cannot be loaded."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
 from traceback import clear_frames
 from typing import Any, TypeVar
 
 from benchmark.models.causal_lm import OutOfMemory
+from datasets_build.errors import ConfigurationError
 
 T = TypeVar("T")
 _FULL = ("out of memory", "allocate memory", "_STATUS_ALLOC_FAILED")  # of allocators, and of cuBLAS and its kin
+_OTHERS_SHARE = 0.1  # of a GPU's memory: with more in other processes' hands, these are named
+_CUDA_BUILDS = "https://pytorch.org/get-started/locally"
+# Errors of torch, as it words them; what they mean for a model on a device; and what to do.
+_KNOWN = (
+    (
+        r"driver on your system is too old|driver version is insufficient",
+        "the NVIDIA driver is too old for torch {torch}",
+        f"update the driver, or install torch for an older CUDA: {_CUDA_BUILDS}; or --device cpu",
+    ),
+    (
+        r"Found no NVIDIA driver|No CUDA GPUs are available",
+        "torch {torch} finds no GPU",
+        "nvidia-smi lists the GPUs of a machine, and CUDA_VISIBLE_DEVICES can hide them; or --device cpu",
+    ),
+    (
+        r"not compiled with CUDA enabled|not linked with support for",
+        "torch {torch} is built without support for {device}",
+        f"install a build with it: {_CUDA_BUILDS}; or --device cpu",
+    ),
+    (r"invalid device ordinal", "there is no {device}", "nvidia-smi lists the GPUs; the first is cuda:0"),
+    (
+        r"no kernel image is available",
+        "torch {torch} has no kernels for this GPU",
+        f"install a build for its compute capability: {_CUDA_BUILDS}; or --device cpu",
+    ),
+    (
+        r"busy or unavailable",
+        "{device} is in exclusive use by another process",
+        "nvidia-smi lists it; wait, or name another --device",
+    ),
+    (
+        r"not implemented for '(Half|BFloat16)'|BFloat16 is not supported|does not support bfloat16"
+        r"|CUBLAS_STATUS_(NOT_SUPPORTED|ARCH_MISMATCH)",
+        "{device} does not compute in {dtype}",
+        "--dtype float16 on a GPU, --dtype float32 elsewhere",
+    ),
+    (r"MPS (Tensor|framework).*float64", "{device} has no float64", "--device cpu"),
+    (
+        r"CUBLAS_STATUS_NOT_INITIALIZED",
+        "cuBLAS does not start on {device}, most often because its memory is full",
+        "nvidia-smi lists what uses it; wait, or name another --device",
+    ),
+    (
+        r"device type at start of device string|Invalid device string|needs to be a device name",
+        "there is no device {device}",
+        "--device cpu, cuda, cuda:1, mps or auto (all GPUs)",
+    ),
+)
+
+
+@contextmanager
+def loading_on(device: str, dtype: str, name: str) -> Iterator[None]:
+    """Turn errors of a device that cannot have a model into a `ConfigurationError` that says what to try.
+
+    Args:
+        device: Device as torch names it.
+        dtype: Precision.
+        name: Model's name.
+
+    Raises:
+        ConfigurationError: The model does not fit, or the device does not work; other errors are raised as they are.
+    """
+    try:
+        yield
+    except (RuntimeError, AssertionError, MemoryError, OutOfMemory, ConfigurationError) as error:
+        if (told := explained(error, device, dtype, name)) is None:
+            raise
+        raise told from error
+
+
+def explained(error: BaseException, device: str, dtype: str, name: str) -> ConfigurationError | None:
+    """Return what an error while a model was loaded means and what to do; None for one that is not the device's."""
+    text = str(error)
+    if isinstance(error, OutOfMemory) or is_out_of_memory(error):
+        return _does_not_fit(text, device, dtype, name)
+    try:
+        torch = version("torch")
+    except PackageNotFoundError:
+        return None
+    for pattern, message, hint in _KNOWN:
+        if re.search(pattern, text):
+            meaning = message.format(torch=torch, device=device, dtype=dtype)
+            return ConfigurationError(f"{name} cannot be loaded: {meaning}", hint)
+    return None
+
+
+_SIZE = r"([\d.]+) (bytes|[KMGT]iB)"
+_OF_GPU = re.compile(rf"total capac\w+ of {_SIZE} of which {_SIZE} is free")
+_OWN = re.compile(rf"this process has {_SIZE} memory in use")
+_UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+
+
+def _does_not_fit(text: str, device: str, dtype: str, name: str) -> ConfigurationError:
+    """What torch says of a GPU's memory, as what to do depends on who has it."""
+    found, own = _OF_GPU.search(text), _OWN.search(text)
+    smaller = "a smaller model" + (", --dtype float16" if dtype == "float32" else "")
+    if found is None:
+        return ConfigurationError(f"{name} in {dtype} does not fit {device}", f"{smaller} or another --device")
+    total, free = (float(found[i]) * _UNITS[found[i + 1]] for i in (1, 3))
+    taken = total - free - (float(own[1]) * _UNITS[own[2]] if own else 0.0)
+    if own and taken > _OTHERS_SHARE * total:
+        return ConfigurationError(
+            f"{name} in {dtype} does not fit {device}: other processes use {taken / 2**30:.1f} of its "
+            f"{total / 2**30:.1f} GiB",
+            f"nvidia-smi lists them; wait, or another --device; else {smaller}",
+        )
+    return ConfigurationError(
+        f"{name} in {dtype} does not fit the {total / 2**30:.1f} GiB of {device}",
+        f"{smaller}, or --device auto to spread it over several GPUs",
+    )
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -18,7 +18,7 @@ from benchmark.models import hf_checks
 from benchmark.models.batch_budget import batch_budget
 from benchmark.models.causal_lm import Encoding, Floats, TokenSequence
 from benchmark.models.choices import Attention, Dtype
-from benchmark.models.device_errors import first_line, within_memory
+from benchmark.models.device_errors import loading_on, within_memory
 from benchmark.models.device_map import DeviceMap, check_not_offloaded, device_kind, device_map_options
 from benchmark.models.hf_tokeniser import HFTokeniser
 from benchmark.models.lm_head import head_of, token_bits
@@ -87,22 +87,20 @@ def load_causal_lm(
     places = device_map_options(spec.device, device_map)
     where, options = ModelFiles(spec.name, spec.revision, spec.folder).locate()
     transformers.utils.logging.disable_progress_bar()
-    with loading(where):
-        tokeniser = transformers.AutoTokenizer.from_pretrained(where, **options)
-        model = transformers.AutoModelForCausalLM.from_pretrained(
-            where,
-            use_safetensors=True,
-            dtype=getattr(torch, spec.dtype),
-            attn_implementation=spec.attention,
-            **options,
-            **places,
-        )
-    try:
+    with loading_on(spec.device, spec.dtype, spec.name):
+        with loading(where):
+            tokeniser = transformers.AutoTokenizer.from_pretrained(where, **options)
+            model = transformers.AutoModelForCausalLM.from_pretrained(
+                where,
+                use_safetensors=True,
+                dtype=getattr(torch, spec.dtype),
+                attn_implementation=spec.attention,
+                **options,
+                **places,
+            )
         model = (model if places else model.to(spec.device)).eval()
-    except (RuntimeError, AssertionError) as error:
-        raise ConfigurationError(f"{where}: {first_line(error)}", "choose another --device") from error
-    check_not_offloaded(model, spec.name, spec.device)
-    return HFCausalLM(model, tokeniser, spec.signature, batch_tokens)
+        check_not_offloaded(model, spec.name, spec.device)
+        return HFCausalLM(model, tokeniser, spec.signature, batch_tokens)
 
 
 class HFCausalLM:

@@ -10,6 +10,7 @@ from benchmark.metrics.eigenscore import Covariances, Pooling, covariances_of, i
 from benchmark.metrics.internals import Internals
 from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.uncertainty import ResponseScores
+from benchmark.models.batch_budget import budget_with_states
 from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.hf_states import ResponseStatistics, SamplingParameters, TokenisedResponse, read_statistics
@@ -91,7 +92,9 @@ class InternalsReader:
     budget: int = field(default=0)
 
     def __post_init__(self) -> None:
-        self.budget = self.budget or self.lm.batch_tokens * 2
+        model = self.lm.model
+        config = model.config.get_text_config()
+        self.budget = self.budget or budget_with_states(self.lm.batch_tokens, config, model.dtype.itemsize)
 
     def read(self, prompts: Sequence[TokenisedResponses]) -> Iterator[Internals]:
         """Yield the internals of each prompt's responses, in order.

@@ -7,9 +7,12 @@ import threading
 
 import pytest
 
+from benchmark.cluster import actor
 from benchmark.cluster.actor import RemoteError
 from benchmark.cluster.connection import Cluster, check_reachable, short_message
+from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import ScoringFault
+from benchmark.scoring.profiles import find_profile
 from benchmark.service.concurrency import MAX_PREPARING, Admissions, run_concurrently
 from benchmark.service.host_faults import hint_of
 from benchmark.service.lease import Stop
@@ -31,6 +34,17 @@ from tests.benchmark.helpers import ROOT
 )
 def test_actors_have_as_much_as_there_is(cluster: Cluster, has: dict[str, float], share: tuple[int, int]) -> None:
     assert cluster.share(has) == share
+
+
+def test_builds_of_one_release_are_the_same_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A head without a GPU has torch's build for CPUs, its workers one for CUDA."""
+    backends = ScoringBackends(find_profile("offline"))
+    found = []
+    for torch in ("2.13.0+cpu", "2.13.0+cu130", "2.13.0", "2.12.1+cpu"):
+        monkeypatch.setattr(actor, "library_versions", lambda profile, torch=torch: {"torch": torch, "numpy": "2.4.6"})
+        found.append(actor.versions_of(backends))
+    assert found[0] == found[1] == found[2]
+    assert (found[0]["torch"], found[0]["numpy"], found[3]["torch"]) == ("2.13.0", "2.4.6", "2.12.1")
 
 
 def failed(cause: BaseException) -> ScoringFault:

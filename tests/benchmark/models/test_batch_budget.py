@@ -11,7 +11,16 @@ import pytest
 import torch
 from transformers import AutoConfig
 
-from benchmark.models.batch_budget import CPU_TOKENS, LEAST, MOST, batch_budget, budget_of, bytes_per_token
+from benchmark.generation.internals.read import InternalsReader, layers_of
+from benchmark.models.batch_budget import (
+    CPU_TOKENS,
+    LEAST,
+    MOST,
+    batch_budget,
+    budget_of,
+    budget_with_states,
+    bytes_per_token,
+)
 from benchmark.models.hf_lm import HFCausalLM
 from tests.benchmark.lms import lm_of, model_of, one_thread, tokeniser
 
@@ -116,3 +125,13 @@ def test_a_cpu_has_a_fixed_budget_and_a_gpu_that_of_its_fullest(monkeypatch: pyt
     assert batch_budget(model) == 32_768
     free[1] = 130 * 2**30
     assert batch_budget(model) == MOST
+
+
+def test_hidden_states_of_all_layers_are_counted_where_they_are_kept() -> None:
+    few, many = (config_of("qwen2", **QWEN_3B, num_hidden_layers=layers) for layers in (6, 36))
+    a_token = bytes_per_token(many, 2)
+    assert budget_with_states(65_536, many, 2) * (a_token + 2 * 37 * 2048) <= 65_536 * a_token
+    assert budget_with_states(65_536, many, 2) < budget_with_states(65_536, few, 2) < 65_536
+    lm = lm_of("gpt2")
+    budget = InternalsReader(lm, layers_of(lm), None).budget
+    assert budget == budget_with_states(lm.batch_tokens, lm.model.config, 4) < lm.batch_tokens

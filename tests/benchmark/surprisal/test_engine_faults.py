@@ -88,6 +88,24 @@ def test_the_budget_falls_no_further_than_it_must(lm: HFCausalLM) -> None:
     assert len(small.asked[-1]) > 1
 
 
+def test_a_budget_that_was_learnt_stays_for_later_sets(lm: HFCausalLM) -> None:
+    """A shard of 64 prompts is a call: each would run out of memory anew."""
+    small = Wrapped(lm, batch_tokens=1000, limit=450)
+    read_sets(SETS, small)
+    learnt = small.batch_tokens
+    assert learnt < 500
+    small.asked.clear()
+    read_sets(SHORT, small)
+    assert all(sum(map(len, call)) <= 450 for call in small.asked)
+    assert small.batch_tokens == learnt
+
+
+def test_one_set_that_fits_on_no_device_does_not_lower_the_budget(lm: HFCausalLM) -> None:
+    small = Wrapped(lm, batch_tokens=150, limit=150)
+    read_sets(SETS, small)
+    assert small.batch_tokens == 150
+
+
 def test_a_sequence_that_does_not_fit_alone_costs_its_set_alone(
     lm: HFCausalLM, found: list[SetSurprisals | Missing]
 ) -> None:

@@ -1,0 +1,93 @@
+"""What is found out about a model at loading, in half precision too, and what is said where a slower way is taken."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.models import hf_lm
+from benchmark.models.causal_lm import TokenSequence
+from benchmark.models.hf_lm import HFCausalLM
+from datasets_build.errors import ConfigurationError
+from tests.benchmark.lms import one_thread, random_model, tokeniser
+
+__all__ = ["one_thread"]  # a fixture
+
+VOCABULARY = len(tokeniser("merging"))
+EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32, "head_dim": 8}
+
+
+def loaded(kind: str = "qwen2", dtype: torch.dtype = torch.bfloat16, **options: Any) -> HFCausalLM:
+    return HFCausalLM(random_model(kind, VOCABULARY, **options).to(dtype), tokeniser("merging"), kind)
+
+
+def with_hook(part: str, change: Callable[[torch.Tensor], torch.Tensor], dtype: torch.dtype) -> Any:
+    """A model of which a part's output is changed."""
+    model = random_model("qwen2", VOCABULARY).to(dtype)
+    model.get_submodule(part).register_forward_hook(lambda part, given, made: change(made))
+    return model
+
+
+def flips(states: torch.Tensor) -> torch.Tensor:
+    """One token of a batch goes to another expert, because rounding differs between batches."""
+    if states.dim() == 3 and len(states) * states.shape[1] > 24:
+        states = states.clone()
+        states[-1, 4] = states[-1, 4].roll(1)
+    return states
+
+
+def leaks(states: torch.Tensor) -> torch.Tensor:
+    """Every position sees the one after the next."""
+    return states + states.roll(-2, dims=1)
+
+
+@pytest.mark.parametrize("kind", ["qwen2", "qwen3_moe"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_causal_and_shares(kind: str, dtype: torch.dtype) -> None:
+    lm = loaded(kind, dtype, **(EXPERTS if kind == "qwen3_moe" else {}))
+    assert (lm.understands_head, lm.shares, lm.fallbacks) == (True, True, ())
+
+
+def test_one_token_that_rounding_moves_is_no_reason_to_refuse_a_model() -> None:
+    HFCausalLM(with_hook("model.norm", flips, torch.bfloat16), tokeniser("merging"), "flips")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_position_that_sees_what_comes_is_found_in_every_precision(dtype: torch.dtype) -> None:
+    with pytest.raises(ConfigurationError, match="sees the tokens that it is to predict"):
+        HFCausalLM(with_hook("model.embed_tokens", leaks, dtype), tokeniser("merging"), "leaks")
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "said"),
+    [
+        ("gemma2", {"head_dim": 8}, "shared prefixes read anew for every sequence: its attention asks for softcap"),
+        ("mamba", {}, "shared prefixes read anew for every sequence"),
+        ("phimoe", {"sliding_window": 28, "num_local_experts": 4}, "a window of 28 tokens comes from a mask alone"),
+    ],
+)
+def test_a_slower_way_is_named_with_its_reason(kind: str, options: dict[str, Any], said: str) -> None:
+    lm = loaded(kind, torch.float32, **options)
+    assert not lm.shares
+    assert any(said in each for each in lm.fallbacks)
+
+
+def test_sequences_apart_ask_the_head_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call of the head waits for the GPU."""
+    lm = loaded("gemma2", torch.float32, head_dim=8)
+    ids = [np.arange(5, 5 + n) for n in (4, 9, 6)]
+    given = [TokenSequence(each, np.arange(2, len(each))) for each in ids]
+    wanted = [lm.surprisals([each])[0] for each in given]
+    own, calls = hf_lm.token_bits, []
+
+    def counted(head: Any, hidden: Any, targets: Any) -> Any:
+        calls.append(len(targets))
+        return own(head, hidden, targets)
+
+    monkeypatch.setattr(hf_lm, "token_bits", counted)
+    found = lm.surprisals(given)
+    assert calls == [2 + 7 + 4]
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
