@@ -105,7 +105,7 @@ def test_one_pair_that_does_not_fit_is_an_error(spec: EquivalenceSpec, monkeypat
         raise torch.OutOfMemoryError("out of memory\nand more")
 
     monkeypatch.setattr(type(classifier_of(backend).model), "forward", none)
-    with pytest.raises(OutOfMemory, match=r"out of memory with 1 pairs of up to \d+ tokens: out of memory \(a smaller"):
+    with pytest.raises(OutOfMemory, match=r"1 pairs of up to \d+ tokens: out of memory: out of memory \(a smaller"):
         backend.scores(QUESTIONS)
 
 

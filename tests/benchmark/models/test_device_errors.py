@@ -1,8 +1,9 @@
-"""What a device that is full leaves behind: nothing, so that the next batch has the memory that it had before."""
+"""What a full device leaves behind: nothing; and what is told of devices that cannot have a model."""
 
 import gc
 import weakref
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ import torch
 
 from benchmark.metrics.metric import Missing
 from benchmark.models.causal_lm import OutOfMemory, TokenSequence
-from benchmark.models.device_errors import is_out_of_memory, within_memory
-from benchmark.models.hf_lm import HFCausalLM
+from benchmark.models.device_errors import is_out_of_memory, loading_on, within_memory
+from benchmark.models.hf_lm import HFCausalLM, load_causal_lm
+from benchmark.scoring.profiles import find_profile
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, read_sets
+from datasets_build.errors import ConfigurationError
 from tests.benchmark.lms import lm_of, one_thread
 
 __all__ = ["one_thread"]  # a fixture
@@ -122,3 +125,79 @@ def test_other_errors_are_raised_as_they_are() -> None:
 
     with pytest.raises(RuntimeError, match="illegal memory access"):
         within_memory(fail, "a model", torch.device("cpu"))
+
+
+OOM = (
+    "CUDA out of memory. Tried to allocate 22.00 MiB. GPU 0 has a total capacity of 79.11 GiB of which 11.06 MiB is "
+    "free. Process 4711 has 70.00 GiB memory in use. Including non-PyTorch memory, this process has {own} memory in "
+    "use. Of the allocated memory 8.50 GiB is allocated by PyTorch, and 194.87 MiB is reserved by PyTorch but "
+    "unallocated. If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF"
+)
+OLD_DRIVER = (
+    "The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver by downloading "
+    "and installing a new version from the URL: http://www.nvidia.com/Download/index.aspx Alternatively, go to: "
+    "https://pytorch.org to install a PyTorch version that has been compiled with your version of the CUDA driver."
+)
+OLD_GPU = (
+    "CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling `cublasGemmEx( handle, opa, opb, m, n, k, &falpha, a, "
+    "CUDA_R_16BF, lda, b, CUDA_R_16BF, ldb, &fbeta, c, CUDA_R_16BF, ldc, compute_type, CUBLAS_GEMM_DEFAULT_TENSOR_OP)`"
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "told", "hint"),
+    [
+        (torch.OutOfMemoryError(OOM.format(own="8.70 GiB")), "other processes use 70.4 of its 79.1 GiB", "nvidia-smi"),
+        (torch.OutOfMemoryError(OOM.format(own="79.00 GiB")), "does not fit the 79.1 GiB of cuda", "--device auto"),
+        (OutOfMemory("m: out of memory: CUDA out of memory."), "does not fit cuda", "a smaller model"),
+        (MemoryError(), "in bfloat16 does not fit cuda", "a smaller model"),
+        (RuntimeError(OLD_DRIVER), "the NVIDIA driver is too old for torch", "update the driver"),
+        (RuntimeError("CUDA error: CUDA driver version is insufficient for CUDA runtime version"), "too old", "update"),
+        (RuntimeError("Found no NVIDIA driver on your system. Please check that"), "finds no GPU", "--device cpu"),
+        (RuntimeError("No CUDA GPUs are available"), "finds no GPU", "CUDA_VISIBLE_DEVICES"),
+        (
+            AssertionError("Torch not compiled with CUDA enabled"),
+            "is built without support for cuda",
+            "install a build",
+        ),
+        (RuntimeError("CUDA error: invalid device ordinal"), "there is no cuda", "the first is cuda:0"),
+        (RuntimeError("CUDA error: no kernel image is available for execution on the device"), "no kernels", "install"),
+        (RuntimeError("CUDA error: CUDA-capable device(s) is/are busy or unavailable"), "exclusive use", "wait"),
+        (RuntimeError(OLD_GPU), "cuda does not compute in bfloat16", "--dtype"),
+        (RuntimeError("\"addmm_impl_cpu_\" not implemented for 'Half'"), "does not compute in bfloat16", "--dtype"),
+        (
+            RuntimeError("CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`"),
+            "cuBLAS",
+            "wait",
+        ),
+    ],
+    ids=lambda each: str(each)[:40],
+)
+def test_what_a_device_says_becomes_what_to_try(error: Exception, told: str, hint: str) -> None:
+    with pytest.raises(ConfigurationError) as caught, loading_on("cuda", "bfloat16", "ORG/NAME"):
+        raise error
+    assert caught.value.message.startswith("ORG/NAME ")
+    assert told in caught.value.message
+    assert hint in (caught.value.hint or "")
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_errors_that_are_not_the_devices_stay() -> None:
+    for error in (RuntimeError("sizes do not match"), ConfigurationError("not causal", "take another")):
+        with pytest.raises(type(error)) as caught, loading_on("cuda", "float32", "ORG/NAME"):
+            raise error
+        assert caught.value is error
+
+
+def test_a_device_that_is_not_there_is_told_at_loading() -> None:
+    """By the real torch of this machine."""
+    found = find_profile("offline").causal_lm
+    assert found is not None
+    with pytest.raises(ConfigurationError, match="there is no device gpu") as caught:
+        load_causal_lm(replace(found, device="gpu"))
+    assert "cuda:1" in (caught.value.hint or "")
+    if not torch.cuda.is_available():
+        with pytest.raises(ConfigurationError, match=r"built without support for cuda|finds no GPU") as caught:
+            load_causal_lm(replace(found, device="cuda"))
+        assert "--device cpu" in (caught.value.hint or "")

@@ -1,5 +1,6 @@
 """Models laid over several devices: what accelerate does to one changes no number."""
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 
 from benchmark.models import hf_lm
 from benchmark.models.causal_lm import TokenSequence
-from benchmark.models.device_map import ALL_GPUS
+from benchmark.models.device_map import ALL_GPUS, DeviceChoice, choose_device, device_map_options
 from benchmark.models.hf_lm import CausalLMSpec, HFCausalLM, load_causal_lm
 from benchmark.models.hf_states import TokenisedResponse, read_statistics
 from benchmark.models.lm_head import Head, token_bits
@@ -140,3 +141,64 @@ def test_indices_lie_where_what_they_index_lies(monkeypatch: pytest.MonkeyPatch)
     assert np.isfinite(whole).all()
     np.testing.assert_allclose(whole[0], whole[1], atol=1e-5)
     np.testing.assert_allclose(whole[0], whole[2], atol=1e-5)
+
+
+def test_weights_go_from_their_files_to_the_device(spec: CausalLMSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a device map, the host has to hold the whole model."""
+    pytest.importorskip("accelerate")
+    asked = []
+
+    def seen(where: str, **options: Any) -> Any:
+        asked.append(options.get("device_map"))
+        raise OSError("enough")
+
+    monkeypatch.setattr("transformers.AutoModelForCausalLM.from_pretrained", seen)
+    for device in ("cuda:1", "cpu"):
+        with pytest.raises(ConfigurationError, match="enough"):
+            load_causal_lm(replace(spec, device=device))
+    assert asked == [{"": "cuda:1"}, None]
+    monkeypatch.setattr("benchmark.models.device_map.find_spec", lambda name: None)
+    assert device_map_options("cuda:1") == {}  # without accelerate it is moved after loading
+
+
+def test_the_best_device_is_chosen_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    there: dict[str, bool] = {"cuda": True, "mps": True}
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there["cuda"])
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H200")
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: there["mps"])
+    said = "Chosen by default: device cuda (NVIDIA H200), precision float16. Others: --device, --dtype."
+    assert choose_device() == DeviceChoice("cuda", "float16", said)
+    assert choose_device(dtype="bfloat16").dtype == "bfloat16"
+    there["cuda"] = False
+    assert (choose_device().device, choose_device().dtype) == ("mps", "float32")
+    assert choose_device(mps=False).device == "cpu"
+    there["mps"] = False
+    found = choose_device()
+    assert (found.device, found.dtype) == ("cpu", "float32")
+    assert "sees no GPU" in (found.note or "")
+
+
+def test_what_is_named_is_taken_and_nothing_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: pytest.fail("nobody asked"))
+    assert choose_device("cpu", "bfloat16") == DeviceChoice("cpu", "bfloat16")
+    assert choose_device("cpu") == DeviceChoice("cpu", "float32")
+    named = choose_device("cuda:1")
+    assert (named.device, named.dtype) == ("cuda:1", "float16")
+    assert named.note == "Chosen by default: precision float16. Others: --device, --dtype."
+    assert choose_device(ALL_GPUS) == DeviceChoice(ALL_GPUS, "float16", named.note)
+    assert choose_device(ALL_GPUS).one == "cuda"
+
+
+def test_a_driver_that_torch_cannot_use_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def warned() -> bool:
+        warnings.warn(
+            "CUDA initialization: The NVIDIA driver on your system is too old (found version 11040). Please update",
+            UserWarning,
+            stacklevel=1,
+        )
+        return False
+
+    monkeypatch.setattr(torch.cuda, "is_available", warned)
+    found = choose_device(mps=False)
+    assert found.device == "cpu"
+    assert "CUDA is not usable: CUDA initialization: The NVIDIA driver on your system is too old" in (found.note or "")
