@@ -1,13 +1,11 @@
 """Causal language models: token sequences in, surprisals of chosen tokens out.
 
 Implementations of the protocol: hf_lm.py (any causal model of transformers), ensemble.py (several that share a
-tokeniser), server_lm.py (a server that returns prompt log-probabilities), and a deterministic fake here.
+tokeniser) and server_lm.py (a server that returns prompt log-probabilities).
 """
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -92,48 +90,3 @@ class SupportsPrepare(Protocol):
     def prepare(self, sequences: Sequence[TokenSequence]) -> Callable[[], list[Floats]]:
         """Do all work for these sequences that needs no device; the returned function does the rest of `surprisals`."""
         ...
-
-
-class HashLM:
-    """A deterministic fake without weights, for tests.
-
-    Tokens are runs of letters, each with the space before it, and single other characters. A token that has followed
-    the same token before costs 1 bit; any other 4 to 12, from a hash of both tokens.
-    """
-
-    signature = "hash"
-    bos: int | None = None
-
-    def __init__(self, context: int | None = None, batch_tokens: int = 2048) -> None:
-        self.context = context
-        self.batch_tokens = batch_tokens
-
-    def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
-        """As `CausalLM.encode`; an id is a hash of the token's text."""
-        import re
-
-        made = []
-        for text in texts:
-            found = list(re.finditer(r" ?[^\W\d_]+|.", text, re.DOTALL))
-            ids = [_token_id(m.group()) for m in found]
-            offsets = np.array([m.span() for m in found], np.int64).reshape(-1, 2)
-            made.append(Encoding(np.array(ids, np.int64), offsets))
-        return made
-
-    def surprisals(self, sequences: Sequence[TokenSequence]) -> list[Floats]:
-        """As `CausalLM.surprisals`."""
-        return [self._one(sequence) for sequence in sequences]
-
-    def _one(self, sequence: TokenSequence) -> Floats:
-        ids = sequence.ids.astype(np.uint64)
-        pairs = (ids[:-1] << np.uint64(32)) | ids[1:]
-        drawn = pairs * np.uint64(0x9E3779B97F4A7C15)  # wraps; its high bits are as good as random
-        bits = 4 + 8 * (drawn >> np.uint64(32)).astype(np.float64) / 2**32
-        first = np.zeros(len(pairs), bool)
-        first[np.unique(pairs, return_index=True)[1]] = True
-        return np.where(first, bits, 1.0)[sequence.scored - 1]
-
-
-@lru_cache(maxsize=100_000)
-def _token_id(token: str) -> int:
-    return int.from_bytes(hashlib.sha256(token.encode()).digest()[:4])

@@ -1,10 +1,9 @@
 """Sentence embedders: texts to unit vectors.
 
-Implementations: any model of the sentence-transformers library (in a wheel, at a commit on the Hub or in a folder;
-safetensors, no remote code), and a deterministic fake for tests.
+Implementation: any model of the sentence-transformers library (in a wheel, at a commit on the Hub or in a folder;
+safetensors, no remote code).
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -86,17 +85,6 @@ class SentenceTransformersEmbedder:
             different, batch_size=self._batch_size, convert_to_numpy=True, show_progress_bar=False
         )
         return unit_rows(np.asarray(vectors, dtype=np.float64))[[index[text] for text in texts]]
-
-
-class HashEmbedder:
-    """A deterministic fake for tests: a text's vector follows from its hash."""
-
-    signature = "hash,16"
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return unit vectors, float64 [texts, 16]; different texts have unrelated vectors."""
-        seeds = [int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) for text in texts]
-        return unit_rows(np.array([np.random.default_rng(seed).standard_normal(16) for seed in seeds]).reshape(-1, 16))
 
 
 def unit_rows(vectors: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -4,7 +4,6 @@ Both are compared with in Tevet & Berant (arXiv:2004.02990, section 5). Weights 
 revision, without remote code.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -232,22 +231,6 @@ class CrossEncoderScorer:
         )
         found = dict(zip(different, np.asarray(scores, dtype=np.float64), strict=True))
         return np.array([found[pair] for pair in pairs])
-
-
-class HashPairScorer:
-    """A deterministic fake for tests, its own spec: 1 for equal texts, else from a hash of the ordered pair."""
-
-    signature = "hash-pairs"
-
-    def load(self) -> "HashPairScorer":
-        """As `PairScorerSpec.load`."""
-        return self
-
-    def score_pairs(self, pairs: Sequence[Pair]) -> Floats:
-        """Return scores in [0, 1], float64 [pairs]; a pair and its reverse have different ones."""
-        digests = (hashlib.sha256("\0".join(pair).encode()).digest() for pair in pairs)
-        drawn = [int.from_bytes(digest[:4]) / 2**32 for digest in digests]
-        return np.array([1.0 if a == b else score for (a, b), score in zip(pairs, drawn, strict=True)])
 
 
 # The model and layer that bert-score 0.3.13 takes for English, and the F1 of its rescale_baseline/en/roberta-large.tsv,

@@ -280,24 +280,6 @@ def _last(ids: Sequence[int], pad: int | None) -> int:
     return max((position for position, token in enumerate(ids) if token != pad), default=0)
 
 
-class HashReward:
-    """A deterministic fake for tests, which is its own spec: rewards from -10 to 0 from the hash of the pair."""
-
-    signature = "hash-reward"
-
-    def __init__(self) -> None:
-        self.thresholds: tuple[float, ...] | None = SKYWORK_GEMMA_THRESHOLDS
-
-    def load(self) -> "HashReward":
-        """As `RewardModelSpec.load`."""
-        return self
-
-    def rewards(self, pairs: Sequence[Pair]) -> Floats:
-        """As `RewardModel.rewards`."""
-        digests = (hashlib.sha256("\0".join(pair).encode()).digest() for pair in pairs)
-        return np.array([10 * int.from_bytes(digest[:4]) / 2**32 - 10 for digest in digests], np.float64)
-
-
 # From novelty-bench/novelty-bench, src/score.py. They give 2,400 responses to MT-Bench the distribution of qualities
 # that GPT-4 gave them (paper, section 3.2).
 SKYWORK_GEMMA_THRESHOLDS = (-7.71875, -6.28125, -6.0, -5.71875, -5.5, -5.0, -4.375, -3.4375, -2.046875)

@@ -15,9 +15,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Partition
 from benchmark.metrics.reported import of_reported
 from benchmark.metrics.uncertainty import ResponseScores
-from benchmark.models.causal_lm import HashLM
-from benchmark.models.embedder import Embedder, HashEmbedder
-from benchmark.models.pair_scorer import HashPairScorer
+from benchmark.models.embedder import Embedder
 from benchmark.scoring.compute import score_sets
 from benchmark.scoring.inputs import Materials
 from benchmark.scoring.internals_file import INTERNALS_FILE, HowRead, InternalsFile, open_internals, write_internals
@@ -28,6 +26,7 @@ from submissions.checking.response_kinds import is_scorable, scorable_responses
 from submissions.checking.validate import validate
 from submissions.schema import Generation, Manifest, Reported, Row, Submitter, System
 from submissions.storage.submission_folders import Submission, write_submission
+from tests.benchmark.fakes import HashEmbedder, HashLM, HashPairScorer
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"

@@ -14,8 +14,6 @@ from benchmark.equivalence.partitioning import PartitionSpec
 from benchmark.equivalence.rules import Rouge1
 from benchmark.exports.every_eval_ever import write_every_eval_ever
 from benchmark.exports.scored import ScoredResult
-from benchmark.models.embedder import HashEmbedder
-from benchmark.models.reward import HashReward
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_files import PER_PROMPT_FILE, read_result
@@ -24,6 +22,7 @@ from benchmark.scoring.scorer import Options, score_submission
 from submissions.checking.validate import open_submission
 from submissions.schema import Generation, Manifest, Row, Submitter, System
 from submissions.storage.submission_folders import Submission, write_submission
+from tests.benchmark.fakes import HashEmbedder, HashReward
 from tests.benchmark.helpers import (
     GOLDEN,
     HASH_PAIR_SCORERS,

@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from benchmark.cluster import actor, pool
 from benchmark.cluster.connection import ActorLost, Cluster
 from benchmark.cluster.session import open_cluster
-from benchmark.models.embedder import Embedder, HashEmbedder
+from benchmark.models.embedder import Embedder
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, score_submission
 from datasets_build.errors import ConfigurationError, DivBenchError
 from submissions.checking.validate import validate
+from tests.benchmark.fakes import HashEmbedder
 from tests.benchmark.helpers import HASH_READER, suite_of
 
 DOOMED_NODE = "DIVBENCH_TEST_DOOMED_NODE"  # in the environment of a machine that may be killed

@@ -11,11 +11,11 @@ import signal
 import sys
 from pathlib import Path
 
-from benchmark.models.embedder import HashEmbedder
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, score_submission
 from submissions.checking.validate import validate
+from tests.benchmark.fakes import HashEmbedder
 from tests.benchmark.helpers import HASH_READER, suite_of
 
 

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
-from benchmark.models.reward import HashReward
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import score_submission
 from submissions.checking.validate import open_submission
 from submissions.demo.build import write_demo_submissions
+from tests.benchmark.fakes import HashReward
 
 
 def judged_results(folder: Path) -> Path:

@@ -3,9 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-from benchmark.models.causal_lm import HashLM
-from benchmark.models.embedder import HashEmbedder
-from benchmark.models.reward import HashReward
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import score_submission
@@ -14,6 +11,7 @@ from submissions.checking.validate import open_submission
 from submissions.demo.build import write_demo_submissions
 from submissions.schema import Row
 from submissions.storage.submission_folders import write_submission
+from tests.benchmark.fakes import HashEmbedder, HashLM, HashReward
 
 ODD = (
     "One answer, to begin with.",

@@ -29,7 +29,6 @@ MEASURES: tuple[tuple[str, str], ...] = (
     ("human_spearman", "Spearman's rho with the mean human score"),
     ("human_pearson", "Pearson's r with the mean human score"),
 )
-_OF_TWO_LABELS = ("oca_directional", "oca_folded", "roc_auc")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,9 @@ repeated, verbatim or nearly, or in turns with others; or not at all.
 import random
 import re
 import string
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from benchmark.surprisal.prompt_layout import response_label
-
-Lister = Callable[[str, list[str]], str]
 
 _ASKS = (
     "Tell me something.",

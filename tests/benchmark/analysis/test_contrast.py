@@ -16,7 +16,6 @@ from benchmark.analysis.contrast.study import Study, contrast_systems, texts_of
 from benchmark.analysis.contrast.systems import Systems, length_matched, open_systems
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
-from benchmark.models.embedder import HashEmbedder
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value
 from benchmark.scoring.profiles import find_profile
@@ -25,6 +24,7 @@ from datasets_build.schema import Prompt, Suite
 from datasets_build.sources.olmo import PROMPT_SETS, STAGES
 from datasets_build.tables import write_report
 from submissions.demo.build import write_demo_submissions
+from tests.benchmark.fakes import HashEmbedder
 from tests.benchmark.helpers import HASH_READER
 from tests.conftest import divbench, document
 

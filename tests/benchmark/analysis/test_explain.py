@@ -13,12 +13,13 @@ from benchmark.metrics import METRICS, Unscorable, surprisal
 from benchmark.metrics.curve_fits import fit_exponential, fit_sigmoid
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.surprisal_curve import Surprisals, curve_bits
-from benchmark.models.causal_lm import CausalLM, Encoding, HashLM
+from benchmark.models.causal_lm import CausalLM, Encoding
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals, pairwise_surprisals
 from benchmark.surprisal.prompt_layout import PAPER_COMPLETION, PAPER_INSTRUCT, Layout, lay_out
 from benchmark.surprisal.response_orders import balanced, orders_for, standard_errors
 from datasets_build.errors import ConfigurationError
+from tests.benchmark.fakes import HashLM
 from tests.benchmark.lms import STYLES, Style, Wrapped, lm_of
 
 PROMPT = "Say what was lost."

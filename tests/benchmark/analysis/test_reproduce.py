@@ -31,11 +31,11 @@ from benchmark.analysis.reproduce.known import KNOWN
 from benchmark.analysis.reproduce.report import report_of, summary
 from benchmark.analysis.reproduce.tables import TABLES, find_tables, reproduce_table
 from benchmark.metrics import surprisal
-from benchmark.models.causal_lm import HashLM
 from benchmark.surprisal.engine import OrderPlan, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout
 from datasets_build.errors import ConfigurationError
 from datasets_build.tables import check_report_path, print_blocks
+from tests.benchmark.fakes import HashLM
 from tests.conftest import RUN, divbench, document
 
 PUBLISHED = read_published()

@@ -15,10 +15,10 @@ from benchmark.analysis.reproduce.inputs import GEMINI, Inputs
 from benchmark.analysis.reproduce.known import KNOWN
 from benchmark.analysis.reproduce.measures import ngram_columns, rho
 from benchmark.analysis.reproduce.tables import TABLES, find_tables, reproduce_table
-from benchmark.models.causal_lm import HashLM
 from benchmark.scoring.resampling import Alternative, wilcoxon
 from benchmark.surprisal.engine import OrderPlan, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout
+from tests.benchmark.fakes import HashLM
 from tests.benchmark.helpers import golden
 from tests.conftest import divbench, document
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from benchmark.models.embedder import HashEmbedder
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, score_submission
 from submissions.storage.submission_folders import Submission
 from tests.benchmark.clusters import OURS, cluster, end, on_request, start_machine
+from tests.benchmark.fakes import HashEmbedder
 from tests.benchmark.helpers import HASH_READER, ROOT, rows_of, submit, suite_of
 from tests.benchmark.run_cluster import DOOMED_NODE
 

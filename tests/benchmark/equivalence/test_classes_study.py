@@ -17,13 +17,14 @@ from benchmark.equivalence.rules import HashEquivalence, Rouge1
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Labels, Partition
-from benchmark.models.reward import HashReward, HFRewardSpec, quality
+from benchmark.models.reward import HFRewardSpec, quality
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import score_sets
 from benchmark.scoring.profile_overrides import REWARDS, with_overrides
 from benchmark.scoring.profiles import find_profile
 from benchmark.surprisal.engine import ResponseSet
 from datasets_build.errors import ConfigurationError
+from tests.benchmark.fakes import HashReward
 
 FEW = Resampling(resamples=200)
 

@@ -21,7 +21,8 @@ from benchmark.equivalence.rules import (
     ShortAnswers,
     short_answers_equivalent,
 )
-from benchmark.models.embedder import ALL_MINILM_L6_V2, HashEmbedder
+from benchmark.models.embedder import ALL_MINILM_L6_V2
+from tests.benchmark.fakes import HashEmbedder
 
 TEXTS = [
     "The river was high, and the bridge was closed.",

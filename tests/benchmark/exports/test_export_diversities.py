@@ -6,9 +6,9 @@ import pytest
 from benchmark.exports.diversities import centre_distances, leave_one_out_diversities, measure_embeddings, surprises
 from benchmark.metrics.internals import Internals
 from benchmark.metrics.metric import Missing, Unscorable
-from benchmark.models.embedder import HashEmbedder
 from submissions.checking.response_kinds import is_scorable
 from submissions.schema import Row
+from tests.benchmark.fakes import HashEmbedder
 from tests.benchmark.helpers import hash_internals
 
 

@@ -13,17 +13,11 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer
 
-from benchmark.models.embedder import (
-    ALL_MINILM_L6_V2,
-    Embedder,
-    EmbedderSpec,
-    HashEmbedder,
-    SentenceTransformersEmbedder,
-    unit_rows,
-)
+from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder, EmbedderSpec, SentenceTransformersEmbedder, unit_rows
 from benchmark.models.model_files import ModelFiles, find_model_files
 from datasets_build.errors import ConfigurationError, MissingExtra
 from tests.benchmark.encoders import MAX_TOKENS, pickle_weights, save_sentence_bert
+from tests.benchmark.fakes import HashEmbedder
 
 TEXTS = ["A cat sat.", "The dog ran home through the rain.", "🙂", "", "数学", "x " * 50, "A cat sat."]
 

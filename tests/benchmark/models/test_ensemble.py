@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from benchmark.models.causal_lm import CausalLM, Encoding, Floats, HashLM, OutOfMemory, TokenSequence
+from benchmark.models.causal_lm import CausalLM, Encoding, Floats, OutOfMemory, TokenSequence
 from benchmark.models.ensemble import EnsembleLM, mean_bits
 from benchmark.models.hf_lm import HFCausalLM
 from datasets_build.errors import ConfigurationError
 from tests.benchmark.completions_server import TEXTS, tiny_model, tiny_tokeniser
+from tests.benchmark.fakes import HashLM
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -18,7 +18,6 @@ from benchmark.models.reward import (
     SKYWORK_GEMMA_THRESHOLDS,
     SKYWORK_REWARD_GEMMA_27B,
     SKYWORK_REWARD_QWEN3_1_7B,
-    HashReward,
     HFRewardModel,
     HFRewardSpec,
     RewardModel,
@@ -27,6 +26,7 @@ from benchmark.models.reward import (
 )
 from datasets_build.errors import ConfigurationError
 from tests.benchmark.encoders import pickle_weights
+from tests.benchmark.fakes import HashReward
 from tests.benchmark.lms import one_thread  # noqa: F401 - of its own accord
 from tests.benchmark.reward_models import CONTEXT, Kind, reward_one_by_one, save_reward_model
 

@@ -17,9 +17,6 @@ from benchmark.equivalence.partitioning import PartitionSpec, ResponsesToGroup, 
 from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.metric import Missing
-from benchmark.models.embedder import HashEmbedder
-from benchmark.models.pair_scorer import HashPairScorer
-from benchmark.models.reward import HashReward
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import ScoringFault, score_sets
 from benchmark.scoring.inputs import Materials, metrics_from
@@ -33,6 +30,7 @@ from datasets_build.schema import Suite
 from submissions.checking.response_kinds import scorable_responses
 from submissions.schema import Reported, Row
 from submissions.storage.submission_folders import Submission
+from tests.benchmark.fakes import HashEmbedder, HashPairScorer, HashReward
 from tests.benchmark.helpers import (
     HASH_PAIR_SCORERS,
     HASH_READER,

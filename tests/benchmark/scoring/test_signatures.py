@@ -9,7 +9,6 @@ import pytest
 
 from benchmark.metrics import METRICS, Metric
 from benchmark.models.embedder import ALL_MINILM_L6_V2
-from benchmark.models.pair_scorer import HashPairScorer
 from benchmark.scoring.internals_file import HowRead
 from benchmark.scoring.profiles import OFFLINE_LM, PROFILES, Profile, find_profile
 from benchmark.scoring.result_schema import Result, Signature, from_version_1, sign
@@ -17,6 +16,7 @@ from benchmark.surprisal.engine import OrderPlan
 from benchmark.surprisal.prompt_layout import Layout
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Suite
+from tests.benchmark.fakes import HashPairScorer
 from tests.benchmark.helpers import GOLDEN, suite_of
 
 OF_PARTITIONS = ("partition", "partition+rewards", "partition+internals")

@@ -17,12 +17,13 @@ import pytest
 import torch
 
 from benchmark.metrics.metric import Missing
-from benchmark.models.causal_lm import Encoding, HashLM, OutOfMemory, TokenSequence
+from benchmark.models.causal_lm import Encoding, OutOfMemory, TokenSequence
 from benchmark.models.hf_lm import CausalLMSpec, HFCausalLM, find_causal_lm_spec, load_causal_lm
 from benchmark.surprisal.cache import SurprisalCache
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Layout
 from datasets_build.errors import ConfigurationError
+from tests.benchmark.fakes import HashLM
 from tests.benchmark.lms import Wrapped, lm_of, model_of, one_thread, random_model, tokeniser
 
 __all__ = ["one_thread"]  # a fixture

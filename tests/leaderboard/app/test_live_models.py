@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 from benchmark.metrics.embedding import eigenscore
-from benchmark.models.causal_lm import HashLM
-from benchmark.models.embedder import HashEmbedder
 from benchmark.scoring.profiles import find_profile
 from benchmark.surprisal.token_surprisals import token_surprisals
 from datasets_build.errors import InputError
@@ -22,6 +20,7 @@ from leaderboard.app.live_models import (
     why_no_tokens,
     why_not_added,
 )
+from tests.benchmark.fakes import HashEmbedder, HashLM
 from tests.leaderboard.read_results import ODD
 
 PROMPT = "Say one thing."

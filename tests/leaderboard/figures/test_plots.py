@@ -9,12 +9,12 @@ import pytest
 
 from benchmark.analysis.explain import Curve, Explanation, explain
 from benchmark.metrics.metric import Missing
-from benchmark.models.causal_lm import HashLM
 from benchmark.surprisal.engine import OrderPlan, ResponseSet
 from benchmark.surprisal.pairwise_surprisal import PairwiseSurprisals
 from benchmark.surprisal.token_surprisals import TokenCost
 from leaderboard.figures.plots import HOVER, LABEL, curve_figure, inert, pair_figure, token_figure
 from submissions.untrusted.plain_text import shortened
+from tests.benchmark.fakes import HashLM
 
 HOSTILE = (
     "<script>window.hacked=1</script>",

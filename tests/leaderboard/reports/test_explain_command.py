@@ -16,7 +16,7 @@ from benchmark.analysis.explain import Explanation
 from benchmark.analysis.explain import explain as explain_set
 from benchmark.metrics import surprisal
 from benchmark.metrics.metric import Missing
-from benchmark.models.causal_lm import CausalLM, HashLM
+from benchmark.models.causal_lm import CausalLM
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import Layout
 from datasets_build.errors import ConfigurationError, InputError
@@ -28,6 +28,7 @@ from leaderboard.reports.explain.rows import notes
 from submissions.checking.validate import open_submission
 from submissions.demo.build import write_demo_submissions
 from submissions.storage.submission_folders import write_submission
+from tests.benchmark.fakes import HashLM
 from tests.benchmark.lms import model_of, tokeniser
 from tests.conftest import divbench, document
 from tests.leaderboard.conftest import until

@@ -11,7 +11,6 @@ import pytest
 
 from benchmark.metrics import Unscorable
 from benchmark.metrics.surprisal_curve import curve_rate
-from benchmark.models.causal_lm import HashLM
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, SurprisalReader
@@ -44,6 +43,7 @@ from leaderboard.tables.responses import (
     shared_classes,
 )
 from submissions.checking.validate import open_submission
+from tests.benchmark.fakes import HashLM
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.read_results import ODD, odd_results
 
