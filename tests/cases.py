@@ -17,7 +17,7 @@ def each(
     """Call a test once for each case, as `pytest.mark.parametrize` would, but as one test.
 
     Every case has a `tmp_path` of its own, and its monkeypatches are undone after it. A note on a failure names its
-    case.
+    case. A case that skips does not keep the others from running: the test is reported as skipped when all have run.
 
     Args:
         names: The arguments that the cases fill, as for `parametrize`.
@@ -33,6 +33,7 @@ def each(
         signature = inspect.signature(test)
 
         def loop(**fixtures: Any) -> None:
+            skipped = []
             for number, case in enumerate(known):
                 values = _values(case, len(keys))
                 label = labels[number] if labels else (getattr(case, "id", None) or values)
@@ -40,9 +41,13 @@ def each(
                     given = _for_one_case(fixtures, number, stack)
                     try:
                         test(**given, **dict(zip(keys, values, strict=True)))
+                    except pytest.skip.Exception as skip:
+                        skipped.append(f"{label!r:.100}: {skip.msg}")
                     except BaseException as error:
                         error.add_note(f"case {number} of {', '.join(keys)}: {label!r:.500}")
                         raise
+            if skipped:
+                pytest.skip(f"{len(skipped)} of {len(known)} cases: {'; '.join(skipped)}")
 
         loop.__name__, loop.__qualname__, loop.__doc__ = test.__name__, test.__qualname__, test.__doc__
         loop.__module__ = test.__module__

@@ -35,3 +35,17 @@ def test_a_failure_names_its_case() -> None:
     with pytest.raises(AssertionError) as caught:
         only_small()
     assert caught.value.__notes__ == ["case 1 of number: 'II'"]
+
+
+def test_a_skipped_case_skips_no_other() -> None:
+    ran = []
+
+    @each("number", [1, 2, 3])
+    def skips_two(number: int) -> None:
+        if number == 2:
+            pytest.skip("even")
+        ran.append(number)
+
+    with pytest.raises(pytest.skip.Exception, match=r"1 of 3 cases: \(2,\): even"):
+        skips_two()
+    assert ran == [1, 3]

@@ -38,12 +38,14 @@ class Measure:
 
     Attributes:
         name: Name of the measure.
-        signature: All that its values depend on besides the texts, in one line.
+        parameters: Names and values of its parameters, for the signature.
+        model: Signature of the model.
         of: Function from response sets to the diversities of each (None for a response without), or why it has none.
     """
 
     name: DiversityName
-    signature: str
+    parameters: tuple[tuple[str, str], ...]
+    model: str
     of: Callable[[Sequence[Row]], list[Diversities | Missing]]
 
 
@@ -134,7 +136,7 @@ def measure_internals(name: Literal["looe", "nll"], file: InternalsFile) -> Meas
                 made.append(Missing(str(reason)))
         return made
 
-    return Measure(name, _signature(name, parameters, file.how.signature), of)
+    return Measure(name, tuple(sorted(parameters.items())), file.how.signature, of)
 
 
 def measure_embeddings(embedder: Embedder) -> Measure:
@@ -155,8 +157,7 @@ def measure_embeddings(embedder: Embedder) -> Measure:
                 made.append(Missing(str(reason)))
         return made
 
-    parameters = {"distance": "1-cosine", "from": "mean"}
-    return Measure("embedding", _signature("embedding", parameters, embedder.signature), of)
+    return Measure("embedding", (("distance", "1-cosine"), ("from", "mean")), embedder.signature, of)
 
 
 def _scorable(responses: Sequence[str]) -> list[int]:
@@ -169,8 +170,3 @@ def _spread(values: Sequence[float | None], positions: Sequence[int], k: int) ->
     for position, value in zip(positions, values, strict=True):
         made[position] = None if value is None or np.isnan(value) else value
     return tuple(made)
-
-
-def _signature(name: str, parameters: Mapping[str, str], model: str) -> str:
-    parts = (f"{key}:{value}" for key, value in sorted(parameters.items()))
-    return "|".join([name, "v:1", *parts, f"model:{model}"])

@@ -28,7 +28,7 @@ from benchmark.exports.preference import (
 )
 from benchmark.exports.rewards import Rewards
 from benchmark.metrics.metric import Missing
-from benchmark.scoring.result_schema import package_version
+from benchmark.scoring.result_schema import signature_parts
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import atomic_file
 from datasets_build.schema import Suite
@@ -237,8 +237,10 @@ def export_pairs(
         InputError: No prompt gives a pair; nothing is written.
     """
     generation = submission.manifest.generation
-    signature = f"{measure.signature}|data:{suite.name}@{suite.revision}|k:{generation.k}|divbench:{package_version()}"
-    provenance = Provenance(measure.name, rule, generation.seed, signature, submission.id)
+    parts = signature_parts(
+        1, measure.parameters, (measure.model,), suite=f"{suite.name}@{suite.revision}", k=generation.k
+    )
+    provenance = Provenance(measure.name, rule, generation.seed, "|".join((measure.name, *parts)), submission.id)
     pairs = preference_pairs(candidates, provenance)
     if not pairs.rows:
         reasons = ", ".join(f"{count} {reason}" for reason, count in pairs.skipped.items())

@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -56,14 +57,17 @@ def perf(
 
 
 def _measure(benchmark: Benchmark, full: bool, again: bool, destination: Path) -> bool:
-    """Run a benchmark unless its document is there; whether there is one in the end."""
+    """Run a benchmark unless its document exists; return whether it exists in the end."""
     arguments = benchmark.full if full else benchmark.quick
-    words = f"python -m {benchmark.module} {' '.join(arguments)}".strip()
+    words = _command(benchmark, arguments)
     path = destination / f"{benchmark.name}.json"
     here = machine()
-    if path.is_file() and not again:
+    if path.is_file():
         earlier = json.loads(path.read_bytes())
-        if (earlier["command"], earlier["machine"]) == (words, here):
+        if earlier["command"] == _command(benchmark, benchmark.full) != words:
+            err().print(f"{benchmark.name}: kept the document of a full run; use --full or another --out", markup=False)
+            return True
+        if not again and (earlier["command"], earlier["machine"]) == (words, here):
             return True
     err().print(f"{benchmark.name}: {words}", markup=False)
     began, load, start = datetime.now(UTC), os.getloadavg()[0], perf_counter()
@@ -88,6 +92,10 @@ def _measure(benchmark: Benchmark, full: bool, again: bool, destination: Path) -
     }
     write_text(path, readable_json(kept))
     return True
+
+
+def _command(benchmark: Benchmark, arguments: Sequence[str]) -> str:
+    return f"python -m {benchmark.module} {' '.join(arguments)}".strip()
 
 
 def machine() -> dict[str, str]:

@@ -1,6 +1,7 @@
 """What this folder hands on: a result — aggregates with intervals, counts, signatures — and a table a prompt."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
@@ -32,6 +33,32 @@ def _pairs(given: Any) -> Any:
     return tuple(given.items()) if isinstance(given, dict) else given
 
 
+def signature_parts(
+    version: int,
+    parameters: Iterable[tuple[str, str]],
+    models: Iterable[str],
+    profile: str | None = None,
+    suite: str | None = None,
+    k: int | None = None,
+    *,
+    divbench: str | None = None,
+) -> tuple[str, ...]:
+    """Return the parts of a signature as text, each with its name; those that are None are left out.
+
+    Args:
+        version: Version of the metric's definition.
+        parameters: Names and values.
+        models: Signatures of the models.
+        profile: Name of the profile.
+        suite: Suite and revision.
+        k: Responses per prompt.
+        divbench: Version of this package; None: the installed one.
+    """
+    named = [("v", version), *parameters, ("profile", profile), *(("model", model) for model in models)]
+    named += [("data", suite), ("k", k), ("divbench", divbench or package_version())]
+    return tuple(f"{name}:{value}" for name, value in named if value is not None)
+
+
 class Signature(_Part):
     """Everything that a number depends on beside the texts. Numbers of different signatures never share a column.
 
@@ -58,9 +85,9 @@ class Signature(_Part):
     @property
     def parts(self) -> tuple[str, ...]:
         """All but the metric, each with its name, such as `k:10`."""
-        named = [f"v:{self.version}", *(f"{key}:{value}" for key, value in self.parameters), f"profile:{self.profile}"]
-        named += [*(f"model:{model}" for model in self.models), f"data:{self.suite}"]
-        return (*named, f"k:{self.k}", f"divbench:{self.divbench}")
+        return signature_parts(
+            self.version, self.parameters, self.models, self.profile, self.suite, self.k, divbench=self.divbench
+        )
 
     def __str__(self) -> str:
         """One line, such as `vendi_score|v:1|q:1|…|k:10|divbench:0.1`."""

@@ -7,7 +7,7 @@ from leaderboard.data.board import Board
 from leaderboard.data.metric_study.build import systems_agreement
 from leaderboard.data.metric_study.files import SetTexts
 from leaderboard.data.metric_study.pair_accuracies import COLUMNS, PairStudy
-from leaderboard.data.metric_study.record import MEASURES, Agreement, Measure, MetricStudy, Number, signature_on
+from leaderboard.data.metric_study.record import MEASURES, Agreement, Measure, MetricStudy, Number
 from leaderboard.tables.models import DIRECTIONS
 from leaderboard.tables.table_view import TableView, number_text, ranged_text
 
@@ -114,9 +114,8 @@ def described(name: str, study: MetricStudy | None) -> tuple[tuple[str, str], ..
         ("Family", FAMILIES[card.family]),
         ("Source", metric.paper),
     ]
-    tasks = [task for task in study.tasks if any(each.metric == name for each in task.results)] if study else []
-    if entry is not None and tasks:
-        lines.append(("Signature on " + tasks[0].name, signature_on(entry, tasks[0])))
+    if entry is not None:
+        lines.append(("Signature in this study, without the data", entry.signature))
     elif study is not None:
         lines.append(("Agreement with people", "not measured"))
     return tuple(lines)

@@ -15,7 +15,7 @@ from benchmark.analysis.reproduce.bundled import surprisal_columns
 from benchmark.analysis.reproduce.cells import Found, Made, Place, cannot, needs, recomputed
 from benchmark.analysis.reproduce.inputs import PER_PROMPT_D, SCENARIOS_GPT2, Inputs
 from benchmark.analysis.reproduce.measures import MEASURES, Floats, both, rho
-from benchmark.metrics import surprisal
+from benchmark.metrics import coherence, excess_entropy, surprisal
 from benchmark.metrics.surprisal_curve import Surprisals, curve_bits
 from benchmark.scoring.profiles import QWEN_25_3B
 from benchmark.scoring.resampling import bonferroni, cohens_dz, wilcoxon
@@ -23,7 +23,7 @@ from datasets_build.errors import InputError
 
 TASKS = ("prompt_gen", "resp_gen", "story_gen")
 CONFIGS = {"ConTest": "contest", "McDiv_nuggets": "mcdiv_nuggets", "McDiv": "mcdiv"}
-OURS = {"C*a_n": surprisal.d_can, "a_n": surprisal.a_n, "C": surprisal.coherence}
+OURS = {"C*a_n": surprisal.d_can, "a_n": surprisal.a_n, "C": coherence.coherence}
 MODEL = f"{QWEN_25_3B.name}, 50 uniform orders, completion"
 
 
@@ -153,11 +153,11 @@ SCENARIOS = {  # row: name in the released file
 COLUMNS = {
     "a_1": surprisal.a_1,
     "a_n": surprisal.a_n,
-    "C": surprisal.coherence,
+    "C": coherence.coherence,
     "D": surprisal.d_can,
-    "E": surprisal.excess_entropy_rate,
-    "C*E": surprisal.coherent_excess_rate,
-    "sigma": surprisal.coherence_spread,
+    "E": excess_entropy.excess_entropy_rate,
+    "C*E": excess_entropy.coherent_excess_rate,
+    "sigma": coherence.coherence_spread,
 }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import typer
 from rich.progress import track
 
-from benchmark.metrics import surprisal
+from benchmark.metrics import coherence, excess_entropy, surprisal
 from benchmark.metrics.surprisal_curve import Surprisals
 from benchmark.models.bundled_lm.corpus import HELD_OUT, read_books
 from benchmark.models.bundled_lm.measures import bits_per_byte, repeat_costs
@@ -99,13 +99,13 @@ def _read(lm: HFCausalLM, sets: list[ResponseSet], layout: Layout) -> list[Any]:
 _COLUMNS: tuple[tuple[str, Callable[[Surprisals], float]], ...] = (
     ("a_1", surprisal.a_1),
     ("a_n", surprisal.a_n),
-    ("C", surprisal.coherence),
+    ("C", coherence.coherence),
     ("D_Ca_n", surprisal.d_can),
     ("R", surprisal.retained_surprise),
     ("C · R", surprisal.coherent_retained),
-    ("E_rate", surprisal.excess_entropy_rate),
-    ("C · E_rate", surprisal.coherent_excess_rate),
-    ("sigma_l", surprisal.coherence_spread),
+    ("E_rate", excess_entropy.excess_entropy_rate),
+    ("C · E_rate", excess_entropy.coherent_excess_rate),
+    ("sigma_l", coherence.coherence_spread),
 )
 
 

@@ -13,11 +13,11 @@ from benchmark.analysis.metaeval.labelled import CONFIGS, Labelled, task_names
 from benchmark.analysis.metaeval.overall import evaluate_overall
 from benchmark.analysis.metaeval.scores import Scores
 from benchmark.metrics import METRICS, Metric
+from benchmark.scoring.inputs import input_of
 from benchmark.scoring.profiles import Profile
-from benchmark.scoring.result_schema import package_version, sign
+from benchmark.scoring.result_schema import package_version, signature_parts
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import content_id
-from datasets_build.schema import Suite
 from datasets_build.sources import find_config
 from leaderboard.data.board import Board
 from leaderboard.data.metric_study.record import (
@@ -128,9 +128,14 @@ def entry_of(scores: Scores, profile: Profile) -> MetricEntry:
 
 
 def signature_of(metric: Metric, profile: Profile) -> str:
-    """A metric's signature without data and k, which `record.signature_on` adds."""
-    made = sign(metric, profile, Suite("sets", "", ()), 0, None)
-    return "|".join((made.metric, *(part for part in made.parts if not part.startswith(("data:", "k:")))))
+    """Return a metric's signature without data and k."""
+    models, parameters = input_of(metric).signed(profile, None, None)
+    return "|".join(
+        (
+            metric.id,
+            *signature_parts(metric.version, (*sorted(metric.parameters.items()), *parameters), models, profile.name),
+        )
+    )
 
 
 def _task(task: Labelled, columns: Sequence[Scores], report: TaskReport, worst: int) -> Task:

@@ -72,8 +72,7 @@ class MetricEntry(_Part):
         name: Name used throughout the record.
         origin: *metric*: of this package; *released*: published with the sets; *external*, *file*: the user's own.
         negated: Whether scores were negated because lower is more diverse.
-        signature: Everything that its scores depend on except the sets, for metrics of this package; else the source of
-            the scores. `signature_on` adds the sets.
+        signature: Signature without data and k, for metrics of this package; else the source of the scores.
     """
 
     name: MetricName
@@ -251,18 +250,6 @@ class MetricStudy(_Part):
     def entry(self, metric: str) -> MetricEntry | None:
         """The metric of a name."""
         return next((each for each in self.metrics if each.name == metric), None)
-
-
-def signature_on(entry: MetricEntry, task: Task) -> str:
-    """The signature of a metric's scores on a task's sets, as that of every other number: data and k put in.
-
-    What is not of this package has none of its own: its word on whence the scores are stands in its place.
-    """
-    sets = f"data:{task.name}@{task.revision}|k:{task.k}"
-    if entry.origin != "metric":
-        return f"{entry.name}|{entry.signature}|{sets}"
-    before, _, version = entry.signature.rpartition("|divbench:")
-    return f"{before}|{sets}|divbench:{version}"
 
 
 def _check_measures(metric: str, measures: dict[Measure, Number]) -> None:

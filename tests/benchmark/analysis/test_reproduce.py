@@ -30,7 +30,7 @@ from benchmark.analysis.reproduce.inputs import Inputs
 from benchmark.analysis.reproduce.known import KNOWN
 from benchmark.analysis.reproduce.report import report_of, summary
 from benchmark.analysis.reproduce.tables import TABLES, find_tables, reproduce_table
-from benchmark.metrics import surprisal
+from benchmark.metrics import coherence, surprisal
 from benchmark.surprisal.engine import OrderPlan, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout
 from datasets_build.errors import ConfigurationError
@@ -304,7 +304,7 @@ def test_bundled_numbers_are_those_of_the_reader() -> None:
     reader = SurprisalReader(HashLM(), Layout("completion"), OrderPlan())
     told: list[tuple[str, int, int]] = []
     found = surprisal_columns(
-        reader, task, {"C": surprisal.coherence, "a_n": surprisal.a_n}, lambda *each: told.append(each)
+        reader, task, {"C": coherence.coherence, "a_n": surprisal.a_n}, lambda *each: told.append(each)
     )
     assert np.isfinite(found["C"]).tolist() == [True, True, True]
     assert np.isfinite(found["a_n"]).tolist() == [True, False, True]  # one answer has no curve

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.integrate import quad
 
-from benchmark.metrics import surprisal, surprisal_curve
+from benchmark.metrics import coherence, excess_entropy, surprisal, surprisal_curve
 from benchmark.metrics.cross_mode import cross_mode
 from benchmark.metrics.curve_fits import fit_exponential, fit_sigmoid
 from benchmark.metrics.metric import Unscorable
@@ -101,8 +101,8 @@ def assert_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
 @given(s=surprisals())
 def test_every_metric_is_its_plain_formula(s: Surprisals) -> None:
     assert_same(values_of(s), brute(s))
-    assert 0 < surprisal.coherence(s) <= 1
-    assert surprisal.coherence(replace(s, unconditional=0 * s.unconditional - 1e-6)) == 1  # rounding passes no bound
+    assert 0 < coherence.coherence(s) <= 1
+    assert coherence.coherence(replace(s, unconditional=0 * s.unconditional - 1e-6)) == 1  # rounding passes no bound
 
 
 @pytest.mark.parametrize("empty", [(1,), (0, 3), (0, 1, 2)])
@@ -130,7 +130,7 @@ def test_the_scale_of_bits(s: Surprisals, factor: float) -> None:
         assert CURVES[name](other) == pytest.approx(CURVES[name](s) * factor)
     for name in ("a_1", "a_n", "coherence_spread", "excess_entropy", "excess_entropy_rate", "total_correlation"):
         assert NUMBERS[name](other) == pytest.approx(NUMBERS[name](s) * factor, abs=1e-9)
-    assert surprisal.coherence(other) == pytest.approx(surprisal.coherence(s) ** factor)
+    assert coherence.coherence(other) == pytest.approx(coherence.coherence(s) ** factor)
     assert surprisal.retained_surprise(other) == pytest.approx(surprisal.retained_surprise(s))
 
 
@@ -139,11 +139,13 @@ def test_identical_responses(n: int, size: int, first: float, seed: int) -> None
     curve = first / np.arange(1, n + 1)
     s = replace(made(n, 6, seed), bits=np.tile(curve, (6, 1)), unconditional=np.full(n, first))
     s = replace(s, byte_counts=np.full(n, size))
-    assert surprisal.coherence_spread(s) == pytest.approx(0, abs=1e-9)
+    assert coherence.coherence_spread(s) == pytest.approx(0, abs=1e-9)
     assert curve_bits(s) == pytest.approx(curve)
     assert curve_rate(s) == pytest.approx(curve / size)
-    assert surprisal.excess_entropy_rate(s) == pytest.approx(surprisal.excess_entropy(s) / size)
-    assert surprisal.excess_entropy(s) + surprisal.total_correlation(s) == pytest.approx(n * (first - curve[-1]))
+    assert excess_entropy.excess_entropy_rate(s) == pytest.approx(excess_entropy.excess_entropy(s) / size)
+    assert excess_entropy.excess_entropy(s) + excess_entropy.total_correlation(s) == pytest.approx(
+        n * (first - curve[-1])
+    )
 
 
 CHANGES: dict[str, Callable[[Surprisals], Surprisals]] = {
@@ -175,7 +177,7 @@ def test_the_tail_is_the_second_half_of_the_curve() -> None:
     curve = np.array([9.0, 7, 5, 3, 2, 1])
     assert [tail(curve).tolist(), tail(curve[:5]).tolist()] == [[3, 2, 1], [5, 3, 2]]
     s = made(n=6)
-    assert surprisal.tail_d_can(s) == pytest.approx(surprisal.coherence(s) * curve_rate(s)[3:].mean())
+    assert surprisal.tail_d_can(s) == pytest.approx(coherence.coherence(s) * curve_rate(s)[3:].mean())
 
 
 GOOD = {"bits": np.ones((2, 3)), "orders": np.array([[0, 1, 2], [2, 1, 0]]), "unconditional": np.ones(3)}

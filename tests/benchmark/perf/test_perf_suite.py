@@ -222,6 +222,18 @@ def test_benchmarks_run_and_are_reported(tmp_path: Path, monkeypatch: pytest.Mon
     assert "copy" in page
 
 
+def test_a_quick_run_overwrites_no_full_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny = (named(["lexical"])[0]._replace(quick=("--rounds", "1", "--sets", "20"), full=("--sets", "30")),)
+    monkeypatch.setattr(runner, "BENCHMARKS", tiny)
+    monkeypatch.setattr(runner, "named", lambda names: tiny)
+    full = {"command": "python -m benchmark.perf.lexical --sets 30", "machine": {}}
+    (tmp_path / "lexical.json").write_text(json.dumps(full))
+    monkeypatch.setattr(runner, "report", lambda folder: "")
+    for again in (False, True):
+        runner.perf(destination=tmp_path, again=again)
+        assert json.loads((tmp_path / "lexical.json").read_bytes()) == full
+
+
 def test_a_share_of_the_limit_is_shown() -> None:
     kept = {"began": "now", "command": "python -m x", "seconds": 12.0, "load": 0.5, "machine": {"cores": "2"}}
     page = runner.section(BENCHMARKS[0], kept, [Figure("operations", 50.0, "GFLOP/s", limit=100.0)])

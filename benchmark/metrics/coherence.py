@@ -1,0 +1,65 @@
+"""Coherence: how likely the responses are for a language model, each on its own (arXiv:2606.01811)."""
+
+import math
+
+import numpy as np
+
+from benchmark.metrics.metric import Metric, MetricCard
+from benchmark.metrics.surprisal_card import COHERENCE, FIRST, JUDGE, NEITHER
+from benchmark.metrics.surprisal_curve import Surprisals, unconditional_rates
+
+
+def coherence(s: Surprisals) -> float:
+    """C = 2^(−mean of h), in (0, 1], h the unconditional bits/byte of each response. Section 3.2, eq. 4.
+
+    The geometric mean of the probability of a byte; orders play no part, and one response is enough.
+    """
+    return min(math.exp2(-float(np.mean(unconditional_rates(s)))), 1.0)
+
+
+def coherence_spread(s: Surprisals) -> float:
+    """Coherence spread sigma_l, the standard deviation (over n, not n − 1) of h, bits/byte. Section B.2, Table 5.
+
+    A diagnostic: it is large where coherent and incoherent responses are mixed, and no measure of diversity (B.6).
+    """
+    return float(np.std(unconditional_rates(s)))
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "coherence",
+        1,
+        "coherence C",
+        coherence,
+        reads="surprisals",
+        direction=0,
+        bounds=(0, 1),
+        unit="probability of a byte",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 4",
+        card=MetricCard(
+            "surprise",
+            COHERENCE,
+            "How likely a byte of the responses is for the model: near 1 for plain language, near 0 for noise.",
+            (NEITHER, "Rare words, names and other languages lower it just as nonsense does.", JUDGE),
+            (FIRST,),
+        ),
+    ),
+    Metric(
+        "coherence_spread",
+        1,
+        "coherence spread sigma_l",
+        coherence_spread,
+        reads="surprisals",
+        direction=0,
+        bounds=(0, None),
+        unit="bits/byte",
+        paper="D_Can 2026, arXiv:2606.01811, section B.2",
+        card=MetricCard(
+            "surprise",
+            "the standard deviation (over n, not n − 1) of h, the bits per byte of each response alone",
+            "Whether responses of very different fluency stand in one set.",
+            (NEITHER, "Short responses vary more in bits per byte, whatever they say.", JUDGE),
+            (FIRST,),
+        ),
+    ),
+)

@@ -1,0 +1,142 @@
+"""Excess entropy and total correlation: what the responses of a set share (arXiv:2606.01811, appendix D)."""
+
+import numpy as np
+
+from benchmark.metrics.coherence import coherence
+from benchmark.metrics.metric import Metric, MetricCard
+from benchmark.metrics.surprisal_card import BITS, COHERENCE, CURVE, FIRST, JUDGE, NEITHER
+from benchmark.metrics.surprisal_curve import Surprisals, curve_bits, curve_rate, unconditional_bits
+
+_NEGATIVE = "It is below 0 where the last position happens to be among the most surprising."
+_ORDERS = "A curve from few orders is noisy, the more so at single positions."
+
+
+def excess_entropy(s: Surprisals) -> float:
+    """E = Σ_k (a_k − a_n), bits. Section D.1, eq. 8. Below 0 where the last place is among the most surprising."""
+    curve = curve_bits(s)
+    return float(np.sum(curve - curve[-1]))
+
+
+def excess_entropy_rate(s: Surprisals) -> float:
+    """E_rate: E on `curve_rate`, bits/byte. Section D.2, eq. 12. Not E over the mean length."""
+    curve = curve_rate(s)
+    return float(np.sum(curve - curve[-1]))
+
+
+def coherent_excess(s: Surprisals) -> float:
+    """C · E, bits. Section D.3, eq. 13. (The authors' files call it D; it is not D_Ca_n.)"""
+    return coherence(s) * excess_entropy(s)
+
+
+def coherent_excess_rate(s: Surprisals) -> float:
+    """C · E_rate, bits/byte. Section D.3, eq. 13; the C × E column of Table 5."""
+    return coherence(s) * excess_entropy_rate(s)
+
+
+def total_correlation(s: Surprisals) -> float:
+    """TC_n = Σ_k (ā_1 − a_k) = n (ā_1 − a_n) − E, bits, ā_1 the mean unconditional bits. Section D.1, eq. 10."""
+    return -float(np.sum(curve_bits(s) - unconditional_bits(s)))
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "excess_entropy",
+        1,
+        "excess entropy E",
+        excess_entropy,
+        reads="surprisals:curve",
+        direction=0,
+        bounds=(None, None),
+        unit="bits",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 8",
+        needs=2,
+        card=MetricCard(
+            "surprise",
+            "E = Σₖ (aₖ − aₙ), aₖ the mean bits at position k",
+            "How much the responses tell of each other before a reader has learned all that they share.",
+            (NEITHER, _NEGATIVE, BITS, _ORDERS),
+            (FIRST,),
+        ),
+    ),
+    Metric(
+        "excess_entropy_rate",
+        1,
+        "excess entropy rate E_rate",
+        excess_entropy_rate,
+        reads="surprisals:curve",
+        direction=0,
+        bounds=(None, None),
+        unit="bits/byte",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 12",
+        needs=2,
+        card=MetricCard(
+            "surprise",
+            f"{CURVE}Σₖ (aₖ − aₙ)",
+            "Excess entropy in bits per byte, so that length matters less.",
+            (NEITHER, _NEGATIVE, _ORDERS),
+            (FIRST,),
+        ),
+    ),
+    Metric(
+        "coherent_excess",
+        1,
+        "C · E",
+        coherent_excess,
+        reads="surprisals:curve",
+        direction=0,
+        bounds=(None, None),
+        unit="bits",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 13",
+        needs=2,
+        card=MetricCard(
+            "surprise",
+            f"C · Σₖ (aₖ − aₙ), aₖ the mean bits at position k; {COHERENCE}",
+            "Excess entropy, held down where the responses are not language.",
+            (NEITHER, "Some files of its authors call it D; it is not D_Can.", _NEGATIVE, BITS),
+            (FIRST,),
+        ),
+    ),
+    Metric(
+        "coherent_excess_rate",
+        1,
+        "C · E_rate",
+        coherent_excess_rate,
+        reads="surprisals:curve",
+        direction=0,
+        bounds=(None, None),
+        unit="bits/byte",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 13",
+        needs=2,
+        card=MetricCard(
+            "surprise",
+            f"{CURVE}C · Σₖ (aₖ − aₙ); {COHERENCE}",
+            "The rate of excess entropy, held down where the responses are not language.",
+            (NEITHER, "Some files of its authors call it D_rate; it is not D_Can.", _NEGATIVE, _ORDERS),
+            (FIRST,),
+        ),
+    ),
+    Metric(
+        "total_correlation",
+        1,
+        "total correlation TC_n",
+        total_correlation,
+        reads="surprisals:curve",
+        direction=0,
+        bounds=(None, None),
+        unit="bits",
+        paper="D_Can 2026, arXiv:2606.01811, eq. 10",
+        needs=2,
+        card=MetricCard(
+            "surprise",
+            "TC = Σₖ (ā − aₖ), ā the mean bits of a response alone, aₖ the mean bits at position k",
+            "How many bits the responses of a set share in all.",
+            (
+                NEITHER,
+                BITS,
+                "A response alone stands under the first label only: what labels cost does not cancel.",
+                JUDGE,
+            ),
+            (FIRST,),
+        ),
+    ),
+)
