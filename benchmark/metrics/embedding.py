@@ -186,7 +186,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "embedding_diversity",
         1,
-        "embedding diversity (mean pairwise cosine distance)",
+        "mean pairwise cosine distance of embeddings",
         cosine_diversity,
         reads="embeddings",
         direction=+1,
@@ -214,7 +214,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "vendi_score",
         1,
-        "Vendi score",
+        "effective number of dissimilar responses (Vendi score)",
         partial(vendi_score, q=1.0),
         reads="embeddings",
         direction=+1,
@@ -239,7 +239,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "vendi_score_q2",
         1,
-        "Vendi score of order 2",
+        "effective number of dissimilar responses, order 2",
         partial(vendi_score, q=2.0),
         reads="embeddings",
         direction=+1,
@@ -263,7 +263,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "kmeans_inertia",
         1,
-        "k-means inertia a response",
+        "k-means inertia per response",
         partial(kmeans_inertia, clusters=3, seed=0),
         reads="embeddings",
         direction=+1,

@@ -247,7 +247,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "mean_token_entropy",
         1,
-        "mean token entropy",
+        "mean entropy of the next-token distributions",
         token_entropy,
         reads="internals",
         direction=+1,

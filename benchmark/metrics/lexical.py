@@ -239,7 +239,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "unique_1grams",
         1,
-        "unique 1-grams",
+        "number of different words",
         unique_1grams,
         reads="ngrams:whitespace",
         direction=+1,
@@ -263,7 +263,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "type_token_ratio",
         1,
-        "type-token ratio",
+        "different words per word",
         type_token_ratio,
         reads="ngrams:whitespace",
         direction=+1,

@@ -188,7 +188,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "distinct_k",
         1,
-        "distinct_k (number of equivalence classes)",
+        "number of equivalence classes",
         distinct_k,
         reads="partition",
         direction=+1,
@@ -213,7 +213,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "distinct_at_2",
         1,
-        "equivalence classes expected of 2 responses",
+        "expected number of classes among 2 responses",
         partial(rarefied, size=2),
         reads="partition",
         direction=+1,
@@ -233,7 +233,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "distinct_at_5",
         1,
-        "equivalence classes expected of 5 responses",
+        "expected number of classes among 5 responses",
         partial(rarefied, size=5),
         reads="partition",
         direction=+1,
@@ -253,7 +253,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "class_entropy",
         1,
-        "entropy of classes",
+        "entropy of the class sizes",
         class_entropy,
         reads="partition",
         direction=+1,
@@ -293,7 +293,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "utility_k",
         1,
-        "utility_k",
+        "NoveltyBench's utility",
         partial(utility_k, patience=0.8),
         reads="partition+rewards",
         direction=+1,
@@ -317,7 +317,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "mean_head_quality",
         1,
-        "mean quality of classes' first answers",
+        "mean quality of the classes' first responses",
         mean_head_quality,
         reads="partition+rewards",
         direction=0,
@@ -339,7 +339,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "first_quality",
         1,
-        "quality of the first answer",
+        "quality of the first response",
         first_quality,
         reads="partition+rewards",
         direction=0,

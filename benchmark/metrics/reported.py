@@ -38,7 +38,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "distinct_k_reported",
         1,
-        "distinct_k, reported",
+        "number of equivalence classes, as reported",
         _reported(distinct_k),
         reads="reported",
         direction=+1,
@@ -61,7 +61,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "utility_k_reported",
         1,
-        "utility_k, reported",
+        "NoveltyBench's utility, as reported",
         _reported(partial(utility_k, patience=0.8)),
         reads="reported",
         direction=+1,

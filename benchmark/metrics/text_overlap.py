@@ -175,7 +175,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "self_bleu",
         1,
-        "self-BLEU",
+        "mean BLEU of each response against the others",
         self_bleu,
         reads="responses",
         direction=-1,

@@ -72,7 +72,7 @@ def test_an_address_that_asks_for_what_is_not_offered_shows_the_default(site_add
 
 def test_choices_go_into_the_address_and_a_reload_keeps_them(site_address: str, browser: Any) -> None:
     open_page(browser, site_address)
-    choose(browser, "rank", "self_bleu: self-BLEU")
+    choose(browser, "rank", "self_bleu: mean BLEU of each response against the others")
     until(lambda: query(browser).get("rank") == ["self_bleu"], "the choice is not in the address")
     field = browser.find_element("css selector", "#q input, #q textarea")
     field.send_keys("paraphr")
