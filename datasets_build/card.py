@@ -9,7 +9,7 @@ from datasets_build.build import Manifest
 from datasets_build.sources import Config, Source
 
 ABOUT = """Standardized datasets for measuring the output diversity of language models, and for testing the metrics
-that measure it: sets of responses with human labels, prompts with many good answers, pairs of prompts with a known
+that measure it: sets of responses with human labels, prompts with many good responses, pairs of prompts with a known
 order of generation-space size, generations of four post-training stages, and synthetic sets of known structure. Made by
 DivBench."""
 

@@ -226,7 +226,7 @@ def baseline(
 ) -> None:
     """Make a known-bad system that looks diverse from a submission's texts; a good metric does not reward it.
 
-    Junk answers nothing: random-characters, random-words, shuffled-words, other-prompts (responses to other prompts),
+    Junk ignores prompts: random-characters, random-words, shuffled-words, other-prompts (responses to other prompts),
     book-sentences, echoes (of the prompt), refusals.
 
     Disguises change how each response looks: numbered, random-suffixes, random-prefixes, homoglyphs,

@@ -85,7 +85,7 @@ class Generation(_Part):
     prompt_template: Text | None = Field(default=None, description="around {prompt}, where there is no chat template")
     system_prompt: Text | None = None
     thinking: bool | None = Field(default=None, description="as the chat template was told; null: its own default")
-    stop: tuple[Text, ...] = Field(default=(), max_length=10, description="texts that end an answer")
+    stop: tuple[Text, ...] = Field(default=(), max_length=10, description="texts that end a response")
     software: Line | None = Field(default=None, description="what drew the responses, with versions")
 
 

@@ -111,7 +111,7 @@ def dpo(
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Write preference pairs that favour diverse answers, for DPO training: DivPO, arXiv:2501.18101.
+    """Write preference pairs that favour diverse responses, for DPO training: DivPO, arXiv:2501.18101.
 
     Of a prompt's responses those of high reward are the chosen pool, those of low reward the rejected pool; the pair is
     the most diverse of the one and the least diverse of the other. By range, with rho = 0.3, chosen are rewards within
@@ -125,7 +125,7 @@ def dpo(
 
       divbench export dpo subs/mine --rewards rewards.jsonl --diversity looe --out pairs.jsonl --table looe.csv
 
-    Without the model that answered, by distances of sentence embeddings:
+    Without the generating model, by distances of sentence embeddings:
 
       divbench export dpo subs/mine --rewards rewards.csv --diversity embedding --out pairs.jsonl
     """
@@ -216,7 +216,7 @@ def eval_results(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Write a result as Hugging Face's `.eval_results/*.yaml`, for the repository of the model that answered.
+    """Write a result as Hugging Face's `.eval_results/*.yaml`, for the repository of the generating model.
 
     An entry has one value, so each metric is a task. What an entry has no field for is in its notes: signature,
     interval, n, direction. The date is the manifest's.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from benchmark.generation.hf_sampler import HFSampler
     from benchmark.generation.internals.read import InternalsReader
     from benchmark.generation.journal import Journal
-    from benchmark.generation.run import Item, Plan
+    from benchmark.generation.run import Plan, PlannedSet
     from benchmark.generation.sampler import Sampler, SamplingSettings
     from benchmark.generation.setup import Model
     from benchmark.generation.sweep import Sweep
@@ -215,33 +215,33 @@ def generate(
     given = {"name": name, "submitter": submitter, "notes": notes}
     journal_path = destination.parent / f".{destination.name}.partial.sqlite"
     with open_journal(journal_path, restart=restart) as journal:
-        answering = load(model, asked, ends, dtype, device, batch_tokens, concurrency, timeout)
-        manifest_of(answering, plan, found.name, ends, given)  # what it cannot say is told before the work
-        reader = _reader(plan, answering.sampler, layer, average_layers) if internals else None
+        loaded = load(model, asked, ends, dtype, device, batch_tokens, concurrency, timeout)
+        manifest_of(loaded, plan, found.name, ends, given)  # fails before the work if the manifest is not valid
+        reader = _reader(plan, loaded.sampler, layer, average_layers) if internals else None
         layers = [layer, average_layers] if internals else None
-        journal.begin(_identity(plan, answering, found, ends, sweep, layers))
+        journal.begin(_identity(plan, loaded, found, ends, sweep, layers))
         resumed = len(journal.done())
-        _sample(plan, answering, journal)
+        _sample(plan, loaded, journal)
         if reader is not None:
-            _read(plan, answering.sampler, reader, journal)
-        manifest = manifest_of(answering, plan, found.name, ends, given)
+            _read(plan, loaded.sampler, reader, journal)
+        manifest = manifest_of(loaded, plan, found.name, ends, given)
         if points is None:
             submission = write_output(destination, manifest, found, plan, journal, reader)
             state: dict[str, Any] = {"submission_id": submission.id, "folder": str(destination)}
-            state |= {"prompts": len(plan.items), "k": k, "resumed_prompts": resumed}
+            state |= {"prompts": len(plan.sets), "k": k, "resumed_prompts": resumed}
         else:
-            write_sweep(destination, plan, points, journal, manifest, answering.sampler.signature)
-            contexts = len({item.prompt.prompt_id for item in plan.items})
-            state = {"file": str(destination), "label": points.parameter, "sets": len(plan.items)}
+            write_sweep(destination, plan, points, journal, manifest, loaded.sampler.signature)
+            contexts = len({item.prompt.prompt_id for item in plan.sets})
+            state = {"file": str(destination), "label": points.parameter, "sets": len(plan.sets)}
             state |= {"contexts": contexts, "k": k, "resumed_sets": resumed}
     remove_journal(journal_path)
-    state |= {"model": answering.sampler.signature}
+    state |= {"model": loaded.sampler.signature}
     if json:
         print_json(state)
         return
     before = f", {resumed} of them sampled before" if resumed else ""
     units, after = ("prompts", "score") if points is None else ("sets", "metaeval")
-    written = f"written: {destination}  ({len(plan.items)} {units} × {k} answers{before})"
+    written = f"written: {destination}  ({len(plan.sets)} {units} × {k} responses{before})"
     out().print(f"{written}\nnext: divbench {after} {destination}", markup=False, soft_wrap=True)
 
 
@@ -280,24 +280,24 @@ def _check_options(
     if internals and swept is not None:
         raise ConfigurationError("a sweep is of texts", "leave out --internals")
     if sets is not None and swept is None:
-        raise ConfigurationError("--sets is of --sweep", "for answers a prompt: --k")
+        raise ConfigurationError("--sets needs --sweep", "use --k for the number of responses per prompt")
 
 
 def _items(
     found: "Suite", points: "Sweep | None", settings: "SamplingSettings", sets: int | None, seed: int
-) -> "tuple[Item, ...]":
-    """What is to be answered: the prompts of a suite, or the sets of a sweep."""
-    from benchmark.generation.run import Item
+) -> "tuple[PlannedSet, ...]":
+    """Return the response sets to sample: one per prompt of a suite, or the sets of a sweep."""
+    from benchmark.generation.run import PlannedSet
     from benchmark.generation.sweep import sweep_items
 
     if points is None:
-        return tuple(Item(prompt.prompt_id, prompt, settings) for prompt in found.prompts)
+        return tuple(PlannedSet(prompt.prompt_id, prompt, settings) for prompt in found.prompts)
     return sweep_items(found.prompts, points, settings, sets or max(len(points.values), len(found.prompts)), seed)
 
 
 def _identity(
     plan: "Plan",
-    answering: "Model",
+    loaded: "Model",
     found: "Suite",
     stop: tuple[str, ...],
     sweep: str | None,
@@ -307,50 +307,50 @@ def _identity(
     from dataclasses import asdict
 
     return {
-        "model": answering.sampler.signature,
-        "software": answering.software,
+        "model": loaded.sampler.signature,
+        "software": loaded.software,
         "prompts": f"{found.name} {found.revision}",
-        "mode": plan.asking.mode,
-        "asked": str(plan.asking),
+        "mode": plan.prompting.mode,
+        "asked": str(plan.prompting),
         "k": plan.k,
         "seed": plan.seed,
-        "settings": asdict(plan.items[0].settings),
-        "sweep": None if sweep is None else f"{sweep}, {len(plan.items)} sets",
+        "settings": asdict(plan.sets[0].settings),
+        "sweep": None if sweep is None else f"{sweep}, {len(plan.sets)} sets",
         "stop": list(stop),
         "internals": layers,
     }
 
 
-def _sample(plan: "Plan", answering: "Model", journal: "Journal") -> None:
+def _sample(plan: "Plan", loaded: "Model", journal: "Journal") -> None:
     """All items, or an error that tells what failed and how often.
 
     Raises:
-        InputError: Some have no answers yet.
+        InputError: Some prompts have no responses yet.
     """
     from benchmark.generation.run import failures, sample_plan
     from benchmark.generation.sampler import SamplerFault
     from benchmark.generation.setup import expect_same_server, keep_server
 
-    expect_same_server(answering, journal)
+    expect_same_server(loaded, journal)
     try:
         with progress() as bar:
-            task = bar.add_task(f"sampling {answering.name[:40]}", total=len(plan.items))
+            task = bar.add_task(f"sampling {loaded.name[:40]}", total=len(plan.sets))
 
             def tell(done: int) -> None:
                 bar.update(task, completed=done)
-                keep_server(answering, journal)
+                keep_server(loaded, journal)
 
-            sample_plan(plan, answering.sampler, journal, tell)
+            sample_plan(plan, loaded.sampler, journal, tell)
     except SamplerFault:
-        err().print(f"{len(journal.done())} of {len(plan.items)} prompts have their answers; they are kept")
+        err().print(f"{len(journal.done())} of {len(plan.sets)} prompts have their responses; they are kept")
         raise
-    lacking = len(plan.items) - len(journal.done())
+    lacking = len(plan.sets) - len(journal.done())
     if lacking:
         reasons = list(failures(journal))
         for reason, count in reasons[:10]:
             err().print(f"{count} prompts: {reason}", style="yellow", markup=False)
         raise InputError(
-            f"{lacking} of {len(plan.items)} prompts have no answers yet, most often: {reasons[0][0]}",
+            f"{lacking} of {len(plan.sets)} prompts have no responses yet, most often: {reasons[0][0]}",
             "the same command tries them again, and only them; what fails each time needs other options and --restart",
         )
 
@@ -360,7 +360,7 @@ def _reader(plan: "Plan", sampler: "Sampler", layer: str, average: str | None) -
     from benchmark.generation.internals.read import InternalsReader
     from benchmark.models.hf_states import SamplingParameters
 
-    lm, settings = _of_transformers(sampler).lm, plan.items[0].settings
+    lm, settings = _of_transformers(sampler).lm, plan.sets[0].settings
     cut = SamplingParameters(settings.temperature, settings.top_k, settings.top_p)
     return InternalsReader(lm, chosen_layers(lm, layer, average), cut)
 
@@ -369,7 +369,7 @@ def _read(plan: "Plan", sampler: "Sampler", reader: "InternalsReader", journal: 
     from benchmark.generation.run import read_plan
 
     with progress() as bar:
-        task = bar.add_task("reading internals", total=len(plan.items))
+        task = bar.add_task("reading internals", total=len(plan.sets))
         read_plan(plan, _of_transformers(sampler), reader, journal, lambda done: bar.update(task, completed=done))
 
 

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions: the body of a request, and the response in a server's answer. Pure functions."""
+"""OpenAI's chat completions: the body of a request, and the response in the server's reply. Pure functions."""
 
 import re
 from dataclasses import asdict

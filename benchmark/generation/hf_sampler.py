@@ -36,23 +36,23 @@ class HFSampler:
     """See `Sampler`."""
 
     def __init__(
-        self, lm: HFCausalLM, asking: PromptingSettings, stop: Sequence[str] = (), batch_tokens: int | None = None
+        self, lm: HFCausalLM, prompting: PromptingSettings, stop: Sequence[str] = (), batch_tokens: int | None = None
     ) -> None:
         """Make a sampler; nothing is sampled yet.
 
         Args:
             lm: Language model.
-            asking: How prompts are put to it.
+            prompting: How prompts are put to it.
             stop: Texts that end a response, for models without an EOS token.
             batch_tokens: Most tokens of a batch, including padding and those to come.
         """
         self.lm = lm
-        self.asking = asking
+        self.prompting = prompting
         self.signature = lm.signature
         self.ends = StopConditions(end_ids(lm), tuple(stop))
         self._budget = batch_tokens or _BATCH_TOKENS.get(lm.model.device.type, _BATCH_TOKENS["cuda"])
         self.at_once = max(1, self._budget // 64)
-        self._prompt_ids = lru_cache(maxsize=100_000)(lambda chat: prompt_ids(lm.tokeniser, asking, chat))
+        self._prompt_ids = lru_cache(maxsize=100_000)(lambda chat: prompt_ids(lm.tokeniser, prompting, chat))
 
     def prompt_ids(self, request: Request) -> tuple[int, ...]:
         """Return the tokens of the prompt that the model responds to.

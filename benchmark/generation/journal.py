@@ -23,7 +23,7 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS answers (item TEXT PRIMARY KEY, answers TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS errors (item TEXT PRIMARY KEY, reason TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS internals (item TEXT PRIMARY KEY, row TEXT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS told (name TEXT PRIMARY KEY, value TEXT NOT NULL)",  # beside the answers
+    "CREATE TABLE IF NOT EXISTS told (name TEXT PRIMARY KEY, value TEXT NOT NULL)",  # about the run
 )
 
 
@@ -102,9 +102,9 @@ class Journal:
         """Return the errors of prompts, by prompt."""
         return dict(self._database.execute("SELECT item, reason FROM errors ORDER BY item").fetchall())
 
-    def put(self, item: str, answers: PromptSamples) -> None:
+    def put(self, item: str, samples: PromptSamples) -> None:
         """Keep a prompt's responses and forget its error."""
-        text = json.dumps(asdict(answers))
+        text = json.dumps(asdict(samples))
         with self._database:
             self._database.execute("INSERT INTO answers VALUES (?, ?)", (item, text))
             self._database.execute("DELETE FROM errors WHERE item = ?", (item,))
@@ -120,7 +120,7 @@ class Journal:
             given = [(item, json.dumps(dict(row))) for item, row in rows.items()]
             self._database.executemany("INSERT OR REPLACE INTO internals VALUES (?, ?)", given)
 
-    def answers(self, item: str) -> PromptSamples:
+    def samples_of(self, item: str) -> PromptSamples:
         """Return the responses of a finished prompt."""
         (text,) = self._database.execute("SELECT answers FROM answers WHERE item = ?", (item,)).fetchone()
         found = json.loads(text)

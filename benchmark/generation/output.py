@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from benchmark.generation.internals.read import InternalsReader
 from benchmark.generation.journal import Journal
-from benchmark.generation.run import Item, Plan
+from benchmark.generation.run import Plan, PlannedSet
 from benchmark.scoring.internals_file import INTERNALS_FILE, Drawing, HowRead, internals_of, write_internals
 from datasets_build.files import atomic_folder
 from datasets_build.schema import Suite
@@ -44,22 +44,22 @@ def write_output(
         Refused: The responses do not pass the checks of a submission. The journal keeps them.
     """
     with atomic_folder(folder) as made:
-        write_submission(made, manifest, rows_of(plan.items, journal))
+        write_submission(made, manifest, rows_of(plan.sets, journal))
         report = validate(made, lambda name: suite)
         if report.submission is None:
             raise Refused(str(folder), report.findings)
-        _write_tokens(made / TOKENS_FILE, plan.items, journal)
+        _write_tokens(made / TOKENS_FILE, plan.sets, journal)
         if reader is not None:
             how = how_read(reader, plan, report.submission.id)
-            rows = ((item.id, internals_of(journal.internals(item.id), how)) for item in plan.items)
+            rows = ((item.id, internals_of(journal.internals(item.id), how)) for item in plan.sets)
             write_internals(made / INTERNALS_FILE, how, rows)
     return replace(report.submission, folder=folder)
 
 
-def rows_of(items: Sequence[Item], journal: Journal) -> Iterator[Row]:
+def rows_of(items: Sequence[PlannedSet], journal: Journal) -> Iterator[Row]:
     """Yield the rows of a submission, in the items' order."""
     for number, item in enumerate(items, start=1):
-        samples = journal.answers(item.id).samples
+        samples = journal.samples_of(item.id).samples
         reasons = tuple(sample.finish_reason for sample in samples)
         yield Row(number, item.id, item.prompt.prompt, tuple(sample.text for sample in samples), reasons)
 
@@ -77,14 +77,14 @@ def how_read(reader: InternalsReader, plan: Plan, submission_id: str) -> HowRead
         average_layers=reader.layers.average,
         tokens="sampled",
         drawing=None if cut is None else Drawing(temperature=cut.temperature, top_k=cut.top_k, top_p=cut.top_p),
-        prompt=str(plan.asking),
+        prompt=str(plan.prompting),
     )
 
 
-def _write_tokens(path: Path, items: Sequence[Item], journal: Journal) -> None:
+def _write_tokens(path: Path, items: Sequence[PlannedSet], journal: Journal) -> None:
     rows = []
     for item in items:
-        samples = journal.answers(item.id).samples
+        samples = journal.samples_of(item.id).samples
         row: dict[str, object] = {"prompt_id": item.id}
         for name, values in (
             ("mean_tokens", [sample.tokens for sample in samples]),

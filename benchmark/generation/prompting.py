@@ -68,7 +68,7 @@ class PromptingSettings:
 
 
 def prompting_of(manifest: Manifest) -> PromptingSettings:
-    """How the prompts of a submission were put, as its manifest says; what it does not say is as by default."""
+    """Return how the prompts of a submission were put, from its manifest; defaults for what it does not state."""
     drawn = manifest.generation
     made = PromptingSettings(mode=drawn.mode or "resample", system_prompt=drawn.system_prompt, thinking=drawn.thinking)
     if drawn.chat_template is False:
@@ -76,30 +76,32 @@ def prompting_of(manifest: Manifest) -> PromptingSettings:
     return made
 
 
-def messages(asking: PromptingSettings, prompt: Prompt, place: int, before: Sequence[str] = ()) -> tuple[Message, ...]:
-    """The chat that the answer at a place answers.
+def messages(
+    prompting: PromptingSettings, prompt: Prompt, place: int, before: Sequence[str] = ()
+) -> tuple[Message, ...]:
+    """Return the chat that a response continues.
 
     Args:
-        asking: How it is put.
-        prompt: With as many paraphrases as there are answers, in that mode.
-        place: From 0.
-        before: The answers before it; the mode *in-context* shows them.
+        prompting: How the prompt is put.
+        prompt: Prompt; in the mode *paraphrase* it needs a paraphrase for each response.
+        place: Index of the response, from 0.
+        before: Earlier responses, which the mode *in-context* shows.
     """
-    made = [] if asking.system is None else [Message("system", asking.system)]
-    made.append(Message("user", prompt.paraphrases[place] if asking.mode == "paraphrase" else prompt.prompt))
-    if asking.mode == "in-context":
-        for answer in before[:place]:
-            made += [Message("assistant", answer), Message("user", ANOTHER)]
+    made = [] if prompting.system is None else [Message("system", prompting.system)]
+    made.append(Message("user", prompt.paraphrases[place] if prompting.mode == "paraphrase" else prompt.prompt))
+    if prompting.mode == "in-context":
+        for response in before[:place]:
+            made += [Message("assistant", response), Message("user", ANOTHER)]
     return tuple(made)
 
 
-def check_prompts(asking: PromptingSettings, prompts: Sequence[Prompt], k: int) -> None:
+def check_prompts(prompting: PromptingSettings, prompts: Sequence[Prompt], k: int) -> None:
     """Refuse prompts that a mode cannot use.
 
     Raises:
         ConfigurationError: A prompt has fewer paraphrases than responses are wanted.
     """
-    if asking.mode != "paraphrase":
+    if prompting.mode != "paraphrase":
         return
     few = [prompt for prompt in prompts if len(prompt.paraphrases) < k]
     if few:
@@ -109,15 +111,15 @@ def check_prompts(asking: PromptingSettings, prompts: Sequence[Prompt], k: int) 
         )
 
 
-def prompt_ids(tokeniser: HFTokeniser, asking: PromptingSettings, chat: Sequence[Message]) -> tuple[int, ...]:
+def prompt_ids(tokeniser: HFTokeniser, prompting: PromptingSettings, chat: Sequence[Message]) -> tuple[int, ...]:
     """Tokenise a chat for a model of transformers.
 
     Raises:
         ConfigurationError: The model has no chat template, or one that refuses this chat.
     """
-    if not asking.chat_template:
-        text = asking.template.replace(_PLACE, chat[-1].content)
+    if not prompting.chat_template:
+        text = prompting.template.replace(_PLACE, chat[-1].content)
         (encoding,) = tokeniser.encode([text], begin=True)
         return (*(() if tokeniser.bos is None else (tokeniser.bos,)), *encoding.ids.tolist())
-    options: dict[str, Any] = {} if asking.thinking is None else {"enable_thinking": asking.thinking}
+    options: dict[str, Any] = {} if prompting.thinking is None else {"enable_thinking": prompting.thinking}
     return tokeniser.chat_ids([{"role": each.role, "content": each.content} for each in chat], options)

@@ -33,7 +33,7 @@ Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class PlannedSet:
     """A response set to be sampled.
 
     Attributes:
@@ -52,15 +52,15 @@ class Plan:
     """All that is to be sampled.
 
     Attributes:
-        items: Response sets in the order of the output.
-        asking: How prompts are put to the model.
+        sets: Response sets in the order of the output.
+        prompting: How prompts are put to the model.
         k: Responses per set.
         seed: Random seed; an item's responses depend on it and on the item alone.
         greedy: Whether each item also gets a greedy response to the plain prompt.
     """
 
-    items: tuple[Item, ...]
-    asking: PromptingSettings
+    sets: tuple[PlannedSet, ...]
+    prompting: PromptingSettings
     k: int
     seed: int
     greedy: bool = False
@@ -80,19 +80,19 @@ def sample_plan(plan: Plan, sampler: Sampler, journal: Journal, progress: Progre
         SamplerFault: The sampler fails as a whole. Finished items are in the journal.
     """
     done = journal.done()
-    waiting = [item for item in plan.items if item.id not in done]
-    check_prompts(plan.asking, [item.prompt for item in waiting], plan.k)
+    waiting = [item for item in plan.sets if item.id not in done]
+    check_prompts(plan.prompting, [item.prompt for item in waiting], plan.k)
     _check(plan, sampler, waiting)
-    count = len(plan.items) - len(waiting)
+    count = len(plan.sets) - len(waiting)
     progress(count)
 
-    def finish(item: Item, outcomes: Sequence[Outcome]) -> None:
+    def finish(item: PlannedSet, outcomes: Sequence[Outcome]) -> None:
         nonlocal count
         _keep(journal, plan, item, outcomes)
         count += 1
         progress(count)
 
-    chat = plan.asking.mode == "in-context"
+    chat = plan.prompting.mode == "in-context"
     size = max(1, sampler.at_once * (1 if chat else _CHUNK) // (1 if chat else plan.k + plan.greedy))
     for start in range(0, len(waiting), size):
         part = waiting[start : start + size]
@@ -102,26 +102,26 @@ def sample_plan(plan: Plan, sampler: Sampler, journal: Journal, progress: Progre
             _apart(plan, sampler, part, finish)
 
 
-def request_of(plan: Plan, item: Item, place: int, before: Sequence[str] = ()) -> Request:
+def request_of(plan: Plan, item: PlannedSet, place: int, before: Sequence[str] = ()) -> Request:
     """Make the request for one response."""
     return Request(
-        messages(plan.asking, item.prompt, place, before), item.settings, draw_seed(plan.seed, item.id, place)
+        messages(plan.prompting, item.prompt, place, before), item.settings, draw_seed(plan.seed, item.id, place)
     )
 
 
-def greedy_request(plan: Plan, item: Item) -> Request:
+def greedy_request(plan: Plan, item: PlannedSet) -> Request:
     """Make the request for the greedy response: the prompt itself, whatever the mode."""
-    return Request(greedy_chat(plan.asking, item.prompt), replace(item.settings, temperature=0.0), 0)
+    return Request(greedy_chat(plan.prompting, item.prompt), replace(item.settings, temperature=0.0), 0)
 
 
-def greedy_chat(asking: PromptingSettings, prompt: Prompt) -> tuple[Message, ...]:
+def greedy_chat(prompting: PromptingSettings, prompt: Prompt) -> tuple[Message, ...]:
     """Return the chat of the greedy response."""
-    return messages(replace(asking, mode="resample", system_prompt=asking.system), prompt, 0)
+    return messages(replace(prompting, mode="resample", system_prompt=prompting.system), prompt, 0)
 
 
-def _check(plan: Plan, sampler: Sampler, waiting: Sequence[Item]) -> None:
+def _check(plan: Plan, sampler: Sampler, waiting: Sequence[PlannedSet]) -> None:
     """Check all requests; of growing chats only the first round is known, and later rounds fail one by one."""
-    places = range(plan.k) if plan.asking.mode == "paraphrase" else range(1)
+    places = range(plan.k) if plan.prompting.mode == "paraphrase" else range(1)
     asked = [(item, request_of(plan, item, place)) for item in waiting for place in places]
     asked += [(item, greedy_request(plan, item)) for item in waiting if plan.greedy]
     reasons = sampler.check([request for _, request in asked])
@@ -132,14 +132,16 @@ def _check(plan: Plan, sampler: Sampler, waiting: Sequence[Item]) -> None:
     if never:
         shown = "; ".join(f"{item}: {reason}" for item, reason in list(never.items())[:_SHOWN])
         raise ConfigurationError(
-            f"{len(never)} of {len(plan.items)} prompts cannot be used: {shown}"
+            f"{len(never)} of {len(plan.sets)} prompts cannot be used: {shown}"
             + ("; …" if len(never) > _SHOWN else ""),
             "lower --max-tokens, or use a model with a longer context",
         )
 
 
-def _apart(plan: Plan, sampler: Sampler, items: Sequence[Item], finish: Callable[[Item, list[Outcome]], None]) -> None:
-    """Answers that do not depend on each other."""
+def _apart(
+    plan: Plan, sampler: Sampler, items: Sequence[PlannedSet], finish: Callable[[PlannedSet, list[Outcome]], None]
+) -> None:
+    """Sample responses that do not depend on each other."""
     requests = [request_of(plan, item, place) for item in items for place in range(plan.k)]
     if plan.greedy:
         requests += [greedy_request(plan, item) for item in items]
@@ -157,17 +159,19 @@ def _apart(plan: Plan, sampler: Sampler, items: Sequence[Item], finish: Callable
     sampler.sample(requests, done)
 
 
-def _chats(plan: Plan, sampler: Sampler, items: Sequence[Item], finish: Callable[[Item, list[Outcome]], None]) -> None:
+def _chats(
+    plan: Plan, sampler: Sampler, items: Sequence[PlannedSet], finish: Callable[[PlannedSet, list[Outcome]], None]
+) -> None:
     """Sample growing chats: each round adds a response to every chat that has not failed."""
     found: dict[str, list[Outcome]] = {item.id: [] for item in items}
 
-    def ask(requests: Sequence[tuple[Item, Request]]) -> None:
+    def ask(requests: Sequence[tuple[PlannedSet, Request]]) -> None:
         sampler.sample(
             [request for _, request in requests],
             lambda number, outcome: found[requests[number][0].id].append(outcome),
         )
 
-    def alive() -> list[Item]:
+    def alive() -> list[PlannedSet]:
         return [item for item in items if not any(isinstance(each, Failed) for each in found[item.id])]
 
     for place in range(plan.k):
@@ -179,7 +183,7 @@ def _chats(plan: Plan, sampler: Sampler, items: Sequence[Item], finish: Callable
         finish(item, found[item.id])
 
 
-def _keep(journal: Journal, plan: Plan, item: Item, outcomes: Sequence[Outcome]) -> None:
+def _keep(journal: Journal, plan: Plan, item: PlannedSet, outcomes: Sequence[Outcome]) -> None:
     failures = [each.reason for each in outcomes if isinstance(each, Failed)]
     if failures:
         journal.put_error(item.id, failures[0])
@@ -197,28 +201,28 @@ def read_plan(
         OutOfMemory: One item's responses do not fit the device's memory.
     """
     done, was_read = journal.done(), journal.read()
-    waiting = [item for item in plan.items if item.id in done and item.id not in was_read]
+    waiting = [item for item in plan.sets if item.id in done and item.id not in was_read]
     count = len(was_read)
     progress(count)
     for start in range(0, len(waiting), _READ_AT_ONCE):
         part = waiting[start : start + _READ_AT_ONCE]
-        asked = [_asked(plan, sampler, item, journal.answers(item.id)) for item in part]
+        asked = [_asked(plan, sampler, item, journal.samples_of(item.id)) for item in part]
         rows = {item.id: record(item.id, own) for item, own in zip(part, reader.read(asked), strict=True)}
         journal.put_internals(rows)
         count += len(part)
         progress(count)
 
 
-def _asked(plan: Plan, sampler: HFSampler, item: Item, answers: PromptSamples) -> TokenisedResponses:
+def _asked(plan: Plan, sampler: HFSampler, item: PlannedSet, samples: PromptSamples) -> TokenisedResponses:
     def response(request: Request, sample: Sampled) -> TokenisedResponse | None:
         if not sample.ids:
             return None
         return TokenisedResponse((*sampler.prompt_ids(request), *sample.reasoning_ids), sample.ids, sample.content)
 
-    texts = [sample.text for sample in answers.samples]
-    greedy = answers.greedy
+    texts = [sample.text for sample in samples.samples]
+    greedy = samples.greedy
     return TokenisedResponses(
-        tuple(response(request_of(plan, item, place, texts), sample) for place, sample in enumerate(answers.samples)),
+        tuple(response(request_of(plan, item, place, texts), sample) for place, sample in enumerate(samples.samples)),
         None if greedy is None else response(greedy_request(plan, item), greedy),
     )
 

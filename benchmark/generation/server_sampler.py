@@ -1,7 +1,7 @@
 """Responses of a model behind any server that speaks OpenAI's chat completions.
 
 Each response is a request of its own, so that one failure costs one response. A server may refuse some requests, send
-malformed answers, or break down: a failure that concerns one request fails that request, any other ends the work.
+malformed replies, or break down: a failure that concerns one request fails that request, any other ends the work.
 
 A setting that is not sent is the server's choice. vLLM, for one, then takes what the model's publisher recommends: to
 sample without top_k and top_p, serve with `--generation-config vllm`.
@@ -33,7 +33,7 @@ from benchmark.models.http_client import (
 )
 from datasets_build.errors import ConfigurationError
 
-ANSWERS = 3  # malformed answers before a request is given up
+REPLIES = 3  # malformed replies before a request is given up
 FAILED_IN_A_ROW = 3  # requests before the server is given up; those of one prompt are one if it may be the cause
 
 _ANSWER_BYTES = 1 << 23  # reasoning may come along
@@ -50,7 +50,7 @@ class _Result:
     Attributes:
         outcome: The response, or why there is none.
         healthy: Whether it shows that the server works; None: it shows neither.
-        model: What the server calls its model, if it answered.
+        model: Name that the server gives its model, if it replied.
         status: HTTP status of a failure, if it had one.
     """
 
@@ -74,7 +74,7 @@ class ServerSamplerSpec:
         model: Name to request the model by.
         concurrency: Number of requests at once.
         timeout: Seconds without a sign of the server (it gives none while the model generates), and again for the rest
-            of its answer after the first byte.
+            of its reply after the first byte.
         key_variable: Name of the environment variable with the API key.
         revision: Revision of the weights, as the user states it; None: not known.
         strip_thinking: Whether to drop a block `<think>…</think>` at the beginning of a response.
@@ -118,7 +118,7 @@ class ServerSampler:
     """The sampler of a spec. See `Sampler`.
 
     Attributes:
-        reported: What the server calls its model; an answer of another ends the work. None: it did not say yet. To
+        reported: Name that the server gives its model; a reply of another model ends the work. None: none yet. To
             resume an earlier run, set it to what the server reported then.
     """
 
@@ -185,14 +185,14 @@ class ServerSampler:
     def _check_model(self, name: str | None) -> None:
         if name is not None and self.reported not in {None, name}:
             raise SamplerFault(
-                f"{self._endpoint.base} now answers as {name}, and answered as {self.reported} before",
+                f"{self._endpoint.base} now serves {name}, and served {self.reported} before",
                 "do not mix responses of two models: name the model by its exact version, or start again",
             )
         self.reported = self.reported or name
 
     def _respond(self, client: Any, request: Request, halt: threading.Event) -> _Result:
         reason = ""
-        for _ in range(ANSWERS):
+        for _ in range(REPLIES):
             try:
                 document = self._request(client, request, halt)
                 return _Result(outcome_of(document, self._spec.strip_thinking), True, reported_model(document))
@@ -202,7 +202,7 @@ class ServerSampler:
                 if error.kind != "malformed":
                     return self._failure(error)
                 reason = self._reason(error)
-        return _Result(Failed(f"{reason}, at the last of {ANSWERS} attempts"), None)
+        return _Result(Failed(f"{reason}, at the last of {REPLIES} attempts"), None)
 
     def _request(self, client: Any, request: Request, halt: threading.Event) -> dict[str, Any]:
         """Return the server's document; optional fields that it does not know are left out or renamed."""

@@ -90,7 +90,7 @@ def is_server(name: str) -> bool:
 
 def load(
     name: str,
-    asking: PromptingSettings,
+    prompting: PromptingSettings,
     stop: tuple[str, ...],
     dtype: Dtype,
     device: str,
@@ -105,10 +105,12 @@ def load(
     """
     if is_server(name):
         return load_server(name, concurrency, timeout)
-    return load_local(spec_named(name, dtype, device), asking, stop, batch_tokens)
+    return load_local(spec_named(name, dtype, device), prompting, stop, batch_tokens)
 
 
-def load_local(spec: CausalLMSpec, asking: PromptingSettings, stop: tuple[str, ...], batch_tokens: int | None) -> Model:
+def load_local(
+    spec: CausalLMSpec, prompting: PromptingSettings, stop: tuple[str, ...], batch_tokens: int | None
+) -> Model:
     """Load a model of transformers.
 
     Raises:
@@ -117,7 +119,7 @@ def load_local(spec: CausalLMSpec, asking: PromptingSettings, stop: tuple[str, .
     lm = load_causal_lm(spec)
     libraries = ", ".join(f"{name} {version(name)}" for name in ("divbench", "transformers", "torch"))
     return Model(
-        HFSampler(lm, asking, stop, batch_tokens),
+        HFSampler(lm, prompting, stop, batch_tokens),
         spec.name,
         spec.revision,
         int(lm.model.num_parameters()),
@@ -167,13 +169,13 @@ def manifest_of(model: Model, plan: Plan, suite: str, stop: tuple[str, ...], giv
     Raises:
         ConfigurationError: A value is impossible in a manifest: a name is too long, a text is empty.
     """
-    settings, asking = plan.items[0].settings, plan.asking
+    settings, prompting = plan.sets[0].settings, plan.prompting
     try:
         return Manifest(
             name=given["name"] or model.name,
             suite=suite,
             system=System(
-                type="model" if asking.mode == "resample" else "inference-time method",
+                type="model" if prompting.mode == "resample" else "inference-time method",
                 model_id=model.name,
                 revision=model.revision or _reported(model),
                 parameters=model.parameters,
@@ -181,16 +183,16 @@ def manifest_of(model: Model, plan: Plan, suite: str, stop: tuple[str, ...], giv
             ),
             generation=Generation(
                 k=plan.k,
-                mode=asking.mode,
+                mode=prompting.mode,
                 temperature=settings.temperature,
                 top_k=settings.top_k,
                 top_p=None if "top_p" in _gave_up(model) else settings.top_p,
                 max_tokens=settings.max_tokens,
                 seed=None if "seed" in _gave_up(model) else plan.seed,
-                chat_template=asking.chat_template,
-                prompt_template=None if asking.chat_template else asking.template,
-                system_prompt=asking.system,
-                thinking=asking.thinking,
+                chat_template=prompting.chat_template,
+                prompt_template=None if prompting.chat_template else prompting.template,
+                system_prompt=prompting.system,
+                thinking=prompting.thinking,
                 stop=stop,
                 software=model.software,
             ),

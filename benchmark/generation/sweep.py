@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmark.analysis.metaeval.set_files import write_sets
 from benchmark.generation.journal import Journal
-from benchmark.generation.run import Item, Plan
+from benchmark.generation.run import Plan, PlannedSet
 from benchmark.generation.sampler import SamplingSettings, draw_seed
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import canonical_json, content_id
@@ -73,7 +73,7 @@ def parse_sweep(text: str) -> Sweep:
 
 def sweep_items(
     contexts: Sequence[Prompt], sweep: Sweep, settings: SamplingSettings, sets: int, seed: int
-) -> tuple[Item, ...]:
+) -> tuple[PlannedSet, ...]:
     """Plan the response sets, in the order of their labels.
 
     The numbers of sets per setting differ by at most one; so do those per context. Contexts are paired with settings at
@@ -93,7 +93,7 @@ def sweep_items(
     )[:sets]
     dealt = np.random.default_rng(draw_seed(seed, "sets")).permutation(dealt)
     return tuple(
-        Item(f"set-{number:05d}", contexts[context], with_value(settings, sweep.parameter, sweep.values[point]))
+        PlannedSet(f"set-{number:05d}", contexts[context], with_value(settings, sweep.parameter, sweep.values[point]))
         for number, (point, context) in enumerate(zip(points.tolist(), dealt.tolist(), strict=True))
     )
 
@@ -119,8 +119,8 @@ def write_sweep(path: Path, plan: Plan, sweep: Sweep, journal: Journal, manifest
         model: Signature of the sampler.
     """
     rows = []
-    for item in plan.items:
-        texts = [sample.text for sample in journal.answers(item.id).samples]
+    for item in plan.sets:
+        texts = [sample.text for sample in journal.samples_of(item.id).samples]
         rows.append(
             {
                 "set_id": f"{item.id}-{content_id([item.prompt.prompt, texts])[:8]}",

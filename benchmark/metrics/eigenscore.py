@@ -1,6 +1,6 @@
 """EigenScore of a model's hidden states, and what each response adds to it (INSIDE, arXiv:2402.03744; GSSBench).
 
-Input: `Covariances`, what is left of the hidden states of the model that answered: how the responses' states at a layer
+Input: `Covariances`, what is left of the hidden states of the generating model: how the responses' states at a layer
 vary together. The states themselves, thousands of numbers a response and layer, are not kept; every score here, under
 any convention and for any of the responses, follows from K × K numbers a layer. More means more diverse. Scores of
 different models, layers, conventions or numbers of responses are not comparable. The functional is `eigenscore` of
@@ -155,7 +155,7 @@ def inside_layers(blocks: int) -> tuple[int, ...]:
 def e_original(states: Covariances, layer: int | None = None, convention: EigenConvention = GSSBENCH) -> float:
     """E_original: EigenScore of the last tokens' states at one layer. INSIDE, arXiv:2402.03744, eq. 6.
 
-    (INSIDE's code reads the token before the last, and in an answer of one token the prompt; that is not repeated.)
+    (INSIDE's code reads the token before the last, and in a response of one token the prompt; that is not repeated.)
 
     Args:
         states: Of the last tokens.

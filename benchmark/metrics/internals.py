@@ -1,4 +1,4 @@
-"""Metrics of what a model did inside while it answered (GSSBench, arXiv:2510.12699).
+"""Metrics of the internals of the generating model (GSSBench, arXiv:2510.12699).
 
 Input: `Internals` of one prompt, and for semantic entropy the classes of its responses, too. The functions are those of
 uncertainty.py and hidden_states.py; here they meet their input. E_output and lexical similarity read texts alone and
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Internals:
-    """What the model that answered says of its K responses to one prompt.
+    """Internals of the generating model for its K responses to one prompt.
 
     Attributes:
         responses: [K]. None for one of which nothing could be read.

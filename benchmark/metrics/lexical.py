@@ -13,8 +13,8 @@ _WORDS_KEPT = 1 << 15  # stems; a few megabytes
 def distinct_n(ngrams: NgramStatistics) -> float:
     """Averaged distinct-n: the share of different n-grams among all of a set, averaged over n = 1 … 5.
 
-    An n for which the set has no n-gram counts as 0, as in Tevet & Berant's code; so short answers score low whatever
-    they say: five different one-word answers get 0.2. With their tokens this is their metric to the digit.
+    An n for which the set has no n-gram counts as 0, as in Tevet & Berant's code; so short responses score low whatever
+    they say: five different one-word responses get 0.2. With their tokens this is their metric to the digit.
 
     Args:
         ngrams: Of one set.
@@ -34,7 +34,7 @@ def ngram_cosine_diversity(ngrams: NgramStatistics) -> float:
     """Minus the mean cosine of the responses' n-gram count vectors over all pairs, averaged over n = 1 … 5.
 
     A pair without a shared n-gram has cosine 0, also where a response has no n-gram of that length; so short texts
-    score high: identical one-word answers get −0.2, identical long ones −1.
+    score high: identical one-word responses get −0.2, identical long ones −1.
 
     Args:
         ngrams: Of one set.

@@ -276,7 +276,7 @@ METRICS: tuple[Metric, ...] = (
         reads="partition",
         direction=-1,
         bounds=(0, 1),
-        unit="share of answers",
+        unit="share of responses",
         paper="Berger & Parker 1970",
         card=MetricCard(
             "classes",

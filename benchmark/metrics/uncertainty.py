@@ -1,4 +1,4 @@
-"""Uncertainty of the model that answered, as a measure of its generation space (GSSBench, arXiv:2510.12699).
+"""Uncertainty of the generating model, as a measure of its generation space (GSSBench, arXiv:2510.12699).
 
 Input: what a language model gave the tokens of each of its responses (`ResponseScores`), or the likelihoods of
 responses in equivalence classes (`ClassedLikelihoods`). All logarithms are natural. For every function here more
@@ -180,7 +180,7 @@ class ClassedLikelihoods:
             raise Unscorable("probabilities above 1")
 
 
-def semantic_entropy(answers: ClassedLikelihoods, estimator: Literal["rao", "kuhn", "lm-polygraph"] = "rao") -> float:
+def semantic_entropy(responses: ClassedLikelihoods, estimator: Literal["rao", "kuhn", "lm-polygraph"] = "rao") -> float:
     """The entropy of classes, estimated from the likelihoods of K responses, nats.
 
     With s_k = ln p / T of response k, l_k = ln p, c(k) the class of k and C classes:
@@ -197,13 +197,13 @@ def semantic_entropy(answers: ClassedLikelihoods, estimator: Literal["rao", "kuh
     Raises:
         Unscorable: No response of at least one token is in a class.
     """
-    used = (answers.token_counts > 0) & np.array([label is not None for label in answers.labels], dtype=bool)
+    used = (responses.token_counts > 0) & np.array([label is not None for label in responses.labels], dtype=bool)
     if not used.any():
         raise Unscorable("no response in a class")
-    labels = [label for label, is_used in zip(answers.labels, used, strict=True) if is_used]
-    values = answers.log_likelihoods[used]
+    labels = [label for label, is_used in zip(responses.labels, used, strict=True) if is_used]
+    values = responses.log_likelihoods[used]
     if estimator != "lm-polygraph":
-        values = values / answers.token_counts[used]
+        values = values / responses.token_counts[used]
     _, places, sizes = np.unique(np.array(labels), return_inverse=True, return_counts=True)
     of_class = np.array([logsumexp(values[places == c]) for c in range(len(sizes))], dtype=np.float64)
     if estimator == "kuhn":

@@ -1,8 +1,8 @@
-"""How many pairs of answers NoveltyBench's classifier decides a second: `python -m benchmark.perf.equivalence`.
+"""How many pairs of responses NoveltyBench's classifier decides a second: `python -m benchmark.perf.equivalence`.
 
 A model of the shape of deberta-v3-large with random weights, by the package (each different pair once, pairs of like
 length together) and as published (one pair after the other), in turns in one process, so that what else the machine
-does strikes both. The pairs are all those of the ten answers to some of NoveltyBench's prompts, where a mirror has
+does strikes both. The pairs are all those of the ten responses to some of NoveltyBench's prompts, where a mirror has
 them, else made up. The values are compared before any time is printed. With `--layers` fewer, the embeddings and the
 output weigh more than they do in the whole model.
 """
@@ -29,7 +29,7 @@ from datasets_build.download import mirror_folder
 TOLERANCE = 1e-4  # of probabilities, from another order of float32 sums
 LAYERS = 24
 WINDOW = 128
-Answers = list[tuple[str, list[str]]]  # prompt, answers
+Responses = list[tuple[str, list[str]]]  # prompt, responses
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,9 @@ class Comparison:
     ratio: float
 
 
-def released_answers(mirror: Path) -> Answers:
-    """Prompts and ten answers each of the released submissions, system after system."""
-    made: Answers = []
+def released_responses(mirror: Path) -> Responses:
+    """Prompts and ten responses each of the released submissions, system after system."""
+    made: Responses = []
     for path in sorted((mirror / "noveltybench" / "submissions").glob("*.jsonl")):
         with path.open(encoding="utf-8") as file:
             rows = [json.loads(line) for line in file]
@@ -73,8 +73,8 @@ def released_answers(mirror: Path) -> Answers:
     return made
 
 
-def made_up_answers(count: int, seed: int = 0) -> Answers:
-    """Prompts with ten answers, half of them of some words and half of some sentences."""
+def made_up_responses(count: int, seed: int = 0) -> Responses:
+    """Prompts with ten responses, half of them of some words and half of some sentences."""
     rng = np.random.default_rng(seed)
     words = [f"word{i}" for i in range(500)]
     made = []
@@ -84,11 +84,11 @@ def made_up_answers(count: int, seed: int = 0) -> Answers:
     return made
 
 
-def questions_of(answers: Answers, count: int, seed: int = 0) -> list[ResponsePair]:
-    """All pairs of answers of prompts that are drawn until there are `count` pairs."""
-    drawn = np.random.default_rng(seed).permutation(len(answers))
+def questions_of(responses: Responses, count: int, seed: int = 0) -> list[ResponsePair]:
+    """All pairs of responses of prompts that are drawn until there are `count` pairs."""
+    drawn = np.random.default_rng(seed).permutation(len(responses))
     made = [
-        ResponsePair(prompt, a, b) for prompt, texts in (answers[i] for i in drawn) for a, b in combinations(texts, 2)
+        ResponsePair(prompt, a, b) for prompt, texts in (responses[i] for i in drawn) for a, b in combinations(texts, 2)
     ]
     return made[:count]
 
@@ -213,15 +213,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON document")
     given = parser.parse_args(arguments)
     mirror = mirror_folder(given.mirror)
-    answers = made_up_answers(given.pairs // 45 + 1) if mirror is None else released_answers(mirror)
-    questions = questions_of(answers, given.pairs)
-    classifier = random_classifier([text for _, texts in answers for text in texts], given.layers)
+    responses = made_up_responses(given.pairs // 45 + 1) if mirror is None else released_responses(mirror)
+    questions = questions_of(responses, given.pairs)
+    classifier = random_classifier([text for _, texts in responses for text in texts], given.layers)
     found = compare(questions, classifier, given.rounds, "made up" if mirror is None else "NoveltyBench")
     if given.json:
         print(json.dumps(asdict(found), indent=2))
         return
     print(
-        f"{found.pairs:,} pairs of answers ({found.data}), {found.different_pairs:,} different, {found.tokens:.0f} "
+        f"{found.pairs:,} pairs of responses ({found.data}), {found.different_pairs:,} different, {found.tokens:.0f} "
         f"tokens a pair; deberta-v3-large with random weights, {found.layers} of its {LAYERS} layers"
     )
     print(f"largest difference of probabilities: {found.largest_difference:.1e}")

@@ -1,9 +1,9 @@
 """Prompts a second of `divbench generate --internals`: `python -m benchmark.perf.generation`.
 
 One model, by the package (prompts together, then one pass over what was drawn) and as a loop over prompts, each with
-one greedy and K sampled answers and the hidden states of every step kept until its scores are made, as INSIDE's
+one greedy and K sampled responses and the hidden states of every step kept until its scores are made, as INSIDE's
 published pipeline does. In turns in one process, so that what else the machine does strikes both. Before any time is
-printed, the package reads the very answers of the loop: likelihoods and EigenScores must be the same.
+printed, the package reads the very responses of the loop: likelihoods and EigenScores must be the same.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from benchmark.generation.internals.read import InternalsReader, TokenisedRespon
 from benchmark.generation.journal import open_journal
 from benchmark.generation.output import how_read
 from benchmark.generation.prompting import PromptingSettings
-from benchmark.generation.run import Item, Plan, read_plan, request_of, sample_plan
+from benchmark.generation.run import Plan, PlannedSet, read_plan, request_of, sample_plan
 from benchmark.generation.sampler import SamplingSettings
 from benchmark.generation.setup import spec_named
 from benchmark.metrics.eigenscore import covariances_of, e_average, e_original
@@ -33,7 +33,7 @@ from benchmark.scoring.internals_file import internals_of
 from datasets_build.load import load_suite
 
 Found = TypeVar("Found")
-TOLERANCE = 1e-3  # of log-likelihoods of whole answers and of EigenScores, from another order of float32 sums
+TOLERANCE = 1e-3  # of log-likelihoods of whole responses and of EigenScores, from another order of float32 sums
 TOP_K = 10
 
 
@@ -44,9 +44,9 @@ class Comparison:
     Attributes:
         model: Its signature.
         prompts: Of gssbench.
-        k: Sampled answers a prompt; one greedy one beside them.
-        tokens: That every answer has.
-        largest_difference: Between the two ways' log-likelihoods and EigenScores of the same answers.
+        k: Sampled responses a prompt; one greedy one beside them.
+        tokens: That every response has.
+        largest_difference: Between the two ways' log-likelihoods and EigenScores of the same responses.
         loop_seconds: One a round, one prompt after the other.
         package_seconds: One a round.
         loop_tokens_per_second: Sampled, by the median.
@@ -81,9 +81,9 @@ def loop(lm: HFCausalLM, plan: Plan) -> list[Looped]:
     """One prompt after the other, as published: `generate` keeps logits and states of all layers and steps."""
     import torch
 
-    sampler, layers = HFSampler(lm, plan.asking), layers_of(lm)
+    sampler, layers = HFSampler(lm, plan.prompting), layers_of(lm)
     made = []
-    for item in plan.items:
+    for item in plan.sets:
         settings = item.settings
         prompt = sampler.prompt_ids(request_of(plan, item, 0))
         ids = torch.tensor([prompt], device=lm.model.device)
@@ -123,18 +123,18 @@ def loop(lm: HFCausalLM, plan: Plan) -> list[Looped]:
 
 def package(lm: HFCausalLM, plan: Plan) -> list[Internals]:
     """As `divbench generate --internals` does, its journal included."""
-    settings = plan.items[0].settings
+    settings = plan.sets[0].settings
     cut = SamplingParameters(settings.temperature, settings.top_k, settings.top_p)
-    sampler, reader = HFSampler(lm, plan.asking), InternalsReader(lm, layers_of(lm), cut)
+    sampler, reader = HFSampler(lm, plan.prompting), InternalsReader(lm, layers_of(lm), cut)
     with TemporaryDirectory() as folder, open_journal(Path(folder) / "journal.sqlite") as journal:
         sample_plan(plan, sampler, journal)
         read_plan(plan, sampler, reader, journal)
         how = how_read(reader, plan, "0" * 16)
-        return [internals_of(journal.internals(item.id), how) for item in plan.items]
+        return [internals_of(journal.internals(item.id), how) for item in plan.sets]
 
 
 def largest_difference(lm: HFCausalLM, looped: Sequence[Looped]) -> float:
-    """Between what the loop found and what the package reads of the same answers."""
+    """Between what the loop found and what the package reads of the same responses."""
     asked = [
         TokenisedResponses(tuple(TokenisedResponse(own.prompt, ids, len(ids)) for ids in own.ids)) for own in looped
     ]
@@ -150,9 +150,9 @@ def compare(lm: HFCausalLM, plan: Plan, rounds: int) -> Comparison:
     """Time both ways in turns.
 
     Raises:
-        ValueError: They find different numbers of the same answers.
+        ValueError: They find different numbers of the same responses.
     """
-    warm = Plan(plan.items[:2], plan.asking, plan.k, plan.seed, plan.greedy)
+    warm = Plan(plan.sets[:2], plan.prompting, plan.k, plan.seed, plan.greedy)
     loop(lm, warm)
     package(lm, warm)
     looped_seconds, package_seconds, largest = [], [], 0.0
@@ -163,13 +163,13 @@ def compare(lm: HFCausalLM, plan: Plan, rounds: int) -> Comparison:
         looped_seconds.append(taken)
         largest = max(largest, largest_difference(lm, looped))
         if not largest <= TOLERANCE:
-            raise ValueError(f"the two ways differ by {largest} on the same answers")
-    length = plan.items[0].settings.max_tokens
-    tokens = len(plan.items) * plan.k * length
+            raise ValueError(f"the two ways differ by {largest} on the same responses")
+    length = plan.sets[0].settings.max_tokens
+    tokens = len(plan.sets) * plan.k * length
     medians = statistics.median(looped_seconds), statistics.median(package_seconds)
     return Comparison(
         model=lm.signature,
-        prompts=len(plan.items),
+        prompts=len(plan.sets),
         k=plan.k,
         tokens=length,
         largest_difference=largest,
@@ -190,7 +190,7 @@ def timed(run: Callable[[], Found]) -> tuple[float, Found]:
 
 
 def forget_end(lm: HFCausalLM) -> None:
-    """No token ends an answer any more, so that both ways draw as many."""
+    """No token ends an response any more, so that both ways draw as many."""
     lm.tokeniser.eos = None
     lm.model.generation_config.eos_token_id = None
 
@@ -200,7 +200,7 @@ def plan_of(prompts: int, k: int, tokens: int) -> Plan:
     suite = load_suite("gssbench").prompts
     chosen = suite[:: max(1, len(suite) // prompts)][:prompts]
     settings = SamplingSettings(top_k=TOP_K, max_tokens=tokens)
-    items = tuple(Item(prompt.prompt_id, prompt, settings) for prompt in chosen)
+    items = tuple(PlannedSet(prompt.prompt_id, prompt, settings) for prompt in chosen)
     return Plan(items, PromptingSettings(chat_template=False), k, seed=0, greedy=True)
 
 
@@ -211,7 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--prompts", type=int, default=64)
     parser.add_argument("--k", type=int, default=10)
-    parser.add_argument("--tokens", type=int, default=20, help="of every answer")
+    parser.add_argument("--tokens", type=int, default=20, help="of every response")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true", help="one JSON document")
     given = parser.parse_args(arguments)
@@ -221,7 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.json:
         print(json.dumps(asdict(found), indent=2))
         return
-    print(f"{found.model}: {found.prompts} prompts of gssbench, {found.k} + 1 answers of {found.tokens} tokens")
+    print(f"{found.model}: {found.prompts} prompts of gssbench, {found.k} + 1 responses of {found.tokens} tokens")
     print(f"largest difference of log-likelihoods and EigenScores: {found.largest_difference:.1e}")
     for name, each, rate in (
         ("loop", found.loop_seconds, found.loop_tokens_per_second),

@@ -99,7 +99,7 @@ def embedding_flops(submission: Submission) -> float:
 
 @lru_cache(maxsize=1)
 def _words() -> NDArray[np.str_]:
-    """Those of gssbench's prompts: English ones, so that a word is as many tokens as in real answers."""
+    """Those of gssbench's prompts: English ones, so that a word is as many tokens as in real responses."""
     texts = (prompt.prompt.lower() for prompt in load_suite("gssbench").prompts)
     return np.array(sorted({word for text in texts for word in text.split() if word.isalpha()}))
 

@@ -24,7 +24,7 @@ from submissions.storage.file_store import FileStore
 from submissions.work_queue.queue_files import read_listing, result_paths
 from submissions.work_queue.schema import MAX_STATE_BYTES, Damaged, Listing, State
 
-THREADS = 8  # a Hub answers slowly, and to many at once
+THREADS = 8  # a Hub replies slowly, but to many requests at once
 STATE_FILE = "state.json"
 
 Found = dict[str, Result | Missing]  # results by id

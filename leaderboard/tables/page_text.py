@@ -56,9 +56,9 @@ PAIRS = (
 AGREEMENT = "Rank correlation between every two metrics, over the same response sets or over the systems of a table."
 WORST = "Largest disagreements with people, by difference in rank"
 STAGES = (
-    "How does post-training change diversity? The same prompts, answered by a model after each stage of its training: "
-    "base, supervised fine-tuning (SFT), preference optimisation (DPO), reinforcement learning (RLVR). Contrasts are "
-    "paired by prompt."
+    "How does post-training change diversity? Responses of a model to the same prompts after each stage of its "
+    "training: base, supervised fine-tuning (SFT), preference optimisation (DPO), reinforcement learning (RLVR). "
+    "Contrasts are paired by prompt."
 )
 NO_STAGES = (
     "No table here includes several training stages of one model. The responses released with the study of OLMo's "

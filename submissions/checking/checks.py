@@ -1,6 +1,6 @@
 """The checks of a submission, one function each; `CHECKS` names them all.
 
-An *error* refuses the submission. A *warning* is shown and counted: blank answers, say, are part of what a system does.
+An *error* rejects the submission. A *warning* is shown and counted: blank responses, for example, are data.
 """
 
 import re
@@ -41,7 +41,7 @@ class Context:
 
     @property
     def own(self) -> bool:
-        """Whether the submission answers prompts of its own: then its rows must say all of them."""
+        """Whether the submission has prompts of its own: then its rows must state all of them."""
         return self.manifest is not None and self.manifest.suite == OWN
 
 
@@ -58,7 +58,7 @@ class SeenRows:
         broken: The prompt ids of rows that could not be taken.
         last_position: Position in the suite of the latest row.
         in_suite_order: Whether the positions of all rows so far ascend.
-        own_prompts: Rows without responses, where the submission answers prompts of its own.
+        own_prompts: Rows without responses, where the submission has prompts of its own.
         texts: For each prompt the responses, to hold against a reported partition.
         reported_rows: How often each prompt id stands in the reported file.
     """
@@ -154,7 +154,7 @@ def known_prompt(row: Row, context: Context, tally: SeenRows) -> Iterator[Proble
 
 
 def all_prompts_present(context: Context, tally: SeenRows) -> Iterator[Problem]:
-    """Every prompt of the suite is answered; there are own prompts, and not too many."""
+    """Every prompt of the suite has a row; there are own prompts, and not too many."""
     if context.own and context.rows == 0:
         yield _problem(
             "prompt_ids", GENERATIONS_FILE, None, "prompt_id", "there are no rows", "write one row for each prompt"
@@ -213,7 +213,7 @@ def blanks(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
 
 
 def placeholders(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
-    """Marks that stand for a missing answer are kept, counted and not scored."""
+    """Placeholders for a missing response are kept, counted and not scored."""
     for place, text in enumerate(row.responses):
         if is_placeholder(text):
             message = f"{text.strip()!r} stands for a missing response"
@@ -248,7 +248,7 @@ def sizes(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
 
 
 def duplicates(row: Row, context: Context, tally: SeenRows) -> Iterator[Problem]:
-    """The same responses under two prompts are more likely a slip than answers. (Repeats within one are data.)"""
+    """The same responses under two prompts are more likely a mistake than data. (Repeats within one are data.)"""
     digest = content_id(list(row.responses))
     first = tally.same_responses.setdefault(digest, row.number)
     if first != row.number and not all(map(is_blank, row.responses)):

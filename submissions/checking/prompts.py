@@ -1,6 +1,6 @@
 """Prompts that no suite of ours has: those of a submission's own rows, and those in a file of one's own.
 
-A manifest whose `suite` is *own* answers such prompts. Its suite is made of its rows, and the suite's revision is the
+A manifest whose `suite` is *own* is of such prompts. Its suite is made of its rows, and the suite's revision is the
 hash of these prompts: numbers over different prompts never share a column.
 """
 

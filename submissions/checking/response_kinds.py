@@ -1,4 +1,4 @@
-"""What a response is beside its words: blank, a placeholder where no answer came, refused, cut off, repeated."""
+"""Kinds of response: blank, a placeholder for a missing one, refused, cut off, repeated."""
 
 import re
 import unicodedata
@@ -14,7 +14,7 @@ _PLACEHOLDER = re.compile(
     re.IGNORECASE,
 )
 # A refusal and nothing else. Precise rather than complete: English, at the start, of a short text, and without what
-# would answer after all. "I can't generate a sound, but here is one in words" is an answer.
+# would answer after all. "I can't generate a sound, but here is one in words" is no refusal.
 _SORRY = (
     r"(?:(?:(?:i'm|i am|we're|we are) )?(?:very |really |truly |so )?(?:sorry|afraid)\b[^.!?\n]{0,40}?"
     r"|i apologi[sz]e\b[^.!?\n]{0,40}?|unfortunately,? )"
@@ -37,7 +37,7 @@ def is_blank(text: str) -> bool:
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether a text only marks that there is no answer.
+    """Whether a text is a placeholder for a missing response.
 
     >>> is_placeholder("[Blocked]"), is_placeholder("The road was [blocked].")
     (True, False)
@@ -46,7 +46,7 @@ def is_placeholder(text: str) -> bool:
 
 
 def is_refusal(text: str) -> bool:
-    """Whether a text refuses to answer and does no more. A heuristic for English that errs towards answers.
+    """Whether a text is a refusal and nothing else. A heuristic for English that rather misses refusals.
 
     >>> is_refusal("I'm sorry, but I can't assist with that."), is_refusal("I can't help with that. Try: 7")
     (True, False)

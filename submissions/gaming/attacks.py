@@ -1,6 +1,6 @@
 """Ways to look diverse without being so, made from any submission's texts; a metric that rewards one measures it, too.
 
-*junk* answers nothing, so that none of it is a response to the prompt. *disguise* changes how each response looks and
+*junk* ignores the prompt, so that none of it is a response to it. *disguise* changes how each response looks and
 not what it says, so that no equivalence class is won. *copies* are one response, repeated or reworded: one class.
 """
 

@@ -58,7 +58,7 @@ def derive(attack: Attack, given: Submission, suite: Suite, seed: int = 0) -> tu
     Args:
         attack: An attack.
         given: The submission whose texts are used.
-        suite: The suite that it answers.
+        suite: Suite of its prompts.
         seed: Random seed.
     """
     rows = list(given.rows())

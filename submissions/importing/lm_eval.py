@@ -4,7 +4,7 @@ What a row holds is stated in EleutherAI/lm-evaluation-harness, lm_eval/result_s
 and how it is written in lm_eval/loggers/evaluation_tracker.py: `doc`, the row of the dataset; `doc_id`, its place there
 from 0; `arguments`, what the model was asked and how, as {"gen_args_0": {"arg_0": text, "arg_1": {"temperature": …}}},
 in older files as lists; `resps`, the texts, requests × repeats; `filtered_resps`, what a filter left of them; `filter`,
-its name. The filter that a task has by default keeps the first text alone, so the answers are `resps`. A task with
+its name. The filter that a task has by default keeps the first text alone, so the responses are `resps`. A task with
 several filters writes every document once for each of them, with the same `resps`.
 
 Texts come from tasks of one request a document (`output_type: generate_until`) with `repeats: k`.
@@ -40,8 +40,8 @@ class LmEvalOptions:
     Attributes:
         id_field: The field of `doc` that has the prompt's id, or `doc_id`: the place in the suite, from 0. None:
             `prompt_id` of `doc` where it has one; else a document is known by its text.
-        responses: The field with the answers.
-        filter: The name of the filter whose rows are read; None: all, where they have the same answers.
+        responses: Field with the responses.
+        filter: The name of the filter whose rows are read; None: all, if they have the same responses.
     """
 
     id_field: str | None = None
@@ -60,7 +60,7 @@ def read_lm_eval(
     Args:
         path: The file.
         findings: Takes the problems.
-        suite: That was answered; None: prompts of one's own, which are named by `doc_id` where nothing else names them.
+        suite: Suite of the prompts; None: prompts of one's own, named by `doc_id` where nothing else names them.
         documents: See `LmEvalOptions`.
     """
     made = Imported(names={"responses": f"{documents.responses}[0]", "prompt": "doc.prompt"})

@@ -57,7 +57,7 @@ def _fault_of(error: BaseException, address: str) -> StoreFault | None:
         hint = "retry in a few minutes" if is_transient(error) else "check the repository's page"
     elif isinstance(error, Damaged):
         what, hint = "gives damaged files", "check the repository's page"
-    elif isinstance(error, OSError | ValueError | connection_error()):  # ValueError: an answer that is no JSON
+    elif isinstance(error, OSError | ValueError | connection_error()):  # ValueError: a reply that is no JSON
         what, hint = "is out of reach", "check the network connection, then whether the store's head changed"
     else:
         return None

@@ -70,12 +70,12 @@ def download(address: str, token: str | None, file: HubFile, target: Path) -> No
     from huggingface_hub.utils import build_hf_headers
 
     headers = {**build_hf_headers(token=token), "Accept-Encoding": "identity"}
-    with get_session().stream("GET", address, headers=headers, timeout=SILENCE) as answer:
-        hf_raise_for_status(answer)
+    with get_session().stream("GET", address, headers=headers, timeout=SILENCE) as reply:
+        hf_raise_for_status(reply)
         with disk_faults(target, LocalDiskFault), atomic_file(target) as temporary:
             hasher, size = file.hasher(), 0
             with temporary.open("wb") as made:
-                for piece in answer.iter_bytes(PIECE_BYTES):
+                for piece in reply.iter_bytes(PIECE_BYTES):
                     size += len(piece)
                     if size > file.size:
                         break

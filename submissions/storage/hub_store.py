@@ -1,6 +1,6 @@
 """A store in a Hub dataset repository: its commits are the repository's, and what was read is kept on this machine.
 
-The Hub refuses a commit whose parent is not the head any more (412). That leaves two things open. A commit whose answer
+The Hub refuses a commit whose parent is not the head any more (412). That leaves two things open. A commit whose reply
 was lost has perhaps been made. And the client leaves out of a commit what it finds at the head, so that of two who
 commit the same the second would hear that all went well. So each commit has a mark of its own in its description, and
 is made where the history holds that mark.
@@ -237,7 +237,7 @@ class HubStore:
         """Send what must not be done twice: before each further attempt, look whether an earlier one came through.
 
         Raises:
-            Conflict: It was answered, and nothing was done.
+            Conflict: The Hub replied, and nothing was done.
         """
         attempts = 0
 
@@ -317,8 +317,8 @@ class HubStore:
 
         revision, start = checked_commit(commit, self.address), len(self._prefix)
         names = [self._prefix + path for path in paths]
-        answer = self._asked(lambda: self._api.get_paths_info(self.repo, names, repo_type="dataset", revision=revision))
-        found = {one.path[start:]: hub_file(one) if isinstance(one, RepoFile) else None for one in answer}
+        reply = self._asked(lambda: self._api.get_paths_info(self.repo, names, repo_type="dataset", revision=revision))
+        found = {one.path[start:]: hub_file(one) if isinstance(one, RepoFile) else None for one in reply}
         self._remember(commit, {path: entry for path, entry in found.items() if entry is not None})
         return found
 

@@ -172,7 +172,7 @@ def claim(
         versions: Of what it runs on; None: the version of this package.
         wanted: Whether the worker can score a submission, such as one of a suite that it has. The others are left for
             another worker: to claim and release them would keep this one from what stands behind them.
-        token: Of the claim, 16 hex digits made at random. Who gives the same again, after an answer that was lost, gets
+        token: Of the claim, 16 hex digits made at random. Who gives the same again, after a reply that was lost, gets
             the claim that was made. None: a new one.
 
     Returns:

@@ -161,7 +161,7 @@ class State(_Part):
     Attributes:
         submission_id: The submission's name by content.
         name: Of its system.
-        suite: That it answers.
+        suite: Suite of its prompts.
         submitter: The submitter.
         received: When; the queue is in this order.
         rows_digest: SHA-256 of its generations alone, by which they are known under another manifest.

@@ -13,7 +13,7 @@ import pytest
 
 from benchmark.generation.journal import open_journal
 from benchmark.generation.prompting import PromptingSettings
-from benchmark.generation.run import Item, Plan, sample_plan
+from benchmark.generation.run import Plan, PlannedSet, sample_plan
 from benchmark.generation.sampler import Failed, Outcome, Request, Sampled, SamplerFault, SamplingSettings
 from benchmark.generation.setup import Model
 from datasets_build.schema import Prompt
@@ -93,7 +93,7 @@ class FakeSampler:
 
 def plan_of(
     prompts: Sequence[Prompt] = PROMPTS,
-    asking: PromptingSettings | None = None,
+    prompting: PromptingSettings | None = None,
     *,
     k: int = 3,
     seed: int = 0,
@@ -101,8 +101,8 @@ def plan_of(
 ) -> Plan:
     """A plan of all prompts with other settings than the default ones."""
     settings = SamplingSettings(temperature=0.7, top_k=9, top_p=0.9, max_tokens=20)
-    items = tuple(Item(prompt.prompt_id, prompt, settings) for prompt in prompts)
-    return Plan(items, asking or PromptingSettings(), k, seed, greedy)
+    items = tuple(PlannedSet(prompt.prompt_id, prompt, settings) for prompt in prompts)
+    return Plan(items, prompting or PromptingSettings(), k, seed, greedy)
 
 
 def sampled(path: Path, plan: Plan, sampler: FakeSampler) -> dict[str, list[str]]:
@@ -110,7 +110,7 @@ def sampled(path: Path, plan: Plan, sampler: FakeSampler) -> dict[str, list[str]
     with open_journal(path) as journal:
         journal.begin({"k": plan.k})
         sample_plan(plan, sampler, journal)
-        return {item: [each.text for each in journal.answers(item).samples] for item in sorted(journal.done())}
+        return {item: [each.text for each in journal.samples_of(item).samples] for item in sorted(journal.done())}
 
 
 def journal_of(out: Path) -> Path:

@@ -139,7 +139,7 @@ def contrast(
 
     With --labels: do the scores of *one* system tell two groups of its prompts apart? For each metric: both means,
     Welch's t, Cohen's d, AUROC, and what a threshold on the score tells of prompts that it was not chosen on. Do
-    prompts that call for a question back have more room for answers, and longer reasoning, as in arXiv:2510.12699?
+    prompts that call for a question back have more room for responses, and longer reasoning, as in arXiv:2510.12699?
 
       divbench contrast subs/rifts --labels rifts.csv --positive addressing --positive ambiguous
 

@@ -135,7 +135,7 @@ def read_labels(
         if name in known:
             rows.append((number, name, row))
         else:
-            message = f"no prompt that was answered has the id {name!r}"
+            message = f"the submission has no response to a prompt with the id {name!r}"
             _add(findings, table, number, "prompt_id", message, "leave the row out")
     words = {name: _word(row.get(label_column)) for _, name, row in rows}
     groups: dict[str, bool] = {}

@@ -1,4 +1,4 @@
-"""Paired tests between systems that answered the same prompts, as in the OLMo study (arXiv:2606.01811, section 4.3)."""
+"""Paired tests between systems on the same prompts, as in the OLMo study (arXiv:2606.01811, section 4.3)."""
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence

@@ -63,7 +63,7 @@ def open_systems(
     stages = [name for name in names if name.startswith(STAGE)]
     if stages and len(stages) < len(names):
         raise ConfigurationError(
-            "stages of OLMo and submissions answer different prompts", "compare stages only, or submissions only"
+            "stages of OLMo and submissions have different prompts", "compare stages only, or submissions only"
         )
     if stages:
         found = _stages([name.removeprefix(STAGE) for name in stages], prompt_set, mirror)
@@ -111,10 +111,10 @@ def _submissions(folders: Sequence[Path], mirror: Path | None) -> Systems:
     if len({suite.revision for suite in suites}) > 1:
         asked = sorted({suite.name for suite in suites})
         if len(asked) == 1:  # own prompts
-            what = "the submissions answer own prompts that differ in ids, texts or order"
-            raise ConfigurationError(what, "compare those that answer the same prompts")
+            what = "the submissions have prompts of their own that differ in ids, texts or order"
+            raise ConfigurationError(what, "compare submissions to the same prompts")
         raise ConfigurationError(
-            f"the submissions answer several suites: {', '.join(asked)}", "compare those of one suite"
+            f"the submissions are of several suites: {', '.join(asked)}", "compare those of one suite"
         )
     names = [submission.manifest.name for submission in opened]
     # Submissions of the same name are distinguished by their ids.

@@ -132,10 +132,10 @@ class _Worker:
         """The function's value, why it has none, or None where nothing came within the limit."""
         with suppress(OSError):
             self._ours.send((context, responses))
-        answer = self._receive(limit)
-        if answer is None:
+        reply = self._receive(limit)
+        if reply is None:
             return None
-        kind, found = answer
+        kind, found = reply
         return float(found) if kind == "value" else Missing(str(found))
 
     def stop(self) -> None:
@@ -152,7 +152,7 @@ class _Worker:
 
 
 def _serve(name: str, connection: Connection) -> None:
-    """Answer until the other side closes. What the function prints goes to stderr: stdout is for results."""
+    """Reply until the other side closes. What the function prints goes to stderr: stdout is for results."""
     os.dup2(2, 1)
     try:
         function = find_function(name)
@@ -167,10 +167,10 @@ def _serve(name: str, connection: Connection) -> None:
             try:
                 given = function(responses, context=context) if with_context else function(responses)
                 found = as_number(given)
-                answer = ("missing", found.reason) if isinstance(found, Missing) else ("value", found)
+                reply = ("missing", found.reason) if isinstance(found, Missing) else ("value", found)
             except Exception as error:
-                answer = ("missing", f"raised {type(error).__name__}: {error}"[:_LONGEST_REASON])
-            connection.send(answer)
+                reply = ("missing", f"raised {type(error).__name__}: {error}"[:_LONGEST_REASON])
+            connection.send(reply)
 
 
 def as_number(given: Any) -> Value:

@@ -27,7 +27,7 @@ class Labelled:
         name: Name of the task, such as `contest/story_gen`.
         label: *binary*: 1 for high content diversity, 0 for low; *graded*: of many values, greater for more diverse.
         set_ids: [sets]; a set has the same id in every task that holds it.
-        contexts: [sets], what was answered; sets of one context are one cluster in every resample.
+        contexts: [sets], the prompt of each set; sets of one context are one cluster in every resample.
         responses: [sets].
         labels: [sets].
         lengths: [sets], mean bytes of a response in UTF-8.

@@ -1,6 +1,6 @@
 """Does a score of prompts order the pairs of *gssbench*? (arXiv:2510.12699; `a` has the smaller generation space.)
 
-A scorer gives every prompt a number; a pair is right where `b`, the prompt with more room for good answers, has the
+A scorer gives every prompt a number; a pair is right where `b`, the prompt with more room for good responses, has the
 strictly greater one. Pairs of one set share texts, so intervals resample whole sets (`set_id`). A few short texts stand
 in several sets of *subset* and *intersection* (datasets_build/gssbench/rows.py): their sets are taken as independent.
 """

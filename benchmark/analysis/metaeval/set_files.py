@@ -19,7 +19,7 @@ from submissions.untrusted.parquet_files import open_parquet, parquet_rows
 SETS = pa.schema(
     [
         pa.field("set_id", pa.string(), nullable=False),
-        pa.field("context", pa.string(), nullable=False),  # what was answered; sets of one context are one cluster
+        pa.field("context", pa.string(), nullable=False),  # the prompt; sets of one context are one cluster
         pa.field("responses", pa.list_(pa.string()), nullable=False),
         pa.field("label", pa.float64(), nullable=False),  # greater for more diverse
         pa.field("label_name", pa.string(), nullable=False),  # what the label is, the same in all rows

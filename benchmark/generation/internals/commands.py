@@ -80,17 +80,17 @@ def internals(
 
     submission, suite, _ = open_submission(folder, partial(load_suite, mirror=mirror))
     drawn = submission.manifest.generation
-    asking = prompting_of(submission.manifest)
+    prompting = prompting_of(submission.manifest)
     if chat_template is not None:
-        asking = replace(asking, chat_template=chat_template)
-    asking = replace(asking, template=template or asking.template)
+        prompting = replace(prompting, chat_template=chat_template)
+    prompting = replace(prompting, template=template or prompting.template)
     if thinking is not None:
-        asking = replace(asking, thinking=thinking)
-    check_prompts(asking, suite.prompts, drawn.k)
+        prompting = replace(prompting, thinking=thinking)
+    check_prompts(prompting, suite.prompts, drawn.k)
     target = destination or folder / INTERNALS_FILE
     if target.exists():
         raise ConfigurationError(f"{target} exists", "remove it to read again, or give another --out")
-    loaded = load_local(spec_named(model, dtype, device), asking, drawn.stop, None)
+    loaded = load_local(spec_named(model, dtype, device), prompting, drawn.stop, None)
     sampler: Any = loaded.sampler
     known = drawn.temperature is not None
     cut = SamplingParameters(float(drawn.temperature or 0), drawn.top_k, drawn.top_p or 1.0) if known else None
@@ -105,7 +105,7 @@ def internals(
         average_layers=reader.layers.average,
         tokens="text",
         drawing=None if cut is None else Drawing(temperature=cut.temperature, top_k=cut.top_k, top_p=cut.top_p),
-        prompt=str(asking),
+        prompt=str(prompting),
     )
     length = (max_tokens or drawn.max_tokens or 256) if greedy else None
     journal_path = target.parent / f".{target.name}.partial.sqlite"

@@ -38,7 +38,7 @@ def as_tokens(sampler: HFSampler, prompt: Prompt, row: Row, *, stops: bool) -> t
     reasons = row.finish_reasons or (None,) * len(row.responses)
     made: list[TokenisedResponse | None] = []
     for place, (text, reason) in enumerate(zip(row.responses, reasons, strict=True)):
-        asked = Request(messages(sampler.asking, prompt, place, row.responses), SamplingSettings(), 0)
+        asked = Request(messages(sampler.prompting, prompt, place, row.responses), SamplingSettings(), 0)
         (encoding,) = lm.encode([text])
         content = tuple(encoding.ids.tolist())
         ended = (end,) if reason == "stop" and end is not None and not stops else ()
@@ -60,7 +60,8 @@ def greedy_responses(sampler: HFSampler, prompts: Sequence[Prompt], max_tokens: 
         SamplerFault: The model fails as a whole.
     """
     requests = [
-        Request(greedy_chat(sampler.asking, each), SamplingSettings(0.0, max_tokens=max_tokens), 0) for each in prompts
+        Request(greedy_chat(sampler.prompting, each), SamplingSettings(0.0, max_tokens=max_tokens), 0)
+        for each in prompts
     ]
     found: dict[int, Outcome] = {}
     sampler.sample(requests, found.__setitem__)

@@ -13,7 +13,7 @@ from datasets_build.load import SUITES
 from leaderboard.app import components
 from leaderboard.app.permalinks import chosen, chosen_several, count_on, remember, wire
 from leaderboard.app.submitting.identity import login_is_real, submitter, takes_names
-from leaderboard.app.submitting.intake import ENDINGS, PROBLEM_HEADERS, Checked, Desk, error_text, form
+from leaderboard.app.submitting.intake import ENDINGS, PROBLEM_HEADERS, Checked, Intake, error_text, form
 from leaderboard.app.submitting.messages import accepted_text, receipt_text, refused_text
 from leaderboard.data.live_results import LiveResults
 from leaderboard.tables.submission_queue import (
@@ -95,12 +95,12 @@ class _Queue:
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
     """Build the page: upload, validation result, submitting, queue."""
-    desk = Desk()
+    intake = Intake()
     gr.Markdown(LEAD, elem_classes="lead")
     if login_is_real():
         with gr.Row():  # at the top: signing in leaves the page and loses what was validated
             gr.LoginButton(size="md", scale=0, min_width=240, elem_id="login")
-    given, verdict = _given(), _verdict(desk)
+    given, verdict = _given(), _verdict(intake)
     queue = _queue()
     controls = {"way": given.way, "state": queue.states, "submission": queue.which}
     outputs = [*given.panels, queue.text, queue.table, queue.details, queue.history]
@@ -130,8 +130,8 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
     inputs = list(controls.values())
     wire(page, controls, restore, show, outputs)
-    _wire_check(live, desk, given, verdict)
-    for event in (_wire_submit(live, desk, verdict, queue), queue.refresh.click(again, inputs, inputs, **_QUIET)):
+    _wire_check(live, intake, given, verdict)
+    for event in (_wire_submit(live, intake, verdict, queue), queue.refresh.click(again, inputs, inputs, **_QUIET)):
         event.then(show_values, inputs, outputs, js=remember(list(controls)), **_QUIET).then(None, js=count_on("shown"))
 
 
@@ -189,7 +189,7 @@ def _fields() -> dict[str, Any]:
     return needed | more
 
 
-def _verdict(desk: Desk) -> _Verdict:
+def _verdict(intake: Intake) -> _Verdict:
     text = gr.Textbox(label="Result", visible=False, interactive=False, lines=2, max_lines=12, elem_id="verdict")
     problems = components.table(
         "Problems by row",
@@ -206,7 +206,7 @@ def _verdict(desk: Desk) -> _Verdict:
         with gr.Row():
             submit_kept = gr.Button("Submit", variant="primary", scale=0, min_width=160, elem_id="submit")
     receipt = gr.Textbox(label="Receipt", visible=False, interactive=False, lines=3, elem_id="receipt")
-    token = gr.State(None, time_to_live=3600, delete_callback=desk.forget)
+    token = gr.State(None, time_to_live=3600, delete_callback=intake.forget)
     return _Verdict(token, text, problems, panel, name, submit_kept, receipt)
 
 
@@ -250,24 +250,24 @@ def _waiting(live: LiveResults, states: list[str], which: str | None) -> list[An
     return [*shown, gr.Textbox(details(state, listing, now), visible=True), history]
 
 
-def _wire_check(live: LiveResults, desk: Desk, given: _Given, verdict: _Verdict) -> None:
+def _wire_check(live: LiveResults, intake: Intake, given: _Given, verdict: _Verdict) -> None:
     def check(old: str | None, way: str, files: Any, file: Any, kind: str, pasted: str, *form_: Any) -> list[Any]:
-        desk.forget(old)
+        intake.forget(old)
         no_receipt = gr.Textbox("", visible=False)
         try:
             values = dict(zip(given.fields, form_, strict=True))
             values["submitter.date"] = values["submitter.date"] or datetime.now().astimezone().date().isoformat()
             known, faults = form(values)
             if way == "folder":
-                found = desk.check_files([Path(each) for each in files or ()])
+                found = intake.check_files([Path(each) for each in files or ()])
             elif faults is not None:
                 found = faults
             elif way == "paste":
-                found = desk.check_text(pasted or "", known)
+                found = intake.check_text(pasted or "", known)
             elif file is None:
                 raise ConfigurationError("there is no file", "choose one and wait until it is uploaded")
             else:
-                found = desk.check_file(Path(file), kind, known)
+                found = intake.check_file(Path(file), kind, known)
         except (DivBenchError, OSError) as error:
             said = gr.Textbox(f"Not validated: {error_text(error)}", visible=True)
             return [None, said, components.no_table(), gr.Column(visible=False), "", no_receipt]
@@ -289,14 +289,14 @@ def _judged(live: LiveResults, found: Checked) -> list[Any]:
     return [found.token, gr.Textbox(words, visible=True), problems, panel, found.manifest.submitter.name]
 
 
-def _wire_submit(live: LiveResults, desk: Desk, verdict: _Verdict, queue: _Queue) -> Any:
+def _wire_submit(live: LiveResults, intake: Intake, verdict: _Verdict, queue: _Queue) -> Any:
     def submit_kept(token: str | None, called: str, profile: gr.OAuthProfile | None, request: gr.Request) -> list[Any]:
         store = live.source.store
         try:
             if token is None or store is None:
                 raise ConfigurationError("there is nothing to submit", "validate a submission first")
             by = submitter(called or "", None if profile is None else profile.username, dict(request.headers))
-            receipt = desk.submit_kept(token, store, by, datetime.now(UTC))
+            receipt = intake.submit_kept(token, store, by, datetime.now(UTC))
         except (DivBenchError, OSError) as error:
             said = gr.Textbox(f"Not submitted: {error_text(error)}", visible=True)
             return [token, said, gr.Column(), gr.Dropdown()]

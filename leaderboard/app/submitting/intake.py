@@ -79,7 +79,7 @@ class _Kept:
     since: float
 
 
-class Desk:
+class Intake:
     """Validates uploads and keeps valid submissions until they are submitted or expire.
 
     Args:
@@ -100,7 +100,7 @@ class Desk:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._memory, self._seconds, self._patience, self._clock = memory, seconds, patience, clock
-        self._spool = Path(tempfile.mkdtemp(prefix="divbench-desk-"))  # for this process alone: mode 0700
+        self._spool = Path(tempfile.mkdtemp(prefix="divbench-intake-"))  # for this process alone: mode 0700
         atexit.register(rmtree, self._spool, ignore_errors=True)
         self._turns = threading.BoundedSemaphore(at_once)
         self._lock = threading.Lock()

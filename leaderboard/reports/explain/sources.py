@@ -151,8 +151,8 @@ def _check_text(name: str, field: str, text: object) -> None:
 
 
 def _found(title: str, prompt: str, responses: Sequence[str], form: Format) -> Found:
-    answers = scorable_responses(responses)
-    return Found(title, ResponseSet(prompt, answers), len(responses) - len(answers), form)
+    scorable = scorable_responses(responses)
+    return Found(title, ResponseSet(prompt, scorable), len(responses) - len(scorable), form)
 
 
 def _with_sets() -> list[str]:

@@ -109,7 +109,7 @@ def gss(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Test metrics on GSSBench (arXiv:2510.12699): do they tell how much room a prompt leaves for good answers?
+    """Test metrics on GSSBench (arXiv:2510.12699): do they tell how much room a prompt leaves for good responses?
 
     9,300 pairs of prompts in six splits; one prompt of each pair has the larger generation space. A metric is right on
     a pair if that prompt's responses are the more diverse by it. References show what chance, the prompt's length, a

@@ -124,7 +124,7 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
         ("labels", 2, "tokens"),
         ("labels", 6, "tokens"),
     ]
-    assert found[4].message == "no prompt that was answered has the id 'z'"
+    assert found[4].message == "the submission has no response to a prompt with the id 'z'"
     assert found[5].message == "'maybe' is none of 0, 1, true and false"
 
 

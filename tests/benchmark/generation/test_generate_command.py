@@ -170,7 +170,7 @@ def test_what_failed_is_told_with_counts_and_tried_again_alone(command: Command,
     assert ended.status == 1
     assert "3 prompts: refused demo-03" in ended.err
     error = json.loads(ended.out)["error"]
-    assert error["message"] == "3 of 24 prompts have no answers yet, most often: refused demo-03"
+    assert error["message"] == "3 of 24 prompts have no responses yet, most often: refused demo-03"
     assert error["hint"].startswith("the same command tries them again, and only them; ")
     assert not out.exists()
     assert set(rows_in(journal_of(out), "errors")) == {"demo-03", "demo-07", "demo-11"}
@@ -274,7 +274,7 @@ REFUSED: list[tuple[list[object], str]] = [
     (["--suite", "demo", "--mode", "system-prompt", "--no-chat-template"], "the mode system-prompt needs a chat"),
     (["--suite", "demo", "--template", "Q: {prompt}"], "add --no-chat-template"),
     (["--suite", "demo", "--template", "Q:", "--no-chat-template"], "write {prompt}"),
-    (["--suite", "demo", "--sets", 5], "--sets is of --sweep"),
+    (["--suite", "demo", "--sets", 5], "--sets needs --sweep"),
     (["--suite", "demo", "--sweep", "top_p=0.1:1:5"], "a sweep is a file"),
     (["--suite", "demo", "--sweep", "top_p=5"], "is no sweep"),
     (["--suite", "demo", "--name", " x"], "cannot have name = ' x': must not be blank, or begin"),

@@ -191,7 +191,7 @@ def test_a_run_goes_on_with_the_same_model_of_a_server_or_not_at_all(
     assert "1 prompts: the server's content filter withheld the response" in ended.err
     server.reported = "wise-2026-02-02"
     ended = command(*arguments)
-    assert (ended.status, "now answers as wise-2026-02-02, and answered as wise-2026-01-01 before" in ended.err) == (
+    assert (ended.status, "now serves wise-2026-02-02, and served wise-2026-01-01 before" in ended.err) == (
         2, True,
     ), ended.err  # fmt: skip
     server.reported = "wise-2026-01-01"

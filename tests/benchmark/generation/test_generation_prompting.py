@@ -85,13 +85,13 @@ def test_what_needs_a_chat_or_a_place_is_refused_without(options: dict[str, Any]
 
 
 def test_paraphrases_must_be_there() -> None:
-    asking = PromptingSettings("paraphrase")
-    check_prompts(asking, PROMPTS, 3)
+    prompting = PromptingSettings("paraphrase")
+    check_prompts(prompting, PROMPTS, 3)
     with pytest.raises(ConfigurationError, match="5 prompts have fewer than 4 paraphrases, p0 has 3"):
-        check_prompts(asking, PROMPTS, 4)
+        check_prompts(prompting, PROMPTS, 4)
     demo = load_suite("demo").prompts
     with pytest.raises(ConfigurationError, match="24 prompts have fewer than 1 paraphrases"):
-        check_prompts(asking, demo, 1)
+        check_prompts(prompting, demo, 1)
     for mode in ("resample", "system-prompt", "in-context"):
         check_prompts(PromptingSettings(mode), demo, 10)
 
@@ -110,21 +110,21 @@ ASKINGS = [
 
 
 @pytest.mark.parametrize("asking", ASKINGS, ids=repr)
-def test_a_manifest_tells_how_to_ask_the_same_again(asking: PromptingSettings) -> None:
+def test_a_manifest_tells_how_to_ask_the_same_again(prompting: PromptingSettings) -> None:
     model = Model(FakeSampler(), "fake", None, None, None, "fake")
-    again = prompting_of(manifest_of(model, plan_of(asking=asking), "demo", (), NONE))
+    again = prompting_of(manifest_of(model, plan_of(prompting=prompting), "demo", (), NONE))
     for place in range(3):
-        assert messages(again, PROMPT, place, "ab") == messages(asking, PROMPT, place, "ab")
-    assert greedy_chat(again, PROMPT) == greedy_chat(asking, PROMPT)
-    assert str(again) == str(asking)
-    assert (again.chat_template, again.template) == (asking.chat_template, asking.template)
+        assert messages(again, PROMPT, place, "ab") == messages(prompting, PROMPT, place, "ab")
+    assert greedy_chat(again, PROMPT) == greedy_chat(prompting, PROMPT)
+    assert str(again) == str(prompting)
+    assert (again.chat_template, again.template) == (prompting.chat_template, prompting.template)
 
 
 @pytest.mark.parametrize("style", ["merging", "merging-bos", "gpt2", "ours"])
 def test_without_chat_template_the_model_reads_the_template_and_the_prompt_as_plain_text(style: Style) -> None:
     own = HFTokeniser(tokeniser(style))
-    asking = PromptingSettings(chat_template=False, template="Q: {prompt}\nA:")
-    ids = prompt_ids(own, asking, messages(asking, Prompt("p", "any", "Say </s> and {prompt}."), 0))
+    prompting = PromptingSettings(chat_template=False, template="Q: {prompt}\nA:")
+    ids = prompt_ids(own, prompting, messages(prompting, Prompt("p", "any", "Say </s> and {prompt}."), 0))
     assert (own.bos is not None) == (style in {"merging-bos", "ours"}) == (ids[0] == own.own.bos_token_id)
     assert own.eos not in ids  # what stands in a prompt ends nothing
     assert own.decode(ids) == "Q: Say </s> and {prompt}.\nA:"
@@ -138,8 +138,8 @@ def test_a_chat_goes_through_the_models_own_template_with_what_it_knows_of_think
     )
     own = HFTokeniser(made)
 
-    def read(asking: PromptingSettings) -> str:
-        return own.decode(prompt_ids(own, asking, messages(asking, PROMPT, 0)))
+    def read(prompting: PromptingSettings) -> str:
+        return own.decode(prompt_ids(own, prompting, messages(prompting, PROMPT, 0)))
 
     assert read(PromptingSettings("system-prompt")) == f"<system>{SYSTEM}<user>Say thing 0.<assistant>"
     assert read(PromptingSettings(thinking=True)) == "<user>Say thing 0.<assistant>think"

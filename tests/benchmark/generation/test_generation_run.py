@@ -47,39 +47,39 @@ def failing(*texts: str) -> Callable[[Request], Outcome]:
 
 @each_mode
 def test_each_answer_is_asked_for_once_with_its_settings_and_a_seed_of_its_own(mode: Mode, journal_path: Path) -> None:
-    plan, sampler = plan_of(asking=PromptingSettings(mode), greedy=True), FakeSampler()
+    plan, sampler = plan_of(prompting=PromptingSettings(mode), greedy=True), FakeSampler()
     found = sampled(journal_path, plan, sampler)
     assert {item: len(texts) for item, texts in found.items()} == {prompt.prompt_id: 3 for prompt in PROMPTS}
     drawn = [request for request in sampler.asked if request.settings.temperature == 0.7]
     greedy = [request for request in sampler.asked if request.settings.temperature == 0]
     assert (len(drawn), len(greedy), len({request.seed for request in drawn})) == (15, 5, 15)
-    assert {request.settings for request in drawn} == {plan.items[0].settings}
+    assert {request.settings for request in drawn} == {plan.sets[0].settings}
     assert {request.settings.max_tokens for request in greedy} == {20}
-    for item in plan.items:
+    for item in plan.sets:
         texts = found[item.id]
         for place, text in enumerate(texts):
             assert text == answer_of(request_of(plan, item, place, texts[:place]))
 
 
 def test_the_greedy_answer_is_kept_apart(journal_path: Path) -> None:
-    plan = plan_of(asking=PromptingSettings("in-context"), greedy=True)
+    plan = plan_of(prompting=PromptingSettings("in-context"), greedy=True)
     sampled(journal_path, plan, FakeSampler())
     with open_journal(journal_path) as journal:
-        kept = journal.answers("p2")
-    assert kept.greedy == well(greedy_request(plan, plan.items[2]))
-    assert (len(kept.samples), kept.samples[0]) == (3, well(request_of(plan, plan.items[2], 0)))
+        kept = journal.samples_of("p2")
+    assert kept.greedy == well(greedy_request(plan, plan.sets[2]))
+    assert (len(kept.samples), kept.samples[0]) == (3, well(request_of(plan, plan.sets[2], 0)))
 
 
 def test_answers_do_not_depend_on_the_order_the_batches_or_the_other_prompts(tmp_path: Path) -> None:
     for mode in MODES:
-        calm = sampled(tmp_path / mode, plan_of(asking=PromptingSettings(mode)), FakeSampler())
+        calm = sampled(tmp_path / mode, plan_of(prompting=PromptingSettings(mode)), FakeSampler())
         backwards = plan_of(PROMPTS[::-1], PromptingSettings(mode))
         assert sampled(tmp_path / f"{mode}-2", backwards, FakeSampler(at_once=1, shuffled=True)) == calm
         alone = sampled(
             tmp_path / f"{mode}-3", plan_of(PROMPTS[3:4], PromptingSettings(mode)), FakeSampler(at_once=100)
         )
         assert alone == {"p3": calm["p3"]}
-        other = sampled(tmp_path / f"{mode}-4", plan_of(asking=PromptingSettings(mode), seed=1), FakeSampler())
+        other = sampled(tmp_path / f"{mode}-4", plan_of(prompting=PromptingSettings(mode), seed=1), FakeSampler())
         assert not set(other["p3"]) & set(calm["p3"])
 
 
@@ -100,7 +100,7 @@ def test_in_context_a_failed_round_stops_that_chat_alone(journal_path: Path) -> 
         second_of_p1 = request.messages[0].content == "Say thing 1." and len(request.messages) == 3
         return Failed("refused") if second_of_p1 else well(request)
 
-    plan, sampler = plan_of(asking=PromptingSettings("in-context")), FakeSampler(answer, at_once=8)
+    plan, sampler = plan_of(prompting=PromptingSettings("in-context")), FakeSampler(answer, at_once=8)
     assert set(sampled(journal_path, plan, sampler)) == {"p0", "p2", "p3", "p4"}
     assert [len(call) for call in sampler.calls] == [5, 5, 4]
     assert rows_in(journal_path, "errors") == {"p1": "refused"}
@@ -113,7 +113,7 @@ def test_in_context_a_failed_round_stops_that_chat_alone(journal_path: Path) -> 
 @each_mode
 @pytest.mark.parametrize("answers", [1, 4, 7, 14])
 def test_after_a_fault_only_what_is_not_finished_is_asked_again(mode: Mode, answers: int, tmp_path: Path) -> None:
-    plan = plan_of(asking=PromptingSettings(mode))
+    plan = plan_of(prompting=PromptingSettings(mode))
     calm = sampled(tmp_path / "calm", plan, FakeSampler())
     path = tmp_path / "journal"
     broken = FakeSampler(at_once=2, faults_after=answers, shuffled=True)
@@ -133,7 +133,7 @@ def test_after_a_fault_only_what_is_not_finished_is_asked_again(mode: Mode, answ
 
 @pytest.mark.parametrize("mode", ["resample", "paraphrase"])
 def test_what_failed_is_kept_as_an_error_and_tried_again_alone(mode: Mode, journal_path: Path) -> None:
-    plan = plan_of(asking=PromptingSettings(mode))
+    plan = plan_of(prompting=PromptingSettings(mode))
     wordings = [[p.prompt] * 3 if mode == "resample" else list(p.paraphrases) for p in PROMPTS]
     bad = wordings[1][2], wordings[4][1]
     assert set(sampled(journal_path, plan, FakeSampler(failing(*bad)))) == {"p0", "p2", "p3"}
@@ -159,12 +159,12 @@ def test_the_commonest_reason_is_told_first(journal_path: Path) -> None:
 def test_an_empty_answer_is_an_answer(mode: Mode, journal_path: Path) -> None:
     empty = Sampled("", "stop", tokens=1, reasoning_tokens=0, ids=(2,))
     sampler = FakeSampler(lambda request: empty)
-    assert sampled(journal_path, plan_of(asking=PromptingSettings(mode)), sampler)["p0"] == ["", "", ""]
+    assert sampled(journal_path, plan_of(prompting=PromptingSettings(mode)), sampler)["p0"] == ["", "", ""]
     assert len(sampler.asked) == 15
     with open_journal(journal_path) as journal:
-        assert journal.answers("p4") == PromptSamples((empty, empty, empty))
+        assert journal.samples_of("p4") == PromptSamples((empty, empty, empty))
     idle = FakeSampler()
-    sampled(journal_path, plan_of(asking=PromptingSettings(mode)), idle)
+    sampled(journal_path, plan_of(prompting=PromptingSettings(mode)), idle)
     assert idle.asked == []
 
 
@@ -192,10 +192,10 @@ def test_each_paraphrase_is_looked_at_before(place: int, journal_path: Path) -> 
 
 def test_the_plain_prompt_is_looked_at_too_where_it_is_answered_without_chance(journal_path: Path) -> None:
     prompt = type(PROMPTS[0])("p0", "any", "Long. " * 50, PROMPTS[0].paraphrases)
-    sampler, asking = FakeSampler(longest=100), PromptingSettings("paraphrase")
-    assert len(sampled(journal_path, plan_of([prompt], asking), sampler)) == 1
+    sampler, prompting = FakeSampler(longest=100), PromptingSettings("paraphrase")
+    assert len(sampled(journal_path, plan_of([prompt], prompting), sampler)) == 1
     with pytest.raises(ConfigurationError, match="cannot be used"):
-        sampled(journal_path.with_name("other"), plan_of([prompt], asking, greedy=True), sampler)
+        sampled(journal_path.with_name("other"), plan_of([prompt], prompting, greedy=True), sampler)
 
 
 def test_a_chat_that_grows_too_long_fails_alone(journal_path: Path) -> None:

@@ -240,7 +240,7 @@ def test_a_set_with_a_failure_is_not_written_without_it(command: Command, starts
     command.asks(FakeSampler(answer))
     arguments = ("generate", "offline", "--prompts", starts, "--out", tmp_path / "t.parquet")
     ended = command(*arguments, "--sweep", "temperature=0.2:1.2:6")
-    assert (ended.status, "1 of 6 prompts have no answers yet" in ended.err) == (1, True), ended.err
+    assert (ended.status, "1 of 6 prompts have no responses yet" in ended.err) == (1, True), ended.err
     assert not (tmp_path / "t.parquet").exists()
 
 

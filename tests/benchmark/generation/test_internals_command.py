@@ -71,8 +71,8 @@ def test_a_response_follows_what_was_asked_and_its_end_where_it_ended(lm: HFCaus
 
 
 def test_each_mode_is_read_as_it_was_asked(lm: HFCausalLM) -> None:
-    def begin(asking: PromptingSettings, place: int) -> str:
-        found = as_tokens(HFSampler(lm, asking), PROMPT, TWO, stops=False)[place]
+    def begin(prompting: PromptingSettings, place: int) -> str:
+        found = as_tokens(HFSampler(lm, prompting), PROMPT, TWO, stops=False)[place]
         assert found is not None
         return str(lm.tokeniser.own.decode(list(found.prompt)))
 

@@ -248,7 +248,7 @@ def test_a_server_that_changes_its_model_is_left(server: SamplingServer) -> None
     server.before = before
     sampler = sampler_of(server, concurrency=1)
     told = Told()
-    with pytest.raises(SamplerFault, match="now answers as wise-2, and answered as wise-1 before"):
+    with pytest.raises(SamplerFault, match="now serves wise-2, and served wise-1 before"):
         sampler.sample(requests_of(50), told)
     assert sorted(told.outcomes) == [0, 1, 2]
     assert sampler.reported == "wise-1"

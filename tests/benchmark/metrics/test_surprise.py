@@ -28,7 +28,10 @@ NAMES = (
     *("excess_entropy", "excess_entropy_rate", "coherent_excess", "coherent_excess_rate"),
     *("retained_surprise", "coherent_retained"),
 )
-NUMBERS: dict[str, Callable[[Surprisals], float]] = {name: getattr(surprisal, name) for name in NAMES}
+NUMBERS: dict[str, Callable[[Surprisals], float]] = {
+    name: next(getattr(module, name) for module in (surprisal, coherence, excess_entropy) if hasattr(module, name))
+    for name in NAMES
+}
 OF_COHERENCE = {"coherence", "coherence_spread"}
 SHAPES = ("curve_bits", "curve_rate")
 CURVES: dict[str, Callable[[Surprisals], Floats]] = {name: getattr(surprisal_curve, name) for name in SHAPES}

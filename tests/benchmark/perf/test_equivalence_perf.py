@@ -25,7 +25,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_both_ways_are_compared_on_the_same_pairs(tiny: None) -> None:
-    answers = equivalence.made_up_answers(2)
+    answers = equivalence.made_up_responses(2)
     questions = equivalence.questions_of(answers, 50)
     classifier = equivalence.random_classifier([text for _, texts in answers for text in texts], 1)
     found = equivalence.compare([*questions, *questions[:5]], classifier, rounds=2, data="made up")
@@ -36,7 +36,7 @@ def test_both_ways_are_compared_on_the_same_pairs(tiny: None) -> None:
 
 
 def test_it_stops_where_the_values_differ(tiny: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = equivalence.made_up_answers(1)
+    answers = equivalence.made_up_responses(1)
     classifier = equivalence.random_classifier(answers[0][1], 1)
     monkeypatch.setattr(equivalence, "TOLERANCE", -1.0)
     with pytest.raises(ValueError, match="the two ways differ by"):
@@ -58,8 +58,8 @@ def test_it_prints_one_json_document(
 
 
 @pytest.mark.mirror
-def test_it_reads_the_released_answers(mirror: Path) -> None:
-    answers = equivalence.released_answers(mirror)
+def test_it_reads_the_released_responses(mirror: Path) -> None:
+    answers = equivalence.released_responses(mirror)
     assert len(answers) == 600
     assert {len(texts) for _, texts in answers} == {8, 10}
     assert len(equivalence.questions_of(answers, 100)) == 100

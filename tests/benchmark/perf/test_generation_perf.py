@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from benchmark.generation.prompting import PromptingSettings
-from benchmark.generation.run import Item, Plan
+from benchmark.generation.run import Plan, PlannedSet
 from benchmark.generation.sampler import SamplingSettings
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.perf import generation
@@ -22,7 +22,7 @@ def tiny(*_: Any, **__: Any) -> HFCausalLM:
 
 def plan() -> Plan:
     prompts = [Prompt(f"p{i}", "any", text) for i, text in enumerate(("The river", "One response is not like another"))]
-    items = tuple(Item(each.prompt_id, each, SamplingSettings(top_k=10, max_tokens=6)) for each in prompts)
+    items = tuple(PlannedSet(each.prompt_id, each, SamplingSettings(top_k=10, max_tokens=6)) for each in prompts)
     return Plan(items, PromptingSettings(chat_template=False), 3, seed=0, greedy=True)
 
 

@@ -1,4 +1,4 @@
-"""The desk: strangers' files taken aside, checked in a process of their own, handed in."""
+"""The intake: strangers' files taken aside, checked in a process of their own, handed in."""
 
 import csv
 import json
@@ -15,7 +15,7 @@ import pytest
 
 from datasets_build.errors import ConfigurationError
 from leaderboard.app.submitting import intake
-from leaderboard.app.submitting.intake import Busy, Checked, Desk, error_text, form, take
+from leaderboard.app.submitting.intake import Busy, Checked, Intake, error_text, form, take
 from leaderboard.app.submitting.messages import accepted_text, receipt_text, refused_text
 from submissions.demo.build import write_demo_submissions
 from submissions.storage.commits import StoreFault
@@ -42,8 +42,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture
-def desk() -> Desk:
-    return Desk()
+def given() -> Intake:
+    return Intake()
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -61,38 +61,38 @@ def known(**changed: Any) -> dict[str, Any]:
     return made
 
 
-def spooled(desk: Desk) -> list[Path]:
-    return list(desk._spool.iterdir())
+def spooled(given: Intake) -> list[Path]:
+    return list(given._spool.iterdir())
 
 
 def test_a_good_folder_is_accepted_handed_in_and_leaves_nothing_behind(
-    desk: Desk, demo: list[Path], tmp_path: Path
+    given: Intake, demo: list[Path], tmp_path: Path
 ) -> None:
-    found = desk.check_files(files_of(demo[0]))
+    found = given.check_files(files_of(demo[0]))
     assert found.token is not None
     assert found.manifest is not None
     assert found.manifest.name == "varied"
     assert found.rows == []
     store = FolderStore(tmp_path / "store")
-    receipt = desk.submit_kept(found.token, store, ANN, NOW)
+    receipt = given.submit_kept(found.token, store, ANN, NOW)
     assert receipt.new
     [state] = listing(store).states
     assert (state.submission_id, state.submitter) == (found.report["id"], ANN)
     there = store.read(store.head(), f"submissions/{state.submission_id}/generations.parquet", 2**30)
     assert there == (demo[0] / "generations.parquet").read_bytes()
-    assert spooled(desk) == []
+    assert spooled(given) == []
     with pytest.raises(ConfigurationError, match="has expired"):
-        desk.submit_kept(found.token, store, ANN, NOW)
+        given.submit_kept(found.token, store, ANN, NOW)
 
 
-def test_the_spool_is_for_this_process_alone(desk: Desk, demo: list[Path]) -> None:
-    desk.check_files(files_of(demo[0]))
-    assert stat.S_IMODE(desk._spool.stat().st_mode) == 0o700
-    assert len(spooled(desk)) == 1
+def test_the_spool_is_for_this_process_alone(given: Intake, demo: list[Path]) -> None:
+    given.check_files(files_of(demo[0]))
+    assert stat.S_IMODE(given._spool.stat().st_mode) == 0o700
+    assert len(spooled(given)) == 1
 
 
 def test_a_refused_folder_lists_its_problems_by_row_and_is_not_kept(
-    desk: Desk, demo: list[Path], tmp_path: Path
+    given: Intake, demo: list[Path], tmp_path: Path
 ) -> None:
     folder = tmp_path / "bad"
     shutil.copytree(demo[0], folder)
@@ -100,7 +100,7 @@ def test_a_refused_folder_lists_its_problems_by_row_and_is_not_kept(
     manifest["generation"]["k"] = 9
     manifest["extra"] = 1
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    found = desk.check_files(files_of(folder))
+    found = given.check_files(files_of(folder))
     assert found.token is None
     assert [
         "error",
@@ -111,7 +111,7 @@ def test_a_refused_folder_lists_its_problems_by_row_and_is_not_kept(
         "remove it: a manifest has only the known fields",
     ] in (found.rows)
     assert refused_text(found).startswith("Rejected: 1 error,")
-    assert spooled(desk) == []
+    assert spooled(given) == []
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_refused_folder_lists_its_problems_by_row_and_is_not_kept(
     ],
 )
 def test_files_must_be_those_of_a_folder(
-    desk: Desk, demo: list[Path], tmp_path: Path, names: list[str], said: list[tuple[str, str]]
+    given: Intake, demo: list[Path], tmp_path: Path, names: list[str], said: list[tuple[str, str]]
 ) -> None:
     uploads = []
     for place, name in enumerate(names):
@@ -133,7 +133,7 @@ def test_files_must_be_those_of_a_folder(
         source = demo[0] / name
         path.write_bytes(source.read_bytes() if source.exists() else b"MZ")
         uploads.append(path)
-    found = desk.check_files(uploads)
+    found = given.check_files(uploads)
     assert found.token is None
     assert [(row[1], row[4]) for row in found.rows if row[4].startswith(said[0][1])] == [
         (name, row[4]) for (name, text), row in zip(said, found.rows, strict=True) if row[4].startswith(text)
@@ -157,10 +157,10 @@ def test_a_file_is_taken_by_its_bytes_and_never_through_a_link(tmp_path: Path) -
     assert (tmp_path / "d").read_bytes() == secret.read_bytes()
 
 
-def test_json_lines_are_imported_and_can_be_handed_in(desk: Desk, tmp_path: Path) -> None:
+def test_json_lines_are_imported_and_can_be_handed_in(given: Intake, tmp_path: Path) -> None:
     upload = tmp_path / "<b>my answers.exe"  # whatever a client calls it
     upload.write_text(lines(3))
-    found = desk.check_file(
+    found = given.check_file(
         upload, "jsonl", known(**{"submitter.links": "https://example.org/a\nhttps://example.org/b"})
     )
     assert found.token is not None
@@ -168,31 +168,31 @@ def test_json_lines_are_imported_and_can_be_handed_in(desk: Desk, tmp_path: Path
     assert found.manifest.generation.k == 3
     assert len(found.manifest.submitter.links) == 2
     assert "24 prompts, 72 responses (k = 3)" in accepted_text(found, "the store", login=False)
-    assert desk.submit_kept(found.token, FolderStore(tmp_path / "store"), ANN, NOW).new
-    assert spooled(desk) == []
+    assert given.submit_kept(found.token, FolderStore(tmp_path / "store"), ANN, NOW).new
+    assert spooled(given) == []
 
 
-def test_pasted_text_is_the_same_submission_as_its_file(desk: Desk, tmp_path: Path) -> None:
+def test_pasted_text_is_the_same_submission_as_its_file(given: Intake, tmp_path: Path) -> None:
     upload = tmp_path / "generations.jsonl"
     upload.write_text(lines())
-    filed, pasted = desk.check_file(upload, "jsonl", known()), desk.check_text(lines(), known())
+    filed, pasted = given.check_file(upload, "jsonl", known()), given.check_text(lines(), known())
     assert pasted.report["id"] == filed.report["id"] is not None
 
 
-def test_problems_of_a_file_name_its_rows_and_are_called_as_the_client_calls_it(desk: Desk, tmp_path: Path) -> None:
+def test_problems_of_a_file_name_its_rows_and_are_called_as_the_client_calls_it(given: Intake, tmp_path: Path) -> None:
     upload = tmp_path / "my answers.jsonl"
     rows = lines().splitlines()
     rows[2] = '{"prompt_id": "demo-02", "responses": ["a", 7]}'
     rows[4] = "{broken"
     upload.write_text("\n".join(rows))
-    found = desk.check_file(upload, "jsonl", known())
+    found = given.check_file(upload, "jsonl", known())
     assert [row[:4] for row in found.rows] == [
         ["error", "my answers.jsonl", "3", "responses[1]"],
         ["error", "my answers.jsonl", "5", ""],
     ]
 
 
-def test_csv_rows_are_numbered_as_in_the_file(desk: Desk, tmp_path: Path) -> None:
+def test_csv_rows_are_numbered_as_in_the_file(given: Intake, tmp_path: Path) -> None:
     def written(*changed: tuple[int, list[str]]) -> Checked:
         path = tmp_path / "answers.csv"
         table = [["prompt_id", "response", "temperature", "mood"]]
@@ -201,7 +201,7 @@ def test_csv_rows_are_numbered_as_in_the_file(desk: Desk, tmp_path: Path) -> Non
             table[number - 1] = cells
         with path.open("w", newline="") as file:
             csv.writer(file).writerows(table)
-        return desk.check_file(path, "csv", known())
+        return given.check_file(path, "csv", known())
 
     good = written()
     assert good.manifest is not None
@@ -251,43 +251,43 @@ def test_all_that_is_wrong_with_a_form_is_told_at_once() -> None:
 
 
 @pytest.mark.parametrize(("text", "said"), [(" \n", "is empty"), ("x" * (4 * 2**20 + 1), "has 4,194,305 bytes")])
-def test_pasted_text_has_a_size(desk: Desk, text: str, said: str) -> None:
-    found = desk.check_text(text, known())
+def test_pasted_text_has_a_size(given: Intake, text: str, said: str) -> None:
+    found = given.check_text(text, known())
     assert (found.token, found.rows[0][4]) == (None, said)
 
 
-def test_hostile_values_are_lines_of_text(desk: Desk) -> None:
+def test_hostile_values_are_lines_of_text(given: Intake) -> None:
     rows = [{"prompt_id": f"demo-{i:02}", "responses": ["a", "b"], text: 1} for i, text in enumerate(INJECTIONS[:24])]
     rows += [{"prompt_id": text, "responses": [1]} for text in INJECTIONS]
-    found = desk.check_text("".join(json.dumps(row) + "\n" for row in rows), known())
+    found = given.check_text("".join(json.dumps(row) + "\n" for row in rows), known())
     assert found.token is None
     assert all(cell.isprintable() for row in found.rows for cell in row)
 
 
 @pytest.mark.parametrize("limit", [{"memory": 2**28}, {"seconds": 0.01}])
 def test_a_check_that_takes_too_much_is_a_problem(limit: dict[str, Any]) -> None:
-    found = Desk(**limit).check_text(lines(), known())
+    found = Intake(**limit).check_text(lines(), known())
     assert found.token is None
     assert len(found.rows) == 1
     assert found.report["by_check"] == {"limits": 1}
     assert str(Path.home()) not in found.rows[0][4]
 
 
-def test_a_suite_that_is_not_at_hand_is_told(desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_suite_that_is_not_at_hand_is_told(given: Intake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DIVBENCH_HOME", str(tmp_path))
     monkeypatch.delenv("DIVBENCH_MIRROR", raising=False)
     with pytest.raises(ConfigurationError) as error:
-        desk.check_text(lines(), known(suite="noveltybench-curated"))
+        given.check_text(lines(), known(suite="noveltybench-curated"))
     assert "noveltybench" in error_text(error.value)
-    assert spooled(desk) == []
+    assert spooled(given) == []
 
 
 def test_who_comes_when_all_places_are_taken_is_told_to_come_again(demo: list[Path]) -> None:
-    desk = Desk(at_once=1, patience=0.01)
+    given = Intake(at_once=1, patience=0.01)
     inside, go_on = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with desk._turn():
+        with given._turn():
             inside.set()
             go_on.wait()
 
@@ -295,10 +295,10 @@ def test_who_comes_when_all_places_are_taken_is_told_to_come_again(demo: list[Pa
     other.start()
     inside.wait()
     with pytest.raises(Busy):
-        desk.check_files(files_of(demo[0]))
+        given.check_files(files_of(demo[0]))
     go_on.set()
     other.join()
-    assert desk.check_files(files_of(demo[0])).token is not None
+    assert given.check_files(files_of(demo[0])).token is not None
 
 
 def test_the_oldest_go_when_too_many_are_kept_or_an_hour_has_passed(
@@ -306,39 +306,39 @@ def test_the_oldest_go_when_too_many_are_kept_or_an_hour_has_passed(
 ) -> None:
     monkeypatch.setattr(intake, "KEPT", 2)
     times = [0.0]
-    desk = Desk(clock=lambda: times[0])
-    tokens = [desk.check_text(lines(k), known()).token for k in (1, 2, 3)]
-    assert list(desk._kept) == tokens[1:]
-    assert len(spooled(desk)) == 2
+    given = Intake(clock=lambda: times[0])
+    tokens = [given.check_text(lines(k), known()).token for k in (1, 2, 3)]
+    assert list(given._kept) == tokens[1:]
+    assert len(spooled(given)) == 2
     times[0] = 3601.0
-    last = desk.check_text(lines(4), known()).token
-    assert list(desk._kept) == [last]
-    assert len(spooled(desk)) == 1
+    last = given.check_text(lines(4), known()).token
+    assert list(given._kept) == [last]
+    assert len(spooled(given)) == 1
 
 
 def test_what_could_not_be_handed_in_can_be_tried_again(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    given: Intake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    token = desk.check_text(lines(), known()).token
+    token = given.check_text(lines(), known()).token
     assert token is not None
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreFault) as error:
-        desk.submit_kept(token, FolderStore(tmp_path / "file" / "store"), ANN, NOW)
+        given.submit_kept(token, FolderStore(tmp_path / "file" / "store"), ANN, NOW)
     assert str(tmp_path.parent) not in error_text(error.value)
     store = FolderStore(tmp_path / "store")
     monkeypatch.setattr(intake, "QUOTA", Quota(number=1, days=7))
-    assert desk.submit_kept(token, store, ANN, NOW).new
-    again = desk.check_text(lines(3), known()).token
+    assert given.submit_kept(token, store, ANN, NOW).new
+    again = given.check_text(lines(3), known()).token
     assert again is not None
     with pytest.raises(QuotaUsed):
-        desk.submit_kept(again, store, ANN, NOW)
-    assert desk.submit_kept(again, store, ANN, NOW + timedelta(days=8)).new
+        given.submit_kept(again, store, ANN, NOW)
+    assert given.submit_kept(again, store, ANN, NOW + timedelta(days=8)).new
 
 
-def test_the_receipt_says_what_was_there_before(desk: Desk, tmp_path: Path) -> None:
+def test_the_receipt_says_what_was_there_before(given: Intake, tmp_path: Path) -> None:
     store = FolderStore(tmp_path / "store")
-    made = [desk.check_text(lines(), known(name=name)) for name in ("mine", "mine", "a twin")]
-    receipts = [desk.submit_kept(each.token or "", store, ANN, NOW) for each in made]
+    made = [given.check_text(lines(), known(name=name)) for name in ("mine", "mine", "a twin")]
+    receipts = [given.submit_kept(each.token or "", store, ANN, NOW) for each in made]
     texts = [receipt_text(receipt, listing(store), "hf://datasets/org/name", NOW) for receipt in receipts]
     assert texts[0].startswith("Submitted: mine as ")
     assert "of 2 in the queue" in texts[0]
