@@ -1,6 +1,7 @@
-"""The queue's upkeep: proposals come to a state, scored submissions to more results, what failed to another try.
+"""Maintenance of the queue: adopt merged pull requests, add results, retry failed submissions, withdraw.
 
-And what its submitter takes back leaves the store's head.
+Every operation raises StoreFault if the store cannot be read or written and QueueBusy if other commits came first each
+time; an operation on a submission also raises UnknownSubmission and DamagedState.
 """
 
 import re
@@ -32,11 +33,7 @@ _FILE = re.compile(r"submissions/([0-9a-f]{16})/[^/]+")
 
 
 def submissions_without_state(store: FileStore) -> list[str]:
-    """The submissions at the head whose files are there and whose state is not, as after a proposal that was taken.
-
-    Raises:
-        StoreFault: The store cannot be read.
-    """
+    """List the submissions at the head that have files and no state, as after the merge of a pull request."""
     commit = store.head()
     there = {found[1] for path in store.paths(commit, "submissions") if (found := _FILE.fullmatch(path))}
     known = set(store.paths(commit, "states"))
@@ -44,20 +41,15 @@ def submissions_without_state(store: FileStore) -> list[str]:
 
 
 def adopt(store: FileStore, submission: Submission, by: str, now: datetime) -> State:
-    """Write the state of a submission that came without one: it waits from now on. One that has a state is left so.
+    """Write the state of a submission that has none, so that it waits. An existing state is left unchanged.
 
-    All of it is untrusted, so its submitter is not verified, and it counts as received when it is adopted.
+    Everything in it is untrusted, so its submitter is not verified, and it counts as received when it is adopted.
 
     Args:
-        store: Of submissions; it has the files.
-        submission: Checked, as it was fetched. Its id is that of its content, and so must be its folder's name.
-        by: Who adopts: the worker.
-        now: When.
-
-    Raises:
-        DamagedState: It has a state, which cannot be read.
-        QueueBusy: The store changed again and again.
-        StoreFault: The store cannot be written.
+        store: Store of submissions; it has the files.
+        submission: Checked submission as fetched; its folder must be named by its id.
+        by: Name of the worker.
+        now: Current time.
     """
     at, manifest = utc_seconds(now), submission.manifest
     record = Record(
@@ -91,28 +83,24 @@ def add_results(
     *,
     results_store: FileStore | None = None,
 ) -> State:
-    """Publish more results of a submission that is scored, beside those that are there.
+    """Publish more results of a scored submission.
 
     Args:
-        store: Of submissions.
-        submission_id: Which.
-        results: Result folders by the ids of the results. What the submission has already changes nothing.
-        by: Who made them.
-        now: When.
-        profile: That they were made with.
-        results_store: Of results; None: the same. As in `finish`.
+        store: Store of submissions.
+        submission_id: Id of the submission.
+        results: Result folders by result id; results that the submission has already are left unchanged.
+        by: Name of the worker.
+        now: Current time.
+        profile: Profile of the results.
+        results_store: Store of results, as in `finish`; None: the same.
 
     Returns:
-        The state, whose last record has the old and the new results.
+        State whose last record has the old and the new results.
 
     Raises:
-        IllegalTransition: It is not scored, or not any more. Nothing was published in the store of submissions.
-        QueueError: It has as many results, or records, as it may.
+        IllegalTransition: It is not scored (any more). Nothing was published in the store of submissions.
+        QueueError: It has the maximum number of results or records.
         InputError: A result lacks a file.
-        UnknownSubmission: There is none of that id.
-        DamagedState: Its state cannot be read.
-        QueueBusy: The store changed again and again.
-        StoreFault: The store cannot be written.
     """
     check_results(results)
     token = secrets.token_hex(8)
@@ -144,31 +132,27 @@ def add_results(
         return Step(after, f"more results of {submission_id} by {by}", (after,), files)
 
     if results_store is not None and not one_store:
-        decide(store.head())  # nothing is published of what cannot have it
+        decide(store.head())  # raises before anything is published
         message = f"results of {submission_id} by {by}"
         change(results_store, lambda commit: Step(None, message, files=new_results(results_store, results, commit)))
     return change(store, decide)
 
 
 def retry(store: FileStore, submission_id: str, by: Identity, now: datetime, *, reason: str | None = None) -> State:
-    """Let a submission that failed or was refused wait again, with all its attempts: for who runs the service.
+    """Requeue a failed or refused submission with all its attempts, for the operator of the service.
 
-    Its history stays, and so does its place in the queue, which is by when it was received.
+    It keeps its history and its position, which depends on when it was received.
 
     Args:
-        store: Of submissions.
-        submission_id: Which.
-        by: Who runs the service.
-        now: When.
+        store: Store of submissions.
+        submission_id: Id of the submission.
+        by: Operator of the service.
+        now: Current time.
         reason: Reason, such as what was fixed; public.
 
     Raises:
         IllegalTransition: It neither failed nor was refused.
         QueueError: Its history is full.
-        UnknownSubmission: There is none of that id.
-        DamagedState: Its state cannot be read.
-        QueueBusy: The store changed again and again.
-        StoreFault: The store cannot be written.
     """
 
     def decide(commit: str) -> Step[State]:
@@ -188,27 +172,22 @@ def withdraw(
     reason: str | None = None,
     results_store: FileStore | None = None,
 ) -> State:
-    """Take a submission back, whatever its state. Its history stays; its files and results leave the store's head.
+    """Withdraw a submission in any state. Its history stays; its files and results leave the store's head.
 
-    The commits before still have them, as those of any repository.
+    Earlier commits still have them, as in any repository.
 
     Args:
-        store: Of submissions.
-        submission_id: Which.
-        by: The submitter; what a login submitted, only that login withdraws.
-        now: When.
-        operator: Who runs the service may withdraw any.
-        reason: Why; anybody may read it.
-        results_store: Of results; None: the same. It is changed after the other; where that is broken off, withdraw
-            again.
+        store: Store of submissions.
+        submission_id: Id of the submission.
+        by: Submitter; a submission made with a login is withdrawn only with that login.
+        now: Current time.
+        operator: Whether the operator of the service asks, who may withdraw any.
+        reason: Reason; public.
+        results_store: Store of results; None: the same. It is changed last; after an interruption, withdraw again.
 
     Raises:
         NotAllowed: It is somebody else's.
         IllegalTransition: It is withdrawn already.
-        UnknownSubmission: There is none of that id.
-        DamagedState: Its state cannot be read.
-        QueueBusy: The store changed again and again.
-        StoreFault: The store cannot be written.
     """
     elsewhere = None if results_store is None or results_store.address == store.address else results_store
     message = f"withdraw {submission_id} by {by.name}"

@@ -1,8 +1,11 @@
 """The queue of the submission service: submitters submit, workers claim and finish, anybody reads.
 
-A submission is named by its content, so submitting the same again changes nothing. Every operation reads one
-commit of the store, decides, and makes one commit on it; where another commit came first, it starts again. So
-no two workers get the same submission, and nobody sees half of a change. Times are arguments, never read here.
+A submission is named by its content, so submitting the same again changes nothing. Every operation reads one commit of
+the store, decides, and makes one commit on top of it; if another commit came first, it starts again. So no two workers
+get the same submission, and nobody sees half of a change. Times are arguments, never read here.
+
+Every operation raises StoreFault if the store cannot be read or written and QueueBusy if other commits came first each
+time; what concludes a claim also raises ClaimLost if the submission is no longer the claim's, and DamagedState.
 
 Paths in the store are in queue_files.py, states and their transitions in schema.py, the records that each operation
 appends in transitions.py.
@@ -74,22 +77,20 @@ def submit(
     """Submit a folder: its files and its state, in one commit. A known submission is left unchanged.
 
     Args:
-        store: Of submissions.
-        folder: The submission; checked as the service checks it.
-        submitter: The submitter.
-        now: When.
+        store: Store of submissions.
+        folder: Submission folder; it is checked as the service checks it.
+        submitter: Submitter.
+        now: Current time.
         quota: Limit on submissions; None: no limit. Submitting the same again does not count.
-        find_suite: Gives the suite that the manifest names.
+        find_suite: Function that finds the suite that the manifest names.
 
     Raises:
-        Refused: The folder is no acceptable submission.
+        Refused: The submission has errors.
         QuotaUsed: The submitter has reached the quota.
-        DamagedState: The submission is known, and its state cannot be read.
+        DamagedState: The submission is known, but its state cannot be read.
         ConfigurationError: As in `open_submission`.
-        QueueBusy: The store changed again and again.
-        StoreFault: The store cannot be written.
     """
-    return change(store, _handing_in(store, folder, submitter, now, quota, find_suite))
+    return change(store, _submitting(store, folder, submitter, now, quota, find_suite))
 
 
 def propose(
@@ -100,18 +101,17 @@ def propose(
     A worker writes its state once the pull request is merged; see `adopt` in maintenance.py.
 
     Raises:
-        Refused: The folder is no acceptable submission.
-        DamagedState: The submission is known, and its state cannot be read.
+        Refused: The submission has errors.
+        DamagedState: The submission is known, but its state cannot be read.
         ConfigurationError: As in `open_submission`.
-        StoreFault: The store refuses.
     """
-    step = _handing_in(store, folder, submitter, now, None, find_suite)(store.head())
+    step = _submitting(store, folder, submitter, now, None, find_suite)(store.head())
     if step.files:
         return replace(step.outcome, address=store.as_pull_request(step.files, step.message))
     return step.outcome
 
 
-def _handing_in(
+def _submitting(
     store: FileStore, folder: Path, submitter: Identity, now: datetime, quota: Quota | None, find_suite: FindSuite
 ) -> Callable[[str], Step[Receipt]]:
     """Return what submitting a folder changes on a commit; the folder is read and checked once."""
@@ -143,8 +143,7 @@ def _handing_in(
     return decide
 
 
-# What workers do. All of it raises QueueBusy where the store changed again and again, and StoreFault where it cannot be
-# read or written; what is done on a claim raises DamagedState, too, where somebody broke the state.
+# What workers do
 
 
 def claim(
@@ -158,28 +157,28 @@ def claim(
     wanted: Callable[[State], bool] = lambda state: True,
     token: str | None = None,
 ) -> Claim | None:
-    """Take the oldest submission that waits. Nobody else gets it before the lease is over.
+    """Claim the oldest waiting submission; no other worker gets it before the lease expires.
 
-    One whose worker let its lease pass waits again, with one attempt less; one whose last attempt passed so is marked
-    as failed on the way.
+    A submission whose lease has expired waits again with one attempt less; after its last attempt it is marked as
+    failed here.
 
     Args:
-        store: Of submissions.
-        worker: Who claims.
-        lease: For how long, in whole seconds; `renew` lengthens it.
-        now: When.
-        profile: That the worker scores with; noted.
-        versions: Of what it runs on; None: the version of this package.
-        wanted: Whether the worker can score a submission, such as one of a suite that it has. The others are left for
-            another worker: to claim and release them would keep this one from what stands behind them.
-        token: Of the claim, 16 hex digits made at random. Who gives the same again, after a reply that was lost, gets
-            the claim that was made. None: a new one.
+        store: Store of submissions.
+        worker: Name of the worker.
+        lease: Duration of the lease, in whole seconds; `renew` extends it.
+        now: Current time.
+        profile: Profile that the worker scores with, for the record.
+        versions: Versions of what it runs on; None: the version of this package.
+        wanted: Whether the worker can score a submission, such as one of a suite that it has. Others are left to other
+            workers: claiming and releasing them would keep this one from those behind them.
+        token: Random id of the claim, 16 hex digits. The same token again, after a lost reply, returns the claim that
+            was made. None: a new one.
 
     Returns:
-        None where nothing waits.
+        Claim; None if nothing waits.
 
     Raises:
-        ValueError: The lease is shorter than a second, or a name, profile, version or token cannot be written.
+        ValueError: The lease is shorter than a second, or a name, profile, version or token is malformed.
     """
     if lease < timedelta(seconds=1):
         raise ValueError("a lease lasts a second or longer")
@@ -202,7 +201,7 @@ def claim(
         if ours := [state for state in found if state.current.state == "claimed" and state.current.token == token]:
             return Step(Claim(ours[0], lease, record.versions))
         for state in found:
-            with suppress(QueueError):  # a history that somebody has filled up holds nobody else back
+            with suppress(QueueError):  # one full history must not block the others
                 if state.attempts_exhausted(at):
                     lapsed.append(given_up(state, worker, at))
                 elif made is None and state.is_waiting(at) and wanted(state):
@@ -215,14 +214,11 @@ def claim(
 
 
 def renew(store: FileStore, claim: Claim, now: datetime) -> Claim:
-    """Lengthen a claim: its lease begins anew. A lease that is over can be renewed while nobody else has taken it.
-
-    Returns:
-        The claim to go on with.
+    """Renew a claim: its lease starts anew. An expired lease can be renewed as long as no other worker has claimed it.
 
     Raises:
-        ClaimLost: Somebody else has the submission, or it was withdrawn or given up.
-        QueueError: It was renewed so often that its history is full; the last lease still holds.
+        ClaimLost: Another worker has the submission, or it was withdrawn or failed.
+        QueueError: Its history is full of renewals; the last lease still holds.
     """
 
     def decide(commit: str) -> Step[Claim]:
@@ -234,34 +230,23 @@ def renew(store: FileStore, claim: Claim, now: datetime) -> Claim:
 
 
 def release(store: FileStore, claim: Claim, reason: str, now: datetime) -> State:
-    """Give a submission back unscored, without using up an attempt; what was given back hundreds of times is failed.
-
-    Raises:
-        ClaimLost: It is not the claim's any more.
-    """
+    """Give a submission back unscored, without using an attempt; after hundreds of times it fails."""
     return _conclude(store, claim, now, "release", lambda state: released(claim, reason, len(state.history)))
 
 
 def refuse(store: FileStore, claim: Claim, problems: Sequence[Problem], now: datetime) -> State:
-    """Say that a submission is not acceptable after all, and why. The first 50 problems are kept, errors first.
-
-    Raises:
-        ClaimLost: It is not the claim's any more.
-    """
+    """Reject a submission for its problems; the first 50 are kept, errors first."""
     return _conclude(store, claim, now, "refuse", lambda state: refused(claim, problems))
 
 
 def fail(store: FileStore, claim: Claim, log_tail: str, now: datetime) -> State:
-    """Say that an attempt failed. The submission waits again, or is failed where that was the last attempt.
+    """Record a failed attempt. The submission waits again; after the last attempt it has failed.
 
     Args:
-        store: Of submissions.
-        claim: The worker's.
-        log_tail: The end of its log, of which the last 20 lines are kept. Free of secrets: anybody may read them.
-        now: When.
-
-    Raises:
-        ClaimLost: It is not the claim's any more.
+        store: Store of submissions.
+        claim: Claim of the worker.
+        log_tail: End of its log, without secrets; its last 20 lines become public.
+        now: Current time.
     """
     return _conclude(store, claim, now, "fail", lambda state: failed(claim, log_tail))
 
@@ -274,23 +259,22 @@ def finish(
     *,
     results_store: FileStore | None = None,
 ) -> State:
-    """Publish the results of a submission, which is scored with that: in one commit, where all lies in one store.
+    """Publish the results of a submission and mark it as scored, in one commit if there is one store.
 
-    Where results have a store of their own they are published there first, so that no state names what is not there. A
-    claim that is lost in the moment between leaves results that no state names. A result that is there is left as it
-    is: its id is that of its input.
+    Results with a store of their own are published there first, so that no state names a result that does not exist; a
+    claim that is lost in between leaves results that no state names. An existing result is left unchanged: its id
+    comes from its input.
 
     Args:
-        store: Of submissions.
-        claim: The worker's.
-        results: Result folders by the ids of the results; one or more.
-        now: When.
-        results_store: Of results; None: the same.
+        store: Store of submissions.
+        claim: Claim of the worker.
+        results: Result folders by result id; one or more.
+        now: Current time.
+        results_store: Store of results; None: the same.
 
     Raises:
-        ClaimLost: It is not the claim's any more. Nothing was published.
         InputError: A result lacks a file.
-        ValueError: There are no results, or an id is none.
+        ValueError: There are no results, or an id is malformed.
     """
     record = ending(claim, "scored", results=tuple(sorted(results)))
     check_results(results)
@@ -313,7 +297,7 @@ def _conclude(
     record: Callable[[State], Record],
     files: Callable[[str], Mapping[str, Path]] = lambda commit: {},
 ) -> State:
-    """End a claim. Repeating the same outcome, as after a lost reply, changes nothing."""
+    """Conclude a claim. Repeating the same outcome, as after a lost reply, changes nothing."""
 
     def decide(commit: str) -> Step[State]:
         state = read_state(store, commit, claim.submission_id)
@@ -331,25 +315,20 @@ def _conclude(
 
 
 def listing(store: FileStore) -> Listing:
-    """All submissions at the head of a store, and what is damaged.
-
-    Raises:
-        StoreFault: The store cannot be read.
-    """
+    """List all submissions at the head of a store, and the damaged states."""
     return read_listing(store, store.head())
 
 
 def states(store: FileStore) -> list[State]:
-    """All submissions, by the time when they were received, then by id. `listing` says what is damaged, too."""
+    """Return the states of all submissions in order of receipt, then by id, without the damaged ones."""
     return list(listing(store).states)
 
 
 def state_of(store: FileStore, submission_id: str) -> State:
-    """What is known of a submission.
+    """Return the state of a submission.
 
     Raises:
-        UnknownSubmission: There is none of that id.
+        UnknownSubmission: There is no submission of that id.
         DamagedState: Its state cannot be read.
-        StoreFault: The store cannot be read.
     """
     return read_state(store, store.head(), submission_id)

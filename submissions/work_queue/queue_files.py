@@ -1,7 +1,7 @@
-"""Paths of the queue's files in a store, reading them as untrusted input, and changing them by one commit.
+"""The queue's files in a store: their paths, reading them as untrusted input, changing them by one commit.
 
 submissions/<id>/   manifest.json, generations.parquet, and reported.parquet where values came with the texts
-states/<id>.json    what happened to it; see queue_schema.py
+states/<id>.json    its state and history; see schema.py
 results/<id>/       result.json and per_prompt.parquet
 """
 
@@ -29,21 +29,21 @@ RESULT_FILES = ("result.json", "per_prompt.parquet")
 SUBMISSION_FILES = (MANIFEST_FILE, GENERATIONS_FILE, REPORTED_FILE)  # the last need not be there
 
 T = TypeVar("T")
-_WAIT = wait_random_exponential(multiplier=0.05, max=2)  # all of it is jitter: who collided once should not again
+_WAIT = wait_random_exponential(multiplier=0.05, max=2)  # all jitter, so that two that collided do not collide again
 _STATE = re.compile(r"states/([0-9a-f]{16})\.json")
 _ID = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[T]):
-    """What an operation has decided on one commit.
+    """Decision of an operation on one commit. If nothing is to be written or removed, no commit is made.
 
     Attributes:
-        outcome: What it gives back when that is done.
-        message: Of the commit to make.
-        states: To write.
-        files: To add, by path.
-        gone: Paths to remove. Where nothing is to be written or removed there is no commit.
+        outcome: Return value of the operation.
+        message: Message of the commit to make.
+        states: States to write.
+        files: Files to add, by path.
+        gone: Paths to remove.
     """
 
     outcome: T
@@ -53,20 +53,20 @@ class Step(Generic[T]):
     gone: tuple[str, ...] = ()
 
     def additions(self) -> dict[str, bytes | Path]:
-        """What to commit, by path."""
+        """Return what to write, by path."""
         written = {state_path(state.submission_id): state.as_bytes() for state in self.states}
         return {**written, **self.files}
 
 
 def change(store: FileStore, decide: Callable[[str], Step[T]]) -> T:
-    """Look, decide and commit; where somebody else committed in between, look and decide again.
+    """Read the head, decide and commit; if another commit came first, start again.
 
     Args:
-        store: To change.
-        decide: From the head to what is done about it. It may be asked often.
+        store: Store to change.
+        decide: Function from the head's commit to the decision; it may be called often.
 
     Raises:
-        QueueBusy: Others were faster each time.
+        QueueBusy: Other commits came first each time.
         StoreFault: The store cannot be read or written.
     """
 
@@ -88,10 +88,10 @@ def change(store: FileStore, decide: Callable[[str], Step[T]]) -> T:
 
 
 def checked_id(submission_id: str) -> str:
-    """The id, if it can be one.
+    """Return a submission's id if it is well-formed.
 
     Raises:
-        UnknownSubmission: It cannot.
+        UnknownSubmission: It is not.
     """
     if not _ID.fullmatch(submission_id):
         message = f"{one_line(submission_id, 100)!r} is not a submission id"
@@ -100,18 +100,18 @@ def checked_id(submission_id: str) -> str:
 
 
 def state_path(submission_id: str) -> str:
-    """Where the state of a submission lies."""
+    """Return the path of a submission's state."""
     return f"states/{submission_id}.json"
 
 
 def submission_files(submission_id: str, folder: Path) -> dict[str, Path]:
-    """The files of a submission folder by their paths in the store."""
+    """Return the files of a submission folder by their paths in the store."""
     given = {f"submissions/{submission_id}/{file}": folder / file for file in SUBMISSION_FILES}
     return {path: file for path, file in given.items() if file.exists()}
 
 
 def check_results(results: Mapping[str, Path]) -> None:
-    """See that result folders have their files.
+    """Check that result folders have their files.
 
     Raises:
         InputError: One lacks a file.
@@ -123,9 +123,9 @@ def check_results(results: Mapping[str, Path]) -> None:
 
 
 def new_results(store: FileStore, results: Mapping[str, Path], commit: str) -> dict[str, Path]:
-    """The files of result folders by their paths in the store, without those of results that it has.
+    """Return the files of result folders by their paths in the store, without results that the store has.
 
-    A result is named by what it is of, so that one that is there is the same.
+    A result's id comes from its input, so an existing one is the same.
     """
     there = set(store.paths(commit, "results"))
     return {
@@ -137,10 +137,10 @@ def new_results(store: FileStore, results: Mapping[str, Path], commit: str) -> d
 
 
 def read_state(store: FileStore, commit: str, submission_id: str) -> State:
-    """The state of a submission in a commit.
+    """Read the state of a submission in a commit.
 
     Raises:
-        UnknownSubmission: There is none of that id.
+        UnknownSubmission: There is no submission of that id.
         DamagedState: It cannot be read.
     """
     path = state_path(checked_id(submission_id))
@@ -154,22 +154,22 @@ def read_state(store: FileStore, commit: str, submission_id: str) -> State:
 
 
 def read_listing(store: FileStore, commit: str) -> Listing:
-    """All states of a commit, and what is damaged."""
+    """Read all states of a commit, and list the damaged ones."""
     found = [_read(store, commit, path) for path in store.paths(commit, "states")]
     states = sorted((each for each in found if isinstance(each, State)), key=lambda s: (s.received, s.submission_id))
     return Listing(commit, tuple(states), tuple(each for each in found if isinstance(each, Damaged)))
 
 
 def found_in(listing: Listing, submission_id: str, address: str) -> State:
-    """The state of a submission among all.
+    """Find the state of a submission in a listing.
 
     Args:
-        listing: All.
-        submission_id: Which.
-        address: Of the store, for messages.
+        listing: Listing of all submissions.
+        submission_id: Id of the submission.
+        address: Address of the store, for messages.
 
     Raises:
-        UnknownSubmission: There is none of that id.
+        UnknownSubmission: There is no submission of that id.
         DamagedState: It cannot be read.
     """
     path = state_path(checked_id(submission_id))
@@ -188,12 +188,12 @@ def _unknown(submission_id: str, address: str) -> UnknownSubmission:
 
 
 def damaged(found: Damaged) -> DamagedState:
-    """What is raised for a damaged state."""
+    """Return the error for a damaged state."""
     return DamagedState(f"{found.path} is damaged: {found.reason}", "ask the service's operator to repair or remove it")
 
 
 def _read(store: FileStore, commit: str, path: str) -> State | Damaged:
-    """A state, whatever its file holds."""
+    """Read a state from a file that may hold anything."""
     named = _STATE.fullmatch(path)
     if named is None:
         return Damaged(path, "not the name of a state file")
@@ -214,12 +214,12 @@ def _read(store: FileStore, commit: str, path: str) -> State | Damaged:
 
 
 def result_paths(state: State) -> list[str]:
-    """Where the results of a submission lie in the store of results; those of a withdrawn one were taken out."""
+    """Return the paths of a submission's results in the store of results; none if it was withdrawn."""
     return [] if state.current.state == "withdrawn" else all_result_paths(state)
 
 
 def all_result_paths(state: State) -> list[str]:
-    """Where the results of a submission lie, or lay before it was withdrawn."""
+    """Return the paths of a submission's results, also of a withdrawn one."""
     return [f"results/{result_id}/{file}" for result_id in state.results for file in RESULT_FILES]
 
 
@@ -227,8 +227,8 @@ def fetch(store: FileStore, submission_id: str, target: Path) -> None:
     """Copy the files of a submission into an existing folder, to be checked there as untrusted input.
 
     Raises:
-        UnknownSubmission: The store has none of that id, or it lacks a file.
-        InputError: A file is larger than is taken.
+        UnknownSubmission: The store lacks the submission or one of its files.
+        InputError: A file is too large.
         StoreFault: The store cannot be read.
     """
     under = f"submissions/{checked_id(submission_id)}"

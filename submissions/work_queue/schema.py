@@ -1,4 +1,4 @@
-"""What the queue of submissions remembers of each: `states/<id>.json`, a history that only grows.
+"""The state that the queue keeps of each submission: `states/<id>.json`, a history that only grows.
 
 A state is as untrusted as a manifest: whoever may propose a file may propose this one. So it is closed,
 bounded, and its history must be one that `TRANSITIONS` allows.
@@ -30,7 +30,7 @@ from submissions.work_queue.errors import IllegalTransition, QueueError
 MAX_ATTEMPTS = 3
 MAX_STATE_BYTES = 2 * 2**20
 MAX_RECORDS = 1000
-FULL_HISTORY = 900  # from here on no renewal and no release lengthens it, so that what ends it always finds room
+FULL_HISTORY = 900  # from here on no renewal and no release lengthens it, so that its last record always has room
 MAX_PROBLEMS = 50
 MAX_LOG_LINES = 20
 MAX_RESULTS = 100
@@ -38,7 +38,7 @@ MAX_LETTERS = 300
 
 StateName = Literal["pending", "claimed", "scored", "refused", "failed", "withdrawn"]
 
-# From, to: by what. There is no other way.
+# (from, to): operation. No other transition is allowed.
 TRANSITIONS: Mapping[tuple[StateName, StateName], str] = {
     ("pending", "claimed"): "claim",
     ("claimed", "claimed"): "renew",
@@ -117,19 +117,18 @@ class Record(_Part):
     """One step of a submission.
 
     Attributes:
-        state: That it came into.
-        at: When.
-        by: Who did it: the submitter, a worker, an operator.
-        reason: Why, for people; None where the state says all.
-        versions: What the worker runs on, such as divbench.
-        profile: That the worker scores with, where it said so.
-        attempt: Which one this is, or the next will be; from 1.
-        lease_until: Until when a claimed one is the worker's.
-        token: Made at random for each claim, and by who adds results; it stands in all records that the claim's holder
-            writes. No secret.
-        results: Ids of the results of a scored one.
-        problems: Of a refused one, the first 50.
-        log: The last lines of a worker that failed.
+        state: New state.
+        at: Time.
+        by: Name of who did it: the submitter, a worker or an operator.
+        reason: Reason for readers; None if the state needs none.
+        versions: Versions of what the worker runs on, such as divbench.
+        profile: Profile that the worker scores with, if it stated one.
+        attempt: Number of this attempt, or of the next one; from 1.
+        lease_until: End of the worker's lease of a claimed submission.
+        token: Random id of a claim, or of added results, in all records that the claim's holder writes. No secret.
+        results: Ids of the results of a scored submission.
+        problems: First 50 problems of a refused submission.
+        log: Last lines of the log of a worker that failed.
     """
 
     state: StateName
@@ -156,16 +155,16 @@ class Record(_Part):
 
 
 class State(_Part):
-    """All that the queue knows of a submission: `states/<id>.json`.
+    """State of a submission: `states/<id>.json`.
 
     Attributes:
-        submission_id: The submission's name by content.
-        name: Of its system.
+        submission_id: Id of the submission, from its content.
+        name: Name of its system.
         suite: Suite of its prompts.
-        submitter: The submitter.
-        received: When; the queue is in this order.
-        rows_digest: SHA-256 of its generations alone, by which they are known under another manifest.
-        history: All that happened, the last record last.
+        submitter: Its submitter.
+        received: Time of the submission; the queue is in this order.
+        rows_digest: SHA-256 of its generations alone, which recognises them under another manifest.
+        history: Its records, the latest last.
     """
 
     schema_version: Literal[1] = 1
@@ -193,28 +192,28 @@ class State(_Part):
 
     @property
     def results(self) -> tuple[str, ...]:
-        """The ids of its results, also where it was withdrawn since."""
+        """Ids of its results, even if it was withdrawn since."""
         return next((record.results for record in reversed(self.history) if record.results), ())
 
     def is_leased(self, now: datetime) -> bool:
-        """Whether a worker has it under a lease that is not over."""
+        """Whether a worker holds a lease that has not expired."""
         until = self.current.lease_until
         return until is not None and now < until
 
     def is_waiting(self, now: datetime) -> bool:
-        """Whether a worker can claim it: it is pending, or claimed under a lease that is over with attempts left."""
+        """Whether a worker can claim it: it is pending, or its lease has expired with attempts left."""
         over = self.current.state == "claimed" and not self.is_leased(now) and self.current.attempt < MAX_ATTEMPTS
         return self.current.state == "pending" or over
 
     def attempts_exhausted(self, now: datetime) -> bool:
-        """Whether the lease of its last attempt is over."""
+        """Whether the lease of its last attempt has expired."""
         return self.current.state == "claimed" and not self.is_leased(now) and not self.is_waiting(now)
 
     def and_then(self, *records: Record) -> "State":
-        """The state with more records.
+        """Return the state with more records.
 
         Raises:
-            IllegalTransition: One does not follow on the one before.
+            IllegalTransition: A record cannot follow the one before it.
             QueueError: The history is full.
         """
         for before, after in pairwise((self.current, *records)):
@@ -229,12 +228,12 @@ class State(_Part):
         raise QueueError(f"the history of {self.submission_id} is full", "ask the service's operator")
 
     def as_bytes(self) -> bytes:
-        """The state's file."""
+        """Return the content of the state's file."""
         return readable_json(self.model_dump(mode="json")).encode()
 
 
 def _check_step(before: Record, after: Record) -> None:
-    """Raise ValueError where a record cannot follow on another."""
+    """Raise ValueError if a record cannot follow another."""
     if (before.state, after.state) not in TRANSITIONS:
         raise ValueError(f"{after.state} cannot follow on {before.state}")
     if after.at < before.at:
@@ -254,12 +253,12 @@ def _check_step(before: Record, after: Record) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A submission that is one worker's for a time.
+    """A worker's lease of a submission.
 
     Attributes:
-        state: As it was claimed, or renewed last.
-        lease: How long a claim or renewal holds.
-        versions: Of the worker; they stand in the records that begin and end the claim.
+        state: State at the claim or its latest renewal.
+        lease: Duration of a claim or renewal.
+        versions: Versions of what the worker runs on, for the records that begin and end the claim.
     """
 
     state: State
@@ -268,24 +267,24 @@ class Claim:
 
     @property
     def submission_id(self) -> str:
-        """The submission."""
+        """Id of the submission."""
         return self.state.submission_id
 
     @property
     def record(self) -> Record:
-        """The record that gives it to the worker."""
+        """Record of the claim."""
         return self.state.current
 
     @property
     def until(self) -> datetime:
-        """Until when."""
+        """End of the lease."""
         assert self.record.lease_until is not None  # noqa: S101 - a claimed record has one
         return self.record.lease_until
 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """How many submissions of one submitter are taken in so many days."""
+    """Maximum number of submissions of one submitter within a number of days."""
 
     number: int
     days: int
@@ -296,11 +295,11 @@ class Receipt:
     """The outcome of submitting.
 
     Attributes:
-        state: Of the submission.
+        state: State of the submission.
         new: Whether it is new; a known submission is left unchanged.
-        same_rows: Other submissions with the very same generations.
+        same_rows: Other submissions with the same generations.
         warnings: Number of warnings of the checks.
-        address: Address of the pull request; None where it was committed.
+        address: Address of the pull request; None if it was committed directly.
     """
 
     state: State
@@ -312,7 +311,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Damaged:
-    """A file among the states that is none."""
+    """A file among the states that cannot be read."""
 
     path: str
     reason: str
@@ -320,13 +319,13 @@ class Damaged:
 
 @dataclass(frozen=True, slots=True)
 class QueuePosition:
-    """Where a submission stands in the queue, for its submitter.
+    """Position of a submission in the queue, for its submitter.
 
     Attributes:
-        position: From 1; None where it does not wait.
-        waiting: How many wait.
-        claimed: How many workers are at work.
-        worker_seen: When a worker last wrote anything; None where none ever did.
+        position: Position from 1; None if it is not waiting.
+        waiting: Number of waiting submissions.
+        claimed: Number of submissions that workers are scoring.
+        worker_seen: Time of the latest record by a worker; None if there is none.
     """
 
     position: int | None
@@ -335,7 +334,7 @@ class QueuePosition:
     worker_seen: datetime | None
 
     def as_json(self) -> dict[str, Any]:
-        """As `--json` prints it."""
+        """Return the object that `--json` prints."""
         seen = self.worker_seen.strftime(_FORMAT) if self.worker_seen else None
         numbers = {"position": self.position, "waiting": self.waiting, "claimed": self.claimed}
         return numbers | {"worker_seen": seen}
@@ -346,9 +345,9 @@ class Listing:
     """All submissions of one commit of a store.
 
     Attributes:
-        commit: Of the store.
-        states: By the time when they were received, then by id.
-        damaged: What could not be read; the queue goes on without it.
+        commit: Commit of the store.
+        states: States in order of receipt, then by id.
+        damaged: Files that could not be read; the queue works without them.
     """
 
     commit: str
@@ -356,7 +355,7 @@ class Listing:
     damaged: tuple[Damaged, ...]
 
     def queue_position(self, submission_id: str, now: datetime) -> QueuePosition:
-        """Where a submission stands in the queue."""
+        """Return the position of a submission in the queue."""
         at = utc_seconds(now)
         waiting = [state.submission_id for state in self.states if state.is_waiting(at)]
         by_workers = (record.at for state in self.states for record in state.history if record.token is not None)
@@ -369,7 +368,7 @@ class Listing:
 
 
 def utc_seconds(time: datetime) -> datetime:
-    """A time in UTC, cut to seconds.
+    """Convert a time to UTC, truncated to seconds.
 
     Raises:
         ValueError: It has no time zone.

@@ -109,7 +109,7 @@ ASKINGS = [
 ]
 
 
-@pytest.mark.parametrize("asking", ASKINGS, ids=repr)
+@pytest.mark.parametrize("prompting", ASKINGS, ids=repr)
 def test_a_manifest_tells_how_to_ask_the_same_again(prompting: PromptingSettings) -> None:
     model = Model(FakeSampler(), "fake", None, None, None, "fake")
     again = prompting_of(manifest_of(model, plan_of(prompting=prompting), "demo", (), NONE))
