@@ -71,7 +71,7 @@ def _measure(benchmark: Benchmark, full: bool, again: bool, destination: Path) -
             return True
     err().print(f"{benchmark.name}: {words}", markup=False)
     began, load, start = datetime.now(UTC), os.getloadavg()[0], perf_counter()
-    command = [sys.executable, "-m", benchmark.module, *arguments, "--json"]
+    command = [sys.executable, "-m", benchmark.module, *arguments]
     ended = subprocess.run(command, stdout=subprocess.PIPE, check=False)  # noqa: S603 - our own module
     if ended.returncode != 0:
         err().print(f"{benchmark.name} failed with exit status {ended.returncode}", style="red", markup=False)

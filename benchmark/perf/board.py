@@ -20,7 +20,6 @@ from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from socket import socket
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ import numpy as np
 from benchmark.metrics.metric import Missing
 from benchmark.perf.synthetic_results import make_results
 from benchmark.scoring.result_files import read_result
-from datasets_build.console import out, print_json
+from datasets_build.console import print_json
 
 START_SECONDS = 600.0
 _SERVE = "from leaderboard.cli import main; main()"
@@ -227,7 +226,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--metrics", type=int, default=30)
     parser.add_argument("--times", type=int, default=5, help="how often what is quick is done")
     parser.add_argument("--work", type=Path, help="a folder for the results; those that are there are used")
-    parser.add_argument("--json", action="store_true", help="one JSON document")
     given = parser.parse_args(arguments)
     found: dict[str, Any] = {"cores": len(os.sched_getaffinity(0)), "load": os.getloadavg()[0]}
     with tempfile.TemporaryDirectory(prefix="divbench-perf-") as name:
@@ -238,12 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found["prompt_row_s"] = drill_down(results, given.times)
         found |= measure(results, Path(name) / "home", given.times)
     found["targets"] = TARGETS
-    if given.json:
-        print_json(found)
-        return
-    for key, value in found.items():
-        shown = f"{median(value):.3f}, at best {min(value):.3f}" if isinstance(value, list) else value
-        out().print(f"{key:24} {shown}", markup=False)
+    print_json(found)
 
 
 if __name__ == "__main__":

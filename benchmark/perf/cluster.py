@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter, process_time
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,7 @@ from benchmark.perf.simulation import Assumed, How, Simulated, simulate
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.shards import SHARD_PROMPTS, Shard
+from datasets_build.tables import Table, to_markdown
 
 PLANS: tuple[tuple[How, int, int], ...] = (  # how, shards a submission, submissions
     ("shards", 16, 1),
@@ -168,7 +170,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--prepare", type=float, default=3.0, help="seconds to claim, fetch and check a submission")
     parser.add_argument("--finish", type=float, default=0.5, help="seconds to make and publish a result")
     parser.add_argument("--markdown", action="store_true", help="the simulation as a table")
-    parser.add_argument("--json", action="store_true", help="one JSON document")
     given = parser.parse_args(arguments)
     found = None
     if given.assume is None:
@@ -182,68 +183,35 @@ def main(arguments: Sequence[str] | None = None) -> None:
         finish=given.finish,
     )
     runs = [simulate(assumed, count, shards, how) for how, shards, count in PLANS]
-    if given.json:
-        measured = {} if found is None else {"measured": asdict(found)}
-        simulated = [asdict(each) | {"by": NAMES[each.how]} for each in runs]
-        print(json.dumps(measured | {"assumed": _assumed(assumed), "simulated": simulated}, indent=2))
+    if given.markdown:
+        print(_markdown(runs))
         return
-    if found is not None:
-        print("\n".join(_told(found, given.profile)))
-    print(
-        f"computed: {assumed.workers} workers, shards of {statistics.mean(assumed.costs):.2f} s, {assumed.start:.1f} s "
-        f"to start, {1000 * assumed.handing:.1f} ms to hand one out, {assumed.prepare:g} s to prepare a submission and "
-        f"{assumed.finish:g} s to finish it"
-    )
-    print("\n".join(_markdown(runs) if given.markdown else _lines(runs)))
+    document: dict[str, Any] = {} if found is None else {"measured": asdict(found)}
+    document["assumed"] = asdict(assumed) | {"costs": statistics.mean(assumed.costs)}
+    document["simulated"] = [asdict(each) | {"by": NAMES[each.how]} for each in runs]
+    print(json.dumps(document, indent=2))
 
 
-def _assumed(given: Assumed) -> dict[str, float]:
-    """What a simulation goes by, with the mean of its costs in their place."""
-    return asdict(given) | {"costs": statistics.mean(given.costs)}
-
-
-def _told(found: Scaling, profile: str) -> list[str]:
-    loads = " and ".join(f"{load:.1f}" for load in found.load)
-    made = [f"{found.sets} sets in {found.shards} shards, profile {profile}; load before and after: {loads}"]
-    for name, each, start in (("one", found.one_seconds, found.one_start), ("two", found.two_seconds, found.two_start)):
-        rounds = ", ".join(f"{seconds:.1f}" for seconds in each)
-        made.append(f"{name} actor(s): first table after {start:.1f} s, the rest in {rounds} s")
-    return [
-        *made,
-        f"ratio of the medians: {found.ratio:.2f}",
-        f"handing out takes {1000 * found.handing:.1f} ms of a processor a shard",
-    ]
-
-
-def _lines(runs: Sequence[Simulated]) -> list[str]:
-    return [
-        f"{run.submissions:6} submissions of {run.shards:4} shards, by {NAMES[run.how]:26}: {run.seconds:9,.0f} s, "
-        f"{run.workers:2} workers, efficiency {run.efficiency:4.0%}, "
-        f"{run.cost:7,.0f} s of workers a submission and {run.loading:6,.0f} to load"
+def _markdown(runs: Sequence[Simulated]) -> str:
+    numbers = ("workers", "seconds", "efficiency", "worker seconds per submission", "loading, seconds")
+    rows = [
+        (
+            f"{run.submissions:,}",
+            f"{run.shards:,}",
+            NAMES[run.how],
+            run.workers,
+            f"{run.seconds:,.0f}",
+            f"{run.efficiency:.0%}",
+            f"{run.cost:,.0f}",
+            f"{run.loading:,.0f}",
+        )
         for run in runs
     ]
-
-
-def _markdown(runs: Sequence[Simulated]) -> list[str]:
-    names = (
-        "submissions",
-        "of shards",
-        "by",
-        "workers",
-        "seconds",
-        "efficiency",
-        "seconds of workers a submission",
-        "to load",
+    return to_markdown(
+        Table(
+            "", ("submissions", "shards each", "by", *numbers), rows, numbers=("submissions", "shards each", *numbers)
+        )
     )
-    return [
-        f"| {' | '.join(names)} |",
-        "| ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |",
-        *(
-            f"| {run.submissions:,} | {run.shards:,} | {NAMES[run.how]} | {run.workers} | {run.seconds:,.0f} | "
-            f"{run.efficiency:.0%} | {run.cost:,.0f} | {run.loading:,.0f} |"
-            for run in runs
-        ),
-    ]
 
 
 if __name__ == "__main__":

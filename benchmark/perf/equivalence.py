@@ -204,33 +204,19 @@ def timed(run: Callable[[Sequence[ResponsePair]], Floats], questions: Sequence[R
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
+    """Measure and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mirror", type=Path, help="folder with the released files [env: DIVBENCH_MIRROR]")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pairs", type=int, default=900, help="at most so many")
     parser.add_argument("--layers", type=int, default=LAYERS, help="fewer for slow machines")
-    parser.add_argument("--json", action="store_true", help="one JSON document")
     given = parser.parse_args(arguments)
     mirror = mirror_folder(given.mirror)
     responses = made_up_responses(given.pairs // 45 + 1) if mirror is None else released_responses(mirror)
     questions = questions_of(responses, given.pairs)
     classifier = random_classifier([text for _, texts in responses for text in texts], given.layers)
     found = compare(questions, classifier, given.rounds, "made up" if mirror is None else "NoveltyBench")
-    if given.json:
-        print(json.dumps(asdict(found), indent=2))
-        return
-    print(
-        f"{found.pairs:,} pairs of responses ({found.data}), {found.different_pairs:,} different, {found.tokens:.0f} "
-        f"tokens a pair; deberta-v3-large with random weights, {found.layers} of its {LAYERS} layers"
-    )
-    print(f"largest difference of probabilities: {found.largest_difference:.1e}")
-    for name, each, rate in (
-        ("one by one", found.plain_seconds, found.plain_pairs_per_second),
-        ("package", found.package_seconds, found.package_pairs_per_second),
-    ):
-        print(f"{name:11} median {statistics.median(each):7.2f} s   {rate:8.1f} pairs a second   {len(each)} rounds")
-    print(f"ratio of the medians: {found.ratio:.1f}")
+    print(json.dumps(asdict(found), indent=2))
 
 
 if __name__ == "__main__":

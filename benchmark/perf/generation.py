@@ -205,7 +205,7 @@ def plan_of(prompts: int, k: int, tokens: int) -> Plan:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
+    """Measure and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="offline", help="ORG/NAME@COMMIT, a folder, or offline")
     parser.add_argument("--device", default="cpu")
@@ -213,22 +213,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--k", type=int, default=10)
     parser.add_argument("--tokens", type=int, default=20, help="of every response")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", action="store_true", help="one JSON document")
     given = parser.parse_args(arguments)
     lm = load_causal_lm(spec_named(given.model, device=given.device))
     forget_end(lm)
     found = compare(lm, plan_of(given.prompts, given.k, given.tokens), given.rounds)
-    if given.json:
-        print(json.dumps(asdict(found), indent=2))
-        return
-    print(f"{found.model}: {found.prompts} prompts of gssbench, {found.k} + 1 responses of {found.tokens} tokens")
-    print(f"largest difference of log-likelihoods and EigenScores: {found.largest_difference:.1e}")
-    for name, each, rate in (
-        ("loop", found.loop_seconds, found.loop_tokens_per_second),
-        ("package", found.package_seconds, found.package_tokens_per_second),
-    ):
-        print(f"{name:8} median {statistics.median(each):7.2f} s   {rate:9,.0f} tokens a second   {len(each)} rounds")
-    print(f"ratio of the medians: {found.ratio:.1f}")
+    print(json.dumps(asdict(found), indent=2))
 
 
 if __name__ == "__main__":

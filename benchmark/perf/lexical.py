@@ -120,24 +120,16 @@ def compare(sets: Sets, rounds: int, data: str) -> Comparison:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
+    """Measure and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mirror", type=Path, help="folder with the released files [env: DIVBENCH_MIRROR]")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--sets", type=int, default=2979, help="at most so many")
-    parser.add_argument("--json", action="store_true", help="one JSON document")
     given = parser.parse_args(arguments)
     mirror = mirror_folder(given.mirror)
     sets = (made_up_sets(given.sets) if mirror is None else dectest_sets(mirror))[: given.sets]
     found = compare(sets, given.rounds, "made up" if mirror is None else "decTest")
-    if given.json:
-        print(json.dumps(asdict(found), indent=2))
-        return
-    print(f"distinct-n and cosine diversity of {found.sets:,} sets ({found.data}), {found.tokens:,} tokens")
-    print(f"largest difference of values: {found.largest_difference:.1e}")
-    for name, each in (("plain Python", found.plain_seconds), ("package", found.package_seconds)):
-        print(f"{name:14} median {statistics.median(each):7.3f} s   fastest {min(each):7.3f} s   {len(each)} rounds")
-    print(f"ratio of the medians: {found.ratio:.1f}")
+    print(json.dumps(asdict(found), indent=2))
 
 
 if __name__ == "__main__":

@@ -138,22 +138,13 @@ def measure(megabytes: int, rounds: int) -> Limits:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
+    """Measure and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--megabytes", type=int, default=512, help="of the copy and of the file")
     parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--json", action="store_true", help="one JSON document")
     given = parser.parse_args(arguments)
     found: dict[str, Any] = asdict(measure(given.megabytes, given.rounds))
-    if given.json:
-        print(json.dumps(found, indent=2))
-        return
-    for threads, flops in found["gemm_flops"].items():
-        print(f"float32 matrix products, {threads} thread(s)   {flops / 1e9:9.1f} GFLOP/s")
-    if found["gpu"]:
-        print(f"bfloat16 matrix products, {found['gpu']}   {found['gpu_gemm_flops'] / 1e12:.0f} TFLOP/s")
-    for name in ("copy", "disk_write", "disk_read"):
-        print(f"{name.replace('_', ' '):10} {found[f'{name}_bytes'] / 1e9:9.2f} GB/s")
+    print(json.dumps(found, indent=2))
 
 
 if __name__ == "__main__":

@@ -209,12 +209,11 @@ def growth(responses: Sequence[int], seconds: Sequence[float]) -> GrowthFit | No
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
+    """Measure and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--prompts", type=int, nargs="+", default=[100_000], help=f"of {K} responses each; or several")
     parser.add_argument("--profile", default="lexical", help="lexical, or offline for embeddings, too")
     parser.add_argument("--stand-in", action="store_true", help="vectors drawn from a hash in place of the embedder's")
-    parser.add_argument("--json", action="store_true", help="one JSON document")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.child is not None:
@@ -224,22 +223,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     runs = [measure(prompts, given.profile, given.stand_in) for prompts in given.prompts]
     work = [run["responses"] for run in runs]
     fits = {name: growth(work, [run[name] for run in runs]) for name in ("score_seconds", "score_processor_seconds")}
-    if given.json:
-        made = {name: None if fit is None else asdict(fit) for name, fit in fits.items()}
-        about = {"profile": given.profile, "embedder": "stand-in" if given.stand_in else "the profile's"}
-        print(json.dumps({**about, "runs": runs, "growth": made}, indent=2))
-        return
-    for run in runs:
-        print(f"{run['responses']:,} responses to {run['prompts']:,} prompts, {run['submission_bytes']:,} bytes")
-        print(f"validate  {run['validate_seconds']:8.1f} s   peak {run['validate_peak_mb']:8.0f} MB")
-        print(
-            f"score     {run['score_seconds']:8.1f} s   peak {run['peak_mb']:8.0f} MB   "
-            f"processor {run['score_processor_seconds']:8.1f} s   (models loaded in {run['load_seconds']:.1f} s)"
-        )
-    for name, fit in fits.items():
-        if fit is not None:
-            error = "" if fit.error is None else f" ± {fit.error:.3f}"
-            print(f"{name.replace('_', ' ')}: as responses to the power of {fit.exponent:.3f}{error}")
+    made = {name: None if fit is None else asdict(fit) for name, fit in fits.items()}
+    about = {"profile": given.profile, "embedder": "stand-in" if given.stand_in else "the profile's"}
+    print(json.dumps({**about, "runs": runs, "growth": made}, indent=2))
 
 
 if __name__ == "__main__":

@@ -143,29 +143,20 @@ def nine_tasks(mirror: Path, profile: str) -> NineTasks:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
+    """Measure and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mirror", type=Path, help="folder with the released files [env: DIVBENCH_MIRROR]")
     parser.add_argument("--profile", default="lexical", help="of the nine tasks; metrics of surprisals are left out")
     parser.add_argument("--rows", type=int, default=1000, help="of the bootstrap")
     parser.add_argument("--resamples", type=int, default=100, help="of the bootstrap")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", action="store_true", help="one JSON document")
     given = parser.parse_args(arguments)
     mirror = mirror_folder(given.mirror)
     found = bootstrap(given.rows, given.resamples, given.rounds)
     document: dict[str, Any] = {"bootstrap": asdict(found)}
     if mirror is not None:
         document["nine_tasks"] = asdict(nine_tasks(mirror, given.profile))
-    if given.json:
-        print(json.dumps(document, indent=2))
-        return
-    print(f"bootstrap of {found.rows:,} rows, {found.resamples} resamples, four measures")
-    print(f"one by one / all at once: {found.ratio:.0f} (largest difference {found.largest_difference:.0e})")
-    if mirror is not None:
-        nine = document["nine_tasks"]
-        parts = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in nine["seconds"].items())
-        print(f"nine tasks, {nine['metrics']} metrics, {nine['sets']:,} sets, {nine['texts']:,} texts: {parts}")
+    print(json.dumps(document, indent=2))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.progress import track
 
 from benchmark.models.causal_lm import CausalLM
 from benchmark.models.hf_lm import find_causal_lm_spec, load_causal_lm
@@ -188,7 +187,7 @@ def _spaced(rows: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
+    """Measure and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mirror", type=Path, help="folder with the released files [env: DIVBENCH_MIRROR]")
     parser.add_argument("--model", help="ORG/NAME@COMMIT or a folder; else the bundled one")
@@ -198,7 +197,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--long", type=int, default=0, help="sets of ten long responses, which take minutes each")
     parser.add_argument("--draws", type=int, default=24, help="of each design")
     parser.add_argument("--random", type=int, default=500, help="random orders of a set of ten")
-    parser.add_argument("--json", action="store_true", help="one JSON document")
     given = parser.parse_args(arguments)
     mirror = mirror_folder(given.mirror)
     if mirror is None:
@@ -208,27 +206,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.fives:
         sets = sets_of_five(mirror, given.fives)
         layout = Layout("completion")
-        made += rows(5, [five(model, each, layout, 200) for each in track(sets, "sets of five", disable=given.json)])
+        made += rows(5, [five(model, each, layout, 200) for each in sets])
     if given.tens or given.long:
         pairs = sets_of_ten(mirror, given.tens, given.long)
         made += rows(
             10,
-            [
-                ten(model, each, layout, given.draws, given.random)
-                for each, layout in track(pairs, "sets of ten", disable=given.json)
-            ],
+            [ten(model, each, layout, given.draws, given.random) for each, layout in pairs],
         )
-    if given.json:
-        print(json.dumps([asdict(row) for row in made], indent=2))
-        return
-    print(f"errors over those of {REFERENCE} uniform orders, {model.signature}")
-    print(f"{'design':12} {'n':>3} {'orders':>6} {'nodes':>6} {'a_n':>6} {'median':>7} {'curve':>6} {'median':>7}")
-    for row in made:
-        curve = [f"{x:.3f}" if x is not None else "-" for x in (row.curve, row.curve_median)]
-        print(
-            f"{row.design:12} {row.n:3} {row.orders:6} {row.nodes:6} {row.a_n:6.3f} {row.a_n_median:7.3f} "
-            f"{curve[0]:>6} {curve[1]:>7}"
-        )
+    print(json.dumps([asdict(row) for row in made], indent=2))
 
 
 if __name__ == "__main__":

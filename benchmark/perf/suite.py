@@ -1,4 +1,4 @@
-"""The benchmarks that `python -m benchmark.perf` runs: each a module with its own `--json`, in its own process."""
+"""The benchmarks that `python -m benchmark.perf` runs: each a module that prints a JSON document."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -14,7 +14,7 @@ class Benchmark(NamedTuple):
     Attributes:
         name: Its name in the report.
         about: What it measures, in one sentence.
-        module: Run as `python -m MODULE --json`.
+        module: Module to run as `python -m MODULE`.
         quick: Arguments of a run of minutes.
         full: Arguments of the whole run, up to hours.
         read: From its document to figures.

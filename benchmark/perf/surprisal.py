@@ -270,7 +270,7 @@ def _peak_memory() -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure and print."""
+    """Measure and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mirror", type=Path, help="folder with the released files [env: DIVBENCH_MIRROR]")
     parser.add_argument("--rounds", type=int, default=2)
@@ -282,7 +282,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--shape", choices=sorted(SHAPES), default="small")
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--json", action="store_true", help="one JSON document")
     given = parser.parse_args(arguments)
     model = random_model(given.shape, given.device, given.dtype)
     mirror = mirror_folder(given.mirror)
@@ -296,38 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found = [compare(model, work, given.rounds) for work in works(mirror, given.small, given.large)]
         document |= {"timings": [asdict(each) for each in found]}
     document["peak_memory_mib"] = _peak_memory() // 2**20
-    if given.json:
-        print(json.dumps(document, indent=2))
-        return
-    for line in printed(document):
-        print(line)
-
-
-def printed(document: dict[str, Any]) -> list[str]:
-    """A document in words."""
-    lines = []
-    for each in document.get("timings", []):
-        lines += [
-            f"{each['work']}: {each['sets']} sets, {each['tokens']:,} tokens, {each['nodes']:,} different",
-            f"  largest difference {each['largest_difference']:.1e} bits a response",
-        ]
-        for name, key in (("naive", "naive_seconds"), ("engine", "equal_seconds"), ("balanced", "balanced_seconds")):
-            lines.append(f"  {name:9} fastest {min(each[key]):8.2f} s of {len(each[key])}")
-        lines.append(
-            f"  ratio at equal orders {each['equal_ratio']:.2f}, with one Latin square {each['balanced_ratio']:.1f}"
-        )
-    for each in document.get("throughput", []):
-        lines += [
-            f"{each['work']}, {each['orders']}: {each['sets']:,} sets, {each['different']:,} different",
-            f"  {each['tokens']:,} tokens, {each['nodes']:,} different, in {each['seconds']:.2f} s: "
-            f"{each['nodes_per_second']:,.0f}/s, {each['share_of_limit']:.1%} of the limit",
-            f"  peak memory {each['peak_memory_bytes'] / 2**20:,.0f} MiB",
-        ]
-        if each["ratio"] is not None:
-            lines.append(f"  the naive way with uniform orders would take {each['ratio']:.1f} times as long")
-    if "limit_flops" in document:
-        lines.append(f"limit {document['limit_flops'] / 1e12:.3g} TFLOP/s: {document['limit_known']}")
-    return [*lines, f"peak memory of the process {document['peak_memory_mib']:,} MiB, the naive way's logits included"]
+    print(json.dumps(document, indent=2))
 
 
 if __name__ == "__main__":

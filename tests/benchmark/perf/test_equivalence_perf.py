@@ -48,13 +48,9 @@ def test_it_prints_one_json_document(
 ) -> None:
     monkeypatch.delenv("DIVBENCH_MIRROR", raising=False)
     options = ["--rounds", "1", "--pairs", "60", "--layers", "2"]
-    equivalence.main([*options, "--json"])
+    equivalence.main(options)
     found = json.loads(capsys.readouterr().out)
     assert (found["pairs"], found["layers"], found["data"]) == (60, 2, "made up")
-    equivalence.main(options)
-    told = capsys.readouterr().out
-    assert "2 of its 24 layers" in told
-    assert "ratio of the medians" in told
 
 
 @pytest.mark.mirror

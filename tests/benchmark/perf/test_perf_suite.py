@@ -107,7 +107,7 @@ def test_each_takes_the_arguments_that_it_is_given(monkeypatch: pytest.MonkeyPat
         main = import_module(benchmark.module).main
         for arguments in (benchmark.quick, benchmark.full):
             with pytest.raises(_Parsed):
-                main([*arguments, "--json"])
+                main(list(arguments))
         with pytest.raises(SystemExit):
             main(["--no-such-option"])
 

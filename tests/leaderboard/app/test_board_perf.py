@@ -33,7 +33,7 @@ def test_the_measurement_tells_all_numbers(
     browser: "Chrome", tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sizes = ("--submissions", "12", "--prompts", "70", "--metrics", "3", "--times", "1")
-    main([*sizes, "--work", str(tmp_path), "--json"])
+    main([*sizes, "--work", str(tmp_path)])
     found = json.loads(capsys.readouterr().out)
     assert (found["submissions"], found["prompts"], found["metrics"]) == (12, 70, 3)
     for name in ("start_without_index_s", "start_with_index_s", "first_page_fresh_s", "all_columns_s", "peak_mb"):
