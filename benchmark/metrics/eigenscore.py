@@ -224,12 +224,10 @@ def leave_one_out(vectors: Floats, convention: EigenConvention = GSSBENCH) -> Fl
     return found
 
 
-def leave_one_out_average(
-    states: Covariances, layers: Sequence[int] | None = None, convention: EigenConvention = GSSBENCH
-) -> Floats:
+def leave_one_out_average(states: Covariances, layers: Sequence[int] | None = None) -> Floats:
     """LOOE under `e_average`: the mean over layers of `leave_one_out`, with the arguments and errors of both."""
     found = np.full(len(states.complete), np.nan)
-    of_layers = [_without_each(each, states.features, convention) for each in _of_layers(states, layers)]
+    of_layers = [_without_each(each, states.features, GSSBENCH) for each in _of_layers(states, layers)]
     found[states.complete] = np.mean(of_layers, axis=0)
     return found
 

@@ -73,9 +73,9 @@ def released_responses(mirror: Path) -> Responses:
     return made
 
 
-def made_up_responses(count: int, seed: int = 0) -> Responses:
+def made_up_responses(count: int) -> Responses:
     """Prompts with ten responses, half of them of some words and half of some sentences."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     words = [f"word{i}" for i in range(500)]
     made = []
     for i in range(count):
@@ -84,9 +84,9 @@ def made_up_responses(count: int, seed: int = 0) -> Responses:
     return made
 
 
-def questions_of(responses: Responses, count: int, seed: int = 0) -> list[ResponsePair]:
+def questions_of(responses: Responses, count: int) -> list[ResponsePair]:
     """All pairs of responses of prompts that are drawn until there are `count` pairs."""
-    drawn = np.random.default_rng(seed).permutation(len(responses))
+    drawn = np.random.default_rng(0).permutation(len(responses))
     made = [
         ResponsePair(prompt, a, b) for prompt, texts in (responses[i] for i in drawn) for a, b in combinations(texts, 2)
     ]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmark.metrics import METRICS, Metric
+from benchmark.metrics import METRICS
 from benchmark.scoring.result_schema import Aggregate, Result, Signature
 
 RANKED_BY = (
@@ -121,14 +121,14 @@ class Board:
         return next((column for column in self.columns if column.label == label), None)
 
 
-def make_boards(results: Sequence[tuple[Path, Result]], metrics: tuple[Metric, ...] = METRICS) -> list[Board]:
+def make_boards(results: Sequence[tuple[Path, Result]]) -> list[Board]:
     """The boards of some results, the largest first, then by name."""
     groups: dict[tuple[str, str, int, str], list[Entry]] = {}
     for folder, result in results:
         key = (result.suite, result.suite_revision, result.k, result.profile)
         cells = {score.signature: score for score in result.scores}
         groups.setdefault(key, []).append(Entry(folder, result, cells))
-    boards = [_board(key, entries, metrics) for key, entries in groups.items()]
+    boards = [_board(key, entries) for key, entries in groups.items()]
     return sorted(boards, key=lambda board: (-len(board.entries), board.name, board.revision))
 
 
@@ -142,8 +142,8 @@ def _ranking(columns: Sequence[Column]) -> Column | None:
     return main or next(iter(columns), None)
 
 
-def _board(key: tuple[str, str, int, str], entries: Sequence[Entry], metrics: tuple[Metric, ...]) -> Board:
-    columns = _columns(entries, metrics)
+def _board(key: tuple[str, str, int, str], entries: Sequence[Entry]) -> Board:
+    columns = _columns(entries)
     ranks = _ranking(columns)
     better = (
         1 if ranks is None or not ranks.direction else ranks.direction
@@ -157,16 +157,16 @@ def _board(key: tuple[str, str, int, str], entries: Sequence[Entry], metrics: tu
     return Board(*key, columns=columns, entries=tuple(sorted(entries, key=order)))
 
 
-def _columns(entries: Sequence[Entry], metrics: tuple[Metric, ...]) -> tuple[Column, ...]:
+def _columns(entries: Sequence[Entry]) -> tuple[Column, ...]:
     """The columns with any value in the order of `METRICS`; unknown versions follow the known, unknown metrics last."""
     cells = {signature: cell for entry in entries for signature, cell in entry.cells.items()}
     with_value = {s for entry in entries for s, cell in entry.cells.items() if cell.value is not None}
-    places = {metric.id: place for place, metric in enumerate(metrics)}
-    ours = {(metric.id, metric.version): metric for metric in metrics}
+    places = {metric.id: place for place, metric in enumerate(METRICS)}
+    ours = {(metric.id, metric.version): metric for metric in METRICS}
 
     def order(signature: Signature) -> tuple[int, bool, str]:
         cell = cells[signature]
-        return places.get(cell.metric, len(metrics)), (cell.metric, cell.version) not in ours, str(signature)
+        return places.get(cell.metric, len(METRICS)), (cell.metric, cell.version) not in ours, str(signature)
 
     ordered = sorted(with_value, key=order)
     by_metric: dict[str, list[Signature]] = {}

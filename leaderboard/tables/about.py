@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmark.metrics import METRICS, Metric
-from datasets_build.sources import DATASETS, Source
+from datasets_build.sources import DATASETS
 from leaderboard.tables.table_view import TableView, number_text, plain_table
 from submissions.demo.build import DERIVED
 from submissions.gaming.derive import find_attack
@@ -111,9 +111,9 @@ def divbench_citation() -> str:
     )
 
 
-def paper_citations(datasets: Sequence[Source] = DATASETS) -> tuple[tuple[str, str], ...]:
+def paper_citations() -> tuple[tuple[str, str], ...]:
     """Identifier and BibTeX entry of each dataset's paper, in the order of the datasets."""
-    found = {source.paper: source.citation for source in datasets if source.paper and source.citation.startswith("@")}
+    found = {source.paper: source.citation for source in DATASETS if source.paper and source.citation.startswith("@")}
     return tuple(found.items())
 
 

@@ -94,7 +94,6 @@ def compare(
     columns: Sequence[Column],
     *,
     resamples: int = RESAMPLES,
-    seed: int = 0,
 ) -> tuple[Gap, ...]:
     """Paired differences between every two systems on every metric.
 
@@ -106,7 +105,6 @@ def compare(
         places: Indices of the systems on the board, A first.
         columns: Columns of the metrics.
         resamples: Number of bootstrap resamples, shared by all differences.
-        seed: Random seed of the bootstrap.
 
     Returns:
         Differences by metric, then by pair; metrics that fewer than two of the systems have are left out.
@@ -124,7 +122,7 @@ def compare(
         return ()
     of = {column.signature: scores.matrix(column)[:, list(places)] for column in columns}
     gaps = np.stack([of[column.signature][:, a] - of[column.signature][:, b] for column, a, b in pairs], axis=1)
-    intervals = bootstrap_means(gaps, resamples=resamples, seed=seed)
+    intervals = bootstrap_means(gaps, resamples=resamples)
     tests = [wilcoxon(of[column.signature][:, a], of[column.signature][:, b]) for column, a, b in pairs]
     adjusted = holm([np.nan if test.p is None else test.p for test in tests])
     made = []

@@ -8,7 +8,7 @@ from typing import Any
 from benchmark.metrics.metric import Missing
 from datasets_build.build import read_manifest
 from datasets_build.errors import DivBenchError, InputError
-from datasets_build.load import SUITES, SuiteSource, data_folder, find_split, load_table
+from datasets_build.load import SUITES, data_folder, find_split, load_table
 from datasets_build.sources import DATASETS, Config, Source, find_config
 from leaderboard.tables.table_view import TableView, plain_table
 from submissions.untrusted.plain_text import shortened
@@ -78,17 +78,9 @@ class Card:
         return sum(split.rows for split in self.splits)
 
 
-def cards(
-    data: Path | None = None, datasets: Sequence[Source] = DATASETS, suites: Sequence[SuiteSource] = SUITES
-) -> tuple[Card, ...]:
-    """The cards of all datasets, in the order of `DATASETS`.
-
-    Args:
-        data: Folder of built datasets; default: the package's own.
-        datasets: Sources of the datasets.
-        suites: Suites that may use their prompts.
-    """
-    return tuple(_card(source, config, data, suites) for source in datasets for config in source.configs)
+def cards(datasets: Sequence[Source] = DATASETS) -> tuple[Card, ...]:
+    """Return the cards of all datasets, in their order."""
+    return tuple(_card(source, config) for source in datasets for config in source.configs)
 
 
 def find_card(found: Sequence[Card], name: str | None) -> Card:
@@ -96,8 +88,8 @@ def find_card(found: Sequence[Card], name: str | None) -> Card:
     return next((card for card in found if card.name == name), found[0])
 
 
-def _card(source: Source, config: Config, data: Path | None, suites: Sequence[SuiteSource]) -> Card:
-    revision, sizes = _built(source, config, data)
+def _card(source: Source, config: Config) -> Card:
+    revision, sizes = _built(source, config)
     read = {path for split in config.splits for path in split.reads}
     return Card(
         name=config.name,
@@ -116,13 +108,13 @@ def _card(source: Source, config: Config, data: Path | None, suites: Sequence[Su
         fields=tuple(
             (f.name, f"{f.type}{', may be null' if f.nullable else ''}", config.fields[f.name]) for f in config.schema
         ),
-        suites=tuple(suite.name for suite in suites if suite.config == config.name),
+        suites=tuple(suite.name for suite in SUITES if suite.config == config.name),
     )
 
 
-def _built(source: Source, config: Config, data: Path | None) -> tuple[str | None, Mapping[str, int]]:
+def _built(source: Source, config: Config) -> tuple[str | None, Mapping[str, int]]:
     """The revision and the splits' sizes of the local build, if it has this version."""
-    folder = data_folder(data) / "data" / config.name
+    folder = data_folder() / "data" / config.name
     if not folder.is_dir():
         return None, {}
     try:
@@ -149,10 +141,10 @@ def overview(found: Sequence[Card]) -> TableView:
     return plain_table(headers, rows)
 
 
-def suites_table(suites: Sequence[SuiteSource] = SUITES) -> TableView:
+def suites_table() -> TableView:
     """One row per suite."""
     rows = []
-    for suite in suites:
+    for suite in SUITES:
         _, config = find_config(suite.config)
         count = find_split(config, suite.split).count
         rows.append((suite.name, suite.title, count, f"{suite.config}/{suite.split}", sample_command(suite.name)))
@@ -193,11 +185,11 @@ def sample_command(suite: str) -> str:
     return f"divbench generate ORG/NAME@COMMIT --suite {suite} --out DIR"
 
 
-def in_python(card: Card, split: str, repo: str = REPO) -> str:
+def in_python(card: Card, split: str) -> str:
     """Code that loads the split in Python: from the Hub, or with this package."""
     return (
         "from datasets import load_dataset\n"
-        f'rows = load_dataset("{repo}", "{card.name}", split="{split}", revision="v{card.version}")\n'
+        f'rows = load_dataset("{REPO}", "{card.name}", split="{split}", revision="v{card.version}")\n'
         "\n"
         "# or, from a local build or a mirror, with this package:\n"
         "from datasets_build.load import load_split\n"
@@ -205,20 +197,19 @@ def in_python(card: Card, split: str, repo: str = REPO) -> str:
     )
 
 
-def in_the_shell(card: Card, repo: str = REPO) -> str:
+def in_the_shell(card: Card) -> str:
     """Commands that build, describe and download it."""
     lines = [f"divbench data build {card.name}", f"divbench data info {card.name}"]
-    lines += [f"divbench data pull {repo}@v{card.version}", *map(sample_command, card.suites)]
+    lines += [f"divbench data pull {REPO}@v{card.version}", *map(sample_command, card.suites)]
     return "\n".join(lines)
 
 
-def samples(name: str, split: str, data: Path | None = None, mirror: Path | None = None) -> TableView | Missing:
+def samples(name: str, split: str, mirror: Path | None = None) -> TableView | Missing:
     """The first rows of a split as text. Downloads nothing.
 
     Args:
         name: Name of the config.
         split: Name of the split.
-        data: Folder of built datasets; default: the package's own.
         mirror: Folder of released files; default: the one that DIVBENCH_MIRROR names.
 
     Returns:
@@ -231,7 +222,7 @@ def samples(name: str, split: str, data: Path | None = None, mirror: Path | None
     _, config = find_config(name)
     find_split(config, split)
     try:
-        rows = load_table(name, split, data=data, mirror=mirror).slice(0, SAMPLES).to_pylist()
+        rows = load_table(name, split, mirror=mirror).slice(0, SAMPLES).to_pylist()
     except InputError:
         return Missing(
             f"The local files of {name}/{split} differ from the released ones; check: divbench data verify {name}"

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+_RATERS = 10  # of each set in the released data
 Integers = NDArray[np.int64]
 _BLOCK = 2000  # columns of the sign matrix at once
 
@@ -211,7 +212,7 @@ def pair_accuracy(scores: Floats, pairs: Pairs, weights: Floats) -> Floats:
         return np.asarray(of_pairs @ ((difference + 1) / 2) / of_pairs.sum(axis=1))
 
 
-def reliability(means: Floats, spreads: Floats, weights: Floats, raters: int = 10) -> Floats:
+def reliability(means: Floats, spreads: Floats, weights: Floats) -> Floats:
     """The share of the variance of mean ratings that is not the raters' disagreement, [resamples].
 
     Its square root bounds what a metric can reach in correlation with the mean ratings (Spearman 1904).
@@ -220,11 +221,10 @@ def reliability(means: Floats, spreads: Floats, weights: Floats, raters: int = 1
         means: [rows], of the ratings of each set.
         spreads: [rows], their standard deviation over raters, ddof 0; that it is this one is assumed.
         weights: [resamples, rows].
-        raters: Ratings of a set, one per rater.
     """
     total = weights.sum(axis=1)
     centred = means - ((weights @ means) / total)[:, None]
     variance = (weights * centred**2).sum(axis=1) / np.maximum(total - 1, 1)
-    error = (weights @ spreads**2) / total / (raters - 1)
+    error = (weights @ spreads**2) / total / (_RATERS - 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(variance > 0, np.clip(1 - error / variance, 0.0, 1.0), np.nan)

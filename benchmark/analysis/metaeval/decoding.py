@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from benchmark.analysis.metaeval import agreement
 
 Floats = NDArray[np.float64]
+_DRAWS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,8 @@ def resampled_spearman(scores: Floats, labels: Floats, *, draws: int = 100, size
     Args:
         scores: [sets].
         labels: [sets], temperatures.
-        draws: At least 2.
-        size: Sets in a draw.
+        draws: Number of draws, at least 2.
+        size: Number of sets in a draw.
         seed: Random seed of the draws.
 
     Raises:
@@ -65,7 +66,7 @@ class Ranking:
     pairs: int
 
 
-def ranking_test(scores: Floats, labels: Floats, *, pairs: int = 200, draws: int = 100, seed: int = 0) -> Ranking:
+def ranking_test(scores: Floats, labels: Floats, *, pairs: int = 200, seed: int = 0) -> Ranking:
     """The ranking test of the paper's Table 5, on pairs across contexts.
 
     Not comparable with that table: there the two sets of a pair share a context and have five responses each. That
@@ -77,7 +78,6 @@ def ranking_test(scores: Floats, labels: Floats, *, pairs: int = 200, draws: int
         scores: [sets].
         labels: [sets], temperatures.
         pairs: Pairs in a draw; all pairs where there are fewer.
-        draws: At least 2.
         seed: Random seed of the draws.
 
     Raises:
@@ -86,7 +86,7 @@ def ranking_test(scores: Floats, labels: Floats, *, pairs: int = 200, draws: int
     x, y = _finite(scores, labels)
     rng = np.random.default_rng(seed)
     rho, accuracy, fewest = [], [], pairs
-    for _ in range(draws):
+    for _ in range(_DRAWS):
         couples = rng.permutation(len(x))[: len(x) // 2 * 2].reshape(-1, 2)
         first, second = couples[y[couples[:, 0]] != y[couples[:, 1]]][:pairs].T
         if len(first) < 2:

@@ -90,12 +90,11 @@ def task_names(given: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(made))
 
 
-def load_labelled(name: str, *, data: Path | None = None, mirror: Path | None = None) -> Labelled:
+def load_labelled(name: str, *, mirror: Path | None = None) -> Labelled:
     """The sets of a task.
 
     Args:
         name: Name of the task, such as `mcdiv/resp_gen`.
-        data: Folder of built datasets, as in `load_table`.
         mirror: Folder of released files, as in `load_table`.
 
     Raises:
@@ -103,7 +102,7 @@ def load_labelled(name: str, *, data: Path | None = None, mirror: Path | None = 
         InputError: A file is not as it should be.
     """
     config, _, split = name.partition("/")
-    rows = load_table(config, split, data=data, mirror=mirror).to_pylist()
+    rows = load_table(config, split, mirror=mirror).to_pylist()
 
     def column(field: str) -> Floats:
         return np.array([np.nan if row[field] is None else row[field] for row in rows], np.float64)

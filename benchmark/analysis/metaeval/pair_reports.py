@@ -56,9 +56,7 @@ class PairReport:
         }
 
 
-def collect(
-    pairs: Pairs, results: Path | None, files: Sequence[Path], lower_is_more_diverse: bool, seed: int = 0
-) -> list[Scorer]:
+def collect(pairs: Pairs, results: Path | None, files: Sequence[Path], lower_is_more_diverse: bool) -> list[Scorer]:
     """Collect the scorers to evaluate: metrics of a result, columns of files, and reference points.
 
     Args:
@@ -66,7 +64,6 @@ def collect(
         results: A result folder of the suite gssbench.
         files: With `prompt_id` and columns of numbers.
         lower_is_more_diverse: Whether the numbers in the files are lower for more diverse.
-        seed: Random seed of the random scorer.
 
     Raises:
         InputError: A file or folder cannot be used.
@@ -79,7 +76,7 @@ def collect(
         for each in file_scores(path, "prompt_id", known, lower_is_more_diverse=lower_is_more_diverse, unit="prompt"):
             there = {prompt: value for prompt, value in each.values.items() if not isinstance(value, Missing)}
             made.append(Scorer(each.name, there, each.problems))
-    return made + [Scorer(name, scores) for name, scores in sanity_scores(pairs, seed).items()]
+    return made + [Scorer(name, scores) for name, scores in sanity_scores(pairs).items()]
 
 
 def scorers_of_result(folder: Path) -> list[Scorer]:

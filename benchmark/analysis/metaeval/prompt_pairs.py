@@ -7,7 +7,6 @@ in several sets of *subset* and *intersection* (datasets_build/gssbench/rows.py)
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -124,16 +123,11 @@ class PairComparison:
         return asdict(self)
 
 
-def load_pairs(data: Path | None = None, mirror: Path | None = None) -> dict[str, list[dict[str, Any]]]:
-    """Load the pairs of the six splits; generate them where there is no build.
-
-    Args:
-        data: The folder of built datasets; else the package's own.
-        mirror: Folder of released files, as in `load_table`.
-    """
+def load_pairs() -> dict[str, list[dict[str, Any]]]:
+    """Load the pairs of the six splits, from a local build or generated."""
     from datasets_build.load import load_table
 
-    return {split: load_table("gssbench", split, data=data, mirror=mirror).to_pylist() for split in SPLITS}
+    return {split: load_table("gssbench", split).to_pylist() for split in SPLITS}
 
 
 def evaluate_pairs(

@@ -78,17 +78,17 @@ TABLES: tuple[PublishedTable, ...] = (
 )
 
 
-def find_tables(names: Sequence[str], tables: tuple[PublishedTable, ...] = TABLES) -> list[PublishedTable]:
+def find_tables(names: Sequence[str]) -> list[PublishedTable]:
     """The tables of these ids, in the given order; all where none is named.
 
     Raises:
         ConfigurationError: There is none of that id.
     """
-    by_id = {table.id: table for table in tables}
+    by_id = {table.id: table for table in TABLES}
     for name in names:
         if name not in by_id:
             raise ConfigurationError(f"there is no table {name!r} to reproduce", f"one of {', '.join(by_id)}")
-    return [by_id[name] for name in dict.fromkeys(names)] or list(tables)
+    return [by_id[name] for name in dict.fromkeys(names)] or list(TABLES)
 
 
 def reproduce_table(table: PublishedTable, inputs: Inputs) -> Reproduced:

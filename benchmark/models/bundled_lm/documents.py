@@ -44,10 +44,10 @@ _ALPHABETS = (
 _PLAIN_SHARE = 0.45  # of documents that are an excerpt of a book
 
 
-def sentences(text: str, longest: int = 320) -> list[str]:
+def sentences(text: str) -> list[str]:
     """Return the sentences of a book that are neither too short nor too long, with single spaces."""
     flat = (" ".join(part.split()) for paragraph in text.split("\n\n") for part in _SENTENCE.split(paragraph))
-    return [part for part in flat if 15 <= len(part) <= longest]
+    return [part for part in flat if 15 <= len(part) <= 320]
 
 
 def documents(books: list[str], characters: int, seed: int) -> Iterator[str]:

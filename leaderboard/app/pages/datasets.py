@@ -6,7 +6,6 @@ from typing import Any
 import gradio as gr
 
 from benchmark.metrics.metric import Missing
-from datasets_build.load import SUITES
 from datasets_build.sources import DATASETS
 from leaderboard.app import components
 from leaderboard.app.permalinks import chosen, wire
@@ -57,7 +56,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         there = [each.name for each in card.splits]
         part = given["split"] if given["split"] in there else there[0]
         return [
-            components.filled(suites_table(SUITES)),
+            components.filled(suites_table()),
             components.filled(overview(found)),
             _facts(card),
             components.filled(splits_table(card)),
