@@ -19,7 +19,7 @@ def card(parts: Sequence[tuple[Source, Config, Manifest]], repo: str, tag: str) 
 
     Args:
         parts: Configs with their source and the manifest of their build, in order.
-        repo: Such as `org/divbench`.
+        repo: Repository, such as `org/divbench`.
         tag: Tag of this version.
     """
     blocks = ["---", _yaml(_front_matter(parts)).rstrip(), "---", "# DivBench datasets", "", ABOUT, ""]

@@ -23,7 +23,7 @@ def croissant(parts: Sequence[tuple[Source, Config, Manifest]], repo: str, tag: 
 
     Args:
         parts: Configs with their source and the manifest of their build, in order.
-        repo: Such as `org/divbench`.
+        repo: Repository, such as `org/divbench`.
         tag: Tag of this version.
         endpoint: URL of the Hub, such as `https://huggingface.co`.
     """

@@ -18,8 +18,8 @@ class DivBenchError(Exception):
     """A problem that the user can fix.
 
     Attributes:
-        message: What is wrong, naming the file, row and field if there are any.
-        hint: What to do about it.
+        message: Description of the problem, with the file, row and field if there are any.
+        hint: Suggested fix.
     """
 
     exit_status: ClassVar[int] = 2

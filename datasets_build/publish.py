@@ -26,7 +26,7 @@ class Published:
     """Outcome of publishing.
 
     Attributes:
-        repo: Such as `org/divbench`.
+        repo: Repository, such as `org/divbench`.
         commit: Commit that holds these files.
         tag: Tag of that commit.
         changed: False if the repository already held the same files.
@@ -71,8 +71,8 @@ def publish(
     Args:
         out: Folder of built datasets.
         names: Configs.
-        repo: Such as `org/divbench`; created if it does not exist.
-        tag: Such as `v1.0.0`; never moved.
+        repo: Repository, such as `org/divbench`; created if it does not exist.
+        tag: Version tag, such as `v1.0.0`; never moved.
         private: Whether a repository that is created is private.
         token: Hub token; default: that of the logged-in user.
 

@@ -37,7 +37,7 @@ class Suite:
     """The prompts that submissions respond to, in a fixed order.
 
     Attributes:
-        name: Such as `noveltybench-curated`; manifests name it.
+        name: Name in manifests, such as `noveltybench-curated`.
         title: Name for people.
         prompts: Prompts in the order of every file and table of ours.
     """

@@ -177,10 +177,10 @@ class Problem:
         check: The name of the check that found it.
         severity: An `error` refuses the submission; a `warning` is shown and counted.
         file: The file, by its name inside the submission or as given.
-        row: From 1; None where the problem is not of one row.
-        field: Such as `responses[3]` or `system.type`; empty where it is not of one field.
-        message: What is wrong.
-        hint: How to fix it.
+        row: Number of the row, from 1; None if the problem is not of one row.
+        field: Field, such as `responses[3]` or `system.type`; empty if it is not of one field.
+        message: Description of the problem.
+        hint: Suggested fix.
     """
 
     check: str

@@ -82,7 +82,7 @@ class BackendClasses:
         backend: Name of the backend.
         signature: Signature of its partitions.
         systems: One by one.
-        rand_index: With the published partitions, over systems that have them.
+        rand_index: Adjusted Rand index with the published partitions, over systems that have them.
         pair_f1: F1 of the pairs of responses in one class, likewise.
         count_error: Mean absolute difference in the number of classes, likewise.
         ranking: Spearman's rho of the systems' mean numbers of classes with the published ones; None with fewer than

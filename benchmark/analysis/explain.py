@@ -190,7 +190,7 @@ def explain(
     standard errors are unknown and there are no pairs.
 
     Args:
-        model: Reads.
+        model: Language model.
         given: The set, of two texts at least.
         layout: Layout of the set as text and tokens.
         plan: Orders of reading; one balanced square by default.

@@ -79,7 +79,7 @@ class Exported:
 
     Attributes:
         pairs: The pairs, and the prompts that gave none.
-        provenance: What the pairs have in common.
+        provenance: Provenance of the pairs.
         prompts: Number of prompts of the submission.
         unrewarded: Number of responses without a reward, to prompts that have some.
         format: Format of the pairs.
@@ -227,10 +227,10 @@ def export_pairs(
     Args:
         submission: Submission of the responses.
         suite: Its suite.
-        candidates: What `candidates_of` returned.
+        candidates: Candidates from `candidates_of`.
         measure: Measure of their diversities.
         rule: Rule of the pools.
-        pair_format: What `format_of` returned.
+        pair_format: Format from `format_of`.
         files: Files that passed `check_files`.
 
     Raises:

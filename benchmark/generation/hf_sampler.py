@@ -42,7 +42,7 @@ class HFSampler:
 
         Args:
             lm: Language model.
-            prompting: How prompts are put to it.
+            prompting: Settings of the prompts.
             stop: Texts that end a response, for models without an EOS token.
             batch_tokens: Most tokens of a batch, including padding and those to come.
         """

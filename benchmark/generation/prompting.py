@@ -82,7 +82,7 @@ def messages(
     """Return the chat that a response continues.
 
     Args:
-        prompting: How the prompt is put.
+        prompting: Settings of the prompt.
         prompt: Prompt; in the mode *paraphrase* it needs a paraphrase for each response.
         place: Index of the response, from 0.
         before: Earlier responses, which the mode *in-context* shows.

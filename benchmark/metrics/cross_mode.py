@@ -18,7 +18,7 @@ class CrossMode:
         reduction: [m, m]; M_ij, the bits that a text of set i costs less after one of set j.
         diagonal: Mean M_ii.
         off_diagonal: Mean M_ij, i ≠ j.
-        share_positive: Of M_ij > 0, i ≠ j.
+        share_positive: Share of M_ij > 0, i ≠ j.
         asymmetry: Mean |M_ij − M_ji|, i ≠ j.
     """
 

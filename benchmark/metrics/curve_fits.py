@@ -23,7 +23,7 @@ class Fit:
         midpoint: k_0; 1 for the exponential.
         excess: E_fit, the integral of the shape over the floor from 1 to infinity. Not to be trusted at a bound.
         at_bounds: Parameters at an end of their range: it, not the curve, set them.
-        failure: Why the solver did not converge; None where it did.
+        failure: Reason why the solver did not converge; None if it did.
     """
 
     floor: float

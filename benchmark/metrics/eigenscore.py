@@ -30,7 +30,7 @@ class EigenConvention:
     Attributes:
         alpha: Regulariser, above 0.
         log: Base of the logarithm.
-        divisor: Of the covariance.
+        divisor: Divisor of the covariance.
     """
 
     alpha: float = 1e-3
@@ -59,7 +59,7 @@ class Covariances:
         layers: Distinct, each 0 … L: 0 the embeddings, l the output of block l (of the last, after the final norm).
         matrices: float64 [layers, K, K]; `feature_covariance` of the states at each. The row and column of a response
             that has no states (one of no tokens) are not finite.
-        pooling: What a state is. *last*: of the last token before EOS. *mean*: the mean over the tokens, EOS left out.
+        pooling: *last*: the state of the last token before EOS. *mean*: the mean over the tokens without EOS.
 
     Raises:
         ValueError: Shapes or types that do not fit, or layers that the model has not.
@@ -158,9 +158,9 @@ def e_original(states: Covariances, layer: int | None = None, convention: EigenC
     (INSIDE's code reads the token before the last, and in a response of one token the prompt; that is not repeated.)
 
     Args:
-        states: Of the last tokens.
-        layer: By default `original_layer`.
-        convention: Of EigenScore.
+        states: Covariances of the last tokens' states.
+        layer: Layer; default: `original_layer`.
+        convention: Convention of EigenScore.
 
     Raises:
         Unscorable: Fewer than two responses with states, or fewer than two features.
@@ -181,9 +181,9 @@ def e_average(
     default is that of INSIDE's code.
 
     Args:
-        states: Of the tokens' means.
-        layers: By default `inside_layers`.
-        convention: Of EigenScore.
+        states: Covariances of the tokens' mean states.
+        layers: Layers; default: `inside_layers`.
+        convention: Convention of EigenScore.
 
     Raises:
         Unscorable: As `e_original`.
@@ -210,7 +210,7 @@ def leave_one_out(vectors: Floats, convention: EigenConvention = GSSBENCH) -> Fl
 
     Args:
         vectors: [K, d]; a response whose row is not finite is left out.
-        convention: Of EigenScore.
+        convention: Convention of EigenScore.
 
     Returns:
         [K]; NaN for a response that is left out.

@@ -79,8 +79,8 @@ def kmeans_inertia(embeddings: Embeddings, clusters: int, seed: int) -> float:
 
     Args:
         embeddings: Unit vectors.
-        clusters: How many centres.
-        seed: Of k-means' ten starts.
+        clusters: Number of clusters.
+        seed: Random seed of the ten starts.
 
     Returns:
         In [0, 1]; more is more diverse within the clusters.
@@ -118,8 +118,8 @@ def eigenscore(embeddings: Embeddings, alpha: float, log: Logarithm = "10", divi
         embeddings: [K, d], K ≥ 2, d ≥ 2, all finite.
         alpha: Regulariser, above 0.
         log: Base of the logarithm. *10* is the published code's, *e* the paper's; it only rescales.
-        divisor: Of the covariance. *d-1* is the published code's. *1*, no division, is the paper's (arXiv:2402.03744,
-            eq. 6) and lm-polygraph's; it gives alpha another weight, and does not merely rescale.
+        divisor: Divisor of the covariance. *d-1* is the published code's. *1*, no division, is the paper's
+            (arXiv:2402.03744, eq. 6) and lm-polygraph's; it gives alpha another weight, and does not merely rescale.
 
     Returns:
         At least log(alpha), at most log(t / K + alpha) with t the trace of the covariance.

@@ -34,9 +34,9 @@ class Internals:
 
     Attributes:
         responses: [K]. None for one of which nothing could be read.
-        greedy: Of one more response, drawn without chance; None where that was not done.
-        last: Of the states of each response's last token at the layer of E_original; None where not read.
-        mean: Of the means of each response's states at the layers of E_average; None where not read.
+        greedy: Scores of one greedy response; None if there is none.
+        last: Covariances of the responses' last tokens' states at the layer of E_original; None if not read.
+        mean: Covariances of the responses' mean states at the layers of E_average; None if not read.
 
     Raises:
         ValueError: The parts are not of the same number of responses.

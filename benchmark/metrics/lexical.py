@@ -17,7 +17,7 @@ def distinct_n(ngrams: NgramStatistics) -> float:
     they say: five different one-word responses get 0.2. With their tokens this is their metric to the digit.
 
     Args:
-        ngrams: Of one set.
+        ngrams: N-gram statistics of one set.
 
     Returns:
         In [0, 1]; more is more diverse.
@@ -37,7 +37,7 @@ def ngram_cosine_diversity(ngrams: NgramStatistics) -> float:
     score high: identical one-word responses get −0.2, identical long ones −1.
 
     Args:
-        ngrams: Of one set.
+        ngrams: N-gram statistics of one set.
 
     Returns:
         In [−1, 0]; more is more diverse.
@@ -62,7 +62,7 @@ def expectation_adjusted_distinct(ngrams: NgramStatistics, vocabulary: int) -> f
     n-grams are more than C draws with repeats would give. No n-gram of a length counts as 0.
 
     Args:
-        ngrams: Of one set.
+        ngrams: N-gram statistics of one set.
         vocabulary: V, here for every n, as in D_Can's baselines (50,257, GPT-2's).
 
     Returns:
@@ -106,7 +106,7 @@ def ngram_entropy(ngrams: NgramStatistics, n: int) -> float:
     """The entropy of a set's n-grams over its largest possible value, the logarithm of their number. In [0, 1].
 
     Args:
-        ngrams: Of one set.
+        ngrams: N-gram statistics of one set.
         n: Length of the n-grams.
 
     Raises:

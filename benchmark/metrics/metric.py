@@ -52,9 +52,9 @@ class Version:
     """A definition of a metric.
 
     Attributes:
-        number: As in `Metric.version`.
-        date: When numbers of it were first made, YYYY-MM-DD.
-        change: What is new or different.
+        number: Number, as in `Metric.version`.
+        date: Date of the first numbers, YYYY-MM-DD.
+        change: Change from the version before.
     """
 
     number: int
@@ -68,7 +68,7 @@ class MetricCard:
 
     Attributes:
         family: Its place among the metrics; `FAMILIES` says what each family measures.
-        formula: What is computed, in plain text with the signs of mathematics.
+        formula: Formula in plain text with mathematical symbols.
         summary: One sentence for readers who do not know it.
         failures: Known failures, worst first.
         history: Every version, the newest first. A changed definition is a new entry.
@@ -103,7 +103,7 @@ class Metric:
         paper: Source of the definition.
         parameters: Parameters that are bound in `fn`, for the signature.
         needs: Smallest number of responses for which it is defined.
-        card: What readers should know of it; every one of `METRICS` has one.
+        card: Card for readers; every one of `METRICS` has one.
     """
 
     id: str

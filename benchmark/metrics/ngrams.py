@@ -47,10 +47,10 @@ class NgramStatistics:
     """What the n-gram metrics need of one response set; place n − 1 of each tuple is for n = 1 … 5.
 
     Attributes:
-        responses: How many there are.
+        responses: Number of responses.
         total: N-grams of all responses together; none spans two responses.
         unique: Different ones among them.
-        entropy: Of their distribution, in nats; 0 where there are none.
+        entropy: Entropy of their distribution in nats; 0 if there are none.
         cosine: Mean cosine of the count vectors over the unordered pairs of responses, 0 for a pair without a shared
             n-gram; NaN where there are fewer than two responses.
     """
@@ -69,7 +69,7 @@ def ngram_statistics(
 
     Args:
         sets: Response sets; they may differ in size, and be empty.
-        tokenise: Makes the tokens of one response.
+        tokenise: Function that tokenises a response.
         max_n: The longest n-gram.
 
     >>> s = ngram_statistics([["a b a b", "a b"]], max_n=2)[0]
@@ -105,8 +105,8 @@ def _count(
 
     Args:
         codes: The tokens' numbers.
-        lengths: How many tokens each response has.
-        sizes: How many responses each set has.
+        lengths: Number of tokens of each response.
+        sizes: Number of responses of each set.
         max_n: The longest n-gram.
     """
     vocabulary = int(codes.max(initial=0)) + 1
@@ -131,10 +131,10 @@ def _measure(
 
     Args:
         gram: The number of each n-gram that its set has more than once, wherever it stands.
-        response: Where that is.
-        totals: How many n-grams each response has.
+        response: Index of its response.
+        totals: Number of n-grams of each response.
         of_set: The set of each response.
-        sizes: How many responses each set has.
+        sizes: Number of responses of each set.
     """
     sets, responses = len(sizes), max(len(of_set), 1)
     # How often a response has each n-gram; the sorted keys put the responses that share one beside each other.

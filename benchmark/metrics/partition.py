@@ -105,7 +105,7 @@ def utility_k(partition: Partition, patience: float) -> float:
     (1 − p) / (1 − p^k) · Σ p^(i−1) · u_i over the responses that open a class, u_i their quality of 1 to 10.
 
     Args:
-        partition: With qualities. A response that is in no class has its place and no utility.
+        partition: Partition with qualities. A response in no class takes a position and adds no utility.
         patience: p, in [0, 1]. 0: the first response alone; 1: all alike.
 
     Returns:

@@ -53,10 +53,10 @@ class Timed:
 
     Attributes:
         start: Seconds from the call to the first table.
-        rest: From there to the last table.
+        rest: Seconds from the first table to the last.
         handing: Seconds of a processor that the process that hands out took for a shard.
-        costs: Between one table and the next, in seconds: of one actor, what each shard took.
-        tables: By the names of their shards.
+        costs: Seconds between one table and the next; with one actor, the cost of each shard.
+        tables: Tables by the names of their shards.
     """
 
     start: float
@@ -71,13 +71,13 @@ class Scaling:
     """What was measured.
 
     Attributes:
-        sets: Of K responses.
-        shards: Of them.
-        one_seconds: From the first table to the last, one a round.
-        two_seconds: Likewise.
+        sets: Number of response sets of K responses.
+        shards: Number of shards.
+        one_seconds: Seconds from the first table to the last with one actor, per round.
+        two_seconds: The same with two actors.
         one_start: Median seconds to the first table.
-        two_start: Likewise.
-        ratio: Of the medians.
+        two_start: The same with two actors.
+        ratio: Ratio of the medians.
         costs: Seconds a shard of one actor, in the last round.
         handing: Seconds of a processor that handing a shard out took, its file written; median of all runs.
         load: Processes that wanted to run, one minute before the first run and the last one's end.

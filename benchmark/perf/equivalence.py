@@ -37,17 +37,17 @@ class Comparison:
     """What was measured.
 
     Attributes:
-        data: Where the pairs come from.
-        layers: Of the model; deberta-v3-large has 24.
-        pairs: How many questions.
-        different_pairs: How many of them differ.
-        tokens: That a pair has, the mean over all.
-        largest_difference: Between the two ways' probabilities.
+        data: Origin of the pairs.
+        layers: Layers of the model; deberta-v3-large has 24.
+        pairs: Number of pairs.
+        different_pairs: Number of distinct pairs.
+        tokens: Mean number of tokens of a pair.
+        largest_difference: Largest difference of probabilities.
         plain_seconds: One a round, one pair after the other.
         package_seconds: One a round.
-        plain_pairs_per_second: By the median.
-        package_pairs_per_second: By the median.
-        ratio: Of the medians.
+        plain_pairs_per_second: Rate at the median time.
+        package_pairs_per_second: Rate at the median time.
+        ratio: Ratio of the medians.
     """
 
     data: str
@@ -97,9 +97,9 @@ def random_classifier(texts: Sequence[str], layers: int = LAYERS, **changes: Any
     """A classifier of the shape of deberta-v3-large, with random weights and a tokeniser trained on some texts.
 
     Args:
-        texts: Whose words become tokens, so that there are about as many as DeBERTa's tokeniser makes.
+        texts: Texts to train the tokeniser on, so that it makes about as many tokens as DeBERTa's.
         layers: Fewer for slow machines.
-        changes: Of the configuration.
+        changes: Changes of the configuration.
     """
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers

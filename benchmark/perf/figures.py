@@ -17,7 +17,7 @@ class Figure(NamedTuple):
 
     Attributes:
         what: Its name.
-        value: In its unit.
+        value: Value in its unit.
         unit: The unit.
         better: Whether more or less of it is better.
         ratio: Whether its parts were measured side by side in one run, so that it says something of other machines.

@@ -43,15 +43,15 @@ class Comparison:
 
     Attributes:
         model: Its signature.
-        prompts: Of gssbench.
+        prompts: Number of prompts of gssbench.
         k: Sampled responses a prompt; one greedy one beside them.
-        tokens: That every response has.
-        largest_difference: Between the two ways' log-likelihoods and EigenScores of the same responses.
+        tokens: Tokens per response.
+        largest_difference: Largest difference of log-likelihoods and EigenScores of the same responses.
         loop_seconds: One a round, one prompt after the other.
         package_seconds: One a round.
         loop_tokens_per_second: Sampled, by the median.
-        package_tokens_per_second: Likewise.
-        ratio: Of the medians.
+        package_tokens_per_second: The same of the package.
+        ratio: Ratio of the medians.
     """
 
     model: str

@@ -33,13 +33,13 @@ class Comparison:
     """What was measured.
 
     Attributes:
-        data: Where the sets come from.
-        sets: How many.
-        tokens: In all of them.
-        largest_difference: Between the two implementations' values.
+        data: Origin of the sets.
+        sets: Number of sets.
+        tokens: Number of tokens in all of them.
+        largest_difference: Largest difference of values.
         plain_seconds: One a round.
         package_seconds: One a round.
-        ratio: Of the medians.
+        ratio: Ratio of the medians.
     """
 
     data: str

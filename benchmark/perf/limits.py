@@ -29,8 +29,8 @@ class Limits:
     """What was measured.
 
     Attributes:
-        threads: That torch uses if nobody says how many; so many the other benchmarks use.
-        cores: That this process may use.
+        threads: Default number of threads of torch, which the other benchmarks use.
+        cores: Cores that this process may use.
         gemm_flops: Operations a second by the number of threads: one, `threads` and `cores`.
         gpu: Its name; None without one.
         gpu_gemm_flops: Operations a second in bfloat16; None without one.

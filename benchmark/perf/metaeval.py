@@ -40,11 +40,11 @@ class Bootstrap:
 
     Attributes:
         rows: Sets.
-        resamples: Of contexts.
-        largest_difference: Of the values.
+        resamples: Number of resamples of contexts.
+        largest_difference: Largest difference of values.
         plain_seconds: One a round.
-        package_seconds: Likewise.
-        ratio: Of the medians.
+        package_seconds: The same of the package.
+        ratio: Ratio of the medians.
     """
 
     rows: int
@@ -61,10 +61,10 @@ class NineTasks:
 
     Attributes:
         profile: Its name.
-        metrics: How many.
+        metrics: Number of metrics.
         sets: Different ones.
         texts: Different ones.
-        seconds: Of each part, and of all.
+        seconds: Seconds of each part, and of all.
     """
 
     profile: str

@@ -71,7 +71,7 @@ def errors(estimate: Estimate, draws: int, truth: Floats) -> tuple[float, float]
 
     Args:
         estimate: The curve from draw 0, 1, …
-        draws: How many.
+        draws: Number of draws.
         truth: The curve over all orders.
     """
     missed = np.array([estimate(draw) for draw in range(draws)]) - truth

@@ -14,12 +14,12 @@ class Shape:
     """Sizes of a causal language model.
 
     Attributes:
-        kind: Of transformers.
+        kind: Architecture in transformers.
         layers: Blocks.
-        width: Of the hidden states.
-        inner: Of the MLP.
-        heads: Of attention.
-        key_heads: Of keys and values.
+        width: Size of the hidden states.
+        inner: Inner size of the MLP.
+        heads: Attention heads.
+        key_heads: Heads of keys and values.
         vocabulary: Tokens.
     """
 
@@ -88,7 +88,7 @@ def operations(shape: Shape, nodes: int, scored: int) -> float:
     """Floating-point operations of the products with weights; attention's own, a few percent of these, are left out.
 
     Args:
-        shape: Of the model.
+        shape: Shape of the model.
         nodes: Tokens that the body reads.
         scored: Tokens of them that the head is asked for.
     """

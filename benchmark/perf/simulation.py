@@ -27,12 +27,12 @@ class Assumed:
     """What a simulation goes by; times are in seconds.
 
     Attributes:
-        costs: Of shards, to draw from.
-        workers: At once.
-        start: Until a worker has its models.
-        handing: That the one process takes to hand a shard out; it does one after the other.
-        prepare: To claim, fetch and check a submission.
-        finish: To make its result and publish it; for one after the other, as one process does both.
+        costs: Costs of shards to sample from.
+        workers: Maximum number of workers.
+        start: Time until a worker has its models.
+        handing: Time in which the driver hands out a shard; it does so one by one.
+        prepare: Time to claim, fetch and check a submission.
+        finish: Time to make and publish a result; the driver does so one by one.
     """
 
     costs: Sequence[float]
@@ -48,16 +48,16 @@ class Simulated:
     """What the simulation says of some submissions.
 
     Attributes:
-        submissions: Of as many shards each.
+        submissions: Number of submissions.
         how: *shards*: `score --cluster`, one after the other; *submissions*: `worker` on each GPU; *queue*: `worker
             --cluster`; *elastic*: that with `--elastic`.
-        seconds: Until all are done.
-        efficiency: Of what all workers could have scored in that time, once they were up; of elastic ones, what each
-            could have from when it came up.
-        cost: Seconds of workers, once they were up until nothing is left for them, a submission.
-        loading: Seconds of workers that are not up yet, a submission.
-        shards: Of each submission.
-        workers: That came up.
+        seconds: Time until all are done.
+        efficiency: Share of what all workers could have scored in that time, once they were up; an elastic one counts
+            from when it came up.
+        cost: Worker seconds per submission, from when a worker is up until nothing is left for it.
+        loading: Worker seconds per submission until workers are up.
+        shards: Shards per submission.
+        workers: Number of workers that came up.
     """
 
     submissions: int

@@ -13,11 +13,11 @@ class Benchmark(NamedTuple):
 
     Attributes:
         name: Its name in the report.
-        about: What it measures, in one sentence.
+        about: Description in one sentence.
         module: Module to run as `python -m MODULE`.
         quick: Arguments of a run of minutes.
         full: Arguments of the whole run, up to hours.
-        read: From its document to figures.
+        read: Function from its document to figures.
         gpu: Whether it needs a GPU.
     """
 

@@ -45,7 +45,7 @@ class Timing:
     """What was measured of one kind of work; seconds are one a round.
 
     Attributes:
-        largest_difference: In bits of a response, between the naive way and the engine at equal orders.
+        largest_difference: Largest difference in bits of a response, naive way and engine at equal orders.
         equal_ratio: Naive over engine, both with all uniform orders: the fastest rounds.
         balanced_ratio: Naive with uniform orders over engine with one Latin square.
     """
@@ -67,18 +67,18 @@ class Throughput:
     """What was measured of the engine on released sets in one kind of orders.
 
     Attributes:
-        orders: As in signatures.
-        sets: That were asked for.
-        different: Of them that are not alike.
-        tokens: Of all sequences of the different ones.
+        orders: Orders as in signatures.
+        sets: Number of sets.
+        different: Number of distinct sets.
+        tokens: Tokens of all sequences of the distinct sets.
         nodes: Those of shared beginnings counted once a set.
-        seconds: Of the fastest round, tokenising included.
-        nodes_per_second: Of the same.
+        seconds: Time of the fastest round, tokenising included.
+        nodes_per_second: Rate in that round.
         share_of_limit: The products with weights over what the machine could do in that time.
-        peak_memory_bytes: Of the GPU, or of the process on a CPU: its most so far.
-        naive_tokens_per_second: Of the naive way with uniform orders on some of the sets; None without it.
-        ratio: How many times as long as the engine the naive way would take for the uniform orders of all sets.
-        largest_difference: In bits of a response, between the two at equal orders; None where they were not compared.
+        peak_memory_bytes: Peak memory so far, of the GPU or of the process on a CPU.
+        naive_tokens_per_second: Rate of the naive way with uniform orders on some of the sets; None without it.
+        ratio: Time of the naive way for the uniform orders of all sets over that of the engine.
+        largest_difference: Largest difference in bits of a response at equal orders; None if not compared.
     """
 
     work: str

@@ -24,9 +24,9 @@ class Work:
     """Sets, and the orders that the published code and this package read them in.
 
     Attributes:
-        name: For the report.
-        sets: To read.
-        layout: As published.
+        name: Name in the report.
+        sets: Sets to read.
+        layout: Published layout.
         uniform: Orders of a set.
     """
 

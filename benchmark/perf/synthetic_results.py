@@ -30,10 +30,10 @@ def make_results(folder: Path, submissions: int, prompts: int, metrics: int) -> 
     """Write made-up results that `read_result` takes: short texts, values of known spread, a few missing.
 
     Args:
-        folder: To make.
-        submissions: How many results.
-        prompts: Of each.
-        metrics: How many of `METRICS`, from the first on.
+        folder: Folder to make.
+        submissions: Number of results.
+        prompts: Number of prompts of each.
+        metrics: Number of `METRICS` to use, from the first.
     """
     rng = np.random.default_rng(0)
     chosen = METRICS[:metrics]

@@ -67,7 +67,7 @@ class WorkerState:
 
     Attributes:
         stop: The request to stop.
-        emit: Takes the events.
+        emit: Receiver of events.
         host: Health of this machine.
         admissions: Admission of threads to their next submission.
         lock: Guards all that follows, and `host`.

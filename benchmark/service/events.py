@@ -41,7 +41,7 @@ def event_writer(worker: str, out: TextIO, show: Callable[[str], None]) -> Event
     Args:
         worker: Name of the worker, part of each event.
         out: Stream of the lines, each written at once. If its reader is gone, the work goes on.
-        show: Takes the line for people.
+        show: Receiver of the line for people.
     """
     lock = threading.Lock()
 

@@ -34,7 +34,7 @@ class HostHealth:
         limit: Number of host failures, with nothing scored in between, after which the worker ends.
         failures: Host failures since something was last scored.
         scored: Number of submissions scored.
-        met: For each submission that met a host failure, `scored` at that time.
+        met: Number `scored` at the time of each submission's host failure.
         last: Root cause of the last host failure: one that several submissions meet at once is counted once.
     """
 

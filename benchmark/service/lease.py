@@ -52,7 +52,7 @@ def with_backoff(call: Callable[[], T], stop: Stop, emit: EventSink, grace: floa
     Args:
         call: May be called twice without harm.
         stop: Ends the retries.
-        emit: Takes an event for each pause.
+        emit: Receiver of an event for each pause.
         grace: Seconds for which it is retried after a stop was requested.
 
     Raises:

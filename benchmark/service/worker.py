@@ -145,7 +145,7 @@ def work(worker: Worker, stop: Stop, emit: EventSink, *, once: bool = False) -> 
     Args:
         worker: The worker.
         stop: Request to stop: claims are released at once, and the shards that are being scored are the last.
-        emit: Takes the events.
+        emit: Receiver of events.
         once: End when nothing is pending that can be scored here.
 
     Returns:

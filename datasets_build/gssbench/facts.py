@@ -14,9 +14,9 @@ class Fact:
     """A question with one answer, and an open request that this answer and others fulfil.
 
     Attributes:
-        question: Such as `What is the capital of Kenya?`
-        naming: Such as `Name a city in Kenya.`
-        answer: Such as `Nairobi`; for readers and checks, no prompt shows it.
+        question: Question, such as `What is the capital of Kenya?`
+        naming: Open request, such as `Name a city in Kenya.`
+        answer: Answer, such as `Nairobi`; for readers and checks, no prompt shows it.
     """
 
     question: str

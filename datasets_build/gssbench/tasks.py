@@ -15,7 +15,7 @@ class Kind:
     sort "with pagination"). So contexts belong to a topic, and qualifiers and outlines to a kind.
 
     Attributes:
-        topics: What may follow the noun, each with the contexts that may follow it.
+        topics: Topics that may follow the noun, each with the contexts that may follow it.
         qualifiers: Clauses about the text, "that …"; none contradicts a topic, a context or an outline of the kind.
         outlines: The points of each outline, a few words each.
     """

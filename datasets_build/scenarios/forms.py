@@ -24,7 +24,7 @@ class Form:
     """One format of text.
 
     Attributes:
-        name: Such as `haiku`.
+        name: Name, such as `haiku`.
         template: The text, with slots in braces.
         banks: Words for each slot.
     """
@@ -60,8 +60,8 @@ class Topic:
     """A prompt and sensible responses to it.
 
     Attributes:
-        name: Such as `bread`.
-        prompt: What is asked.
+        name: Name, such as `bread`.
+        prompt: Text of the prompt.
         forms: Five formats of response; each is one mode.
         paragraph: One response in many wordings, all with the same meaning.
     """

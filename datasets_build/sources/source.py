@@ -31,7 +31,7 @@ class File:
         sha256: SHA-256 of its bytes.
         urls: Addresses at a fixed revision, in the order in which they are tried; none if it is published only inside
             an archive.
-        found_in: Where a person finds a file without `urls`.
+        found_in: Place where a person finds a file without `urls`.
         optional: Whether its readers can do without it (and say so).
     """
 
@@ -47,7 +47,7 @@ class Split:
     """A split of a config.
 
     Attributes:
-        name: Such as `story_gen`.
+        name: Name, such as `story_gen`.
         rows: Function that makes its rows, in order, from the source's files.
         reads: Paths of the files that `rows` asks for.
         count: Number of rows; a build with another number is refused.
@@ -66,9 +66,9 @@ class Config:
     """A table of the published dataset repository.
 
     Attributes:
-        name: As in `load_dataset(repo, name)`.
+        name: Name, as in `load_dataset(repo, name)`.
         about: One line about it.
-        made: How it was made, for the card.
+        made: Description of how it was made, for the card.
         schema: Schema of its rows.
         fields: Description of each field, for the card.
         splits: Splits, in order.

@@ -199,9 +199,9 @@ def _label(signature: Signature, alike: Sequence[Signature], version: str | None
     """The metric's id, and in brackets the parts of the signature that the others of that metric have not.
 
     Args:
-        signature: Of the column.
+        signature: Signature of the column.
         alike: Those of all columns of the metric.
-        version: To name in any case.
+        version: Version to name in any case; None: none.
     """
     shared = set.intersection(*(set(other.parts) for other in alike)) if len(alike) > 1 else set(signature.parts)
     told = [part for part in signature.parts if part not in shared and part != version]

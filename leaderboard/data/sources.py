@@ -39,7 +39,7 @@ class Snapshot:
         unreadable: Folders of damaged results, each with the reason.
         queue: Submissions and their states; None if the source has no queue.
         as_of: Time of the reading.
-        fault: Why the source could not be read since; None if it could.
+        fault: Reason why the source could not be read since; None if it could.
     """
 
     boards: tuple[Board, ...]

@@ -41,7 +41,7 @@ class Card:
     Attributes:
         name: Name of the config, as in `load_dataset(repo, name)`.
         about: Description in one line.
-        made: How it was made.
+        made: Description of how it was made.
         source: Source, for people.
         paper: Identifier of the paper; empty for our own.
         version: Version of the build recipe.

@@ -89,7 +89,7 @@ class Score:
     Attributes:
         column: Column of the metric.
         value: Value; None if missing.
-        reason: Why it is missing.
+        reason: Reason why it is missing.
         system_mean: Mean over all prompts of the system.
         board_mean: Mean of the systems' means.
         systems: Number of systems in that mean.

@@ -51,16 +51,16 @@ class SeenRows:
 
     Attributes:
         keep_texts: Whether `texts` is filled.
-        rows: How many, with those that could not be taken.
-        prompt_bytes: Of the prompts' texts in UTF-8.
+        rows: Number of rows, including those that could not be read.
+        prompt_bytes: Size of the prompts' texts in UTF-8.
         first_row: The row in which each prompt id stood first.
         same_responses: The row in which each list of responses stood first, by its digest.
         broken: The prompt ids of rows that could not be taken.
         last_position: Position in the suite of the latest row.
         in_suite_order: Whether the positions of all rows so far ascend.
         own_prompts: Rows without responses, where the submission has prompts of its own.
-        texts: For each prompt the responses, to hold against a reported partition.
-        reported_rows: How often each prompt id stands in the reported file.
+        texts: Responses of each prompt, to compare with a reported partition.
+        reported_rows: Number of rows of each prompt id in the reported file.
     """
 
     keep_texts: bool = False

@@ -33,8 +33,8 @@ def own_suite(rows: Iterable[Row]) -> Suite:
     """The suite of a submission to its own prompts: ids and texts as they stand in its rows, in their order.
 
     Args:
-        rows: Of the submission. Of several with one id the first counts, and no text is an empty one: whether that is
-            acceptable the checks say.
+        rows: Rows of the submission. Of several with one id the first counts, and a missing text is an empty one; the
+            checks decide whether that is acceptable.
     """
     prompts: dict[str, Prompt] = {}
     for row in rows:
@@ -82,7 +82,7 @@ def read_prompts(path: Path, *, prompt_column: str = "prompt", id_column: str | 
     Args:
         path: .jsonl, .csv or .parquet with a column of prompts, or .txt with a prompt a line. Blank lines are none.
         prompt_column: The column of the prompts' texts.
-        id_column: That of their ids; None: `prompt_id` or `id`, and where neither is there the prompts are numbered
+        id_column: Column of their ids; None: `prompt_id` or `id`, and where neither is there the prompts are numbered
             p0001, p0002, …
 
     Raises:

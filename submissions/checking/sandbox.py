@@ -36,11 +36,11 @@ def validate_in_child(
     """Check a submission folder as `validate` does, in a process of its own.
 
     Args:
-        folder: With `manifest.json` and `generations.parquet`.
+        folder: Folder with `manifest.json` and `generations.parquet`.
         mirror: A folder with released files, for suites that do not ship here.
         memory: Bytes of addresses that the process may have, what it begins with among them (half a gibibyte or less).
             Systems without such a limit do not keep it.
-        seconds: How long it may take.
+        seconds: Time limit.
 
     Returns:
         What `divbench validate --json` prints: `accepted`, `id`, `counts` (null where the process did not
@@ -60,8 +60,8 @@ def run_in_child(module: str, asked: Mapping[str, Any], *, memory: int, seconds:
     Args:
         module: Run as by `python -m`.
         asked: JSON for it.
-        memory: As in `validate_in_child`.
-        seconds: Likewise.
+        memory: Memory limit, as in `validate_in_child`.
+        seconds: Time limit, likewise.
 
     Returns:
         What it answers; where it does not, the document of a submission whose check did not come to an end.

@@ -42,10 +42,10 @@ class Report:
 
     Attributes:
         findings: All problems.
-        counts: Of the responses.
-        manifest: Where it could be read.
+        counts: Counts of the responses.
+        manifest: Manifest; None if it could not be read.
         suite: Where the manifest names one that is at hand; that of own prompts, where nothing refuses them.
-        submission: Where nothing refuses it.
+        submission: Submission; None if it was rejected.
     """
 
     findings: Findings
@@ -77,9 +77,9 @@ def validate(
     """Check a submission folder.
 
     Args:
-        folder: With `manifest.json` and `generations.parquet`.
-        find_suite: Gives the suite that the manifest names; it is not asked for *own*.
-        checks: What to look for.
+        folder: Folder with `manifest.json` and `generations.parquet`.
+        find_suite: Function that finds the suite that the manifest names; not called for *own*.
+        checks: Checks to run.
         numbers: The number of each row in the file that it was imported from, for messages; else that in the folder's.
         progress: Called with the number of rows done.
 
@@ -132,7 +132,7 @@ def open_checked(
 
     Args:
         folder: The folder that was checked, unchanged since.
-        found: What `validate_in_child` returned, with `accepted` true.
+        found: Document from `validate_in_child`, with `accepted` true.
         find_suite: Finds the suite that the manifest names; not called for *own*.
 
     Raises:

@@ -40,10 +40,10 @@ class Attack:
     """A way to look diverse.
 
     Attributes:
-        name: As of `divbench metrics baseline --kind`.
-        kind: What it does to the responses; see the module's docstring.
+        name: Name, as for `divbench metrics baseline --kind`.
+        kind: Kind of attack; see the module's docstring.
         about: One line for readers.
-        fn: Makes as many texts as there are responses, none of them blank.
+        fn: Function that makes as many texts as there are responses, none of them blank.
         seeded: Whether its texts depend on random numbers.
     """
 

@@ -75,7 +75,7 @@ def reword(text: str, position: int, rng: random.Random) -> str:
 
     Args:
         text: A response.
-        position: Which of its rewordings; the first is the text itself.
+        position: Index of the rewording; the first is the text itself.
         rng: Source of random choices.
     """
     if position == 0:

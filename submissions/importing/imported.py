@@ -39,7 +39,7 @@ class Imported:
         reported: Values that came with them, by prompt id, with the file's row.
         facts: Each value that the file gives for a field of the manifest, and its first row.
         unused_fields: The names of fields that were not used.
-        names: What the file calls our fields, where it calls them otherwise.
+        names: The file's names of our fields, where they differ.
         lines: The row of each response, by prompt id, where a row is one response.
     """
 

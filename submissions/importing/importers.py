@@ -184,8 +184,8 @@ def import_submission(
         kind: Its format, of `FORMATS`.
         out: The folder to make; it must not exist, or be empty.
         known: Fields of the manifest; they come before what the file says.
-        find_suite: Gives the suite that is named; it is not asked for *own*.
-        documents: Of *lm-eval*: how documents are identified, and which of their texts are the responses.
+        find_suite: Function that finds the named suite; not called for *own*.
+        documents: Options of *lm-eval*: how documents are identified, and which of their texts are the responses.
 
     Returns:
         The report of the checks, and the names of the file's fields that were not used.

@@ -59,7 +59,7 @@ def read_lm_eval(
 
     Args:
         path: The file.
-        findings: Takes the problems.
+        findings: Collector of problems.
         suite: Suite of the prompts; None: prompts of one's own, named by `doc_id` where nothing else names them.
         documents: See `LmEvalOptions`.
     """

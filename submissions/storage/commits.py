@@ -37,9 +37,9 @@ class Commit:
     """One state of the whole tree.
 
     Attributes:
-        id: Names it; the empty string names the tree without files that every store begins with.
+        id: Id of the commit; the empty string is the empty tree that every store begins with.
         parent: The one before it; None where there is none, or it is not known.
-        message: What was done.
+        message: Commit message.
     """
 
     id: str

@@ -21,7 +21,7 @@ class FileStore(Protocol):
     help has been tried before. NoWriteAccess and LocalDiskFault are kinds of it.
 
     Attributes:
-        address: Names it for people.
+        address: Address for people.
     """
 
     address: str
@@ -59,7 +59,7 @@ class FileStore(Protocol):
             parent: Must be the head.
             add: Contents by path; what is there is replaced. A `Path` is a file to copy.
             remove: Paths that are there.
-            message: What is done, one line.
+            message: Commit message, one line.
 
         Returns:
             The new commit's id; `parent` where nothing changes.

@@ -19,7 +19,7 @@ class HubFile:
 
     Attributes:
         digest: Its SHA-256 where it is in LFS, and git's own hash where it is not.
-        size: In bytes.
+        size: Size in bytes.
     """
 
     digest: str
@@ -56,9 +56,9 @@ def download(address: str, token: str | None, file: HubFile, target: Path) -> No
     """Fetch a file, whole and right or not at all.
 
     Args:
-        address: Of the file at one commit.
-        token: Of the Hub; else the one that is logged in.
-        file: What it must be; no more bytes are taken than it has.
+        address: Address of the file at one commit.
+        token: Access token of the Hub; default: the logged-in user's.
+        file: Expected file; no more bytes are read than it has.
         target: The file to make.
 
     Raises:

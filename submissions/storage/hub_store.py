@@ -56,7 +56,7 @@ class HubStore:
     repository that is made has a commit already. The parents of commits are not told.
 
     Attributes:
-        address: Such as `hf://datasets/org/name`.
+        address: Address, such as `hf://datasets/org/name`.
     """
 
     def __init__(
@@ -71,9 +71,9 @@ class HubStore:
         """Name a store; nothing is asked of the Hub.
 
         Args:
-            repo: Such as `org/name`.
+            repo: Repository, such as `org/name`.
             prefix: A folder of the repository.
-            token: Of the Hub; else the one that is logged in.
+            token: Access token of the Hub; default: the logged-in user's.
             endpoint: The Hub's address; else the usual one.
             cache: A folder for what was read; else one where the package keeps what it can make again.
 
@@ -95,7 +95,7 @@ class HubStore:
         """Make the repository, if there is none.
 
         Args:
-            private: Of a repository that is made.
+            private: Visibility of a repository that is created.
 
         Raises:
             StoreFault: It cannot be made.
@@ -181,7 +181,7 @@ class HubStore:
 
         Args:
             add: Contents by path, as for `commit`.
-            message: What is proposed, one line.
+            message: Title of the pull request, one line.
 
         Returns:
             The address of the pull request.

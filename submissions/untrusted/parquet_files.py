@@ -101,9 +101,9 @@ def parquet_rows(
 
     Args:
         path: The file, opened by `open_parquet` or `parquet_file`.
-        findings: Takes the problems.
-        columns: To read, of texts, numbers, or lists of them; None: all.
-        limit: Of decoded bytes; None: `MAX_DECODED_BYTES`.
+        findings: Collector of problems.
+        columns: Columns to read, of texts, numbers, or lists of them; None: all.
+        limit: Limit on decoded bytes; None: `MAX_DECODED_BYTES`.
     """
     number = weight = 0
     most = MAX_DECODED_BYTES if limit is None else limit

@@ -54,8 +54,8 @@ class Chunk:
     """The values of one column in one row group.
 
     Attributes:
-        column: Which.
-        values: How many the footer promises, nulls and empty lists with them.
+        column: Name of the column.
+        values: Number of values in the footer, including nulls and empty lists.
         start: The place of the first page.
         end: The place after the last one.
     """
@@ -79,7 +79,7 @@ class Page:
     """A page, as its header describes it.
 
     Attributes:
-        values: How many, nulls with them; of a dictionary its entries.
+        values: Number of values, including nulls; of a dictionary, its entries.
         size: Bytes when unpacked.
         is_dictionary: Whether it holds the entries of a dictionary.
         in_numbers: Whether its values are the numbers of such entries.

@@ -37,10 +37,10 @@ class _Promise:
     """What the page headers of a chunk say.
 
     Attributes:
-        values: How many.
+        values: Number of values.
         plain: Bytes of those that stand there themselves.
-        numbered: How many are numbers of entries.
-        entries: How many entries the dictionary has.
+        numbered: Number of values that are indices of entries.
+        entries: Number of entries of the dictionary.
         dictionary: Their bytes.
     """
 
@@ -70,7 +70,7 @@ class MemoryEstimator:
     Args:
         path: The file.
         metadata: Its footer, as pyarrow reads it.
-        headers: Of its pages.
+        headers: Headers of its pages.
         columns: Those that are to be read, of texts, numbers, or lists of them; None: all.
     """
 

@@ -29,7 +29,7 @@ class Table:
     """What was read.
 
     Attributes:
-        name: Of the file, for messages.
+        name: Name of the file, for messages.
         columns: The names of all its columns; of JSON Lines, the fields of any row.
         rows: The number of each in its file, and its values in the columns asked for; a field that is not there lacks.
             In CSV all values are text, and the heads are row 1.
@@ -47,9 +47,9 @@ def read_table(
 
     Args:
         path: Its ending says what it is: one of `ENDINGS`.
-        wanted: Names of columns. That one is not there is no problem: see `lacks`.
-        findings: Takes the problems.
-        endings: To name where the file has none of them.
+        wanted: Names of columns. A missing one is no problem: see `lacks`.
+        findings: Collector of problems.
+        endings: Endings to name if the file has none of them.
 
     Returns:
         The table, without what is among the problems; None where there is nothing to read.
@@ -78,8 +78,8 @@ def rows_with_ids(table: Table, column: str, findings: Findings) -> Iterator[tup
 
     Args:
         table: The rows.
-        column: Of the ids; texts, or whole numbers, which are taken as they are written.
-        findings: Takes the problems.
+        column: Column of the ids; texts, or whole numbers as they are written.
+        findings: Collector of problems.
 
     Yields:
         The row's number, its id, and its values.

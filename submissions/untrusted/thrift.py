@@ -22,7 +22,7 @@ class Malformed(ValueError):
     """The bytes are malformed; the message says how.
 
     Attributes:
-        hint: How to fix it.
+        hint: Suggested fix.
     """
 
     def __init__(self, message: str, hint: str = WRITE_AGAIN) -> None:
@@ -90,9 +90,9 @@ def read_struct(data: bytes, start: int = 0, most: int | None = None) -> tuple[S
     """The struct that begins at a place, and the place after it.
 
     Args:
-        data: With the struct in it.
+        data: Bytes with the struct in them.
         start: Its place.
-        most: How many values it and all below it may have; None: `MAX_VALUES`.
+        most: Maximum number of values in it and all below it; None: `MAX_VALUES`.
 
     Raises:
         Malformed: There is no such struct, or it is not whole.

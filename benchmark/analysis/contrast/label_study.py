@@ -105,7 +105,7 @@ class _Case:
     """One metric on the prompts of both groups.
 
     Attributes:
-        metric: With all its values.
+        metric: Values of the metric.
         given: [prompts], of the groups.
         values: The same, NaN where missing.
         there: Mask of `values` that are not missing.

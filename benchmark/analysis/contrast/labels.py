@@ -51,7 +51,7 @@ class PromptScores:
         system: Name of the system.
         submission_id: Id of the submission that was scored.
         result_id: Id of the result that holds the scores.
-        suite: With its revision.
+        suite: Suite and revision.
         profile: Profile of models that scored.
         k: Responses a prompt.
         prompt_ids: [prompts].
@@ -123,7 +123,7 @@ class Correlation:
         left_out: Prompts of the groups that lack one.
         pearson: Pearson's correlation with the metric's own values; intervals resample prompts.
         spearman: Spearman's correlation, likewise.
-        partial_pearson: With the prompt's UTF-8 bytes held fixed, linearly.
+        partial_pearson: Partial correlation, controlling linearly for the prompt's UTF-8 bytes.
         partial_spearman: The same for ranks.
         untested: Reason why numbers are missing; None where none is.
     """

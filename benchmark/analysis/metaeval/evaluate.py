@@ -82,10 +82,10 @@ class TaskReport:
         sets: Number of sets of the task, with or without scores.
         contexts: Different ones among the evaluated sets.
         pairs: Number of pairs of sets of one context with different labels.
-        noise_ceiling: What correlation with the mean human score the raters' own disagreement allows; None where there
+        noise_ceiling: Correlation with the mean human score that the raters' own disagreement allows; None where there
             are no human scores.
         evaluations: One a metric.
-        comparisons: With the metric that the others are compared against.
+        comparisons: Comparisons with the metric that was chosen to compare against.
         decoding: Decoding tests; empty unless labels are graded and there are enough sets to draw from.
     """
 

@@ -178,7 +178,7 @@ def combined(
         members: Names of features.
         features: Their scores.
         scale: Mean and standard deviation of each feature.
-        tasks: Whose sets to score.
+        tasks: Tasks whose sets to score.
     """
     by_name = {each.name: each for each in features}
     values: dict[str, Value] = {}

@@ -62,7 +62,7 @@ def collect(pairs: Pairs, results: Path | None, files: Sequence[Path], lower_is_
     Args:
         pairs: Pairs by split.
         results: A result folder of the suite gssbench.
-        files: With `prompt_id` and columns of numbers.
+        files: Files with `prompt_id` and columns of numbers.
         lower_is_more_diverse: Whether the numbers in the files are lower for more diverse.
 
     Raises:

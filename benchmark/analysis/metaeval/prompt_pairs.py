@@ -83,7 +83,7 @@ class PairEvaluation:
         length_balanced: The mean of two means, over the splits of `longer` and of `shorter`: what length alone decides
             gets one half. None where one of them has no split.
         longer: Splits of whose pairs in at least 95% the longer prompt has the larger space.
-        shorter: Likewise, splits whose shorter prompt has the larger space. A split may be in neither.
+        shorter: Splits whose shorter prompt has the larger space. A split may be in neither.
         missing_as: Treatment of pairs with a missing score.
         level: Coverage of the intervals.
         resamples: Number of resamples of whole sets, within each split.

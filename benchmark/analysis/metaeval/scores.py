@@ -84,10 +84,10 @@ def metric_scores(
     """The scores of this package's metrics, each different set scored once.
 
     Args:
-        tasks: Whose sets to score.
+        tasks: Tasks whose sets to score.
         metrics: Metrics to compute; the backends' profile has the models that they need.
         backends: Backends that score.
-        progress: Told what is being done.
+        progress: Called with what is being done, and the numbers done and in all.
 
     Raises:
         ScoringFault: A metric failed.

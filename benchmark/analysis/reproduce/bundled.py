@@ -34,7 +34,7 @@ def surprisal_columns(
     """Each function of each set's surprisals, [sets], NaN where it has none. Blank responses are left out.
 
     Args:
-        reader: Reads.
+        reader: Language model that reads the sets.
         task: The sets.
         functions: Metric functions by name.
         progress: Callback for what is being read, the number of sets done, and the number of all.

@@ -29,7 +29,7 @@ class Published:
         column: Column of that table.
         printed: The number as printed.
         digits: After the point that are compared, of the mantissa where there is an exponent.
-        source: Where it is printed.
+        source: Place where it is printed.
     """
 
     table: str
@@ -151,7 +151,7 @@ class Cell:
         published: The number.
         ours: The recomputed number; None where there is none.
         verdict: *same*: ours rounds to what is printed; *differs*: for a known reason; *needs*; *cannot*.
-        about: For *same*, the input that ours was made from; else the reason, or the model that is needed.
+        about: Input of our value for *same*; else the reason, or the model that is needed.
         bundled: The number under the bundled language model, as in `Found`.
     """
 

@@ -17,7 +17,7 @@ class PublishedTable:
     Attributes:
         id: Table id, as on the command line.
         title: Human-readable title.
-        make: Gives what there is to put beside each published number.
+        make: Function that returns our value of each published number.
         notes: Remarks on the whole table.
     """
 

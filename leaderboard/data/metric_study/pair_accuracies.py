@@ -80,7 +80,7 @@ class PairStudy(_Part):
 
     Attributes:
         suite: Suite of the prompts, with its revision.
-        missing_as: How a pair with a missing score counts.
+        missing_as: Treatment of a pair with a missing score.
         level: Confidence level of the intervals.
         resamples: Number of bootstrap resamples of sets of pairs.
         seed: Random seed of the bootstrap.

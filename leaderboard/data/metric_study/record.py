@@ -172,7 +172,7 @@ class Agreement(_Part):
     Attributes:
         over: *sets*: over response sets, averaged over a group's tasks; *systems*: over a board's systems by their
             means.
-        group: What is ranked: a dataset, `overall`, or a board.
+        group: Ranked group: a dataset, `overall`, or a board.
         members: Tasks whose matrices were averaged, or systems.
         metrics: Names of the metrics, or labels of a board's columns, in the order of the rows.
         rho: The triangle above the diagonal: row i holds the values of metric i with metrics i + 1, i + 2, …; null if a
