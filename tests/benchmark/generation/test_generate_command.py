@@ -47,7 +47,7 @@ def test_the_output_is_a_submission_that_says_all_about_itself(command: Command,
         "--name", "mine", "--submitter", "me", "--notes", "A try.",
     )  # fmt: skip
     assert ended.status == 0, ended.err
-    assert ended.out == f"written: {out}  (24 prompts × 3 answers)\nnext: divbench score {out}\n"
+    assert ended.out == f"written: {out}  (24 prompts × 3 responses)\nnext: divbench score {out}\n"
     assert [path.name for path in out.parent.iterdir()] == ["out"]
     manifest = manifest_in(out)
     assert manifest.generation == Generation(
@@ -185,7 +185,7 @@ def test_what_failed_is_told_with_counts_and_tried_again_alone(command: Command,
     command.asks(third)
     ended = command(*arguments)
     assert (ended.status, len(third.asked)) == (0, 2)
-    assert "(24 prompts × 2 answers, 23 of them sampled before)" in ended.out
+    assert "(24 prompts × 2 responses, 23 of them sampled before)" in ended.out
     calm = FakeSampler()
     command.asks(calm)
     command(*arguments[:-3], out.with_name("calm"), "--k", 2)
@@ -221,7 +221,7 @@ def test_another_runs_answers_are_refused_with_what_differs_and_thrown_away_when
     command.asks(FakeSampler(faults_after=5))
     ended = command(*arguments, "--k", 3)
     assert ended.status == 2
-    assert "1 of 4 prompts have their answers; they are kept" in ended.err
+    assert "1 of 4 prompts have their responses; they are kept" in ended.err
     assert "error: the model is gone (look for it)" in ended.err
     for options, says in (
         (("--k", 2), "k 3, now 2"),

@@ -174,7 +174,7 @@ def test_of_two_at_once_one_is_refused_and_the_other_not_disturbed(
         assert (second.returncode, "another run is using" in second.stderr) == (2, True), second.stderr
     go_on.set()
     shown, told = first.communicate(timeout=120)
-    assert (first.returncode, "(9 prompts × 2 answers)" in shown) == (0, True), told
+    assert (first.returncode, "(9 prompts × 2 responses)" in shown) == (0, True), told
     assert len(server.seen) == 18
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "starts.txt"]
 
