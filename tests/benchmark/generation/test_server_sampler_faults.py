@@ -254,7 +254,7 @@ def test_a_server_that_changes_its_model_is_left(server: SamplingServer) -> None
     assert sampler.reported == "wise-1"
     other = sampler_of(server)
     other.reported = "wise-0"  # as an earlier run was told
-    with pytest.raises(SamplerFault, match="answered as wise-0 before"):
+    with pytest.raises(SamplerFault, match="served wise-0 before"):
         other.sample(requests_of(1), told)
 
 
