@@ -3,7 +3,13 @@
 import atexit
 import os
 import shutil
+import sys
 import tempfile
+
+# Compiled modules are kept even where the environment says otherwise: else each worker would rewrite the assertions of
+# all tests anew, and each of the many interpreters that tests start would compile DivBench again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Before any import of huggingface_hub, which reads them once.
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -19,7 +25,6 @@ if os.environ.get("DIVBENCH_MIRROR"):  # absolute: tests run programs in other f
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
