@@ -16,8 +16,11 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
-from multiprocessing.context import ForkServerContext
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
+from typing import Self
 
 LIBRARIES = (
     *("numpy", "pandas", "pyarrow.dataset", "pyarrow.parquet", "pydantic", "rapidfuzz", "rich.console"),
@@ -73,9 +76,7 @@ def run_forked(
     words = [str(each) for each in arguments]
     with tempfile.TemporaryDirectory(prefix="forked-") as kept:
         streams = Path(kept, "out"), Path(kept, "err")
-        given = (code, words, {**environment}, folder or Path.cwd(), *streams)
-        process = _server().Process(target=_program, args=given)
-        process.start()
+        process = _started(code, words, environment, folder, *streams)
         process.join(timeout)
         if process.exitcode is None:
             process.kill()
@@ -87,10 +88,74 @@ def run_forked(
         return subprocess.CompletedProcess([code, *words], status, out, err)
 
 
-def _program(code: str, words: list[str], environment: dict[str, str], folder: Path, out: Path, err: Path) -> None:
-    for number, path in ((1, out), (2, err)):
-        with path.open("wb") as stream:
-            os.dup2(stream.fileno(), number)
+class Forked:
+    """A module that runs as a program, as `subprocess.Popen([python, "-m", MODULE, …], stdout=PIPE)` has it.
+
+    Attributes:
+        stdout: What it writes.
+    """
+
+    def __init__(self, module: str, arguments: Sequence[object], environment: Mapping[str, str]) -> None:
+        reader, writer = Pipe(duplex=False)
+        code = f"import runpy; runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"
+        self._process = _started(code, [str(each) for each in arguments], environment, None, writer, None)
+        writer.close()
+        self.stdout = os.fdopen(os.dup(reader.fileno()), encoding="utf-8")
+        reader.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wait()
+        self.stdout.close()
+
+    def poll(self) -> int | None:
+        """The exit status; None while it runs."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end; the exit status.
+
+        Raises:
+            subprocess.TimeoutExpired: It has not ended after so many seconds.
+        """
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired("a forked program", timeout or 0.0)
+        return self._process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, if it has not ended."""
+        if self.poll() is None and self._process.pid is not None:
+            os.kill(self._process.pid, number)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
+
+
+def _started(
+    code: str,
+    words: list[str],
+    environment: Mapping[str, str],
+    folder: Path | None,
+    out: Path | Connection,
+    err: Path | None,
+) -> ForkServerProcess:
+    given = (code, words, {**environment}, folder or Path.cwd(), out, err)
+    process = _server().Process(target=_program, args=given)
+    process.start()
+    return process
+
+
+def _program(
+    code: str, words: list[str], environment: dict[str, str], folder: Path, out: Path | Connection, err: Path | None
+) -> None:
+    for number, given in ((1, out), (2, err)):
+        if given is not None:
+            with given.open("wb") if isinstance(given, Path) else given as stream:
+                os.dup2(stream.fileno(), number)
     # The fork server's own may lie on a file in which one can seek, and are shared with all that it forked.
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = os.fdopen(2, "w", 1, "utf-8", "backslashreplace", closefd=False)

@@ -1,8 +1,6 @@
 """Stores for tests: in a folder, and on a server of the Hub on loopback, asked from this process or from others."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ import pytest
 from submissions.storage.file_store import FileStore
 from submissions.storage.folder_store import FolderStore
 from submissions.storage.hub_store import HubStore
+from tests.forked import Forked
 from tests.hub import HubServer, client_environment, hub
 from tests.hub.server import Handler
 
@@ -39,13 +38,12 @@ class Place:
             return FolderStore(Path(self.text))
         return hub_store(self.server, self.home)
 
-    def run(self, *arguments: object) -> subprocess.Popen[str]:
+    def run(self, *arguments: object) -> Forked:
         """`run_store` on the store, in a process of its own."""
         environment = dict(os.environ)
         if self.server is not None:
             environment = client_environment(self.server, self.home / "hf", self.server.tokens["alice"])
-        command = [sys.executable, "-m", "tests.submissions.run_store", self.text, *map(str, arguments)]
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        return Forked("tests.submissions.run_store", [self.text, *arguments], environment)
 
 
 def hub_store(server: HubServer, home: Path, user: str | None = "alice", prefix: str = "") -> HubStore:

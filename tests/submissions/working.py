@@ -3,8 +3,6 @@
 import hashlib
 import json
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +17,7 @@ from submissions.storage.submission_folders import write_submission
 from submissions.work_queue.operations import submit
 from submissions.work_queue.queue_files import RESULT_FILES, result_paths
 from submissions.work_queue.schema import Identity, State
+from tests.forked import Forked
 from tests.hub import client_environment
 from tests.submissions.stores import Place
 
@@ -73,16 +72,12 @@ class Process:
         if place.server is not None:
             environment = client_environment(place.server, place.home / "hf", place.server.tokens["alice"])
         environment["DIVBENCH_HOME"] = str(place.home / "kept-by-workers")
-        command = [sys.executable, "-m", "tests.benchmark.run_worker", place.text, results, *options]
-        self.process = subprocess.Popen(
-            [str(part) for part in command], env=environment, stdout=subprocess.PIPE, text=True
-        )
+        self.process = Forked("tests.benchmark.run_worker", [place.text, results, *options], environment)
         self.events: list[Event] = []
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
 
     def _read(self) -> None:
-        assert self.process.stdout is not None
         for line in self.process.stdout:
             try:
                 self.events.append(json.loads(line))
@@ -107,8 +102,7 @@ class Process:
         finally:
             self.process.kill()
             self._reader.join()
-            if self.process.stdout is not None:
-                self.process.stdout.close()
+            self.process.stdout.close()
         return status
 
 
