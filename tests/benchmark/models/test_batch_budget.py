@@ -27,21 +27,24 @@ from tests.benchmark.lms import lm_of, model_of, one_thread, tokeniser
 __all__ = ["one_thread"]  # a fixture
 
 MEASURE = """
-import json, sys
+import json, os, sys
 import numpy as np, torch
 from transformers import AutoConfig, AutoModelForCausalLM
 from benchmark.models.batch_budget import bytes_per_token
 from benchmark.models.trie import build_trie
 from benchmark.models.trie_attention import Packing, attending, register_attention
 
-kind, dtype, sizes = sys.argv[1], getattr(torch, sys.argv[2]), json.loads(sys.argv[3])
 register_attention()
 torch.set_num_threads(1)
-config = AutoConfig.for_model(kind, vocab_size=500, max_position_embeddings=512, **sizes)
-model = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation="sdpa").eval()
-drawn = np.random.default_rng(0)
 
-def peak_after(sequences):
+def measure(kind, dtype, sizes):
+    config = AutoConfig.for_model(kind, vocab_size=500, max_position_embeddings=512, **sizes)
+    model = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, dtype), attn_implementation="sdpa").eval()
+    drawn = np.random.default_rng(0)
+    few, many = (peak_after(sequences, model, drawn) for sequences in (32, 96))
+    return (many - few) / (64 * 64), bytes_per_token(model.config, getattr(torch, dtype).itemsize)
+
+def peak_after(sequences, model, drawn):
     trie = build_trie([drawn.integers(0, 500, 64) for _ in range(sequences)])
     ids, places = (torch.from_numpy(each)[None] for each in (trie.ids, trie.depths))
     with torch.inference_mode(), attending(model, trie, Packing()):
@@ -50,8 +53,11 @@ def peak_after(sequences):
     (peak,) = (line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM:"))
     return int(peak) * 1024
 
-few, many = peak_after(32), peak_after(224)
-print(json.dumps([(many - few) / (192 * 64), bytes_per_token(model.config, dtype.itemsize)]))
+for given in json.loads(sys.argv[1]):
+    if (child := os.fork()) == 0:  # each has a peak of its own
+        print(json.dumps(measure(*given)), flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
 """
 WIDE: dict[str, Any] = {"hidden_size": 256, "num_hidden_layers": 2, "intermediate_size": 2048, "num_attention_heads": 4}
 GPT2 = {"n_embd": 256, "n_layer": 2, "n_head": 4}
@@ -59,25 +65,20 @@ SHARED = WIDE | {"intermediate_size": 128, "num_attention_heads": 8, "num_key_va
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
-@pytest.mark.parametrize(
-    ("kind", "dtype", "sizes"),
-    [
-        ("llama", "bfloat16", WIDE),
-        ("qwen2", "float32", SHARED),
-        ("gpt2", "float32", GPT2),
-    ],
-)
-def test_what_a_token_takes(kind: str, dtype: str, sizes: dict[str, Any]) -> None:
+def test_what_a_token_takes() -> None:
+    models = [("llama", "bfloat16", WIDE), ("qwen2", "float32", SHARED), ("gpt2", "float32", GPT2)]
     # glibc gives back at once what is larger than that, so that the peak is that of the tensors.
     run = subprocess.run(
-        [sys.executable, "-c", MEASURE, kind, dtype, json.dumps(sizes)],
+        [sys.executable, "-c", MEASURE, json.dumps(models)],
         capture_output=True,
         text=True,
         check=True,
         env={**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"},
     )
-    measured, computed = json.loads(run.stdout.splitlines()[-1])
-    assert 0.95 * measured < computed < 1.6 * measured
+    found = [json.loads(line) for line in run.stdout.splitlines()]
+    assert len(found) == len(models)
+    for (kind, *_), (measured, computed) in zip(models, found, strict=True):
+        assert 0.95 * measured < computed < 1.6 * measured, kind
 
 
 def config_of(kind: str, **sizes: Any) -> Any:
