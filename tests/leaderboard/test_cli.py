@@ -5,12 +5,12 @@ import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
 from leaderboard.cli import COMMANDS
-from tests.conftest import RUN, document, import_demo, write_toy
-from tests.conftest import divbench_anew as divbench
+from tests.conftest import RUN, divbench, divbench_anew, document, import_demo, write_toy
 from tests.submissions.conftest import change_manifest
 
 HEAVY = {
@@ -26,10 +26,24 @@ HEAVY = {
 }
 
 
+# All commands' help, one after the other in one interpreter: what none of them imports, no one imports.
+EACH_HELP = """
+import sys
+from leaderboard.cli import main
+for words in {commands}:
+    sys.argv = ["divbench", *words.split(), "--help"]
+    try:
+        main()
+    except SystemExit as end:
+        print(f"{{words}} ended with {{end.code}}", flush=True)
+"""
+
+
 def heavy_imports(code: str, *arguments: str) -> tuple[set[str], str]:
     """The heavy libraries among the modules that a program has imported when it ends, and what it printed."""
-    listing = f"import sys\ntry:\n    {code}\nexcept SystemExit: pass\nprint('\\n', *sys.modules, file=sys.stderr)"
-    ended = divbench(*arguments, code=listing)
+    tried = f"try:\n{indent(code, '    ')}\nexcept SystemExit: pass"
+    listing = f"import sys\n{tried}\nprint('\\n', *sys.modules, file=sys.stderr)"
+    ended = divbench_anew(*arguments, code=listing)
     assert ended.returncode == 0, ended.stderr
     modules = ended.stderr.splitlines()[-1].split()
     assert "sys" in modules
@@ -46,17 +60,18 @@ def test_help_names_every_command_and_imports_nothing_heavy() -> None:
     assert "<bool>" not in printed
 
 
-@pytest.mark.parametrize("words", [command.words for command in COMMANDS])
-def test_each_command_explains_itself_and_imports_nothing_heavy(words: str) -> None:
-    heavy, printed = heavy_imports(RUN, *words.split(), "--help")
+def test_each_command_explains_itself_and_imports_nothing_heavy() -> None:
+    commands = [command.words for command in COMMANDS]
+    heavy, printed = heavy_imports(EACH_HELP.format(commands=commands))
     assert heavy == set()
-    assert f"Usage: divbench {words}" in printed
-    assert "<bool>" not in printed
+    for words in commands:
+        said, _, printed = printed.partition(f"{words} ended with 0\n")
+        assert f"Usage: divbench {words}" in said
+        assert "<bool>" not in said
 
 
-@pytest.mark.parametrize("package", ["datasets_build", "submissions", "benchmark", "leaderboard"])
-def test_importing_a_package_imports_nothing_heavy(package: str) -> None:
-    assert heavy_imports(f"import {package}")[0] == set()
+def test_importing_a_package_imports_nothing_heavy() -> None:
+    assert heavy_imports("import datasets_build, submissions, benchmark, leaderboard")[0] == set()
 
 
 def test_a_heavy_import_would_be_seen() -> None:
@@ -72,7 +87,7 @@ def test_importing_a_submission_needs_no_model_library(demo_file: Path) -> None:
 
 
 def test_the_version_is_that_of_the_package() -> None:
-    ended = divbench("--version")
+    ended = divbench_anew("--version")
     assert (ended.returncode, ended.stdout.strip(), ended.stderr) == (0, version("divbench"), "")
 
 
@@ -159,8 +174,11 @@ def test_a_refused_import_exits_1_and_lists_every_problem(demo_file: Path) -> No
     ],
     ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "",
 )
-def test_a_wrong_configuration_exits_2(arguments: list[str], kind: str, message: str, tmp_path: Path) -> None:
-    ended = divbench(*arguments, "--json", code=f"import os; os.chdir({str(tmp_path)!r}); {RUN}")
+def test_a_wrong_configuration_exits_2(
+    arguments: list[str], kind: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = divbench(*arguments, "--json")
     made = document(ended)
     assert ended.returncode == 2
     assert made["error"]["kind"] == kind

@@ -96,7 +96,8 @@ def test_rescoring_makes_the_bytes_that_one_process_makes_and_makes_them_once(
     made = results_at(store, store.head())
     assert made == results_at(copied.open(), copied.open().head())
     assert len(made) == 2 * 2 * len(ids)  # two results of two files each
-    once_more = Process(place, tmp_path / "second", *again, "--cluster", address)
+    assert cluster.told("actor_lost") == []
+    once_more = Process(place, tmp_path / "second", *again)
     assert once_more.end() == 0
     [ended] = once_more.told("ended")
     assert (ended["there"], ended["scored"]) == (len(ids), 0)

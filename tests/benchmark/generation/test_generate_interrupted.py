@@ -16,12 +16,17 @@ from tests.benchmark.helpers import ROOT
 from tests.benchmark.lms import one_thread
 from tests.benchmark.sampling_server import SamplingServer, sampling_server, saying
 from tests.conftest import RUN, divbench, document
+from tests.forked import run_forked
 
 __all__ = ["command", "hasty_disk", "one_thread"]
 STARTS = [f"{start} {middle}" for start in ("The river", "Nobody", "A lamp") for middle in ("was", "had", "and the")]
 FILES = ("manifest.json", "generations.parquet", "tokens.parquet", "internals.parquet")
 # A job in the background starts with the signal of Ctrl-C ignored, and so do its children.
 HEEDING = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {RUN}"
+# The libraries that it is forked with have read OMP_NUM_THREADS already.
+KILLED = (
+    "import runpy, torch; torch.set_num_threads(1); runpy.run_module('tests.benchmark.run_generate', None, '__main__')"
+)
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1", "COLUMNS": "200"}
 
 
@@ -75,10 +80,8 @@ def test_a_killed_run_goes_on_and_ends_with_the_bytes_of_a_calm_one(
     assert command(*offline(starts, calm, "--internals")).status == 0
 
     def killed(number: int, statement: str) -> None:
-        runner = [sys.executable, "-m", "tests.benchmark.run_generate", str(number), statement]
-        ended = subprocess.run(
-            [*runner, *offline(starts, out, "--internals")], cwd=ROOT, env=ENVIRONMENT, capture_output=True, check=False
-        )
+        given = [number, statement, *offline(starts, out, "--internals")]
+        ended = run_forked(KILLED, given, ENVIRONMENT, ROOT)
         assert ended.returncode == -signal.SIGKILL, ended.stderr
         assert not out.exists()
 

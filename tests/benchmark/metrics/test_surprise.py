@@ -302,7 +302,7 @@ def test_the_exponential_is_found_again_also_by_the_sigmoid(floor: float, drop: 
 
 
 @given(st.lists(st.floats(0, 500), min_size=1, max_size=12))
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_any_curve_has_a_fit_or_a_reason_and_never_a_warning(curve: list[float]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
