@@ -28,8 +28,9 @@ class Standing:
     """Where a system stands on a board.
 
     Attributes:
-        mean: Over its prompts; NaN where it has none, and then all else is None.
-        rank: One more than the number of systems that are better.
+        mean: Mean over its prompts; NaN where it has none.
+        rank: One more than the number of systems that are better; None where it has no mean or is not ranked, and then
+            all that follows is None.
         low: The best rank in the interval of resampled ranks; None where it has fewer than two prompts.
         high: The worst; likewise.
         group: Its tie group, 1 for the best. Groups stand in a row: a system that differs from the best of a group
@@ -85,6 +86,12 @@ def standings(
         low, high = (int(lows[i]), int(highs[i])) if several[i] else (None, None)
         made.append(Standing(float(direction * means[i]), int(ranks[i]), low, high, group))
     return made
+
+
+def unranked(values: Floats) -> Standing:
+    """The standing of what is not ranked: its mean over prompts [prompts], NaN where missing."""
+    there = values[np.isfinite(values)]
+    return Standing(float(there.mean()) if len(there) else float("nan"), None, None, None, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,9 @@ RANKED_BY = (
 )  # sorts and ranks: the first that is there
 
 
+REFERENCE_TYPES = ("human", "baseline")  # system types that calibrate a board and are not ranked
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A metric under one signature.

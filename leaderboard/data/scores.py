@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from benchmark.analysis.ranking import Standing, standings
+from benchmark.analysis.ranking import Standing, standings, unranked
 from benchmark.scoring.resampling import Floats
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from datasets_build.errors import InputError
-from leaderboard.data.board import Board, Column, Entry
+from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry
 from leaderboard.data.score_index import open_index, table_faults
 
 _SYSTEMS = 64  # results whose prompt ids are cached
@@ -53,8 +53,15 @@ class BoardScores:
         return made
 
     def _standings(self, column: Column) -> list[Standing]:
-        """Ranks with intervals and tie groups; for metrics without direction, the highest is first."""
-        return standings(self.matrix(column), direction=column.direction or 1)
+        """Ranks with intervals and tie groups; for metrics without direction, the highest is first.
+
+        People and known-bad baselines calibrate a board: they have a mean, but no rank.
+        """
+        values = self.matrix(column)
+        types = [entry.result.manifest.system.type for entry in self.board.entries]
+        ranked = [i for i, kind in enumerate(types) if kind not in REFERENCE_TYPES]
+        found = dict(zip(ranked, standings(values[:, ranked], direction=column.direction or 1), strict=True))
+        return [found.get(i) or unranked(values[:, i]) for i in range(len(types))]
 
     def bytes_a_response(self) -> tuple[float, ...]:
         """The mean length of each system's responses in bytes of UTF-8."""

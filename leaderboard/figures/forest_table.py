@@ -1,0 +1,123 @@
+"""A forest plot as an HTML table: a row per system with its whisker in the cell. All values are escaped here.
+
+Positions are attributes of SVG elements, which need no inline style, so the table works under the strictest
+Content-Security-Policy. It is the same in the application and in the static export.
+"""
+
+from collections.abc import Callable
+
+from markupsafe import Markup
+
+from leaderboard.tables.forest import Forest, ForestRow, Mark, Reference
+
+_CLOSE = 22  # percent of the scale within which two labels would overlap
+_LINES = 2  # reference lines across all rows: people, and the highest known-bad baseline
+Link = Callable[[str], str]
+
+
+def forest_table(forest: Forest, link: Link | None = None) -> Markup:
+    """Render the sentence and the table.
+
+    Args:
+        forest: What to show.
+        link: Function from a system's permalink id to the address of its page; None: names are not links.
+    """
+    lines = _lines(forest)
+    quality = Markup('<th scope="col" class="quality">{}</th>').format(forest.quality) if forest.quality else ""
+    head = Markup(
+        '<thead><tr><th scope="col" class="rank">rank</th><th scope="col">system</th>'
+        '<th scope="col" class="plot">{axis}</th><th scope="col" class="value"><bdi>{metric}</bdi></th>{quality}</tr>'
+        "</thead>"
+    ).format(axis=_axis(forest, lines), metric=forest.metric, quality=quality)
+    body = Markup("").join(_row(row, lines, link, bool(forest.quality)) for row in forest.rows)
+    below = Markup("").join(_reference(each, lines, link, bool(forest.quality)) for each in forest.references)
+    return Markup(
+        '<section class="forest"><p class="answer"><bdi>{sentence}</bdi></p>'
+        '<table><caption>{title}</caption>{head}<tbody>{body}</tbody><tbody class="references">{below}</tbody></table>'
+        "</section>"
+    ).format(sentence=forest.sentence, title=forest.title, head=head, body=body, below=below)
+
+
+def _lines(forest: Forest) -> tuple[Reference, ...]:
+    """The references drawn across all rows: the first people and the best baseline."""
+    people = [each for each in forest.references if each.type == "human"][:1]
+    baselines = [each for each in forest.references if each.type == "baseline"][:1]
+    return tuple([*people, *baselines][:_LINES])
+
+
+def _axis(forest: Forest, lines: tuple[Reference, ...]) -> Markup:
+    labels = []
+    above: float | None = None
+    for each in lines:
+        second = above is not None and abs(each.mark.at - above) < _CLOSE
+        anchor = "start" if each.mark.at < 15 else "end" if each.mark.at > 85 else "middle"
+        labels.append(
+            Markup('<text class="{kind}" x="{x}%" y="{y}" text-anchor="{anchor}">{name}</text>').format(
+                kind=each.type, x=each.mark.at, y=11 if not second else 24, anchor=anchor, name=each.system[:28]
+            )
+        )
+        above = each.mark.at
+    ticks = Markup("").join(
+        Markup('<text class="tick" x="{x}%" y="38" text-anchor="middle">{text}</text>').format(x=x, text=text)
+        for x, text in forest.ticks
+    )
+    return Markup('<svg width="100%" height="42" aria-hidden="true">{}{}</svg>').format(Markup("").join(labels), ticks)
+
+
+def _whisker(mark: Mark, lines: tuple[Reference, ...], kind: str) -> Markup:
+    """A cell's drawing: reference lines, the interval, the value. The numbers beside it say the same."""
+    across = Markup("").join(
+        Markup('<line class="across {kind}" x1="{x}%" x2="{x}%" y1="0" y2="100%"/>').format(
+            kind=each.type, x=each.mark.at
+        )
+        for each in lines
+    )
+    interval = ""
+    if mark.low is not None and mark.high is not None:
+        interval = Markup('<line class="interval" x1="{}%" x2="{}%" y1="50%" y2="50%"/>').format(mark.low, mark.high)
+    return Markup(
+        '<svg class="{kind}" width="100%" height="30" aria-hidden="true">{across}{interval}'
+        '<circle class="dot" cx="{at}%" cy="50%" r="5"/></svg>'
+    ).format(kind=kind, across=across, interval=interval, at=mark.at)
+
+
+def _row(row: ForestRow, lines: tuple[Reference, ...], link: Link | None, has_quality: bool) -> Markup:
+    group = (
+        " ".join(name for name, on in (("tied", True), ("opens", row.opens), ("closes", row.closes)) if on)
+        if not (row.opens and row.closes)
+        else "alone"
+    )
+    ranks = Markup(" <small>{}</small>").format(row.ranks) if row.ranks else ""
+    mode = Markup(' <span class="chip"><bdi>{}</bdi></span>').format(row.mode) if row.mode else ""
+    return _cells(
+        Markup('<span class="{group}">{rank}{ranks}</span>').format(group=group, rank=row.rank, ranks=ranks),
+        _name(row.system, row.id, link) + mode,
+        _whisker(row.mark, lines, "model"),
+        row.mark,
+        row.quality if has_quality else None,
+    )
+
+
+def _reference(each: Reference, lines: tuple[Reference, ...], link: Link | None, has_quality: bool) -> Markup:
+    said = {"human": "people", "baseline": "known-bad baseline"}[each.type]
+    name = _name(each.system, each.id, link) + Markup(' <span class="chip">{}</span>').format(said)
+    return _cells("", name, _whisker(each.mark, lines, each.type), each.mark, "" if has_quality else None)
+
+
+def _cells(rank: Markup | str, name: Markup, drawn: Markup, mark: Mark, quality: str | None) -> Markup:
+    interval = Markup(" <small>{}</small>").format(mark.interval) if mark.interval else ""
+    last = (
+        ""
+        if quality is None
+        else Markup('<td class="quality">{}</td>').format(quality or Markup('<span class="none">–</span>'))
+    )
+    return Markup(
+        '<tr><td class="rank">{rank}</td><th scope="row">{name}</th><td class="plot">{drawn}</td>'
+        '<td class="value">{value}{interval}</td>{last}</tr>'
+    ).format(rank=rank, name=name, drawn=drawn, value=mark.text, interval=interval, last=last)
+
+
+def _name(system: str, system_id: str, link: Link | None) -> Markup:
+    if link is None:
+        return Markup("<bdi>{}</bdi>").format(system)
+    return Markup('<a href="{}"><bdi>{}</bdi></a>').format(link(system_id), system)

@@ -1,0 +1,232 @@
+"""The first page: one sentence that answers the question, and the ranked systems as a forest plot. Pure.
+
+People and known-bad baselines are reference lines, not ranks.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
+
+from benchmark.analysis.ranking import Standing
+from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry
+from leaderboard.tables.systems import system_ids, system_labels
+from leaderboard.tables.table_view import number_text, places_for_all
+
+_MARGIN = 0.04  # of the scale on both sides, so that no whisker ends at the edge
+_NAMED = 3  # systems named as tied with the first
+# What a score of the metric is called in the sentence; the first metric of a board that is here is its headline.
+_SAID = {
+    "valid_distinct_k": "different valid responses of {k}",
+    "distinct_k": "different responses of {k}",
+}
+QUALITY = ("mean_head_quality", "mean_head_quality_reported", "valid_share")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A value with its interval, and where they lie on the scale.
+
+    Attributes:
+        text: The value as text.
+        interval: The interval as text, such as `4.70 – 5.52`; empty if there is none.
+        at: Position of the value in percent of the scale.
+        low: Position of the interval's lower end; None if there is none.
+        high: Position of its upper end, likewise.
+    """
+
+    text: str
+    interval: str
+    at: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ForestRow:
+    """A ranked system.
+
+    Attributes:
+        system: Its label; untrusted.
+        id: Its permalink id.
+        type: System type.
+        mode: Sampling mode; empty if unknown; untrusted.
+        rank: Rank among the systems.
+        ranks: Interval of the rank, such as `3–5`; empty if it has one prompt.
+        group: Number of the tie group; systems of one group are statistically tied.
+        opens: Whether it is the first of its tie group.
+        closes: Whether it is the last.
+        mark: Its value.
+        quality: Its quality as text; empty where nothing judged it.
+    """
+
+    system: str
+    id: str
+    type: str
+    mode: str
+    rank: int
+    ranks: str
+    group: int
+    opens: bool
+    closes: bool
+    mark: Mark
+    quality: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """People, or a known-bad baseline: a line across all rows."""
+
+    system: str
+    id: str
+    type: str
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """The first page of a board.
+
+    Attributes:
+        sentence: The answer; contains untrusted names.
+        metric: Label of the column.
+        title: What the column is, with its unit and direction.
+        quality: Title of the quality column; empty where no system has a quality.
+        rows: Ranked systems, the best first.
+        references: People first, then baselines, by value.
+        ticks: Positions in percent and texts of the scale's marks.
+        unranked: Systems without a value.
+    """
+
+    sentence: str
+    metric: str
+    title: str
+    quality: str
+    rows: tuple[ForestRow, ...]
+    references: tuple[Reference, ...]
+    ticks: tuple[tuple[float, str], ...]
+    unranked: tuple[str, ...]
+
+
+def forest(board: Board, column: Column, standing: Sequence[Standing], places: Sequence[int] | None = None) -> Forest:
+    """The forest plot of a board by one column.
+
+    Args:
+        board: Board of the systems.
+        column: Column that they are ranked by.
+        standing: Rank of each entry, in the board's order; without rank for references.
+        places: Indices of the entries to show; None: all.
+    """
+    shown = range(len(board.entries)) if places is None else places
+    labels, ids = system_labels(board), system_ids(board)
+    cells = {place: board.entries[place].cells.get(column.signature) for place in shown}
+    there = {place: cell for place, cell in cells.items() if cell is not None and cell.value is not None}
+    ends = [end for cell in there.values() for end in (cell.value, cell.low, cell.high) if end is not None]
+    scale = _Scale.over(ends)
+    digits = places_for_all(c.high - c.low for c in there.values() if c.low is not None and c.high is not None)
+    quality = next((c for metric in QUALITY for c in board.columns if c.metric == metric), None)
+    ranked = sorted(
+        (place for place in there if standing[place].rank is not None),
+        key=lambda place: (standing[place].rank or 0, labels[place]),
+    )
+    groups = [standing[place].group or 0 for place in ranked]
+    rows = []
+    for i, place in enumerate(ranked):
+        entry, stands = board.entries[place], standing[place]
+        rows.append(
+            ForestRow(
+                labels[place],
+                ids[place],
+                entry.result.manifest.system.type,
+                entry.result.manifest.generation.mode or "",
+                stands.rank or 0,
+                "" if stands.low is None or stands.low == stands.high else f"{stands.low}–{stands.high}",
+                groups[i],
+                i == 0 or groups[i - 1] != groups[i],
+                i + 1 == len(groups) or groups[i + 1] != groups[i],
+                scale.mark(there[place].value, there[place].low, there[place].high, digits),
+                _quality(entry, quality),
+            )
+        )
+    references = [
+        Reference(labels[place], ids[place], kind, scale.mark(cell.value, cell.low, cell.high, digits))
+        for place, cell in there.items()
+        if (kind := board.entries[place].result.manifest.system.type) in REFERENCE_TYPES
+    ]
+    references.sort(key=lambda each: (REFERENCE_TYPES.index(each.type), -each.mark.at * (column.direction or 1)))
+    arrow = {1: "higher is more diverse", -1: "lower is more diverse", 0: "no direction"}[column.direction]
+    return Forest(
+        _sentence(board, column, rows, references),
+        column.label,
+        f"{column.title}; {arrow}",
+        _quality_title(quality),
+        tuple(rows),
+        tuple(references),
+        scale.ticks(),
+        tuple(labels[place] for place in shown if place not in there),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    low: float
+    high: float
+
+    @classmethod
+    def over(cls, values: Sequence[float]) -> "_Scale":
+        low, high = (min(values), max(values)) if values else (0.0, 1.0)
+        margin = _MARGIN * (high - low) or 0.5
+        return cls(low - margin, high + margin)
+
+    def at(self, value: float) -> float:
+        return round(100 * (value - self.low) / (self.high - self.low), 2)
+
+    def mark(self, value: float | None, low: float | None, high: float | None, digits: int) -> Mark:
+        assert value is not None  # noqa: S101 - callers pass cells that have one
+        if low is None or high is None:
+            return Mark(number_text(value, digits), "", self.at(value), None, None)
+        interval = f"{number_text(low, digits)} – {number_text(high, digits)}"
+        return Mark(number_text(value, digits), interval, self.at(value), self.at(low), self.at(high))
+
+    def ticks(self) -> tuple[tuple[float, str], ...]:
+        """Round numbers on the scale, three to six of them, with their positions."""
+        rough = (self.high - self.low) / 4
+        unit = 10.0 ** floor(log10(rough))
+        step = unit * max(factor for factor in (1, 2, 5) if factor * unit <= rough)
+        values = [step * i for i in range(ceil(self.low / step), floor(self.high / step) + 1)]
+        return tuple((self.at(value), f"{value:.6g}") for value in values)
+
+
+def _quality(entry: Entry, column: Column | None) -> str:
+    cell = None if column is None else entry.cells.get(column.signature)
+    if column is None or cell is None or cell.value is None:
+        return ""
+    return f"{cell.value:.0%}" if column.metric == "valid_share" else number_text(cell.value, 2)
+
+
+def _quality_title(column: Column | None) -> str:
+    return "" if column is None else "valid" if column.metric == "valid_share" else "quality"
+
+
+def _sentence(board: Board, column: Column, rows: Sequence[ForestRow], references: Sequence[Reference]) -> str:
+    """Say who is most diverse, beside people where there are some."""
+    if not rows:
+        return "No system has a value here yet."
+    prompts = board.entries[0].result.prompts
+    said = _SAID.get(column.metric, f"{column.title}" if column.direction else column.label).format(k=board.k)
+    counted = column.metric in _SAID
+    best = rows[0]
+    people = next((each for each in references if each.type == "human"), None)
+    start = f"On {prompts} open prompts, "
+    if people is not None:
+        start += f"people give {people.mark.text} {said}" if counted else f"people reach {people.mark.text} ({said})"
+        start += "; "
+    mode = f" ({best.mode})" if best.mode else ""
+    verb = "gives" if counted else "reaches"
+    tail = "" if people is not None else f" {said}" if counted else f" ({said})"
+    line = f"{start}the most diverse system, {best.system}{mode}, {verb} {best.mark.text}{tail}"
+    tied = [row.system for row in rows[1:] if row.group == best.group]
+    if tied:
+        more = len(tied) - _NAMED
+        names = ", ".join(tied[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+        line += f", statistically tied with {names}"
+    return line + "."
