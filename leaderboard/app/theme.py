@@ -82,7 +82,8 @@ THEME = gr.themes.Base(
     table_odd_background_fill="*neutral_50",
     table_odd_background_fill_dark="*neutral_900",
 )
-CSS = (Path(__file__).parent / "assets" / "board.css").read_text(encoding="utf-8")
+_ASSETS = Path(__file__).parent / "assets"
+CSS = "".join((_ASSETS / name).read_text(encoding="utf-8") for name in ("board.css", "forest.css"))
 # Gives every figure that is put into the page its text alternative; all of these texts are our own.
 _DESCRIBE = """
 const figures = FIGURES;

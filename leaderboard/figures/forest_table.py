@@ -4,10 +4,11 @@ Positions are attributes of SVG elements, which need no inline style, so the tab
 Content-Security-Policy. It is the same in the application and in the static export.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
+from leaderboard.data.board import Board
 from leaderboard.tables.forest import Forest, ForestRow, Mark, Reference
 
 _CLOSE = 22  # percent of the scale within which two labels would overlap
@@ -121,3 +122,25 @@ def _name(system: str, system_id: str, link: Link | None) -> Markup:
     if link is None:
         return Markup("<bdi>{}</bdi>").format(system)
     return Markup('<a href="{}"><bdi>{}</bdi></a>').format(link(system_id), system)
+
+
+def other_boards(board: Board, boards: Sequence[Board], address: Callable[..., str]) -> Markup:
+    """A line that names systems which other boards of the suite have and this one lacks, with links to those.
+
+    Args:
+        board: Board that is shown.
+        boards: All boards.
+        address: Function from `table=` to the address of the page with that board.
+    """
+    there = {entry.result.submission_id for entry in board.entries}
+    lines = []
+    for each in boards:
+        more = {entry.result.submission_id for entry in each.entries} - there
+        if each.suite == board.suite and more:
+            said = f"{len(more)} more system{'s' if len(more) > 1 else ''} at {each.terms}"
+            lines.append(Markup('<a href="{}">{}</a>').format(address(table=each.name), said))
+    if not lines:
+        return Markup("")
+    return Markup('<p class="elsewhere">Not comparable with these, on tables of their own: {}.</p>').format(
+        Markup("; ").join(lines)
+    )

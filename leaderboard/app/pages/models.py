@@ -1,18 +1,23 @@
-"""Page Models: systems by metrics, with intervals, ranks and tie groups."""
+"""Page Models: the answer in one sentence and a forest plot; behind one button all metrics, filters and downloads."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
 
 import gradio as gr
 
 from leaderboard.app import components
 from leaderboard.app.downloads import Downloads
 from leaderboard.app.permalinks import chosen, chosen_several, wire
-from leaderboard.data.board import Board, ranking_column
+from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.live_results import LiveResults
+from leaderboard.data.metric_study.files import load_studies
 from leaderboard.data.sources import Snapshot
+from leaderboard.figures.forest_table import forest_table, other_boards
 from leaderboard.tables import page_text
+from leaderboard.tables.forest import forest
+from leaderboard.tables.measures import Measure, measures
 from leaderboard.tables.models import (
     ANY,
     OWN,
@@ -29,61 +34,75 @@ from leaderboard.tables.models import (
 
 FEW, ALL = "first 250", "all"
 MOST = 250  # rows that a browser renders without delay
+AS_ABOVE = "as measured above"
+FRONT = ("suite", "rank")  # controls of the forest plot; the others are behind the button
 CHOICES = (
-    *("suite", "table", "rank", "show", "columns", "rows", "q"),
+    *FRONT,
+    *("table", "by", "show", "columns", "rows", "q"),
     *("types", "modes", "weights", "size", "licence", "since"),
 )
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
-    """Build the page: one board with filters, search, column presets and downloads."""
+    """Build the page."""
     downloads = Downloads()
-    gr.Markdown(page_text.MODELS, elem_classes="lead")
-    suite = gr.Radio([], label="Suite", elem_classes="tabs-radio", elem_id="suite")
-    with gr.Row(equal_height=False):
-        table = gr.Dropdown(
-            [], label="Responses per prompt (k), profile and revision", elem_id="table", min_width=220, scale=2
-        )
-        rank = gr.Dropdown([], label="Rank by", elem_id="rank", min_width=220, scale=2)
-        preset = gr.Dropdown([*PRESETS, OWN], value="overview", label="Columns", elem_id="show", min_width=130, scale=1)
-        query = gr.Textbox(
-            label="Search", placeholder="name, model, submitter", elem_id="q", min_width=130, scale=2, max_length=200
-        )
-    own = gr.Dropdown([], multiselect=True, label="Custom columns", visible=False, elem_id="columns")
-    many = gr.Radio([FEW, ALL], value=FEW, label="Rows", visible=False, elem_id="rows")
-    with gr.Accordion("Filter systems", open=False, elem_id="filters"), gr.Row(equal_height=False):
-        types = gr.Dropdown([], multiselect=True, label="System type", elem_id="types")
-        modes = gr.Dropdown([], multiselect=True, label="Sampling mode", elem_id="modes")
-        weights = gr.Dropdown([ANY, "open", "closed"], value=ANY, label="Weights", elem_id="weights")
-        size = gr.Dropdown([ANY, *SIZES], value=ANY, label="Maximum parameters", elem_id="size")
-        licence = gr.Dropdown([ANY], value=ANY, label="Licence", elem_id="licence")
-        since = gr.Textbox(label="Generated on or after", placeholder="YYYY-MM-DD", elem_id="since", max_length=10)
-    shown = components.table("Mean over prompts [95% interval]", "systems", height=720, pinned_columns=1)
-    taken = components.downloads()
-    note = components.note("note")
-    with gr.Accordion("Column descriptions", open=False, elem_id="meaning"):
-        gr.Markdown(page_text.COLUMNS)
-        meaning = components.table("Columns of this table", "columns-table", wrap=True)
+    with gr.Row(elem_classes="front"):
+        suite = gr.Radio([], label="Suite", elem_classes="tabs-radio", elem_id="suite")
+        rank = gr.Radio([], label="Measured by (agreement with people)", elem_classes="tabs-radio", elem_id="rank")
+    plot = gr.HTML("", elem_id="forest", padding=False)
+    with gr.Accordion("All metrics, filters and downloads", open=False, elem_id="more") as more:
+        with gr.Row(equal_height=False):
+            table = gr.Dropdown([], label="k, profile and revision", elem_id="table", min_width=220, scale=2)
+            other = gr.Dropdown([AS_ABOVE], label="Rank by", elem_id="by", min_width=220, scale=2)
+            preset = gr.Dropdown(
+                [*PRESETS, OWN], value="overview", label="Columns", elem_id="show", min_width=130, scale=1
+            )
+            query = gr.Textbox(
+                label="Search",
+                placeholder="name, model, submitter",
+                elem_id="q",
+                min_width=130,
+                scale=2,
+                max_length=200,
+            )
+        own = gr.Dropdown([], multiselect=True, label="Custom columns", visible=False, elem_id="columns")
+        many = gr.Radio([FEW, ALL], value=FEW, label="Rows", visible=False, elem_id="rows")
+        with gr.Row(equal_height=False, elem_id="filters"):
+            types = gr.Dropdown([], multiselect=True, label="System type", elem_id="types")
+            modes = gr.Dropdown([], multiselect=True, label="Sampling mode", elem_id="modes")
+            weights = gr.Dropdown([ANY, "open", "closed"], value=ANY, label="Weights", elem_id="weights")
+            size = gr.Dropdown([ANY, *SIZES], value=ANY, label="Maximum parameters", elem_id="size")
+            licence = gr.Dropdown([ANY], value=ANY, label="Licence", elem_id="licence")
+            since = gr.Textbox(label="Generated on or after", placeholder="YYYY-MM-DD", elem_id="since", max_length=10)
+        shown = components.table("Mean over prompts [95% interval]", "systems", height=720, pinned_columns=1)
+        taken = components.downloads()
+        note = components.note("note")
+        with gr.Accordion("Column descriptions", open=False, elem_id="meaning"):
+            gr.Markdown(page_text.COLUMNS)
+            meaning = components.table("Columns of this table", "columns-table", wrap=True)
     controls = dict(
         zip(
             CHOICES,
-            (suite, table, rank, preset, own, many, query, types, modes, weights, size, licence, since),
+            (suite, rank, table, other, preset, own, many, query, types, modes, weights, size, licence, since),
             strict=True,
         )
     )
+    study = load_studies(live.study).study
 
     def show(given: Mapping[str, Any]) -> list[Any]:
-        board = live.snapshot().board(given["table"])
+        snapshot = live.snapshot()
+        board = snapshot.board(given["table"])
         if board is None:
             return _nothing(page_text.NO_RESULTS)
         made = table_of(live, board, given)
-        if made is None:
+        ranked_by = _ranked_by(board, given)
+        if made is None or ranked_by is None:
             return _nothing(page_text.NO_RANKS)
+        drawn = forest(board, ranked_by, live.scores(board).standings(ranked_by), _kept(board, given)[:MOST])
+        front = forest_table(drawn) + other_boards(board, snapshot.boards, _address)
         files = downloads.write(made.frame(), f"{board.name}-{given['show']}")
         most = None if given["rows"] == ALL else MOST
-        return [_component(made, most), *components.files(files), about_models(board, made, most)]
-
-    outputs = [shown, *taken, note]
+        return [str(front), _component(made, most), *components.files(files), about_models(board, made, most)]
 
     def means(name: str | None) -> Any:
         board = live.snapshot().board(name)
@@ -91,34 +110,39 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
     # Columns are described per table, whatever else is chosen.
     table.change(means, table, meaning, api_visibility="private", show_progress="hidden")
+    page.load(_unfolded, None, more, api_visibility="private", show_progress="hidden")
     # Another suite or table has other systems, metrics and filter values: choices that it does not offer are dropped.
     wire(
         page,
         controls,
-        lambda asked: _controls(live.snapshot(), asked),
+        lambda asked: _controls(live.snapshot(), asked, study),
         show,
-        outputs,
+        [plot, shown, *taken, note],
         nothing=_nothing,
         cascade=("suite", "table", "show"),
     )
 
 
+def _unfolded(request: gr.Request) -> Any:
+    """Open what is behind the button if the permalink asks for any of it."""
+    return gr.Accordion(open=bool(set(request.query_params) & set(CHOICES) - set(FRONT)))
+
+
 def _nothing(why: str) -> list[Any]:
-    return [components.no_table(), *components.no_files(), why]
+    return ["", components.no_table(), *components.no_files(), why]
 
 
-def table_of(live: LiveResults, board: Board, given: Mapping[str, Any]) -> ModelsTable | None:
-    """The table for some choices; None if no metric has a value.
+def _address(**choices: str) -> str:
+    """The address of this page with some choices."""
+    return f"?{urlencode(choices)}"
 
-    Raises:
-        InputError: A result's files are gone.
-    """
-    ranked_by = board.column(given["rank"]) or ranking_column(board)
-    if ranked_by is None:
-        return None
-    scores = live.scores(board)
-    columns, beside = columns_of(board, given["show"], given["columns"] or ())
-    keep = Filter(
+
+def _ranked_by(board: Board, given: Mapping[str, Any]) -> Column | None:
+    return board.column(given["by"]) or board.column(given["rank"]) or ranking_column(board)
+
+
+def _filter(given: Mapping[str, Any]) -> Filter:
+    return Filter(
         text=given["q"] or "",
         types=tuple(given["types"] or ()),
         modes=tuple(given["modes"] or ()),
@@ -127,10 +151,30 @@ def table_of(live: LiveResults, board: Board, given: Mapping[str, Any]) -> Model
         licence=given["licence"] or ANY,
         since=given["since"] or "",
     )
-    return models_table(board, ranked_by, scores.standings(ranked_by), columns, beside, keep, scores.bytes_a_response)
 
 
-def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
+def _kept(board: Board, given: Mapping[str, Any]) -> list[int]:
+    """Indices of the entries that the filter keeps."""
+    keep = _filter(given)
+    return [place for place, entry in enumerate(board.entries) if keep.takes(entry)]
+
+
+def table_of(live: LiveResults, board: Board, given: Mapping[str, Any]) -> ModelsTable | None:
+    """The table for some choices; None if no metric has a value.
+
+    Raises:
+        InputError: A result's files are gone.
+    """
+    ranked_by = _ranked_by(board, given)
+    if ranked_by is None:
+        return None
+    scores = live.scores(board)
+    columns, beside = columns_of(board, given["show"], given["columns"] or ())
+    standing = scores.standings(ranked_by)
+    return models_table(board, ranked_by, standing, columns, beside, _filter(given), scores.bytes_a_response)
+
+
+def _controls(snapshot: Snapshot, asked: Mapping[str, str], study: Any) -> list[Any]:
     """The controls with their choices, set to what the permalink asks for if they offer it."""
     boards = snapshot.boards
     suites = list(dict.fromkeys(board.suite for board in boards))
@@ -142,14 +186,21 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     board = snapshot.board(table)
     labels = components.column_choices(board)
     names = [label for _, label in labels]
+    kinds: tuple[Measure, ...] = measures(board, study) if board else ()
+    front = [each.column.label for each in kinds]
+    # A permalink may rank by any metric; one that is not above stands in the list.
+    elsewhere = asked.get("rank") if asked.get("rank") in names and asked.get("rank") not in front else None
     known = facets(board) if board else {"types": [], "modes": [], "licences": []}
     systems = len(board.entries) if board else 0
     preset = chosen(asked, "show", [*PRESETS, OWN], "overview")
-    main = ranking_column(board) if board else None
     return [
         gr.Radio(suites, value=suite),
+        gr.Radio(
+            [(each.label, each.column.label) for each in kinds],
+            value=chosen(asked, "rank", front, front[0] if front else None),
+        ),
         gr.Dropdown(offered, value=table),
-        gr.Dropdown(labels, value=chosen(asked, "rank", names, main.label if main else None)),
+        gr.Dropdown([AS_ABOVE, *labels], value=chosen(asked, "by", names, elsewhere or AS_ABOVE)),
         preset,
         gr.Dropdown(labels, value=chosen_several(asked, "columns", names, names[:5]), visible=preset == OWN),
         gr.Radio([FEW, ALL], value=chosen(asked, "rows", [ALL], FEW), visible=systems > MOST),
