@@ -190,6 +190,7 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str], study: Any) -> list[
     front = [each.column.label for each in kinds]
     # A permalink may rank by any metric; one that is not above stands in the list.
     elsewhere = asked.get("rank") if asked.get("rank") in names and asked.get("rank") not in front else None
+    other = chosen(asked, "by", names, elsewhere or AS_ABOVE)
     known = facets(board) if board else {"types": [], "modes": [], "licences": []}
     systems = len(board.entries) if board else 0
     preset = chosen(asked, "show", [*PRESETS, OWN], "overview")
@@ -197,10 +198,10 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str], study: Any) -> list[
         gr.Radio(suites, value=suite),
         gr.Radio(
             [(each.label, each.column.label) for each in kinds],
-            value=chosen(asked, "rank", front, front[0] if front else None),
+            value=None if other != AS_ABOVE else chosen(asked, "rank", front, front[0] if front else None),
         ),
         gr.Dropdown(offered, value=table),
-        gr.Dropdown([AS_ABOVE, *labels], value=chosen(asked, "by", names, elsewhere or AS_ABOVE)),
+        gr.Dropdown([AS_ABOVE, *labels], value=other),
         preset,
         gr.Dropdown(labels, value=chosen_several(asked, "columns", names, names[:5]), visible=preset == OWN),
         gr.Radio([FEW, ALL], value=chosen(asked, "rows", [ALL], FEW), visible=systems > MOST),
