@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from datasets_build.errors import InputError
-from leaderboard.data.board import Board, Entry
+from leaderboard.data.board import REFERENCE_TYPES, Board, Entry
 from leaderboard.tables.systems import system_ids, system_labels
 from submissions.untrusted.plain_text import shortened
 
@@ -103,8 +103,9 @@ def system_choices(board: Board) -> list[tuple[str, str]]:
 
 
 def first_entry(board: Board) -> Entry:
-    """The system shown first: the best that is not a known-bad baseline."""
-    return next((each for each in board.entries if each.result.manifest.system.type != "baseline"), board.entries[0])
+    """The system shown first: the best that is neither people nor a known-bad baseline."""
+    types = [entry.result.manifest.system.type for entry in board.entries]
+    return board.entries[next((i for i, kind in enumerate(types) if kind not in REFERENCE_TYPES), 0)]
 
 
 def find_entry(board: Board, start: str | None) -> Entry | None:

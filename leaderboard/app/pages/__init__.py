@@ -14,6 +14,7 @@ from leaderboard.app.pages import (
     models,
     stages,
     submit,
+    system,
     tradeoff,
 )
 from leaderboard.data.live_results import LiveResults
@@ -36,6 +37,7 @@ class Page:
 
 PAGES: tuple[Page, ...] = (
     Page("Models", "", models.build),
+    Page("System", "system", system.build),
     Page("Diversity × quality", "tradeoff", tradeoff.build),
     Page("Compare", "compare", compare.build),
     Page("Explore", "explore", explore.build),

@@ -99,7 +99,8 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         if made is None or ranked_by is None:
             return _nothing(page_text.NO_RANKS)
         drawn = forest(board, ranked_by, live.scores(board).standings(ranked_by), _kept(board, given)[:MOST])
-        front = forest_table(drawn) + other_boards(board, snapshot.boards, _address)
+        front = forest_table(drawn, lambda own: f"system{_address(table=board.name, system=own)}")
+        front += other_boards(board, snapshot.boards, _address)
         files = downloads.write(made.frame(), f"{board.name}-{given['show']}")
         most = None if given["rows"] == ALL else MOST
         return [str(front), _component(made, most), *components.files(files), about_models(board, made, most)]

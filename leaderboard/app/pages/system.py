@@ -1,0 +1,151 @@
+"""Page System: one system with its scores, its sampling, its neighbours, and where it is most and least diverse."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import gradio as gr
+
+from datasets_build.errors import DivBenchError
+from leaderboard.app import components
+from leaderboard.app.permalinks import chosen, wire
+from leaderboard.data.board import REFERENCE_TYPES, Board, ranking_column
+from leaderboard.data.live_results import LiveResults
+from leaderboard.data.scores import BoardScores
+from leaderboard.data.sources import Snapshot
+from leaderboard.figures.board_plots import system_curves_figure
+from leaderboard.tables import page_text
+from leaderboard.tables.about import divbench_citation
+from leaderboard.tables.curves import curves_table, distinct_curves
+from leaderboard.tables.models import columns_of, rank_text
+from leaderboard.tables.prompts import find_entry, first_entry, system_choices
+from leaderboard.tables.system_card import (
+    Extreme,
+    extremes,
+    extremes_table,
+    facts_table,
+    nearest_systems,
+    neighbours_table,
+    system_scores,
+)
+from leaderboard.tables.systems import system_ids, system_labels
+
+CHOICES = ("table", "system")
+LINKS = ("Compare with the nearest system", "Read its responses")
+
+
+def build(page: gr.Blocks, live: LiveResults) -> None:
+    """Build the page."""
+    with gr.Row(equal_height=False):
+        table = gr.Dropdown([], label="Table", elem_id="table", scale=2)
+        system = gr.Dropdown([], label="System", elem_id="system", scale=2)
+    headline = gr.Textbox("", show_label=False, container=False, interactive=False, lines=2, elem_id="headline")
+    with gr.Row(elem_classes="downloads"):
+        links = [gr.Button(label, size="sm", elem_id=f"link-{i}", scale=0) for i, label in enumerate(LINKS)]
+    scores = components.table("All metrics: mean over prompts [95% interval]", "scores", height=560)
+    with gr.Row(equal_height=False):
+        with gr.Column(min_width=320):
+            curve = components.figure("classes-plot", "Expected distinct responses among m")
+            numbers = components.table("Data of the figure", "curve-table", height=220)
+        with gr.Column(min_width=320):
+            facts = components.table("Sampling and provenance", "facts", height=560, wrap=True)
+    most = components.table("Most diverse prompts", "most", height=640, wrap=True)
+    least = components.table("Least diverse prompts", "least", height=640, wrap=True)
+    near = components.table("Systems whose scores go up and down over the same prompts", "near", height=260)
+    gr.Code(divbench_citation(), label="Cite", language=None, interactive=False, elem_id="cite")
+    outputs = [headline, *links, scores, curve, numbers, facts, most, least, near]
+    wire(
+        page,
+        dict(zip(CHOICES, (table, system), strict=True)),
+        lambda asked: _controls(live.snapshot(), asked),
+        lambda given: _shown(live, given),
+        outputs,
+        nothing=_nothing,
+        cascade=("table",),
+    )
+
+
+def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
+    """The controls with their choices, set to what the permalink asks for if they offer it."""
+    offered = components.board_choices(snapshot.boards)
+    there = [name for _, name in offered]
+    name = chosen(asked, "table", there, there[0] if there else None)
+    board = snapshot.board(name)
+    if board is None:
+        return [gr.Dropdown([], value=None), gr.Dropdown([], value=None)]
+    wanted = find_entry(board, asked.get("system"))
+    entry = wanted or first_entry(board)
+    return [
+        gr.Dropdown(offered, value=name, info=components.gone(asked, "table", name)),
+        gr.Dropdown(
+            system_choices(board),
+            value=system_ids(board)[board.entries.index(entry)],
+            info=components.GONE if asked.get("system") and not wanted else "",
+        ),
+    ]
+
+
+def _nothing(why: str) -> list[Any]:
+    hidden = components.no_table()
+    buttons = [gr.Button(visible=False) for _ in LINKS]
+    return [why, *buttons, hidden, components.drawn(None), hidden, hidden, hidden, hidden, hidden]
+
+
+def _shown(live: LiveResults, given: Mapping[str, Any]) -> list[Any]:
+    """All outputs for a system.
+
+    Raises:
+        DivBenchError: It is gone, or its files are.
+    """
+    snapshot = live.snapshot()
+    board = next((each for each in snapshot.boards if each.name == given["table"]), None)
+    entry = None if board is None else find_entry(board, given["system"])
+    if board is None or entry is None:
+        why = "This system is gone; reload the page." if snapshot.boards else page_text.NO_RESULTS
+        raise DivBenchError(why)
+    place, scores, main = board.entries.index(entry), live.scores(board), ranking_column(board)
+    if main is None:
+        raise DivBenchError(page_text.NO_RANKS)
+    overview = columns_of(board, "overview", ())[0]
+    standing = [(c, scores.standings(c)[place] if c in (main, *overview) else None) for c in board.columns]
+    near = nearest_systems(scores.matrix(main), place)
+    people = [i for i, each in enumerate(board.entries) if each.result.manifest.system.type == REFERENCE_TYPES[0]]
+    curves = distinct_curves(board, dict.fromkeys([place, *people[:1]]))
+    ends = extremes(board, entry, scores.prompts, scores.matrix(main)[:, place], main.direction)
+    return [
+        _headline(board, scores, place),
+        *_links(board, place, near[0][0] if near else None),
+        components.filled(system_scores(board, place, standing)),
+        components.drawn(system_curves_figure(curves, "m", "expected classes", diagonal=True) if curves else None),
+        components.filled(curves_table(curves, "m")) if curves else components.no_table(),
+        components.filled(facts_table(board, place)),
+        *(_extremes(each) for each in ends),
+        components.filled(neighbours_table(board, near)) if near else components.no_table(),
+    ]
+
+
+def _headline(board: Board, scores: BoardScores, place: int) -> str:
+    """Where a system stands, as plain text: its name is untrusted."""
+    main = ranking_column(board)
+    label = system_labels(board)[place]
+    if main is None:
+        return label
+    stands = scores.standings(main)[place]
+    ranked = sum(each.rank is not None for each in scores.standings(main))
+    cell = board.entries[place].cells.get(main.signature)
+    value = "no value" if cell is None or cell.value is None else f"{cell.value:.2f}"
+    rank = f"rank {rank_text(stands)} of {ranked}" if stands.rank else "a reference, not ranked"
+    return f"{label}: {value} by {main.title}; {rank} on {board.suite}, {board.terms}."
+
+
+def _links(board: Board, place: int, other: int | None) -> list[Any]:
+    ids = system_ids(board)
+    compare = {} if other is None else {"table": board.name, "systems": f"{ids[place]},{ids[other]}"}
+    return [
+        gr.Button(link=f"compare?{urlencode(compare)}" if compare else None, visible=bool(compare)),
+        gr.Button(link=f"explore?{urlencode({'table': board.name, 'system': ids[place]})}", visible=True),
+    ]
+
+
+def _extremes(found: tuple[Extreme, ...]) -> Any:
+    return components.filled(extremes_table(found)) if found else components.no_table()

@@ -1,0 +1,173 @@
+"""One system: how it was sampled, all its scores, and the prompts where it is most and least diverse."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark.analysis.ranking import Standing
+from benchmark.scoring.resampling import Floats
+from leaderboard.data.board import Board, Column, Entry, facts
+from leaderboard.data.scores import prompt_row
+from leaderboard.tables.models import direction_text, fact_text, group_name, rank_text
+from leaderboard.tables.responses import make_view
+from leaderboard.tables.systems import system_labels
+from leaderboard.tables.table_view import TableView, number_table, plain_table, ranged_text
+
+_FACTS = {
+    "type": "system type",
+    "model": "model",
+    "mode": "sampling mode",
+    "temperature": "temperature",
+    "open_weights": "weights",
+    "licence": "licence",
+    "parameters": "parameters",
+    "responses": "responses scored",
+    "not_answered": "blank, placeholder or refused",
+    "cut_off": "truncated",
+    "submitter": "submitted by",
+    "date": "generated on",
+    "submission_id": "submission",
+    "result_id": "result",
+}
+
+
+def facts_table(board: Board, place: int) -> TableView:
+    """How a system was sampled and who submitted it, one fact per row; what is unknown is said to be."""
+    known = facts(board.entries[place])
+    rows = [(label, fact_text(name, known[name]) or "unknown") for name, label in _FACTS.items()]
+    return plain_table(("fact", "value"), [*rows, ("suite", f"{board.suite}, {board.terms}")])
+
+
+def system_scores(board: Board, place: int, standing: Sequence[tuple[Column, Standing | None]]) -> TableView:
+    """All metrics of a system: mean with interval, rank, direction, prompts without a value, signature.
+
+    Args:
+        board: Board of the system.
+        place: Index of its entry.
+        standing: Each column with the system's rank in it; None for columns that are not ranked.
+    """
+    entry = board.entries[place]
+    values, shown = [], []
+    for column, stands in standing:
+        cell = entry.cells.get(column.signature)
+        if cell is None:
+            continue
+        mean = ranged_text(cell.value, cell.low, cell.high)
+        rank = "" if stands is None else rank_text(stands)
+        lacking = sum(cell.missing.values())
+        values.append((column.label, cell.value, rank, direction_text(column), lacking, str(column.signature)))
+        shown.append((column.label, mean, rank, direction_text(column), str(lacking or ""), str(column.signature)))
+    headers = ("metric", "mean [95% interval]", "rank", "direction", "prompts without a value", "signature")
+    return TableView(headers, tuple(values), tuple(shown), ("str", "number", "str", "str", "number", "str"))
+
+
+def extreme_prompts(values: Floats, direction: int, count: int = 3) -> tuple[list[int], list[int]]:
+    """Indices of the prompts where a system is most and least diverse, the most extreme first; none is in both.
+
+    Args:
+        values: The system's values [prompts], NaN where missing.
+        direction: +1 where more means more diverse, −1 where less does.
+        count: Maximum number at each end.
+    """
+    order = np.argsort(-(direction or 1) * values, kind="stable")  # NaN last
+    there = [int(i) for i in order if np.isfinite(values[i])]
+    count = min(count, len(there) // 2)
+    return there[:count], there[::-1][:count]
+
+
+def nearest_systems(values: Floats, place: int, count: int = 5) -> list[tuple[int, float]]:
+    """Systems whose values go up and down over the prompts most like those of one system, with Spearman's rho.
+
+    Args:
+        values: [prompts, systems], NaN where missing; a pair is compared over the prompts that have both.
+        place: Index of the system.
+        count: Maximum number of systems.
+    """
+    from scipy.stats import rankdata
+
+    found = []
+    for other in range(values.shape[1]):
+        both = np.isfinite(values[:, place]) & np.isfinite(values[:, other])
+        if other == place or both.sum() < 3:
+            continue
+        a, b = (rankdata(values[both, i]) for i in (place, other))
+        if a.std() and b.std():
+            found.append((other, float(np.corrcoef(a, b)[0, 1])))
+    return sorted(found, key=lambda each: (-each[1], each[0]))[:count]
+
+
+def neighbours_table(board: Board, near: Sequence[tuple[int, float]]) -> TableView:
+    """Systems of `nearest_systems`, one per row."""
+    labels = system_labels(board)
+    kinds = {"system": "str", "Spearman's rho over prompts": "number"}
+    return number_table(kinds, [(labels[place], rho) for place, rho in near])
+
+
+_LETTERS = 300  # characters of a response in the table
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """A prompt at one end, with the responses grouped by class.
+
+    Attributes:
+        prompt: The prompt; untrusted.
+        value: The system's value there.
+        responses: Responses, those of one class together; untrusted.
+        groups: Class of each response; None if it is in none.
+    """
+
+    prompt: str
+    value: float
+    responses: tuple[str, ...]
+    groups: tuple[int | None, ...]
+
+
+def extremes(
+    board: Board, entry: Entry, prompts: Sequence[str], values: Floats, direction: int
+) -> tuple[tuple[Extreme, ...], tuple[Extreme, ...]]:
+    """The prompts where a system is most and least diverse, with its responses.
+
+    Args:
+        board: Board of the system.
+        entry: Entry of the system.
+        prompts: Prompt ids [prompts].
+        values: The system's values [prompts], NaN where missing.
+        direction: +1 where more means more diverse, −1 where less does.
+
+    Raises:
+        InputError: The result's file is gone or was replaced.
+    """
+    most, least = extreme_prompts(values, direction)
+    return _read(board, entry, prompts, values, most), _read(board, entry, prompts, values, least)
+
+
+def _read(
+    board: Board, entry: Entry, prompts: Sequence[str], values: Floats, places: Sequence[int]
+) -> tuple[Extreme, ...]:
+    made = []
+    for place in places:
+        row = prompt_row(entry, prompts[place])
+        if row is None:
+            continue
+        view = make_view(board, entry, row)
+        ordered = sorted(view.responses, key=lambda each: (each.group is None, each.group or 0, each.number))
+        texts = tuple(each.text[:_LETTERS] for each in ordered)
+        made.append(Extreme(view.prompt.text, float(values[place]), texts, tuple(each.group for each in ordered)))
+    return tuple(made)
+
+
+def extremes_table(found: Sequence[Extreme]) -> TableView:
+    """Prompts with their responses, one response per row, each with the letter of its class."""
+    kinds = {"value": "number", "prompt": "str", "class": "str", "response": "str"}
+    rows = [
+        (each.value if i == 0 else None, each.prompt if i == 0 else "", _letter(group), text)
+        for each in found
+        for i, (text, group) in enumerate(zip(each.responses, each.groups, strict=True))
+    ]
+    return number_table(kinds, rows)
+
+
+def _letter(group: int | None) -> str:
+    return "" if group is None else group_name(group + 1)
