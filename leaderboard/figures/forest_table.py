@@ -66,7 +66,7 @@ def _axis(forest: Forest, lines: tuple[Reference, ...]) -> Markup:
 
 
 def _whisker(mark: Mark, lines: tuple[Reference, ...], kind: str) -> Markup:
-    """A cell's drawing: reference lines, the interval, the value. The numbers beside it say the same."""
+    """A cell's drawing: reference lines, the interval, the value. The cells beside it have the numbers."""
     across = Markup("").join(
         Markup('<line class="across {kind}" x1="{x}%" x2="{x}%" y1="0" y2="100%"/>').format(
             kind=each.type, x=each.mark.at

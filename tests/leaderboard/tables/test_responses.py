@@ -15,7 +15,7 @@ from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, SurprisalReader
 from datasets_build.errors import InputError
-from leaderboard.data.board import Board, Entry, frame
+from leaderboard.data.board import REFERENCE_TYPES, Board, Entry, frame
 from leaderboard.data.scores import prompt_row
 from leaderboard.tables.prompts import (
     ANY,
@@ -262,10 +262,11 @@ def test_unscorable_sets_have_no_curve_but_their_reason(board: Board, odd: Path)
     assert "No curve: no response." in remarks(view, board.profile)
 
 
-def test_the_first_system_to_read_is_the_best_that_is_no_baseline(results: Path) -> None:
+def test_the_first_system_to_read_is_the_best_that_is_ranked(results: Path) -> None:
     (board,), _ = load_boards(results)
-    types = [entry.result.manifest.system.type for entry in board.entries]
-    baselines = tuple(entry for entry, kind in zip(board.entries, types, strict=True) if kind == "baseline")
-    others = tuple(entry for entry, kind in zip(board.entries, types, strict=True) if kind != "baseline")
-    assert first_entry(replace(board, entries=(*baselines, *others))) is others[0]
-    assert first_entry(replace(board, entries=baselines)) is baselines[0]
+    is_reference = [entry.result.manifest.system.type in REFERENCE_TYPES for entry in board.entries]
+    references = tuple(entry for entry, yes in zip(board.entries, is_reference, strict=True) if yes)
+    others = tuple(entry for entry, yes in zip(board.entries, is_reference, strict=True) if not yes)
+    assert references
+    assert first_entry(replace(board, entries=(*references, *others))) is others[0]
+    assert first_entry(replace(board, entries=references)) is references[0]

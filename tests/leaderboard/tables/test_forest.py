@@ -1,0 +1,126 @@
+"""The first page: the sentence's numbers are the data's, marks lie where the values are, and no name is markup."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry
+from leaderboard.data.scores import BoardScores
+from leaderboard.figures.forest_table import forest_table, other_boards
+from leaderboard.tables.forest import Forest, forest
+from leaderboard.tables.measures import measures
+from leaderboard.tables.system_card import extreme_prompts, nearest_systems
+from tests.leaderboard.boards import load_boards
+from tests.leaderboard.injections import HTML, MARKDOWN, SVG
+
+
+@pytest.fixture(scope="module")
+def board(results: Path) -> Board:
+    return load_boards(results)[0][0]
+
+
+def _column(board: Board, label: str) -> Column:
+    return next(column for column in board.columns if column.label == label)
+
+
+def _forest(board: Board, label: str = "distinct_n") -> Forest:
+    column = _column(board, label)
+    return forest(board, column, BoardScores(board).standings(column))
+
+
+def _renamed(entry: Entry, name: str) -> Entry:
+    manifest = entry.result.manifest.model_copy(update={"name": name})
+    return replace(entry, result=entry.result.model_copy(update={"manifest": manifest}))
+
+
+@pytest.mark.parametrize("label", ["distinct_n", "self_bleu"])
+def test_rows_are_ranked_systems_and_marks_lie_where_the_values_are(board: Board, label: str) -> None:
+    made, column = _forest(board, label), _column(board, label)
+    values = {e.result.manifest.name: e.cells[column.signature] for e in board.entries}
+    types = {e.result.manifest.name: e.result.manifest.system.type for e in board.entries}
+    assert {row.system for row in made.rows} == {name for name, kind in types.items() if kind not in REFERENCE_TYPES}
+    assert {each.system for each in made.references} == {n for n, kind in types.items() if kind in REFERENCE_TYPES}
+    marks = [(each.mark, values[each.system]) for each in (*made.rows, *made.references)]
+    at = np.array([[mark.at, mark.low, mark.high] for mark, _ in marks], float).ravel()
+    real = np.array([[cell.value, cell.low, cell.high] for _, cell in marks], float).ravel()
+    assert np.corrcoef(at, real)[0, 1] == pytest.approx(1, abs=1e-6)  # one linear scale for all
+    assert at.min() >= 0
+    assert at.max() <= 100
+    for position, text in made.ticks:
+        assert float(text) == pytest.approx(np.interp(position, np.sort(at), np.sort(real)), rel=0.02, abs=0.02)
+    assert [row.rank for row in made.rows] == sorted(row.rank for row in made.rows)
+    assert made.rows[0].opens
+    assert made.rows[-1].closes
+
+
+def test_the_sentence_has_the_best_system_its_value_and_those_tied_with_it(board: Board) -> None:
+    made = _forest(board)
+    best = made.rows[0]
+    assert f"the most diverse system, {best.system}" in made.sentence
+    assert best.mark.text in made.sentence
+    tied = [row.system for row in made.rows[1:] if row.group == best.group]
+    assert ("statistically tied with" in made.sentence) == bool(tied)
+    assert all(name in made.sentence for name in tied[:3])
+    assert str(board.entries[0].result.prompts) in made.sentence
+
+
+def test_a_board_of_references_alone_has_no_best_system(board: Board) -> None:
+    entries = tuple(e for e in board.entries if e.result.manifest.system.type in REFERENCE_TYPES)
+    made = _forest(replace(board, entries=entries))
+    assert made.rows == ()
+    assert made.sentence == "No system has a value here yet."
+    assert len(made.references) == len(entries)
+
+
+def test_no_name_becomes_markup(board: Board) -> None:
+    """The table parses as XML whose only elements are our own, whatever systems are called."""
+    hostile = (*HTML, *MARKDOWN, *SVG)
+    own = {"section", "p", "bdi", "table", "caption", "thead", "tbody", "tr", "th", "td", "span", "small", "a"}
+    own |= {"svg", "line", "circle", "text"}
+    for start in range(0, len(hostile), len(board.entries)):
+        names = hostile[start : start + len(board.entries)]
+        entries = tuple(_renamed(*each) for each in zip(board.entries, names, strict=False))
+        made = _forest(replace(board, entries=entries))
+        html = str(forest_table(made, lambda own: f"system?system={own}"))
+        tree = ElementTree.fromstring(html)  # noqa: S314 - our own table
+        assert {element.tag for element in tree.iter()} <= own
+        assert not [name for element in tree.iter() for name in element.attrib if name.startswith("on")]
+        shown = [e.text for e in tree.iter("bdi")]
+        assert all(row.system in shown for row in made.rows)
+    assert "style=" not in html
+
+
+def test_systems_on_other_tables_are_linked(board: Board) -> None:
+    first, second, *_ = board.entries
+    here, there = replace(board, entries=(first,)), replace(board, k=board.k + 1, entries=(first, second))
+    line = str(other_boards(here, [here, there], lambda table: f"?table={table}"))
+    assert "1 more system at k = " in line
+    assert f"?table={there.name}" in line
+    assert str(other_boards(there, [here, there], lambda table: "")) == ""
+    other_suite = replace(there, suite="another")
+    assert str(other_boards(here, [here, other_suite], lambda table: "")) == ""
+
+
+def test_kinds_of_diversity_are_those_that_the_board_has(board: Board) -> None:
+    found = measures(board, None)
+    assert found
+    assert all(board.column(each.column.label) is each.column for each in found)
+    assert all(re.fullmatch(r"[a-z' ]+", each.label) for each in found)  # without a study no agreement is claimed
+
+
+def test_extreme_prompts_follow_the_direction_and_skip_missing_values() -> None:
+    values = np.array([0.1, np.nan, 0.9, 0.5, 0.2])
+    assert extreme_prompts(values, 1) == ([2, 3], [0, 4])
+    assert extreme_prompts(values, -1) == ([0, 4], [2, 3])
+    assert extreme_prompts(np.array([1.0, np.nan]), 1) == ([], [])
+
+
+def test_the_nearest_system_moves_with_it_over_the_prompts() -> None:
+    base = np.arange(8.0)
+    values = np.column_stack([base, base**3, -base, np.r_[base[1:], 0.0], np.full(8, 2.0)])
+    assert nearest_systems(values, 0)[0] == (1, pytest.approx(1.0))
+    assert [place for place, _ in nearest_systems(values, 0)] == [1, 3, 2]  # a constant one has no correlation
