@@ -55,11 +55,11 @@ class BoardScores:
     def _standings(self, column: Column) -> list[Standing]:
         """Ranks with intervals and tie groups; for metrics without direction, the highest is first.
 
-        People and known-bad baselines calibrate a board: they have a mean, but no rank.
+        People and known-bad baselines calibrate a board: they have a mean, but no rank, unless they are all it has.
         """
         values = self.matrix(column)
         types = [entry.result.manifest.system.type for entry in self.board.entries]
-        ranked = [i for i, kind in enumerate(types) if kind not in REFERENCE_TYPES]
+        ranked = [i for i, kind in enumerate(types) if kind not in REFERENCE_TYPES] or list(range(len(types)))
         found = dict(zip(ranked, standings(values[:, ranked], direction=column.direction or 1), strict=True))
         return [found.get(i) or unranked(values[:, i]) for i in range(len(types))]
 

@@ -150,7 +150,8 @@ def forest(board: Board, column: Column, standing: Sequence[Standing], places: S
     references = [
         Reference(labels[place], ids[place], kind, scale.mark(cell.value, cell.low, cell.high, digits))
         for place, cell in there.items()
-        if (kind := board.entries[place].result.manifest.system.type) in REFERENCE_TYPES
+        if standing[place].rank is None
+        and (kind := board.entries[place].result.manifest.system.type) in REFERENCE_TYPES
     ]
     references.sort(key=lambda each: (REFERENCE_TYPES.index(each.type), -each.mark.at * (column.direction or 1)))
     arrow = {1: "higher is more diverse", -1: "lower is more diverse", 0: "no direction"}[column.direction]

@@ -10,6 +10,7 @@ import pytest
 
 from leaderboard.data.board import Board
 from leaderboard.data.scores import BoardScores
+from leaderboard.tables.forest import forest
 from leaderboard.tables.models import cell_texts, rank_text
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, shown_anew, until
@@ -36,6 +37,42 @@ def choose(browser: Any, element: str, text: str) -> None:
     field.send_keys(Keys.CONTROL, "a")
     with shown_anew(browser):
         field.send_keys(text, Keys.ENTER)
+
+
+_BOX = "return document.querySelector(arguments[0])?.getBoundingClientRect().toJSON() ?? null"
+
+
+def unfold(browser: Any) -> None:
+    """Open what is behind the button."""
+    browser.find_element("css selector", "#more > button, #more .label-wrap").click()
+    until(lambda: browser.find_elements("css selector", "#meaning button"), "the button opens nothing")
+
+
+def test_the_first_screen_answers_the_question(site_address: str, browser: Any, board: Board) -> None:
+    open_page(browser, f"{site_address}/?rank=distinct_n")
+    scores, chosen = BoardScores(board), next(column for column in board.columns if column.label == "distinct_n")
+    drawn = forest(board, chosen, scores.standings(chosen))
+    assert browser.find_element("css selector", ".forest .answer").text == " ".join(drawn.sentence.split())
+    names = [row.text for row in browser.find_elements("css selector", ".forest tbody th a")]
+    assert names == [" ".join(row.system.split()) for row in drawn.rows]
+    values = [cell.text.split()[0] for cell in browser.find_elements("css selector", ".forest td.value")]
+    assert values == [row.mark.text for row in drawn.rows]
+    boxes = ("#warnings", ".forest .answer", ".forest tbody tr")
+    warnings, answer, row = (browser.execute_script(_BOX, each) for each in boxes)
+    above = warnings["height"] if warnings else 0  # this board has a damaged result
+    assert answer["width"] > 500
+    assert answer["top"] - above < 170  # two lines of it leave the first row above y = 260
+    assert row["top"] - answer["bottom"] < 60
+    assert browser.execute_script("return window.hacked") is None
+    browser.find_elements("css selector", ".forest tbody th a")[0].click()
+    until(lambda: browser.find_elements("css selector", "#headline textarea"), "the name does not lead to its page")
+    until(
+        lambda: (
+            drawn.rows[0].system in browser.find_element("css selector", "#headline textarea").get_property("value")
+        ),
+        "the page is of another system",
+    )
+    assert console_errors(browser) == []
 
 
 def test_the_table_shows_the_numbers_of_the_results_by_rank(site_address: str, browser: Any, board: Board) -> None:
@@ -72,8 +109,9 @@ def test_an_address_that_asks_for_what_is_not_offered_shows_the_default(site_add
 
 def test_choices_go_into_the_address_and_a_reload_keeps_them(site_address: str, browser: Any) -> None:
     open_page(browser, site_address)
-    choose(browser, "rank", "self_bleu: mean BLEU of each response against the others")
-    until(lambda: query(browser).get("rank") == ["self_bleu"], "the choice is not in the address")
+    unfold(browser)
+    choose(browser, "by", "self_bleu: mean BLEU of each response against the others")
+    until(lambda: query(browser).get("by") == ["self_bleu"], "the choice is not in the address")
     field = browser.find_element("css selector", "#q input, #q textarea")
     field.send_keys("paraphr")
     until(lambda: column(browser, "systems", 0) == ["paraphrased"], "the search does not filter")
@@ -103,6 +141,7 @@ def test_sorting_goes_by_number_and_texts_move_along(site_address: str, browser:
 
 def test_what_each_column_means_can_be_unfolded(site_address: str, browser: Any, board: Board) -> None:
     open_page(browser, site_address)
+    unfold(browser)
     browser.find_element("css selector", "#meaning button").click()
     found = (
         "[...document.querySelectorAll(`#columns-table [role=gridcell][data-col='0']`)].map((c) => c.innerText.trim())"

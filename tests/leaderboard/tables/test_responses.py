@@ -264,9 +264,11 @@ def test_unscorable_sets_have_no_curve_but_their_reason(board: Board, odd: Path)
 
 def test_the_first_system_to_read_is_the_best_that_is_ranked(results: Path) -> None:
     (board,), _ = load_boards(results)
-    is_reference = [entry.result.manifest.system.type in REFERENCE_TYPES for entry in board.entries]
-    references = tuple(entry for entry, yes in zip(board.entries, is_reference, strict=True) if yes)
-    others = tuple(entry for entry, yes in zip(board.entries, is_reference, strict=True) if not yes)
-    assert references
-    assert first_entry(replace(board, entries=(*references, *others))) is others[0]
-    assert first_entry(replace(board, entries=references)) is references[0]
+    assert {entry.result.manifest.system.type for entry in board.entries} <= set(REFERENCE_TYPES)
+    assert first_entry(board) is board.entries[0]
+    last = board.entries[-1]
+    manifest = last.result.manifest
+    system = manifest.system.model_copy(update={"type": "model"})
+    result = last.result.model_copy(update={"manifest": manifest.model_copy(update={"system": system})})
+    model = replace(last, result=result)
+    assert first_entry(replace(board, entries=(*board.entries[:-1], model))) is model

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.analysis.ranking import Standing, standings
-from leaderboard.data.board import REFERENCE_TYPES, Board, Entry
+from leaderboard.data.board import Board
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.models import (
     OWN,
@@ -31,10 +31,6 @@ def board(results: Path) -> Board:
     return load_boards(results)[0][0]
 
 
-def _is_ranked(entry: Entry) -> bool:
-    return entry.result.manifest.system.type not in REFERENCE_TYPES
-
-
 def _table(
     board: Board, keep: Filter | None = None, preset: str = "everything", rank: str = "distinct_n"
 ) -> ModelsTable:
@@ -49,10 +45,7 @@ def _table(
 def test_systems_stand_by_rank_and_ranks_are_those_of_the_whole_board(board: Board) -> None:
     whole, some = _table(board), _table(board, Filter(types=("baseline",)))
     ranks = [row[1] for row in whole.values]
-    unranked = [entry.result.manifest.system.type in REFERENCE_TYPES for entry in whole.entries]
-    assert unranked == sorted(unranked)  # references stand below
-    assert [rank is None for rank in ranks] == unranked
-    assert ranks[: unranked.index(True)] == sorted(ranks[: unranked.index(True)])
+    assert ranks == sorted(ranks)
     by_name = {row[0]: row[1] for row in whole.values}
     assert {row[0]: row[1] for row in some.values} == {row[0]: by_name[row[0]] for row in some.values}
     assert 0 < len(some.values) < len(whole.values)
@@ -62,8 +55,7 @@ def test_ranks_follow_the_direction_of_the_metric(board: Board) -> None:
     column = next(column for column in board.columns if column.label == "self_bleu")
     assert column.direction == -1
     made = _table(board, rank="self_bleu")
-    values = [entry.cells[column.signature].value or 0.0 for entry in made.entries if _is_ranked(entry)]
-    assert len(values) > 1
+    values = [entry.cells[column.signature].value or 0.0 for entry in made.entries]
     assert values == sorted(values)
 
 
@@ -193,10 +185,6 @@ def test_facts_are_written_for_people(name: str, value: object, text: str) -> No
 def test_standings_are_those_of_the_per_prompt_scores(board: Board) -> None:
     column = next(column for column in board.columns if column.label == "distinct_n")
     scores = BoardScores(board)
-    ranked = [place for place, entry in enumerate(board.entries) if _is_ranked(entry)]
-    assert 1 < len(ranked) < len(board.entries)
-    found = scores.standings(column)
-    assert [found[place] for place in ranked] == standings(scores.matrix(column)[:, ranked], direction=1)
-    assert all(found[i].rank is found[i].group is None for i in range(len(found)) if i not in ranked)
+    assert scores.standings(column) == standings(scores.matrix(column), direction=1)
     for place, entry in enumerate(board.entries):
         assert scores.standings(column)[place].mean == pytest.approx(entry.cells[column.signature].value)
