@@ -39,7 +39,7 @@ def budget_of(free: int, per_token: int) -> int:
 def budget_with_states(batch_tokens: int, config: Any, itemsize: int) -> int:
     """Scale a budget to reading that keeps the hidden states of all layers, beside what a layer needs for a while."""
     passing = bytes_per_token(config, itemsize)
-    kept = itemsize * config.hidden_size * (config.num_hidden_layers + 1)
+    kept: int = itemsize * config.hidden_size * (config.num_hidden_layers + 1)
     return max(1, batch_tokens * passing // (passing + kept))
 
 

@@ -135,7 +135,8 @@ def test_indices_lie_where_what_they_index_lies(monkeypatch: pytest.MonkeyPatch)
     for shares, understands in ((True, True), (False, True), (False, False)):
         lm.shares, lm.understands_head = shares, understands
         whole.append(np.concatenate(lm.surprisals(given)))
-        for sums, devices in read_statistics(lm, responses):  # type: ignore[misc]
+        read: Any = read_statistics(lm, responses)
+        for sums, devices in read:
             assert sums.device.type == "cpu"
             assert {each.type for each in devices} == {"meta", "cpu"}
     assert np.isfinite(whole).all()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.models import hf_lm
+from benchmark.models import hf_lm, lm_head
 from benchmark.models.causal_lm import TokenSequence
 from benchmark.models.hf_lm import HFCausalLM
 from datasets_build.errors import ConfigurationError
@@ -80,7 +80,7 @@ def test_sequences_apart_ask_the_head_once(monkeypatch: pytest.MonkeyPatch) -> N
     ids = [np.arange(5, 5 + n) for n in (4, 9, 6)]
     given = [TokenSequence(each, np.arange(2, len(each))) for each in ids]
     wanted = [lm.surprisals([each])[0] for each in given]
-    own, calls = hf_lm.token_bits, []
+    own, calls = lm_head.token_bits, []
 
     def counted(head: Any, hidden: Any, targets: Any) -> Any:
         calls.append(len(targets))
