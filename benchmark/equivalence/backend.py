@@ -51,8 +51,11 @@ class EquivalenceSpec(Protocol):
         """
         ...
 
-    def load(self) -> EquivalenceBackend:
+    def load(self, device: str = "cpu") -> EquivalenceBackend:
         """Load the backend.
+
+        Args:
+            device: Device of its model, if it has one.
 
         Raises:
             ConfigurationError: The model is not pinned, is not available, or is of another kind.

@@ -50,9 +50,9 @@ class GenerationSimilarity:
         read = f"full-text-to-{self.max_tokens}-tokens" if self.window is None else f"{self.window}-tokens-each"
         return f"{self.files.signature},{its}{self.dtype},{read},no-prompt,p-over-{self.threshold}"
 
-    def load(self) -> "ClassifierEquivalence":
+    def load(self, device: str = "cpu") -> "ClassifierEquivalence":
         """As `EquivalenceSpec.load`."""
-        return ClassifierEquivalence(self, load_pair_classifier(self.files, self.tokeniser, self.dtype))
+        return ClassifierEquivalence(self, load_pair_classifier(self.files, self.tokeniser, self.dtype, device))
 
 
 def find_generation_similarity(name: str, window: int | None = 128) -> GenerationSimilarity:
@@ -152,9 +152,9 @@ class BothWaysNLI:
         read = "with-prompt" if self.with_prompt else "no-prompt"
         return f"{self.files.signature},{self.dtype},{self.max_tokens}-tokens,{read},{self.rule}-both-ways"
 
-    def load(self) -> "NLIEquivalence":
+    def load(self, device: str = "cpu") -> "NLIEquivalence":
         """As `EquivalenceSpec.load`."""
-        return NLIEquivalence(self, load_pair_classifier(self.files, dtype=self.dtype))
+        return NLIEquivalence(self, load_pair_classifier(self.files, dtype=self.dtype, device=device))
 
 
 class NLIEquivalence:

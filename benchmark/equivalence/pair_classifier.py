@@ -16,7 +16,7 @@ from benchmark.equivalence.backend import Floats
 from benchmark.equivalence.deberta import has_positions_to_leave_out, narrow_positions
 from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.choices import Dtype
-from benchmark.models.device_errors import within_memory
+from benchmark.models.device_errors import loading_on, within_memory
 from benchmark.models.model_files import ModelFiles, loading
 from datasets_build.errors import ConfigurationError, need
 
@@ -37,7 +37,7 @@ class PairTokens:
 
 
 def load_pair_classifier(
-    files: ModelFiles, tokeniser: ModelFiles | None = None, dtype: Dtype = "float32", device: str | None = None
+    files: ModelFiles, tokeniser: ModelFiles | None = None, dtype: Dtype = "float32", device: str = "cpu"
 ) -> "PairClassifier":
     """Load a classifier.
 
@@ -45,11 +45,11 @@ def load_pair_classifier(
         files: Files of the model.
         tokeniser: Files of its tokeniser; None: with the model.
         dtype: Precision of the weights.
-        device: Device as torch names it; None: a GPU, if there is one.
+        device: Device as torch names it.
 
     Raises:
         ConfigurationError: The files are missing, no safetensors, not those pinned, need remote code, or lack weights,
-            as those of a model that was not trained to classify.
+            as those of a model that was not trained to classify; or the model does not fit the device.
         MissingExtra: torch or transformers is not installed.
     """
     torch = need("torch", "score")
@@ -76,7 +76,8 @@ def load_pair_classifier(
             f"{where} lacks weights, such as {min(found['missing_keys'])}",
             "give the files of a model that was trained to classify pairs",
         )
-    return PairClassifier(model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")), its)
+    with loading_on(device, dtype, files.name):
+        return PairClassifier(model.to(device), its)
 
 
 class PairClassifier:

@@ -60,15 +60,18 @@ class PartitionSpec:
         """
         return f"{self.algorithm}-v{PARTITION_VERSION},{self.backend.signature}"
 
-    def load(self) -> EquivalenceBackend | SetJudge:
+    def load(self, device: str = "cpu") -> EquivalenceBackend | SetJudge:
         """Load the backend, or the judge with the cache of earlier judgements.
+
+        Args:
+            device: Device of its model, if it has one.
 
         Raises:
             ConfigurationError: It is not pinned or not available.
         """
         if isinstance(self.backend, LLMJudgeSpec):
             return self.backend.load(JudgementCache(default_judgements_path()))
-        return self.backend.load()
+        return self.backend.load(device)
 
 
 @dataclass(frozen=True, slots=True)

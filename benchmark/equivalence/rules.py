@@ -38,7 +38,7 @@ class Rouge1:
         """As `EquivalenceSpec.signature`."""
         return f"rouge-1-f1,no-stemmer,over-{self.threshold}"
 
-    def load(self) -> "Rouge1Equivalence":
+    def load(self, device: str = "cpu") -> "Rouge1Equivalence":
         """As `EquivalenceSpec.load`."""
         return Rouge1Equivalence(self)
 
@@ -104,9 +104,9 @@ class EmbeddingThreshold:
         """As `EquivalenceSpec.signature`."""
         return f"cosine,{self.embedder.signature},over-{self.threshold},calibrated-on-{self.calibrated_on}"
 
-    def load(self) -> "EmbeddingEquivalence":
+    def load(self, device: str = "cpu") -> "EmbeddingEquivalence":
         """As `EquivalenceSpec.load`."""
-        return EmbeddingEquivalence(self, SentenceTransformersEmbedder(self.embedder))
+        return EmbeddingEquivalence(self, SentenceTransformersEmbedder(self.embedder, device))
 
 
 class EmbeddingEquivalence:
@@ -179,9 +179,9 @@ class ShortAnswers:
         """As `EquivalenceSpec.signature`."""
         return f"short-answers-to-{_SHORT}-words,{self.backend.signature}"
 
-    def load(self) -> "ShortAnswersEquivalence":
+    def load(self, device: str = "cpu") -> "ShortAnswersEquivalence":
         """As `EquivalenceSpec.load`."""
-        return ShortAnswersEquivalence(self.backend.load(), self.signature)
+        return ShortAnswersEquivalence(self.backend.load(device), self.signature)
 
 
 class ShortAnswersEquivalence:
@@ -236,7 +236,7 @@ class HashEquivalence:
         self.threshold = threshold
         self._seed = seed
 
-    def load(self) -> "HashEquivalence":
+    def load(self, device: str = "cpu") -> "HashEquivalence":
         """As `EquivalenceSpec.load`."""
         return self
 

@@ -290,6 +290,7 @@ def _measure(
 ) -> "Measure":
     """The measure of diversity, its model loaded."""
     from benchmark.exports.diversities import measure_embeddings, measure_internals
+    from benchmark.models.device_options import device_named
     from benchmark.models.embedder import SentenceTransformersEmbedder
     from benchmark.scoring.internals_file import INTERNALS_FILE, open_internals
     from benchmark.scoring.profiles import find_profile, with_models
@@ -302,7 +303,7 @@ def _measure(
             raise ConfigurationError(
                 f"the profile {profile} has no embedder", "take another, or name one by --embedder"
             )
-        return measure_embeddings(SentenceTransformersEmbedder(chosen))
+        return measure_embeddings(SentenceTransformersEmbedder(chosen, device_named().one))
     if profile is not None or embedder is not None:
         raise ConfigurationError(
             f"--diversity {diversity} reads no embeddings",

@@ -144,11 +144,19 @@ def generate(
         str | None, typer.Option(help="Submission date for the manifest; default: today.", rich_help_panel="Output")
     ] = None,
     dtype: Annotated[
-        Dtype, typer.Option(help="Precision of a transformers model.", rich_help_panel="Hardware")
-    ] = "float32",
+        Dtype | None,
+        typer.Option(
+            help="Precision of a transformers model; default: float16 on cuda, else float32.",
+            rich_help_panel="Hardware",
+        ),
+    ] = None,
     device: Annotated[
-        str, typer.Option(help="Device of a transformers model: cpu, cuda, cuda:1.", rich_help_panel="Hardware")
-    ] = "cpu",
+        str | None,
+        typer.Option(
+            help="Device of a transformers model: cuda, cuda:1 or cpu; default: the best there is, told on stderr.",
+            rich_help_panel="Hardware",
+        ),
+    ] = None,
     batch_tokens: Annotated[
         int | None,
         typer.Option(

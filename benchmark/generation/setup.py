@@ -16,6 +16,7 @@ from benchmark.generation.run import Plan
 from benchmark.generation.sampler import Sampler, SamplingSettings
 from benchmark.generation.server_sampler import ServerSampler, ServerSamplerSpec
 from benchmark.models.choices import Dtype
+from benchmark.models.device_options import device_named
 from benchmark.models.hf_lm import CausalLMSpec, find_causal_lm_spec, load_causal_lm
 from benchmark.scoring.profiles import OFFLINE_LM
 from datasets_build.errors import ConfigurationError
@@ -92,20 +93,24 @@ def load(
     name: str,
     prompting: PromptingSettings,
     stop: tuple[str, ...],
-    dtype: Dtype,
-    device: str,
+    dtype: Dtype | None,
+    device: str | None,
     batch_tokens: int | None,
     concurrency: int,
     timeout: float,
 ) -> Model:
     """Load a model by its name, here or behind a server; arguments as of `load_local` and `load_server`.
 
+    Device and precision that are not named are chosen, and told on stderr. Sampling needs float64, which Apple's GPUs
+    lack.
+
     Raises:
         ConfigurationError: As `load_local` and `load_server`.
     """
     if is_server(name):
         return load_server(name, concurrency, timeout)
-    return load_local(spec_named(name, dtype, device), prompting, stop, batch_tokens)
+    choice = device_named(device, dtype, mps=False)
+    return load_local(spec_named(name, choice.dtype, choice.device), prompting, stop, batch_tokens)
 
 
 def load_local(

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.models.device_errors import loading_on
 from benchmark.models.model_files import ModelFiles, loading
 from datasets_build.errors import need
 
@@ -64,14 +65,14 @@ ALL_MINILM_L6_V2 = EmbedderSpec(
 class SentenceTransformersEmbedder:
     """An embedder of the sentence-transformers library, which truncates texts over the model's token limit."""
 
-    def __init__(self, spec: EmbedderSpec, device: str | None = None, batch_size: int = 64) -> None:
+    def __init__(self, spec: EmbedderSpec, device: str = "cpu", batch_size: int = 64) -> None:
         need("torch", "score")
         library = need("sentence_transformers", "score")
         need("transformers", "score").utils.logging.disable_progress_bar()  # of loading
         self.signature = spec.signature
         self._batch_size = batch_size
         where, options = spec.files.locate()
-        with loading(where):
+        with loading_on(device, "float32", spec.files.name), loading(where):
             self._model: Any = library.SentenceTransformer(
                 where, device=device, model_kwargs={"use_safetensors": True, "dtype": "float32"}, **options
             )

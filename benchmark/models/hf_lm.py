@@ -7,7 +7,7 @@ attention), every sequence is read whole.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +23,7 @@ from benchmark.models.device_map import DeviceMap, check_not_offloaded, device_k
 from benchmark.models.hf_tokeniser import HFTokeniser
 from benchmark.models.lm_head import head_of, token_bits
 from benchmark.models.model_files import ModelFiles, find_model_files, loading
+from benchmark.models.provenance import AttentionPath, ModelRun, device_name
 from benchmark.models.trie import ScoredTrie, Trie
 from benchmark.models.trie_attention import Packing, attending, register_attention
 from datasets_build.errors import ConfigurationError, need
@@ -141,6 +142,23 @@ class HFCausalLM:
         self.fallbacks: tuple[str, ...] = ()
         self.within_memory(partial(hf_checks.check, self))
 
+    @property
+    def run(self) -> ModelRun:
+        """How it reads, for the provenance of results."""
+        import torch
+
+        path: AttentionPath = "alone" if not self.shares else "packed" if self.packing.causal else "grouped"
+        return ModelRun(
+            self.signature,
+            device_name(self.model),
+            str(self.model.dtype).removeprefix("torch."),
+            torch.__version__,
+            path,
+            self.shares,
+            self.batch_tokens,
+            self.fallbacks,
+        )
+
     def encode(self, texts: Sequence[str], *, begin: bool = False) -> list[Encoding]:
         """As `CausalLM.encode`."""
         return self.tokeniser.encode(texts, begin=begin)
@@ -257,8 +275,3 @@ def _turns_at(config: Any) -> int | None:
     kinds = [rope, *(value for value in rope.values() if isinstance(value, dict))]
     at = [kind["original_max_position_embeddings"] for kind in kinds if kind.get("rope_type") == "longrope"]
     return min(at, default=None)
-
-
-def with_device(spec: CausalLMSpec, device: str, dtype: Dtype | None = None) -> CausalLMSpec:
-    """Return the spec of the same model on another device, or in another dtype."""
-    return replace(spec, device=device, dtype=dtype or spec.dtype)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.models.device_errors import loading_on
 from benchmark.models.model_files import ModelFiles, loading
 from datasets_build.errors import ConfigurationError, need
 
@@ -44,8 +45,11 @@ class PairScorerSpec(Protocol):
         """
         ...
 
-    def load(self) -> PairScorer:
+    def load(self, device: str = "cpu") -> PairScorer:
         """Load the scorer.
+
+        Args:
+            device: Device as torch names it.
 
         Raises:
             ConfigurationError: The model is not pinned, is not available, or is of another kind.
@@ -76,9 +80,9 @@ class BertScoreSpec:
         chosen = f"layer-{self.layer},idf-off,baseline-{self.baseline}"
         return f"{self.files.signature},float32,{self.max_tokens}-tokens,{chosen}"
 
-    def load(self) -> "BertScorer":
+    def load(self, device: str = "cpu") -> "BertScorer":
         """As `PairScorerSpec.load`."""
-        return BertScorer(self)
+        return BertScorer(self, device)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +102,9 @@ class CrossEncoderSpec:
         """As `PairScorerSpec.signature`."""
         return f"{self.files.signature},float32,{self.max_tokens}-tokens"
 
-    def load(self) -> "CrossEncoderScorer":
+    def load(self, device: str = "cpu") -> "CrossEncoderScorer":
         """As `PairScorerSpec.load`."""
-        return CrossEncoderScorer(self)
+        return CrossEncoderScorer(self, device)
 
 
 class BertScorer:
@@ -113,7 +117,7 @@ class BertScorer:
     plain text. A text without tokens has a raw score of 0.
     """
 
-    def __init__(self, spec: BertScoreSpec, device: str | None = None, batch_size: int = 32) -> None:
+    def __init__(self, spec: BertScoreSpec, device: str = "cpu", batch_size: int = 32) -> None:
         torch = need("torch", "score")
         transformers = need("transformers", "score")
         transformers.utils.logging.disable_progress_bar()  # of loading
@@ -142,7 +146,8 @@ class BertScorer:
                 f"{where} lacks weights, such as {min(found['missing_keys'])}", "give the files of roberta-large"
             )
         del model.encoder.layer[spec.layer :]  # nothing reads them
-        self._model = model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
+        with loading_on(device, "float32", spec.files.name):
+            self._model = model.to(device).eval()
 
     def score_pairs(self, pairs: Sequence[Pair]) -> Floats:
         """As `PairScorer.score_pairs`; at most 1, for identical texts. Each distinct text is read once."""
@@ -196,14 +201,14 @@ def _f1(first: Any, second: Any) -> float:
 class CrossEncoderScorer:
     """A cross-encoder of the sentence-transformers library with the logistic function on its output."""
 
-    def __init__(self, spec: CrossEncoderSpec, device: str | None = None, batch_size: int = 32) -> None:
+    def __init__(self, spec: CrossEncoderSpec, device: str = "cpu", batch_size: int = 32) -> None:
         torch = need("torch", "score")
         library = need("sentence_transformers", "score")
         need("transformers", "score").utils.logging.disable_progress_bar()  # of loading
         self.signature = spec.signature
         self._batch_size = batch_size
         where, options = spec.files.locate()
-        with loading(where):
+        with loading_on(device, "float32", spec.files.name), loading(where):
             self._model: Any = library.CrossEncoder(
                 where,
                 device=device,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from benchmark.models.causal_lm import OutOfMemory
 from benchmark.models.choices import Dtype
-from benchmark.models.device_errors import within_memory
+from benchmark.models.device_errors import loading_on, within_memory
 from benchmark.models.model_files import ModelFiles, loading
 from datasets_build.errors import ConfigurationError, need
 
@@ -163,10 +163,8 @@ class HFRewardModel:
             )
         if found["missing_keys"]:  # the library would use random ones
             raise ConfigurationError(f"{where} lacks weights, such as {min(found['missing_keys'])}", _WANTED)
-        try:
+        with loading_on(spec.device, spec.dtype, spec.files.name):
             self._model = model.to(spec.device).eval()
-        except (RuntimeError, AssertionError) as error:
-            raise ConfigurationError(f"{where}: {str(error).splitlines()[0]}", "choose another device") from error
         self._pad: int | None = text_config.pad_token_id
         self._longest = min(spec.max_tokens, getattr(text_config, "max_position_embeddings", None) or spec.max_tokens)
         self._batch_tokens = batch_tokens or (32_768 if self._model.device.type == "cuda" else 4096)

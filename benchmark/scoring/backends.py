@@ -6,9 +6,12 @@ The scorer, contrasts and meta-evaluation all score through here, so a set has t
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from benchmark.equivalence.backend import EquivalenceBackend, SetJudge
+from benchmark.equivalence.llm_judge import LLMJudgeSpec
 from benchmark.equivalence.partitioning import ResponsesToGroup, partition_sets, rate_first_responses
+from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import Metric, Reads
 from benchmark.metrics.internals import Internals
 from benchmark.metrics.metric import Missing
@@ -16,7 +19,8 @@ from benchmark.metrics.partition import Partition
 from benchmark.models.embedder import Embedder, SentenceTransformersEmbedder
 from benchmark.models.hf_lm import load_causal_lm
 from benchmark.models.pair_scorer import PairScorer
-from benchmark.models.reward import RewardModel
+from benchmark.models.provenance import ModelRun
+from benchmark.models.reward import HFRewardSpec, RewardModel
 from benchmark.scoring.inputs import Materials, input_of, metrics_from
 from benchmark.scoring.profiles import Profile
 from benchmark.surprisal.cache import SurprisalCache
@@ -58,17 +62,30 @@ class ScoringBackends:
         """
         profile, sources = self.profile, {source for metric in metrics for source in input_of(metric).sources}
         if "embedder" in sources and self.embedder is None and profile.embedder is not None:
-            self.embedder = SentenceTransformersEmbedder(profile.embedder)
+            self.embedder = SentenceTransformersEmbedder(profile.embedder, profile.device)
         paired = {metric.reads for metric in metrics_from("pair_scorers", metrics)}
         for name in sorted((paired & profile.pair_scorers.keys()) - self.pair_scorers.keys()):
-            self.pair_scorers[name] = profile.pair_scorers[name].load()
+            self.pair_scorers[name] = profile.pair_scorers[name].load(profile.device)
         if "partition" in sources and self.equivalence is None and profile.partition is not None:
-            self.equivalence = profile.partition.load()
+            self.equivalence = profile.partition.load(profile.device)
         if "reward" in sources and self.reward is None and profile.reward is not None:
             self.reward = profile.reward.load()
         if "causal_lm" in sources and self.reader is None and profile.causal_lm is not None:
             kept = None if self.cache is None else SurprisalCache(self.cache)
             self.reader = SurprisalReader(load_causal_lm(profile.causal_lm), profile.layout, profile.orders, kept)
+
+    def runs(self) -> list[ModelRun]:
+        """How the loaded models run."""
+        profile, found = self.profile, []
+        if self.reader is not None and isinstance(run := getattr(self.reader.model, "run", None), ModelRun):
+            found.append(run)
+        small: list[Any] = [self.embedder, *self.pair_scorers.values()]
+        if profile.partition is not None and not isinstance(profile.partition.backend, Rouge1 | LLMJudgeSpec):
+            small.append(self.equivalence)
+        found += [ModelRun(each.signature, profile.device) for each in small if each is not None]
+        if self.reward is not None and isinstance(profile.reward, HFRewardSpec):
+            found.append(ModelRun(profile.reward.signature, profile.reward.device, profile.reward.dtype))
+        return found
 
     def read(
         self,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchmark.models.choices import Algorithm, Attention, Boundaries, Dtype, Format, OrderKind
+from benchmark.models.choices import Algorithm, Attention, Boundaries, Format, OrderKind
+from benchmark.models.device_options import DtypeOption, device_named
 from datasets_build.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
@@ -51,19 +52,17 @@ class ScoringOptions:
             rich_help_panel="Models",
         ),
     ] = None
-    dtype: Annotated[
-        Dtype,
-        typer.Option(
-            help="Precision of the language model; log-probabilities are float32 or better.", rich_help_panel="Models"
-        ),
-    ] = "float32"
+    dtype: DtypeOption = None
     device: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="Device of the language model: cpu, cuda, cuda:1, or auto (spread over all GPUs).",
+            help=(
+                "Device of the models: cuda, cuda:1, mps, cpu, or auto (the language model over all GPUs); default: "
+                "the best there is, told on stderr."
+            ),
             rich_help_panel="Models",
         ),
-    ] = "cpu"
+    ] = None
     attention: Annotated[
         Attention,
         typer.Option(
@@ -165,7 +164,7 @@ class ScoringOptions:
             ServerFault: A judge's server cannot be asked for the name of its model.
         """
         from benchmark.models.hf_lm import find_causal_lm_spec
-        from benchmark.scoring.profile_overrides import with_overrides
+        from benchmark.scoring.profile_overrides import on_device, with_overrides
         from benchmark.scoring.profiles import find_profile, with_models, with_reading
 
         chosen = with_reading(find_profile(name), self.format, self.boundaries, self.orders, self.order_count)
@@ -176,13 +175,11 @@ class ScoringOptions:
             self.algorithm,
             short_answers=self.short_answers,
             reward=self.reward,
-            device="cuda" if self.device == "auto" else self.device,
         )
         spec = chosen.causal_lm if self.lm is None else find_causal_lm_spec(self.lm)
-        if spec is None:
-            return chosen
-        spec = replace(spec, dtype=self.dtype, device=self.device, attention=self.attention)
-        return replace(chosen, causal_lm=spec)
+        if spec is not None:
+            chosen = replace(chosen, causal_lm=replace(spec, attention=self.attention))
+        return on_device(chosen, device_named(self.device, self.dtype)) if chosen.has_models else chosen
 
     def numbers(self) -> "Options":
         """What was chosen beside models."""

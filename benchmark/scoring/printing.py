@@ -28,6 +28,8 @@ def print_result(result: Result, console: Console) -> None:
             "unknown" if error.a_n is None else f"{error.a_n:.2g} bits/byte (of one prompt's {error.a_n_of_one:.2g})"
         )
         console.print(f"orders {error.orders}: the standard error that they leave in the mean of a_n is {known}")
+    if result.provenance:
+        console.print(f"models: {' | '.join(map(str, result.provenance))}", markup=False, soft_wrap=True)
     counts = result.counts
     console.print(
         f"{counts.responses:,} responses: {counts.blank} blank, {counts.placeholder} placeholders, "

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from benchmark.equivalence.named_backends import find_partition_spec
+from benchmark.models.device_map import DeviceChoice
 from benchmark.models.reward import SKYWORK_REWARD_GEMMA_27B, SKYWORK_REWARD_QWEN3_1_7B, HFRewardSpec
 from benchmark.scoring.profiles import Profile
 from datasets_build.errors import ConfigurationError
@@ -18,7 +19,6 @@ def with_overrides(
     *,
     short_answers: bool = False,
     reward: str | None = None,
-    device: str = "cpu",
 ) -> Profile:
     """Replace a profile's equivalence backend and reward model where others are named.
 
@@ -28,7 +28,6 @@ def with_overrides(
         algorithm: Name of a clustering algorithm, likewise.
         short_answers: Whether shared words decide short responses, likewise.
         reward: One of `REWARDS`; None: the profile's own.
-        device: Device of the reward model, also of the profile's own, as torch names it.
 
     Raises:
         ConfigurationError: There is no such backend, algorithm or reward model.
@@ -39,6 +38,14 @@ def with_overrides(
         if reward not in REWARDS:
             raise ConfigurationError(f"there is no reward model {reward!r}", f"one of {', '.join(REWARDS)}")
         profile = replace(profile, reward=REWARDS[reward])
-    if isinstance(profile.reward, HFRewardSpec):
-        profile = replace(profile, reward=replace(profile.reward, device=device))
     return profile
+
+
+def on_device(profile: Profile, choice: DeviceChoice) -> Profile:
+    """Place all models of a profile on a device, the language model in its precision."""
+    lm, reward = profile.causal_lm, profile.reward
+    if lm is not None:
+        lm = replace(lm, device=choice.device, dtype=choice.dtype)
+    if isinstance(reward, HFRewardSpec):
+        reward = replace(reward, device=choice.one)
+    return replace(profile, causal_lm=lm, reward=reward, device=choice.one)

@@ -45,6 +45,7 @@ class Profile:
         causal_lm: For metrics that read surprisals; None: they are left out.
         layout: Of the text that it reads.
         orders: In which it reads the responses.
+        device: Of the models whose specs name none: embedder, pair scorers, classifiers. It is in no signature.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Profile:
     pair_scorers: Mapping[Reads, PairScorerSpec] = field(default_factory=lambda: MappingProxyType({}))
     partition: PartitionSpec | None = None
     reward: RewardModelSpec | None = None
+    device: str = "cpu"
 
     @property
     def has_models(self) -> bool:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, fields
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, StringConstraints
 
 from benchmark.metrics import Metric
+from benchmark.models.provenance import ModelRun
 from benchmark.scoring.inputs import input_of
 from benchmark.scoring.internals_file import HowRead
 from benchmark.scoring.profiles import Profile
@@ -190,7 +191,10 @@ class IntervalMethod(_Part):
 
 
 class Result(_Part):
-    """`result.json`: what a submission scored. It has no time in it, so the same input gives the same bytes."""
+    """`result.json`: what a submission scored. It has no time in it, so the same input gives the same bytes.
+
+    Its `provenance` says how models ran; it is not part of the result's identity, and empty in older results.
+    """
 
     schema_version: Literal[2] = 2
     result_id: Hex
@@ -207,6 +211,7 @@ class Result(_Part):
     counts: Counts
     scores: list[Aggregate]
     order_error: OrderError | None = None
+    provenance: list[ModelRun] = Field(default_factory=list)
     per_prompt_sha256: Hex
 
 

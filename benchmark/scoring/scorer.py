@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from filelock import FileLock
 
 from benchmark.metrics import METRICS, Metric
+from benchmark.models.provenance import ModelRun
 from benchmark.scoring import surprisal_columns
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import computed, metrics_from
@@ -26,7 +27,7 @@ from benchmark.scoring.profiles import Profile
 from benchmark.scoring.resampling import bootstrap_means
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result, ResultKey, sign
-from benchmark.scoring.shards import RunShards, Shard, score_shard, shards_of
+from benchmark.scoring.shards import RunShards, Shard, runs_of, score_shard, shards_of
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import atomic_file, atomic_folder, content_id, readable_json, sha256_of
 from datasets_build.schema import Suite
@@ -136,9 +137,10 @@ def score_submission(
             finished += len(shard.rows)
             progress(finished)
         with atomic_folder(folder) as made:
-            _merge(files, made / PER_PROMPT_FILE)
+            runs = _merge(files, made / PER_PROMPT_FILE)
             scores = aggregates(made / PER_PROMPT_FILE, chosen, key)
             result = _result(name, submission, suite, profile, key, chosen, scores, counts, made / PER_PROMPT_FILE)
+            result = result.model_copy(update={"provenance": runs})
             text = readable_json(result.model_dump(mode="json"))
             (made / RESULT_FILE).write_text(text, encoding="utf-8", newline="\n")
         for left in out.glob(f".{name}.*"):  # the shards, and temporary files of a killed run
@@ -199,11 +201,13 @@ def _key(
     )
 
 
-def _merge(shards: Sequence[Path], path: Path) -> None:
-    """Write the tables of all shards to one file, streamed."""
-    with pq.ParquetWriter(path, pq.read_schema(shards[0]), compression="zstd") as writer:
+def _merge(shards: Sequence[Path], path: Path) -> list[ModelRun]:
+    """Write the tables of all shards to one file, streamed; return how models ran."""
+    schemas = [pq.read_schema(shard) for shard in shards]
+    with pq.ParquetWriter(path, schemas[0].remove_metadata(), compression="zstd") as writer:
         for shard in shards:
-            writer.write_table(pq.read_table(shard))
+            writer.write_table(pq.read_table(shard).replace_schema_metadata(None))
+    return runs_of(schemas)
 
 
 def _result(

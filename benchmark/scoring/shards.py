@@ -4,8 +4,10 @@ A shard is scored without the others, so it has the same bytes wherever and when
 several machines (cluster/).
 """
 
+import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 
 import pyarrow as pa
@@ -14,6 +16,7 @@ from benchmark.equivalence import partition_columns
 from benchmark.metrics import Metric
 from benchmark.metrics.internals import Internals
 from benchmark.metrics.metric import Missing
+from benchmark.models.provenance import ModelRun
 from benchmark.scoring import surprisal_columns
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value, score_sets
@@ -27,6 +30,7 @@ from submissions.schema import Reported, Row
 from submissions.storage.submission_folders import Submission
 
 SHARD_PROMPTS = 64
+_RUNS = b"divbench.runs"  # of the schema's metadata: how models ran; not part of a result's table
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,19 @@ def score_shard(shard: Shard, metrics: Sequence[Metric], backends: ScoringBacken
         reported=shard.reported,
     )
     values = score_sets(materials, metrics, [row.prompt_id for row in shard.rows])
-    return _table(shard, values, materials, metrics)
+    runs = [replace(each, prompts=len(shard.rows)) for each in backends.runs()]
+    told = {_RUNS: json.dumps([asdict(each) for each in runs])}
+    return _table(shard, values, materials, metrics).replace_schema_metadata(told)
+
+
+def runs_of(shards: Iterable[pa.Schema]) -> list[ModelRun]:
+    """Read how models ran from the schemas of finished shards, on whatever machines; equal runs are one."""
+    found: Counter[ModelRun] = Counter()
+    for schema in shards:
+        for each in json.loads((schema.metadata or {}).get(_RUNS, b"[]")):
+            run = ModelRun(**each | {"fallbacks": tuple(each["fallbacks"])})
+            found[replace(run, prompts=0)] += run.prompts
+    return [replace(run, prompts=prompts) for run, prompts in sorted(found.items(), key=lambda item: str(item[0]))]
 
 
 def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:

@@ -10,6 +10,7 @@ import typer
 from benchmark.generation.commands import chosen_layers
 from benchmark.generation.options import AverageLayers, Layer, Template, Thinking
 from benchmark.models.choices import Dtype
+from benchmark.models.device_options import device_named
 from datasets_build.console import JsonOption, MirrorOption, out, print_json, progress
 from datasets_build.errors import ConfigurationError
 
@@ -47,9 +48,18 @@ def internals(
     layer: Layer = "middle",
     average_layers: AverageLayers = None,
     dtype: Annotated[
-        Dtype, typer.Option(help="Precision of the model; log-probabilities are float32 or better.")
-    ] = "float32",
-    device: Annotated[str, typer.Option(help="Device: cpu, cuda, cuda:1.")] = "cpu",
+        Dtype | None,
+        typer.Option(
+            help=(
+                "Precision of the model; log-probabilities are float32 or better; default: float16 on cuda, else "
+                "float32."
+            )
+        ),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(help="Device: cuda, cuda:1 or cpu; default: the best there is, told on stderr."),
+    ] = None,
     restart: Annotated[
         bool, typer.Option("--restart", help="Fresh start: discards what an interrupted run has read.")
     ] = False,
@@ -90,7 +100,8 @@ def internals(
     target = destination or folder / INTERNALS_FILE
     if target.exists():
         raise ConfigurationError(f"{target} exists", "remove it to read again, or give another --out")
-    loaded = load_local(spec_named(model, dtype, device), prompting, drawn.stop, None)
+    choice = device_named(device, dtype, mps=False)
+    loaded = load_local(spec_named(model, choice.dtype, choice.device), prompting, drawn.stop, None)
     sampler: Any = loaded.sampler
     known = drawn.temperature is not None
     cut = SamplingParameters(float(drawn.temperature or 0), drawn.top_k, drawn.top_p or 1.0) if known else None

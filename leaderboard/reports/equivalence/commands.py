@@ -170,11 +170,13 @@ def _study(
     from benchmark.equivalence.agreement import order_sensitivity
     from benchmark.equivalence.partitioning import partition_sets
     from benchmark.metrics.metric import Missing
+    from benchmark.models.device_options import device_named
 
     parted: dict[str, tuple[str, dict[str, Parts]]] = {}
     found, sensitivities = [], {}
+    device = device_named().one
     for name, spec in specs.items():
-        backend = spec.load()
+        backend = spec.load(device)
         parts: dict[str, Parts] = {}
         for system in systems:
             labels = partition_sets(system.responses, backend, spec)

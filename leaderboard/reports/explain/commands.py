@@ -1,11 +1,13 @@
 """`divbench metrics explain`."""
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from benchmark.models.device_options import DeviceOption, DtypeOption, device_named
 from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError, InputError, need
 
@@ -43,14 +45,6 @@ class Orders(StrEnum):
     endpoint = "endpoint"
 
 
-class NumberType(StrEnum):
-    """What the model computes in."""
-
-    float32 = "float32"
-    bfloat16 = "bfloat16"
-    float16 = "float16"
-
-
 def explain(
     source: Annotated[
         Path | None,
@@ -73,10 +67,8 @@ def explain(
             rich_help_panel="Model",
         ),
     ] = None,
-    device: Annotated[str, typer.Option(help="Device of the model, such as cuda.", rich_help_panel="Model")] = "cpu",
-    dtype: Annotated[
-        NumberType, typer.Option(help="Precision of the model.", rich_help_panel="Model")
-    ] = NumberType.float32,
+    device: DeviceOption = None,
+    dtype: DtypeOption = None,
     format: Annotated[
         Format | None,
         typer.Option(
@@ -143,7 +135,7 @@ def explain(
         "never" if boundaries is Boundaries.paper else "model",
     )
     plan = OrderPlan(orders.value, count or (_UNIFORM_ORDERS if orders is Orders.uniform else 1), seed)
-    explained = _explain(found, load_model(model, device, dtype.value), layout, plan)
+    explained = _explain(found, load_model(model, device, dtype), layout, plan)
     wanted = None if precision is None else explained.orders_for(precision)
     if destination is not None:
         from datasets_build.files import write_text
@@ -157,23 +149,24 @@ def explain(
         print_explanation(explained, found.title, out(), found.left_out, precision)
 
 
-def load_model(name: str | None, device: str, dtype: "Dtype") -> "CausalLM":
+def load_model(name: str | None, device: str | None = None, dtype: "Dtype | None" = None) -> "CausalLM":
     """The model that reads.
 
     Args:
         name: A folder, or `ORG/NAME@COMMIT`; None: the one that comes with the package.
-        device: Device, as torch names it.
-        dtype: Precision of the model.
+        device: Device, as torch names it; None: the best there is, told on stderr.
+        dtype: Precision of the model; None: by the device.
 
     Raises:
         ConfigurationError: It cannot be found or loaded.
         MissingExtra: torch or transformers is not installed.
     """
-    from benchmark.models.hf_lm import find_causal_lm_spec, load_causal_lm, with_device
+    from benchmark.models.hf_lm import find_causal_lm_spec, load_causal_lm
     from benchmark.scoring.profiles import OFFLINE_LM
 
-    spec = with_device(OFFLINE_LM, device, dtype) if name is None else find_causal_lm_spec(name, dtype, device)
-    return load_causal_lm(spec)
+    choice = device_named(device, dtype)
+    spec = OFFLINE_LM if name is None else find_causal_lm_spec(name)
+    return load_causal_lm(replace(spec, device=choice.device, dtype=choice.dtype))
 
 
 def _check_destination(destination: Path | None) -> None:

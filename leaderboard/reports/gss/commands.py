@@ -124,8 +124,9 @@ def gss(
 
       divbench metrics gss results/0123456789abcdef --against eigenscore_output
     """
+    from benchmark.models.device_options import device_named
     from benchmark.scoring.backends import ScoringBackends
-    from benchmark.scoring.profile_overrides import with_overrides
+    from benchmark.scoring.profile_overrides import on_device, with_overrides
     from benchmark.scoring.profiles import find_profile
     from benchmark.surprisal.cache import default_cache_path
     from datasets_build.load import load_suite
@@ -136,6 +137,7 @@ def gss(
     check_report_path(destination)
     check_figure_path(figure)
     chosen = with_overrides(find_profile(profile), equivalence, algorithm)
+    chosen = on_device(chosen, device_named()) if chosen.has_models else chosen
     wanted = _wanted(metric, all_metrics, against)
     suite = load_suite(_SUITE)
     given = [_open(folder, suite) for folder in submissions]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from benchmark.models.choices import Dtype
+from benchmark.models.device_options import DeviceOption, DtypeOption
 from datasets_build.console import JsonOption, deliver, err, progress
 from datasets_build.errors import ConfigurationError
 from datasets_build.tables import check_report_path
@@ -102,12 +102,8 @@ def metaeval(
             help="Language model of D_Can, as in divbench score: ORG/NAME@COMMIT or a folder.", rich_help_panel="Models"
         ),
     ] = None,
-    dtype: Annotated[
-        Dtype, typer.Option(help="Precision of the language model.", rich_help_panel="Models")
-    ] = "float32",
-    device: Annotated[
-        str, typer.Option(help="Device of the language and reward models: cpu, cuda, cuda:1.", rich_help_panel="Models")
-    ] = "cpu",
+    dtype: DtypeOption = None,
+    device: DeviceOption = None,
     resamples: Resamples = 1000,
     seed: Annotated[int, typer.Option(help="Random seed of the resamples.", rich_help_panel="Statistics")] = 0,
     destination: Annotated[

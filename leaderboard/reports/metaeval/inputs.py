@@ -15,10 +15,11 @@ from benchmark.analysis.metaeval.scores import (
 )
 from benchmark.analysis.metaeval.set_files import SUFFIX, check_apart, read_set_file
 from benchmark.models.choices import Dtype
+from benchmark.models.device_options import device_named
 from benchmark.models.hf_lm import find_causal_lm_spec
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import computed
-from benchmark.scoring.profile_overrides import with_overrides
+from benchmark.scoring.profile_overrides import on_device
 from benchmark.scoring.profiles import Profile, find_profile, with_reading
 from benchmark.surprisal.cache import default_cache_path
 from datasets_build.errors import ConfigurationError
@@ -35,11 +36,15 @@ def load_tasks(named: list[str], mirror: Path | None) -> list[Labelled]:
     return made
 
 
-def profile_of(name: str, lm: str | None = None, dtype: Dtype = "float32", device: str = "cpu") -> Profile:
-    """Return a profile whose language model reads the sets as continuations, which they are."""
-    chosen = with_overrides(with_reading(find_profile(name), format="completion"), device=device)
-    spec = chosen.causal_lm if lm is None else find_causal_lm_spec(lm)
-    return chosen if spec is None else replace(chosen, causal_lm=replace(spec, dtype=dtype, device=device))
+def profile_of(name: str, lm: str | None = None, dtype: Dtype | None = None, device: str | None = None) -> Profile:
+    """Return a profile whose language model reads the sets as continuations, which they are.
+
+    Device and precision that are not named are chosen, and told on stderr.
+    """
+    chosen = with_reading(find_profile(name), format="completion")
+    if lm is not None:
+        chosen = replace(chosen, causal_lm=find_causal_lm_spec(lm))
+    return on_device(chosen, device_named(device, dtype)) if chosen.has_models else chosen
 
 
 def package_metrics(

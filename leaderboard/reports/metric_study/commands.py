@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from benchmark.models.choices import Dtype
+from benchmark.models.device_options import DeviceOption, DtypeOption
 from datasets_build.console import JsonOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError
 from datasets_build.tables import Table, to_terminal, with_interval
@@ -53,12 +53,8 @@ def metrics_study(
             help="Language model of D_Can, as in divbench score: ORG/NAME@COMMIT or a folder.", rich_help_panel="Models"
         ),
     ] = None,
-    dtype: Annotated[
-        Dtype, typer.Option(help="Precision of the language model.", rich_help_panel="Models")
-    ] = "float32",
-    device: Annotated[
-        str, typer.Option(help="Device of the language model: cpu, cuda, cuda:1.", rich_help_panel="Models")
-    ] = "cpu",
+    dtype: DtypeOption = None,
+    device: DeviceOption = None,
     most_read: Annotated[
         int,
         typer.Option(

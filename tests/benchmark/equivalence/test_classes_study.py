@@ -17,10 +17,11 @@ from benchmark.equivalence.rules import HashEquivalence, Rouge1
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Labels, Partition
+from benchmark.models.device_map import DeviceChoice
 from benchmark.models.reward import HFRewardSpec, quality
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import score_sets
-from benchmark.scoring.profile_overrides import REWARDS, with_overrides
+from benchmark.scoring.profile_overrides import REWARDS, on_device, with_overrides
 from benchmark.scoring.profiles import find_profile
 from benchmark.surprisal.engine import ResponseSet
 from datasets_build.errors import ConfigurationError
@@ -121,13 +122,15 @@ def test_a_profile_gets_other_judges_and_says_so() -> None:
     plain = find_profile("lexical")
     assert plain.partition is not None
     assert "utility_k" not in {metric.id for metric in plain.metrics()}
-    rated = with_overrides(plain, "embedding", "components", reward="skywork-1.7b", device="cuda")
+    rated = with_overrides(plain, "embedding", "components", reward="skywork-1.7b")
     assert {"utility_k", "distinct_k"} <= {metric.id for metric in rated.metrics()}
     assert rated.partition is not None
     assert rated.partition.signature.startswith("components-v1,cosine")
-    published = with_overrides(find_profile("paper"), device="cuda")
+    published = on_device(find_profile("paper"), DeviceChoice("cuda", "float16"))
     assert isinstance(published.reward, HFRewardSpec)
     assert (published.reward.device, published.reward.dtype) == ("cuda", "bfloat16")
+    assert published.causal_lm is not None
+    assert (published.causal_lm.device, published.causal_lm.dtype, published.device) == ("cuda", "float16", "cuda")
     assert set(REWARDS) == {"skywork-27b", "skywork-1.7b"}
     with pytest.raises(ConfigurationError, match="no reward model"):
         with_overrides(plain, reward="gpt")

@@ -347,7 +347,7 @@ def test_a_metric_of_pairs_without_their_scorer_is_a_fault() -> None:
 
 def test_scorers_of_pairs_are_loaded_if_a_metric_reads_them(tmp_path: Path) -> None:
     class Unloadable(HashPairScorer):
-        def load(self) -> HashPairScorer:
+        def load(self, device: str = "cpu") -> HashPairScorer:
             raise AssertionError("loaded")
 
     profile = replace(LEXICAL, pair_scorers={"pairs:bert_score": HashPairScorer(), "pairs:sts": Unloadable()})

@@ -1,0 +1,29 @@
+"""The options of commands that name a device and a precision, and what they mean where they are not given."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from benchmark.models.choices import Dtype
+
+if TYPE_CHECKING:
+    from benchmark.models.device_map import DeviceChoice
+
+DEVICE_HELP = "Device of the models: cuda, cuda:1, mps or cpu; default: the best there is, told on stderr."
+DTYPE_HELP = (
+    "Precision of the language model; log-probabilities are float32 or better; default: float16 on cuda, else float32."
+)
+
+DeviceOption = Annotated[str | None, typer.Option(help=DEVICE_HELP, rich_help_panel="Models")]
+DtypeOption = Annotated[Dtype | None, typer.Option(help=DTYPE_HELP, rich_help_panel="Models")]
+
+
+def device_named(device: str | None = None, dtype: Dtype | None = None, *, mps: bool = True) -> "DeviceChoice":
+    """Choose what was not named, as `choose_device`, and say it on stderr."""
+    from benchmark.models.device_map import choose_device
+    from datasets_build.console import err
+
+    found = choose_device(device, dtype, mps=mps)
+    if found.note:
+        err().print(found.note, markup=False, soft_wrap=True)
+    return found
