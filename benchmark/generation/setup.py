@@ -15,10 +15,10 @@ from benchmark.generation.prompting import PromptingSettings
 from benchmark.generation.run import Plan
 from benchmark.generation.sampler import Sampler, SamplingSettings
 from benchmark.generation.server_sampler import ServerSampler, ServerSamplerSpec
+from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.choices import Dtype
 from benchmark.models.device_options import device_named
 from benchmark.models.hf_lm import CausalLMSpec, find_causal_lm_spec, load_causal_lm
-from benchmark.scoring.profiles import OFFLINE_LM
 from datasets_build.errors import ConfigurationError
 from datasets_build.load import load_suite
 from datasets_build.schema import Suite

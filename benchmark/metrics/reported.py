@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from benchmark.metrics.metric import Metric, MetricCard, Version
 from benchmark.metrics.partition import NOVELTYBENCH, REWARD, Partition, distinct_k, utility_k
-from submissions.schema import Reported
+
+if TYPE_CHECKING:  # pydantic, which the surprisal engine does not need
+    from submissions.schema import Reported
 
 
-def of_reported(reported: Reported) -> Partition:
+def of_reported(reported: "Reported") -> Partition:
     """What came with a submission: there what opens no class has a score of 0."""
     made = Partition(tuple(reported.partition))
     scores = reported.generation_scores
@@ -18,10 +21,10 @@ def of_reported(reported: Reported) -> Partition:
     return Partition(made.labels, tuple(score if i in heads else None for i, score in enumerate(scores)))
 
 
-def _reported(metric: Callable[[Partition], float]) -> Callable[[Reported], float]:
+def _reported(metric: Callable[[Partition], float]) -> "Callable[[Reported], float]":
     """The metric of a partition that came with a submission."""
 
-    def of(reported: Reported) -> float:
+    def of(reported: "Reported") -> float:
         return metric(of_reported(reported))
 
     of.__doc__ = (metric.func if isinstance(metric, partial) else metric).__doc__

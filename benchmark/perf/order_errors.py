@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.causal_lm import CausalLM
 from benchmark.models.hf_lm import find_causal_lm_spec, load_causal_lm
-from benchmark.scoring.profiles import OFFLINE_LM
 from benchmark.surprisal.engine import ResponseSet
 from benchmark.surprisal.prompt_layout import Layout, lay_out
 from benchmark.surprisal.response_orders import OrderDesign, balanced, endpoint, exact, nodes, uniform

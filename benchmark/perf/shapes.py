@@ -47,7 +47,7 @@ def random_model(name: str, device: str, dtype: str) -> HFCausalLM:
     import torch
     import transformers
 
-    from benchmark.scoring.profiles import OFFLINE_LM
+    from benchmark.models.bundled_lm.spec import OFFLINE_LM
 
     torch.manual_seed(0)
     library: Any = transformers

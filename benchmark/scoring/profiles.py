@@ -7,13 +7,13 @@ reading of the papers: what is needed to repeat their numbers, not what we recom
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from types import MappingProxyType
 
 from benchmark.equivalence.classifiers import GENERATION_SIMILARITY
 from benchmark.equivalence.partitioning import PartitionSpec
 from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import METRICS, Metric, Reads
+from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.choices import Boundaries, Format, OrderKind
 from benchmark.models.embedder import ALL_MINILM_L6_V2, EmbedderSpec
 from benchmark.models.hf_lm import CausalLMSpec
@@ -73,13 +73,6 @@ class Profile:
         """
         return tuple(m for m in metrics if input_of(m).is_available(self, internals=internals))
 
-
-# The language model that comes with the package; its card tells how it was made and how good it is.
-OFFLINE_LM = CausalLMSpec(
-    name="divbench/offline-lm",
-    revision="a26048d55dda98a44c415591d8cb9861d4911d4e1eaa09b79084e91c13b94b39",
-    folder=Path(__file__).parents[1] / "models" / "bundled_lm" / "model",
-)
 
 # The sent-BERT of Tevet & Berant (arXiv:2004.02990, section 5), under which `embedding_diversity` ranks as theirs. We
 # found no commit of its repository in a source that we could check: its user names one. (Its later name seems to be

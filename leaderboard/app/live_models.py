@@ -16,10 +16,11 @@ import numpy as np
 from benchmark.exports.diversities import centre_distances
 from benchmark.metrics.eigenscore import leave_one_out, min_max
 from benchmark.metrics.metric import Unscorable
+from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.causal_lm import CausalLM
 from benchmark.models.embedder import Embedder, EmbedderSpec, SentenceTransformersEmbedder
 from benchmark.models.hf_lm import load_causal_lm
-from benchmark.scoring.profiles import OFFLINE_LM, PROFILES, Profile
+from benchmark.scoring.profiles import PROFILES, Profile
 from benchmark.surprisal.token_surprisals import TokenCost, token_surprisals
 from datasets_build.errors import InputError
 from leaderboard.tables.table_view import TableView, number_table

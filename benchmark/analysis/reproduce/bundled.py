@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.surprisal_curve import Surprisals
-from benchmark.scoring.profiles import OFFLINE_LM
+from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.surprisal.cache import SurprisalCache, default_cache_path
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SetSurprisals, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout

@@ -161,8 +161,8 @@ def load_model(name: str | None, device: str | None = None, dtype: "Dtype | None
         ConfigurationError: It cannot be found or loaded.
         MissingExtra: torch or transformers is not installed.
     """
+    from benchmark.models.bundled_lm.spec import OFFLINE_LM
     from benchmark.models.hf_lm import find_causal_lm_spec, load_causal_lm
-    from benchmark.scoring.profiles import OFFLINE_LM
 
     choice = device_named(device, dtype)
     spec = OFFLINE_LM if name is None else find_causal_lm_spec(name)

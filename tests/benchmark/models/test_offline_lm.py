@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from benchmark.metrics.surprisal import coherent_retained, d_can, retained_surprise
 from benchmark.models.bundled_lm.corpus import read_books
 from benchmark.models.bundled_lm.documents import documents, sentences
+from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.bundled_lm.train import train
 from benchmark.models.hf_lm import HFCausalLM, find_causal_lm_spec, load_causal_lm
-from benchmark.scoring.profiles import OFFLINE_LM
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, read_sets
 from benchmark.surprisal.prompt_layout import Layout, lay_out
 from datasets_build.errors import InputError

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict, replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from benchmark.metrics import METRICS
+from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.device_map import DeviceChoice
 from benchmark.models.embedder import HashEmbedder
 from benchmark.models.provenance import ModelRun
@@ -18,7 +20,7 @@ from benchmark.scoring import backends as loading
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.printing import print_result
 from benchmark.scoring.profile_overrides import on_device
-from benchmark.scoring.profiles import OFFLINE_LM, find_profile
+from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_files import read_result
 from benchmark.scoring.result_schema import Result
 from benchmark.scoring.scorer import Options, Scored, score_submission
@@ -60,7 +62,7 @@ def test_a_result_says_how_its_models_ran_and_is_the_same_result(tmp_path: Path)
 
 
 def test_it_is_printed_in_one_line(tmp_path: Path) -> None:
-    console = Console(width=80, record=True, file=(tmp_path / "log").open("w"))
+    console = Console(width=80, record=True, file=StringIO())
     print_result(scored(tmp_path, fallback="attention by groups: the kernel is missing").result, console)
     (line,) = (each for each in console.export_text().splitlines() if each.startswith("models: "))
     assert line == (

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.scoring.options import ScoringOptions
-from benchmark.scoring.profiles import OFFLINE_LM, find_profile
+from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, result_id
 from benchmark.service.commands import rescore, worker
 from datasets_build.errors import ConfigurationError

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from benchmark.metrics import METRICS, Metric
+from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.embedder import ALL_MINILM_L6_V2
 from benchmark.scoring.internals_file import HowRead
-from benchmark.scoring.profiles import OFFLINE_LM, PROFILES, Profile, find_profile
+from benchmark.scoring.profiles import PROFILES, Profile, find_profile
 from benchmark.scoring.result_schema import Result, Signature, from_version_1, sign
 from benchmark.surprisal.engine import OrderPlan
 from benchmark.surprisal.prompt_layout import Layout

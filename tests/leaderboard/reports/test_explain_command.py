@@ -350,7 +350,7 @@ def test_a_real_model_is_loaded_from_a_folder(write: Write, tmp_path: Path) -> N
 
 def test_without_a_name_the_model_is_that_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     from benchmark.models import hf_lm
-    from benchmark.scoring.profiles import OFFLINE_LM
+    from benchmark.models.bundled_lm.spec import OFFLINE_LM
 
     asked: list[hf_lm.CausalLMSpec] = []
 

@@ -1,0 +1,83 @@
+"""Whether the surprisal engine is right and fast on this machine's GPU: `python -m benchmark.perf.gpu_check`.
+
+It takes up to eight minutes on a GPU, needs no released files and no hub, and of the libraries only torch,
+transformers, numpy, scipy, pandas and pyarrow: sets are made up, weights are random or those of the bundled model. It
+ends in one table (ok, step, expected, measured) and with status 1 if anything failed. Without a GPU the same steps run
+on the CPU with a tiny model, which shows that they work, and no speed.
+
+    python -m benchmark.perf.gpu_check --json                        # the best device there is
+    python -m benchmark.perf.gpu_check --only attention --only bits  # some steps
+"""
+
+import argparse
+import gc
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from time import perf_counter
+
+from benchmark.models.device_map import choose_device, device_kind
+from benchmark.perf.gpu_speed import memory, throughput
+from benchmark.perf.gpu_steps import BITS, Check, Given, architectures, attention, bits, machine
+from benchmark.perf.shapes import SHAPES
+
+STEPS: tuple[Callable[[Given], Iterator[Check]], ...] = (machine, attention, bits, architectures, throughput, memory)
+
+
+def checks_of(given: Given, only: Sequence[str] | None = None) -> Iterator[Check]:
+    """Run the steps, or those of some names; one that fails is a row of the table, and the next ones run."""
+    for step in STEPS:
+        if only and step.__name__ not in only:
+            continue
+        try:
+            yield from step(given)
+        except Exception as error:  # the table says what happened, and the exit status that something did
+            told = str(error).splitlines()[:1] or [""]
+            yield Check(step.__name__, "no error", f"{type(error).__name__}: {told[0][:200]}", ok=False)
+        gc.collect()
+        if given.on_gpu:
+            import torch
+
+            torch.cuda.empty_cache()
+
+
+def table(checks: Sequence[Check]) -> str:
+    """Lay the rows out in columns."""
+    rows = [("step", "expected", "measured", "ok")]
+    rows += [(each.step, each.expected, each.measured, "yes" if each.ok else "NO") for each in checks]
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    return "\n".join(f"{row[3]:3}  {row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]}".rstrip() for row in rows)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the steps and print the table; return 1 if anything failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", help="default: the best there is")
+    parser.add_argument("--dtype", choices=sorted(BITS), help="default: float16 on cuda, else float32")
+    parser.add_argument("--shape", choices=sorted(SHAPES), help="default: qwen2.5-3b on cuda, else tiny")
+    parser.add_argument("--sets", type=int, help="default: 600 on cuda, else 8")
+    parser.add_argument("--only", action="append", choices=[step.__name__ for step in STEPS], help="may be repeated")
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+    asked = parser.parse_args(arguments)
+    choice = choose_device(asked.device, asked.dtype, mps=False)
+    gpu = device_kind(choice.device) == "cuda"
+    shape, sets = asked.shape or ("qwen2.5-3b" if gpu else "tiny"), asked.sets or (600 if gpu else 8)
+    given = Given(choice.one, choice.dtype, shape, sets)
+    start, checks = perf_counter(), []
+    for check in checks_of(given, asked.only):
+        checks.append(check)
+        print(f"{check.step}: {check.measured}", file=sys.stderr, flush=True)
+    seconds = perf_counter() - start
+    failed = sum(not each.ok for each in checks)
+    if asked.json:
+        document = {**asdict(given), "seconds": round(seconds, 1), "failed": failed, "checks": [*map(asdict, checks)]}
+        print(json.dumps(document, indent=2))
+    else:
+        print(table(checks))
+        print(f"{len(checks) - failed} of {len(checks)} checks passed in {seconds:.0f} s on {given.device}")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""The check of a GPU: its steps on this machine's CPU, without the libraries that a GPU machine may lack."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from benchmark.perf import gpu_check
+from benchmark.perf.gpu_steps import Check, Given
+from tests.benchmark.helpers import ROOT
+
+LACKING = (
+    "pydantic",
+    "tenacity",
+    "datasets",
+    "rapidfuzz",
+    "rouge_score",
+    "sklearn",
+    "sacrebleu",
+    "sentence_transformers",
+)
+RUN = """
+import sys
+sys.modules.update(dict.fromkeys(sys.argv[1].split(",")))
+from benchmark.perf.gpu_check import main
+sys.exit(main(["--device", "cpu", "--shape", "tiny", "--sets", "2", "--json"]))
+"""
+
+
+def test_every_step_passes_on_a_cpu_with_few_libraries() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", RUN, ",".join(LACKING)], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    document = json.loads(run.stdout)
+    steps = [each["step"] for each in document["checks"]]
+    assert document["failed"] == 0
+    for begins in (
+        "torch",
+        "attention by groups",
+        "bits, float32 grouped",
+        "bits, bfloat16 alone",
+        "architecture qwen2",
+    ):
+        assert any(step.startswith(begins) for step in steps)
+    for begins in (
+        "McDiv-like, batch × 1/4: bits",
+        "OLMo-like, batch × 2",
+        "little memory, sets",
+        "little memory, left",
+    ):
+        assert any(step.startswith(begins) for step in steps)
+
+
+def test_what_fails_is_a_row_and_the_exit_status(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def wrong(given: Given) -> Iterator[Check]:
+        yield Check("a step", "1", "2", ok=False)
+        raise RuntimeError("CUDA error: unspecified launch failure")
+
+    def right(given: Given) -> Iterator[Check]:
+        yield Check("another", "1", "1", ok=True)
+
+    monkeypatch.setattr(gpu_check, "STEPS", (wrong, right))
+    assert gpu_check.main(["--device", "cpu"]) == 1
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in shown[1:4]] == ["NO", "NO", "yes"]
+    assert "RuntimeError: CUDA error: unspecified launch failure" in shown[2]
+    assert shown[-1].startswith("1 of 3 checks passed")
+    assert gpu_check.main(["--device", "cpu", "--only", "right"]) == 0
