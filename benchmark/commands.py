@@ -60,16 +60,16 @@ def score(
 
       divbench score subs/my-model --out results
 
-    D_Can under a language model of your choice, on a GPU:
+    D_Can under a language model of your choice, on a GPU if there is one (docs/gpu.md):
 
-      divbench score subs/my-model --lm Qwen/Qwen2.5-3B@COMMIT --device cuda --dtype float16
+      divbench score subs/my-model --lm Qwen/Qwen2.5-3B@COMMIT
 
     On a Ray cluster, with the same numbers (docs/scaling.md):
 
       divbench score subs/my-model --cluster HOST:6379
 
-    The bundled language model is for trying things out; for numbers to publish, name a model with --lm. Other models
-    run on a GPU where there is one. To compare systems with different numbers of responses, set --k to the smallest.
+    The bundled language model is for trying things out; for numbers to publish, name a model with --lm. To compare
+    systems with different numbers of responses, set --k to the smallest.
     Perplexity, energy, entropies and EigenScores of hidden states need divbench metrics internals, or divbench generate
     --internals.
     """

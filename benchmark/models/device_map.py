@@ -35,7 +35,7 @@ class DeviceChoice:
 def choose_device(device: str | None = None, dtype: Dtype | None = None, *, mps: bool = True) -> DeviceChoice:
     """Choose what was not named: the best device there is, and on CUDA float16, elsewhere float32.
 
-    Float16 is as fast as bfloat16 and several times more exact (docs/performance.md); float32 is several times slower
+    Float16 is as fast as bfloat16 and several times more exact (docs/gpu.md); float32 is several times slower
     on a GPU, and on a CPU the fastest.
 
     Args:

@@ -129,8 +129,9 @@ def read_sets(
 ) -> list[SetSurprisals | Missing]:
     """Compute the surprisals of each response set (arXiv:2606.01811, section 3).
 
-    A set's numbers depend on the other sets, their order and the batches by at most 1e-3 bits a response; the same sets
-    with the same cache give the same bytes.
+    Under a model in float32, a set's numbers depend on the other sets, their order and the batches by at most 1e-3 bits
+    a response. In half precision, kernels that change with the batch round differently: expect tenths of a bit in
+    float16, and several in bfloat16. The same sets with the same cache and batches give the same bytes.
 
     Args:
         sets: Response sets.

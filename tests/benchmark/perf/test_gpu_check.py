@@ -25,7 +25,7 @@ RUN = """
 import sys
 sys.modules.update(dict.fromkeys(sys.argv[1].split(",")))
 from benchmark.perf.gpu_check import main
-sys.exit(main(["--device", "cpu", "--shape", "tiny", "--sets", "2", "--json"]))
+sys.exit(main(["--device", "cpu", "--shape", "tiny", "--sets", "1", "--json"]))
 """
 
 
