@@ -75,7 +75,7 @@ class HashPairScorer:
 
     signature = "hash-pairs"
 
-    def load(self) -> "HashPairScorer":
+    def load(self, device: str = "cpu") -> "HashPairScorer":
         """As `PairScorerSpec.load`."""
         return self
 

@@ -14,7 +14,6 @@ from rich.console import Console
 from benchmark.metrics import METRICS
 from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.device_map import DeviceChoice
-from benchmark.models.embedder import HashEmbedder
 from benchmark.models.provenance import ModelRun
 from benchmark.scoring import backends as loading
 from benchmark.scoring.backends import ScoringBackends
@@ -27,6 +26,7 @@ from benchmark.scoring.scorer import Options, Scored, score_submission
 from benchmark.scoring.shards import runs_of
 from benchmark.surprisal.engine import OrderPlan, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout
+from tests.benchmark.fakes import HashEmbedder
 from tests.benchmark.helpers import rows_of, submit, suite_of
 from tests.benchmark.lms import lm_of, one_thread
 
