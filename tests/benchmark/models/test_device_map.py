@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
 
 from benchmark.models import hf_lm
 from benchmark.models.causal_lm import TokenSequence
@@ -120,25 +122,37 @@ def split_over_two(kind: str) -> Any:
     return model
 
 
+class Strict(TorchFunctionMode):
+    """Refuses to index a tensor of one device by one of the other, as torch does on two GPUs."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") in {"__getitem__", "__setitem__", "gather"}:
+            indices = [leaf for leaf in tree_leaves(args[1:]) if isinstance(leaf, torch.Tensor)]
+            if any(each.device != args[0].device for each in indices):
+                raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor")
+        return func(*args, **(kwargs or {}))
+
+
 def test_indices_lie_where_what_they_index_lies(monkeypatch: pytest.MonkeyPatch) -> None:
     """On two GPUs, a tensor of one cannot be indexed by a tensor of the other."""
     monkeypatch.setattr("transformers.masking_utils.find_packed_sequence_indices", lambda places: None)  # reads numbers
     monkeypatch.setattr(
         "benchmark.models.hf_states._statistics", lambda sums, states, *rest: (sums, [each.device for each in states])
     )
-    lm = HFCausalLM(split_over_two("qwen2"), tokeniser("gpt2"), "split")
-    assert (lm.understands_head, lm.shares, lm.fallbacks) == (True, True, ())
     ids = [np.array([5, 6, 7, 8]), np.array([5, 6, 9])]
     given = [TokenSequence(each, np.arange(1, len(each))) for each in ids]
     responses = [TokenisedResponse((5,), tuple(each[1:].tolist()), 2) for each in ids]
-    whole = []
-    for shares, understands in ((True, True), (False, True), (False, False)):
-        lm.shares, lm.understands_head = shares, understands
-        whole.append(np.concatenate(lm.surprisals(given)))
-        read: Any = read_statistics(lm, responses)
-        for sums, devices in read:
-            assert sums.device.type == "cpu"
-            assert {each.type for each in devices} == {"meta", "cpu"}
+    model, whole = split_over_two("qwen2"), []
+    with Strict():
+        lm = HFCausalLM(model, tokeniser("gpt2"), "split")
+        assert (lm.understands_head, lm.shares, lm.fallbacks) == (True, True, ())
+        for shares, understands in ((True, True), (False, True), (False, False)):
+            lm.shares, lm.understands_head = shares, understands
+            whole.append(np.concatenate(lm.surprisals(given)))
+            read: Any = read_statistics(lm, responses)
+            for sums, devices in read:
+                assert sums.device.type == "cpu"
+                assert {each.type for each in devices} == {"meta", "cpu"}
     assert np.isfinite(whole).all()
     np.testing.assert_allclose(whole[0], whole[1], atol=1e-5)
     np.testing.assert_allclose(whole[0], whole[2], atol=1e-5)
