@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from benchmark.models.device_errors import loading_on
 from benchmark.models.model_files import ModelFiles, loading
+from benchmark.models.token_batches import estimated_tokens, token_batches
 from datasets_build.errors import need
 
 
@@ -65,12 +66,11 @@ ALL_MINILM_L6_V2 = EmbedderSpec(
 class SentenceTransformersEmbedder:
     """An embedder of the sentence-transformers library, which truncates texts over the model's token limit."""
 
-    def __init__(self, spec: EmbedderSpec, device: str = "cpu", batch_size: int = 64) -> None:
+    def __init__(self, spec: EmbedderSpec, device: str = "cpu") -> None:
         need("torch", "score")
         library = need("sentence_transformers", "score")
         need("transformers", "score").utils.logging.disable_progress_bar()  # of loading
         self.signature = spec.signature
-        self._batch_size = batch_size
         where, options = spec.files.locate()
         with loading_on(device, "float32", spec.files.name), loading(where):
             self._model: Any = library.SentenceTransformer(
@@ -82,10 +82,14 @@ class SentenceTransformersEmbedder:
         """As `Embedder.embed`; each distinct text is embedded once."""
         different = sorted(set(texts))  # sorted, so that batches do not depend on the order of the texts
         index = {text: i for i, text in enumerate(different)}
-        vectors = self._model.encode(
-            different, batch_size=self._batch_size, convert_to_numpy=True, show_progress_bar=False
-        )
-        return unit_rows(np.asarray(vectors, dtype=np.float64))[[index[text] for text in texts]]
+        tokens = [estimated_tokens(text, self._model.max_seq_length) for text in different]
+        batches = list(token_batches(tokens, self._model.device.type))
+        found = [
+            self._model.encode([different[i] for i in batch], batch_size=len(batch), show_progress_bar=False)
+            for batch in batches
+        ]
+        vectors = np.concatenate(found).astype(np.float64)[np.argsort(np.concatenate(batches))]
+        return unit_rows(vectors)[[index[text] for text in texts]]
 
 
 def unit_rows(vectors: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from benchmark.models.device_errors import loading_on
 from benchmark.models.model_files import ModelFiles, loading
+from benchmark.models.token_batches import estimated_tokens, token_batches
 from datasets_build.errors import ConfigurationError, need
 
 Pair = tuple[str, str]
@@ -117,12 +118,12 @@ class BertScorer:
     plain text. A text without tokens has a raw score of 0.
     """
 
-    def __init__(self, spec: BertScoreSpec, device: str = "cpu", batch_size: int = 32) -> None:
+    def __init__(self, spec: BertScoreSpec, device: str = "cpu") -> None:
         torch = need("torch", "score")
         transformers = need("transformers", "score")
         transformers.utils.logging.disable_progress_bar()  # of loading
         self.signature = spec.signature
-        self._baseline, self._max_tokens, self._batch_size = spec.baseline, spec.max_tokens, batch_size
+        self._baseline, self._max_tokens = spec.baseline, spec.max_tokens
         where, options = spec.files.locate()
         with loading(where):
             config = transformers.AutoConfig.from_pretrained(where, **options)
@@ -169,10 +170,8 @@ class BertScorer:
             max_length=self._max_tokens,
             split_special_tokens=True,  # "</s>" in an untrusted text is four characters, no EOS
         ).input_ids
-        order = sorted(range(len(texts)), key=lambda i: -len(ids[i]))  # little padding
         made = {}
-        for start in range(0, len(order), self._batch_size):
-            batch = order[start : start + self._batch_size]
+        for batch in token_batches([len(each) for each in ids], self._model.device.type):
             padded = self._tokeniser.pad({"input_ids": [ids[i] for i in batch]}, return_tensors="pt")
             with torch.inference_mode():
                 states = self._model(**padded.to(self._model.device)).last_hidden_state.double().cpu()
@@ -201,12 +200,11 @@ def _f1(first: Any, second: Any) -> float:
 class CrossEncoderScorer:
     """A cross-encoder of the sentence-transformers library with the logistic function on its output."""
 
-    def __init__(self, spec: CrossEncoderSpec, device: str = "cpu", batch_size: int = 32) -> None:
+    def __init__(self, spec: CrossEncoderSpec, device: str = "cpu") -> None:
         torch = need("torch", "score")
         library = need("sentence_transformers", "score")
         need("transformers", "score").utils.logging.disable_progress_bar()  # of loading
-        self.signature = spec.signature
-        self._batch_size = batch_size
+        self.signature, self._max_tokens = spec.signature, spec.max_tokens
         where, options = spec.files.locate()
         with loading_on(device, "float32", spec.files.name), loading(where):
             self._model: Any = library.CrossEncoder(
@@ -231,10 +229,12 @@ class CrossEncoderScorer:
         different = sorted(set(pairs))  # sorted, so that batches do not depend on the order of the pairs
         if not different:
             return np.empty(0)
-        scores = self._model.predict(
-            [list(pair) for pair in different], batch_size=self._batch_size, show_progress_bar=False
-        )
-        found = dict(zip(different, np.asarray(scores, dtype=np.float64), strict=True))
+        tokens = [estimated_tokens("".join(pair), self._max_tokens) for pair in different]
+        found: dict[Pair, float] = {}
+        for batch in token_batches(tokens, self._model.device.type):
+            given = [different[i] for i in batch]
+            scores = self._model.predict([list(pair) for pair in given], batch_size=len(given), show_progress_bar=False)
+            found.update(zip(given, np.asarray(scores, dtype=np.float64).tolist(), strict=True))
         return np.array([found[pair] for pair in pairs])
 
 

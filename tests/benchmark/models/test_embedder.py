@@ -50,6 +50,19 @@ def test_company_in_a_batch_changes_only_last_digits(minilm: SentenceTransformer
     assert minilm.embed(TEXTS) == pytest.approx(alone, abs=1e-6)
 
 
+def test_batches_hold_about_as_many_tokens_whatever_their_texts(minilm: SentenceTransformersEmbedder) -> None:
+    # On a CPU, that is: 64 long texts at once do not stay in its caches, and 5 short ones at once waste them.
+    read: list[tuple[int, ...]] = []
+    hook = minilm._model[0].register_forward_pre_hook(lambda _, args: read.append(tuple(args[0]["input_ids"].shape)))
+    try:
+        minilm.embed([f"{i} " + "a cat and a dog " * 60 for i in range(9)] + [f"cat {i}" for i in range(100)])
+    finally:
+        hook.remove()
+    assert sum(texts for texts, _ in read) == 109
+    assert max(texts * length for texts, length in read) <= 1100
+    assert len(read) <= 5
+
+
 def test_vectors_are_those_of_the_model_with_mean_pooling(minilm: SentenceTransformersEmbedder) -> None:
     # By transformers alone, without sentence-transformers: the mean of the last states over the tokens, at length 1.
     spec = find_spec(ALL_MINILM_L6_V2.files.wheel or "")

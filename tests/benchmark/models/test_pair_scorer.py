@@ -15,6 +15,7 @@ from sentence_transformers import CrossEncoder
 from transformers import AutoModel, AutoTokenizer
 
 from benchmark.metrics import METRICS
+from benchmark.models import token_batches
 from benchmark.models.model_files import ModelFiles, find_model_files
 from benchmark.models.pair_scorer import (
     ROBERTA_LARGE_BERT_SCORE,
@@ -85,13 +86,17 @@ def test_the_order_of_pairs_changes_no_bit(scorer: PairScorer) -> None:
     assert np.array_equal(scorer.score_pairs([PAIRS[i] for i in order]), found[order])
 
 
-def test_company_in_a_batch_changes_only_last_digits(bert_spec: BertScoreSpec, cross_spec: CrossEncoderSpec) -> None:
-    for several, alone in (
-        (BertScorer(bert_spec), BertScorer(bert_spec, batch_size=1)),
-        (CrossEncoderScorer(cross_spec), CrossEncoderScorer(cross_spec, batch_size=1)),
-    ):
-        assert several.score_pairs(PAIRS) == pytest.approx(alone.score_pairs(PAIRS), abs=1e-5)
-        assert several.score_pairs(PAIRS[:1]) == pytest.approx(alone.score_pairs(PAIRS)[:1], abs=1e-5)
+def test_company_in_a_batch_changes_only_last_digits(
+    bert_spec: BertScoreSpec, cross_spec: CrossEncoderSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for scorer in (BertScorer(bert_spec), CrossEncoderScorer(cross_spec)):
+        together = scorer.score_pairs(PAIRS)
+        with monkeypatch.context() as patch:
+            patch.setattr(token_batches, "CPU_TOKENS", 1)
+            alone = scorer.score_pairs(PAIRS)
+        assert not np.array_equal(together, alone)  # so the batches were others
+        assert together == pytest.approx(alone, abs=1e-5)
+        assert scorer.score_pairs(PAIRS[:1]) == pytest.approx(alone[:1], abs=1e-5)
 
 
 def test_the_signature_is_known_without_loading(spec: PairScorerSpec, scorer: PairScorer) -> None:

@@ -1,0 +1,35 @@
+"""Texts in batches of similar length, by tokens: what a model of texts or pairs reads at once."""
+
+from collections.abc import Iterator, Sequence
+
+# With 1024 tokens, the layers of a small model stay in a CPU's caches: all-MiniLM-L6-v2 reads 256-token texts twice as
+# fast as 64 at a time. A GPU needs more to be busy.
+CPU_TOKENS, GPU_TOKENS = 1024, 16_384
+_BYTES_PER_TOKEN = 4  # of English in a vocabulary of subwords
+
+
+def token_batches(tokens: Sequence[int], device: str) -> Iterator[list[int]]:
+    """Yield the indices of texts in batches, the longest first, so that a lack of memory shows at once.
+
+    Args:
+        tokens: Number of tokens of each text. Texts of equal numbers stay in their order.
+        device: Type of the device, such as `cuda`.
+
+    Yields:
+        Indices of at least one text, and of no more than fit the device's number of tokens, including padding.
+
+    >>> list(token_batches([300, 10, 500, 500], "cpu"))
+    [[2, 3], [0, 1]]
+    """
+    budget = CPU_TOKENS if device == "cpu" else GPU_TOKENS
+    order = sorted(range(len(tokens)), key=lambda i: -tokens[i])
+    start = 0
+    while start < len(order):
+        end = start + max(1, budget // max(1, tokens[order[start]]))
+        yield order[start:end]
+        start = end
+
+
+def estimated_tokens(text: str, most: int) -> int:
+    """Estimate a text's number of tokens without a tokeniser, two special ones included; `most` if it is truncated."""
+    return min(most, len(text.encode()) // _BYTES_PER_TOKEN + 2)
