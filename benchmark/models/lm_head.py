@@ -1,7 +1,10 @@
 """Hidden states to the bits of given tokens, without a [rows × vocabulary] tensor beyond a fixed size."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 _TILE_ROWS = 512
@@ -58,7 +61,7 @@ def token_bits(head: Head, hidden: Any, targets: Any) -> Any:
     made = []
     for states, wanted in zip(hidden.split(rows), targets.split(rows), strict=True):
         sums = [
-            torch.logsumexp(logits_of(head, states, slice(start, start + tokens)), dim=-1)
+            _log_sum_exp(logits_of(head, states, slice(start, start + tokens)))
             for start in range(0, len(head.weight), tokens)
         ]
         chosen = _chosen_logits(head, states, wanted)
@@ -74,11 +77,49 @@ def logits_of(head: Head, states: Any, tokens: slice = slice(None)) -> Any:
     if states.is_cuda and weight.dtype != torch.float32:
         # Products of half-precision numbers are exact in float32, in which they are summed.
         made = torch.mm(states.to(weight.dtype), weight.T, out_dtype=torch.float32)
+    elif states.dtype == weight.dtype == torch.bfloat16 and not states.is_cuda:
+        with _bfloat16_factors():
+            made = torch.mm(states.float(), weight.float().T)
     else:
         made = torch.mm(states.float(), weight.float().T)
     if head.bias is not None:
         made += head.bias[tokens].float()
     return _shaped(head, made)
+
+
+def _log_sum_exp(logits: Any) -> Any:
+    """[rows]. One pass over the logits, where torch.logsumexp takes four."""
+    import torch
+
+    return logits[:, 0] - torch.log_softmax(logits, dim=-1)[:, 0]
+
+
+_lock = Lock()
+_settings: list[str] = []  # of the process before each use that is not over
+
+
+@contextmanager
+def _bfloat16_factors() -> Iterator[None]:
+    """Inside, products of float32 matrices on a CPU round their factors to bfloat16; their sums are float32.
+
+    Nothing is lost where the factors are bfloat16 numbers, and processors with instructions for them are faster. The
+    setting is the process's: no other thread may multiply other float32 matrices meanwhile.
+    """
+    import torch
+
+    products: Any = getattr(torch.backends.mkldnn, "matmul", None)
+    if products is None:  # torch before 2.9
+        yield
+        return
+    with _lock:
+        _settings.append(products.fp32_precision)
+        products.fp32_precision = "bf16"
+    try:
+        yield
+    finally:
+        with _lock:
+            before = _settings.pop()  # "bf16" where another thread still needs it
+            products.fp32_precision = before
 
 
 def _chosen_logits(head: Head, states: Any, targets: Any) -> Any:
