@@ -13,6 +13,13 @@ return [...found.values()];
 """
 _VALUE = "return document.querySelector(`#${arguments[0]} textarea, #${arguments[0]} input`)?.value ?? ''"
 
+_FIGURES = """
+return [...document.querySelectorAll('.js-plotly-plot')].map((plot) => {
+  const named = plot.closest('[role=figure]');
+  return [named?.id ?? "", named?.getAttribute('aria-label') ?? ""];
+})
+"""
+
 
 def rows(browser: Any, table: str) -> list[list[str]]:
     """The texts of a table's cells by row, in the order in which the rows are shown; none where it is hidden."""
@@ -29,6 +36,11 @@ def value(browser: Any, element: str) -> str:
     """What a field shows; nothing where it is hidden."""
     found: str = browser.execute_script(_VALUE, element)
     return found
+
+
+def described(browser: Any) -> dict[str, str]:
+    """The text alternatives of the figures that are drawn, by the figures' names."""
+    return dict(browser.execute_script(_FIGURES))
 
 
 def query(browser: Any) -> dict[str, list[str]]:

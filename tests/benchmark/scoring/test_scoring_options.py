@@ -18,7 +18,7 @@ from datasets_build.load import load_suite
 from submissions.checking.validate import open_submission
 from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.operations import state_of
-from tests.conftest import divbench, divbench_anew, document
+from tests.conftest import divbench, document
 from tests.submissions.working import demo, submit_kept
 
 NAMED = f"org/name@{'a' * 40}"
@@ -82,7 +82,7 @@ def test_a_worker_gives_the_result_that_score_gives_with_the_same_options(tmp_pa
     models = ("--profile", "offline", "--lm", OFFLINE_LM.folder, "--orders", "endpoint", "--metric", "a_n")
     scoring = (*models, "--k", 2, "--resamples", 200, "--seed", 3, "--cache", tmp_path / "cache.sqlite")
     home = {"DIVBENCH_HOME": str(tmp_path / "home")}
-    by_hand = document(divbench_anew("score", folder, *scoring, "--out", tmp_path / "results", "--json", **home))
+    by_hand = document(divbench("score", folder, *scoring, "--out", tmp_path / "results", "--json", **home))
     service = ("--store", store.folder, *scoring)
     ended = divbench("worker", "--once", *service, **home)
     assert ended.returncode == 0, ended.stderr

@@ -3,7 +3,6 @@
 import json
 import urllib.request
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,30 +39,36 @@ def assert_opened(browser: Any, page: Any, width: int | None = None) -> None:
     assert found <= (width or screen)
 
 
+@pytest.fixture(scope="module")
+def command_address(results: Path) -> Iterator[str]:
+    """The address of `divbench board serve`."""
+    with serving_by_command("--results", str(results)) as url:
+        yield url
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)
-def test_every_page_fits_a_phone_in_the_dark_theme(site_address: str, browser: Any, page: Any, phone: None) -> None:
+def test_the_command_serves_pages_that_fit_a_phone_in_the_dark_theme(
+    command_address: str, browser: Any, page: Any, phone: None
+) -> None:
     """With the light theme and a wide screen, test_hostile_names.py opens every page."""
-    open_page(browser, f"{site_address}/{page.path}?__theme=dark")
+    open_page(browser, f"{command_address}/{page.path}?__theme=dark")
     assert_opened(browser, page, PHONE)
     warnings = browser.find_element("css selector", "#warnings textarea")
     assert "damaged" in warnings.get_property("value")  # every page names the damaged result
 
 
-def test_the_command_serves_pages_that_the_navigation_leads_to(results: Path, browser: Any) -> None:
-    with serving_by_command("--results", str(results)) as address:
-        open_page(browser, address)
-        for page in PAGES:
-            links = browser.find_elements("css selector", "nav a, nav button, .nav-holder a")
-            next(link for link in links if link.text.strip() == page.title).click()
-            until(partial(_leads_to, browser, page.title), f"the navigation does not lead to {page.title}")
-
-
-def _leads_to(browser: Any, title: str) -> bool:
-    return title in browser.find_element("css selector", ".masthead h1").text
+def test_the_navigation_leads_to_every_page(site_address: str, browser: Any) -> None:
+    open_page(browser, f"{site_address}/about")
+    links = {link.text.strip(): link for link in browser.find_elements("css selector", "nav a")}
+    wanted = {page.title: f"{site_address}/{page.path}" for page in PAGES}
+    assert {title: link.get_property("href") for title, link in links.items()} == wanted
+    links[PAGES[-2].title].click()
+    masthead = "return document.querySelector('.masthead h1')?.innerText ?? ''"
+    until(lambda: PAGES[-2].title in browser.execute_script(masthead), "the navigation does not lead there")
 
 
 def test_every_page_says_so_where_there_are_no_results(tmp_path: Path, browser: Any) -> None:
-    with serving(tmp_path) as address:
+    with serving(tmp_path, study=tmp_path) as address:  # nor is there a study of metrics
         for page in PAGES:
             open_page(browser, f"{address}/{page.path}")
             assert console_errors(browser) == [], page.title

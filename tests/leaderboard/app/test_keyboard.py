@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from leaderboard.app.pages import PAGES
-from leaderboard.tables.page_text import FIGURES
 from tests.leaderboard.conftest import open_page, until
 
 pytestmark = pytest.mark.browser
@@ -79,24 +78,3 @@ def test_cells_are_reached_by_the_arrows(site_address: str, browser: Any) -> Non
     until(lambda: browser.execute_script(place) == ["0", "1"], "the cell that was clicked is not the chosen one")
     ActionChains(browser).send_keys(Keys.ARROW_DOWN, Keys.ARROW_RIGHT).perform()
     until(lambda: browser.execute_script(place) == ["1", "2"], "the arrows do not move the chosen cell")
-
-
-@pytest.mark.parametrize(
-    ("page", "figures"),
-    [
-        ("tradeoff", {"tradeoff", "classes-plot"}),
-        ("compare", {"forest"}),
-        ("metrics", {"correlations-plot", "pairs-plot", "agreement-plot"}),
-    ],
-)
-def test_every_figure_says_what_it_is(site_address: str, browser: Any, page: str, figures: set[str]) -> None:
-    open_page(browser, f"{site_address}/{page}")
-    script = """return [...document.querySelectorAll('.js-plotly-plot')].map((plot) => {
-      const named = plot.closest('[role=figure]');
-      return [named?.id ?? "", named?.getAttribute('aria-label') ?? ""];
-    })"""
-
-    def said() -> dict[str, str]:
-        return dict(browser.execute_script(script))
-
-    until(lambda: said() == {name: FIGURES[name] for name in figures}, f"{page}: {said()}")

@@ -1,4 +1,4 @@
-"""The page that compares systems in a real browser: differences, prompts, answers, permalinks, names as text."""
+"""The page that compares systems in a real browser: differences, prompts, answers, permalinks."""
 
 from functools import partial
 from pathlib import Path
@@ -20,12 +20,12 @@ from leaderboard.tables.compare import (
     side_by_side,
 )
 from leaderboard.tables.models import columns_of
+from leaderboard.tables.page_text import FIGURES
 from leaderboard.tables.systems import places_of, system_ids, system_labels
 from tests.leaderboard.app.test_page_tradeoff import any_file, drawn, shows
 from tests.leaderboard.boards import load_boards
-from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, shown_anew, until
-from tests.leaderboard.injections import assert_inert
-from tests.leaderboard.page_reading import query, rows, value
+from tests.leaderboard.conftest import console_errors, open_page, shown_anew, until
+from tests.leaderboard.page_reading import described, query, rows, value
 
 pytestmark = pytest.mark.browser
 
@@ -70,6 +70,7 @@ def test_tables_hold_the_numbers_of_the_pure_functions(site_address: str, browse
     responses_are(browser, board, ids, first)  # those of the first prompt, unless another is asked for
     figure = drawn(browser, "forest")
     assert all(pair in figure for pair in ("A − B", "A − C", "B − C", "self_bleu"))
+    assert described(browser) == {"forest": FIGURES["forest"]}
     assert console_errors(browser) == []
 
 
@@ -127,14 +128,3 @@ def test_downloads_equal_the_table(site_address: str, browser: Any, board: Board
     wanted = compare_table(gaps).frame()
     pd.testing.assert_frame_equal(pd.read_parquet(next(tmp_path.glob("*.parquet"))), wanted)
     pd.testing.assert_frame_equal(pd.read_csv(next(tmp_path.glob("*.csv"))), wanted)
-
-
-@pytest.mark.parametrize("prompt", [f"demo-{place:02d}" for place in (0, 1, 2, 3)])  # all injections are among them
-def test_strangers_names_and_responses_are_text(site_address: str, browser: Any, board: Board, prompt: str) -> None:
-    ids = ids_of(board, HOSTILE_NAME, "varied")
-    open_page(browser, f"{site_address}/compare?systems={quote(','.join(ids))}&prompt={prompt}")
-    responses_are(browser, board, ids, prompt)
-    assert f"A is {HOSTILE_NAME}" in value(browser, "note")
-    drawn(browser, "forest")
-    assert_inert(browser)
-    assert console_errors(browser) == []

@@ -8,9 +8,11 @@ import pytest
 
 from leaderboard.data.metric_study.files import MEASURED, PAIRS_FILE, STUDY_FILE, TEXTS_FILE, write_texts
 from leaderboard.tables.metrics import correlations, described, disagreements
+from leaderboard.tables.page_text import FIGURES
 from tests.leaderboard.conftest import console_errors, open_page, until
 from tests.leaderboard.injections import INJECTIONS, assert_inert
 from tests.leaderboard.page_reading import column, value
+from tests.leaderboard.page_reading import described as alternatives
 from tests.leaderboard.servers import serving
 from tests.leaderboard.shipped import shipped_study
 
@@ -36,41 +38,32 @@ def address(results: Path, own: Path) -> Any:
         yield url
 
 
-def test_the_study_that_ships_here_is_shown(site_address: str, browser: Any) -> None:
-    open_page(browser, f"{site_address}/metrics?measure=human_spearman&metric={METRIC}")
-    view = correlations(shipped_study(), "human_spearman")
+def test_a_permalink_shows_the_study_that_ships_here(site_address: str, browser: Any) -> None:
+    over = shipped_study().agreements[-1]
+    open_page(browser, f"{site_address}/metrics?measure=roc_auc&metric=vendi_score&over=sets:{over.group}&case=1")
+    view = correlations(shipped_study(), "roc_auc")
     shown = column(browser, "correlations", 0)
     assert shown == [row[0] for row in view.shown][: len(shown)]
     assert column(browser, "correlations", 2) == [row[2] for row in view.shown][: len(shown)]
-    said = column(browser, "about-metric", 1)
-    assert dict(described(METRIC, None))["In one sentence"] in said
+    sentence = dict(described("vendi_score", None))["In one sentence"]
+    assert any(sentence in text for text in column(browser, "about-metric", 1))
     assert "not included" in value(browser, "context")
+    assert "ROC" in value(browser, "measure")
+    assert value(browser, "metric") == "vendi_score"
+    assert value(browser, "over") == f"sets: {over.group}"
     drawn = "return document.querySelectorAll('.js-plotly-plot .hm').length"
     until(lambda: int(browser.execute_script(drawn)) >= 3, "the figures are not drawn")
+    names = ("correlations-plot", "pairs-plot", "agreement-plot")
+    assert alternatives(browser) == {name: FIGURES[name] for name in names}
     assert console_errors(browser) == []
 
 
-def test_texts_of_disagreements_are_shown_as_text(address: str, browser: Any) -> None:
+def test_texts_are_shown_as_text_and_a_damaged_file_is_named_beside_the_rest(address: str, browser: Any) -> None:
     open_page(browser, f"{address}/metrics?metric={METRIC}&case=0")
     until(lambda: value(browser, "context") == INJECTIONS[0], "the context is not shown")
     shown = " ".join(column(browser, "case-responses", 1))
     assert "window.hacked=1" in shown
     assert_inert(browser)
-
-
-def test_a_damaged_file_is_named_and_the_rest_is_shown(address: str, browser: Any) -> None:
-    open_page(browser, f"{address}/metrics")
     assert PAIRS_FILE in value(browser, "note")
     assert column(browser, "correlations", 0)
     assert column(browser, "agreement", 0)
-
-
-def test_a_permalink_restores_measure_metric_and_what_agreement_is_over(site_address: str, browser: Any) -> None:
-    over = shipped_study().agreements[-1]
-    open_page(browser, f"{site_address}/metrics?measure=roc_auc&metric=vendi_score&over=sets:{over.group}&case=1")
-    assert "ROC" in value(browser, "measure")
-    assert value(browser, "metric") == "vendi_score"
-    assert value(browser, "over") == f"sets: {over.group}"
-    assert any(
-        dict(described("vendi_score", None))["In one sentence"] in text for text in column(browser, "about-metric", 1)
-    )

@@ -12,6 +12,7 @@ import pytest
 from leaderboard.data.board import Board
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.curves import curves_table, distinct_curves, patience_curves
+from leaderboard.tables.page_text import FIGURES
 from leaderboard.tables.systems import places_of, system_ids
 from leaderboard.tables.table_view import TableView
 from leaderboard.tables.tradeoff import default_axes, tradeoff, tradeoff_table
@@ -19,7 +20,7 @@ from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, shown_anew, until
 from tests.leaderboard.injections import assert_inert
 from tests.leaderboard.judged import judged_results
-from tests.leaderboard.page_reading import query, rows, value
+from tests.leaderboard.page_reading import described, query, rows, value
 from tests.leaderboard.servers import serving
 
 pytestmark = pytest.mark.browser
@@ -70,6 +71,7 @@ def test_tables_hold_the_numbers_of_the_pure_functions(address: str, browser: An
     assert "mean_head_quality" in drawn(browser, "tradeoff")
     for plot in ("classes-plot", "patience-plot"):
         assert "shuffled-words" in drawn(browser, plot)
+    assert described(browser) == {name: FIGURES[name] for name in ("tradeoff", "classes-plot", "patience-plot")}
     assert console_errors(browser) == []
 
 
