@@ -45,10 +45,12 @@ settings.load_profile("divbench")
 
 # The files that take longest, longest first: begun first, so that none is still at work when all else is done.
 LONGEST = (
-    *("test_hostile_names", "test_page_explore", "test_app", "test_static_browser", "test_demo", "test_worker"),
-    *("test_gss_command", "test_cluster_worker", "test_page_submit", "test_page_tradeoff", "test_page_metrics"),
-    *("test_page_compare", "test_cli", "test_publish", "test_metric_laws", "test_cluster", "test_architecture"),
-    *("test_service_end_to_end", "test_metaeval_command", "test_scorer_interrupted"),
+    *("test_gss_command", "test_page_submit", "test_page_explore", "test_hostile_names", "test_app", "test_demo"),
+    *("test_static_browser", "test_worker", "test_cluster_worker", "test_cluster", "test_generate_interrupted"),
+    *("test_board_perf", "test_surprisal_perf", "test_page_tradeoff", "test_scorer_interrupted", "test_page_metrics"),
+    *("test_offline_lm", "test_page_compare", "test_attacks", "test_engine_agreement", "test_perf_suite", "test_cli"),
+    *("test_pair_scorer", "test_space", "test_intake", "test_static", "test_publish", "test_metric_laws"),
+    *("test_architecture", "test_service_end_to_end", "test_metaeval_command"),
 )
 
 

@@ -132,13 +132,19 @@ def test_responses_prompts_and_categories_are_shown_as_text(browser: "Chrome", b
 
 
 def test_the_injections_are_alive_where_a_page_lets_them(browser: "Chrome", tmp_path: Path) -> None:
-    found = 0
-    for number, text in enumerate(INJECTIONS):
-        page = tmp_path / f"{number}.html"
-        page.write_text(f'<!doctype html><body><p title="{text}"></p>{text}', encoding="utf-8")
-        browser.get(page.as_uri())
-        found += bool(what_ran(browser))
-    assert found >= 20  # the others are alive in Markdown, templates, scripts, spreadsheets and terminals
+    alive: set[str] = set()
+
+    def found() -> bool:  # a busy machine may look before one has come to life, and looks again
+        for number, text in enumerate(INJECTIONS):
+            if text not in alive:
+                page = tmp_path / f"{number}.html"
+                page.write_text(f'<!doctype html><body><p title="{text}"></p>{text}', encoding="utf-8")
+                browser.get(page.as_uri())
+                if what_ran(browser):
+                    alive.add(text)
+        return len(alive) >= 20  # the others are alive in Markdown, templates, scripts, spreadsheets and terminals
+
+    until(found, "too few of the injections came to life", 30)
 
 
 def test_a_head_sorts_and_the_address_keeps_it(browser: "Chrome", exported: Path) -> None:
