@@ -126,10 +126,11 @@ def _shared(lm: HFCausalLM, sequences: Sequence[TokenSequence], cut: SamplingPar
     numbers = _token_numbers(lm, final, before, torch.from_numpy(trie.ids).to(device)[wanted], cut)
     by_node = torch.full((len(trie.ids), 4), torch.nan, dtype=torch.float64, device=device)
     by_node[wanted] = numbers
-    for nodes, sequence in zip(places, sequences, strict=True):
-        sums = by_node[nodes].sum(0)
-        if bool(torch.isfinite(sums[:3]).all()):
-            yield sums, [layer[nodes.to(layer.device)] for layer in layers]
+    sums = torch.stack([by_node[nodes].sum(0) for nodes in places])
+    finite = torch.isfinite(sums[:, [0, 2, 3]]).all(1).tolist()  # without parameters, `largest` is NaN
+    for nodes, sequence, own, is_finite in zip(places, sequences, sums, finite, strict=True):
+        if is_finite:
+            yield own, [layer[nodes.to(layer.device)] for layer in layers]
         else:  # attention carries NaN backwards, so one sequence can spoil others that share a prefix with it
             yield from _apart(lm, [sequence], cut)
 

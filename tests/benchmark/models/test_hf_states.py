@@ -183,6 +183,14 @@ def test_a_response_that_is_not_there_or_not_finite_is_unknown() -> None:
     assert alone.responses[0] == found.responses[0]
 
 
+def test_shared_prefixes_are_read_once_whatever_is_known_of_the_sampling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without sampling parameters one of the sums is unknown, which is no fault of a reading."""
+    monkeypatch.setattr("benchmark.models.hf_states._apart", lambda *given: pytest.fail("read again"))
+    lm = lm_of("gpt2")
+    given = [response for asked_of in asked() for response in asked_of.all]
+    assert [each.largest for each in read_statistics(lm, given)] == [None] * len(given)
+
+
 def test_a_small_device_reads_fewer_at_once_and_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     calm = list(reader().read(asked()))
     lm = lm_of("gpt2")
