@@ -76,7 +76,7 @@ def loading_on(device: str, dtype: str, name: str) -> Iterator[None]:
     """
     try:
         yield
-    except (RuntimeError, AssertionError, MemoryError, OutOfMemory, ConfigurationError) as error:
+    except (RuntimeError, AssertionError, TypeError, MemoryError, OutOfMemory, ConfigurationError) as error:
         if (told := explained(error, device, dtype, name)) is None:
             raise
         raise told from error

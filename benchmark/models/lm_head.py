@@ -65,7 +65,7 @@ def token_bits(head: Head, hidden: Any, targets: Any) -> Any:
             for start in range(0, len(head.weight), tokens)
         ]
         chosen = _chosen_logits(head, states, wanted)
-        made.append((torch.logsumexp(torch.stack(sums).double(), dim=0) - chosen) / math.log(2))
+        made.append((torch.logsumexp(_double(torch.stack(sums)), dim=0) - chosen) / math.log(2))
     return torch.cat(made) if made else torch.empty(0, dtype=torch.float64)
 
 
@@ -124,10 +124,15 @@ def _bfloat16_factors() -> Iterator[None]:
 
 def _chosen_logits(head: Head, states: Any, targets: Any) -> Any:
     """[rows], float64: the logits of the targets alone."""
-    made = (states.double() * head.weight[targets].double()).sum(-1)
+    made = (_double(states) * _double(head.weight[targets])).sum(-1)
     if head.bias is not None:
-        made = made + head.bias[targets].double()
+        made = made + _double(head.bias[targets])
     return _shaped(head, made)
+
+
+def _double(numbers: Any) -> Any:
+    """The numbers in float64; on the CPU, where the device has none (Apple's GPUs)."""
+    return numbers.cpu().double() if numbers.device.type == "mps" else numbers.double()
 
 
 def _shaped(head: Head, logits: Any) -> Any:

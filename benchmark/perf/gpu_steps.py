@@ -138,11 +138,13 @@ def machine(given: Given) -> Iterator[Check]:
     yield Check("varlen_attn", "has window_size", ", ".join(known), "window_size" in known)
 
 
-def _long_trie() -> Trie:
+def _long_trie(longest: int) -> Trie:
+    """A trie of paths of very different lengths, up to a longest."""
     rng = np.random.default_rng(0)
-    base = rng.integers(0, 9, 700)
-    cuts = ((0, 900), (130, 400), (257, 3), (650, 1), (700, 500), (64, 64))
-    return build_trie([np.concatenate([base[:cut], rng.integers(0, 9, more)]).astype(np.int64) for cut, more in cuts])
+    base = rng.integers(0, 9, longest)
+    cuts = ((0, 0.75), (0.11, 0.33), (0.21, 0.01), (0.54, 0.01), (0.58, 0.42), (0.05, 0.05))
+    parts = [(int(cut * longest), 1 + int(more * longest)) for cut, more in cuts]
+    return build_trie([np.concatenate([base[:cut], rng.integers(0, 9, more)]).astype(np.int64) for cut, more in parts])
 
 
 def _one_by_one(trie: Trie, drawn: Sequence[Any], window: int | None) -> Any:
@@ -167,7 +169,7 @@ def attention(given: Given) -> Iterator[Check]:
     """Each way of attention along long paths against its definition, for several heads, with and without a window."""
     import torch
 
-    trie, device = _long_trie(), torch.device(given.device)
+    trie, device = _long_trie(1200 if given.on_gpu else 150), torch.device(given.device)
     ways = [("groups", torch.float32, False, 1e-4)]
     if given.on_gpu:
         halves = (torch.float16, torch.bfloat16)

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
-from benchmark.models import hf_lm
+from benchmark.models import hf_lm, lm_head
 from benchmark.models.causal_lm import TokenSequence
 from benchmark.models.device_map import ALL_GPUS, DeviceChoice, choose_device, device_map_options
 from benchmark.models.hf_lm import CausalLMSpec, HFCausalLM, load_causal_lm
@@ -156,6 +157,14 @@ def test_indices_lie_where_what_they_index_lies(monkeypatch: pytest.MonkeyPatch)
     assert np.isfinite(whole).all()
     np.testing.assert_allclose(whole[0], whole[1], atol=1e-5)
     np.testing.assert_allclose(whole[0], whole[2], atol=1e-5)
+
+
+def test_float64_is_on_the_cpu_where_a_device_has_none() -> None:
+    """Apple's GPUs: there a language model runs, and sums are made on the CPU."""
+    numbers = torch.tensor([0.1, 1e-9])
+    there: Any = SimpleNamespace(device=torch.device("mps"), cpu=lambda: numbers)
+    assert torch.equal(lm_head._double(there), numbers.double())
+    assert lm_head._double(torch.empty(2, device="meta")).device.type == "meta"
 
 
 def test_weights_go_from_their_files_to_the_device(spec: CausalLMSpec, monkeypatch: pytest.MonkeyPatch) -> None:
