@@ -59,6 +59,7 @@ def test_readme_is_short_and_its_map_names_every_room() -> None:
         "submissions",
         "benchmark",
         "leaderboard",
+        "divbench",
         "tests",
     ]
     for part in parts:
