@@ -1,0 +1,199 @@
+"""Which responses are answers: a mixture of answers and of what is none, for each reason, fitted to each response set.
+
+For each reason a logistic model says how much more likely a response's features are for such a text than for an answer.
+How many responses of the set are answers is estimated from the set itself (Saerens, Latinne & Decaestecker 2002,
+Adjusting the outputs of a classifier to new a priori probabilities): among answers, a doubtful text is one; among junk,
+it is junk. So short responses, of which each says little, are judged together.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.models.embedder import Embedder
+from benchmark.validity.evidence import (
+    FEATURES,
+    NEED_VECTORS,
+    REASONS,
+    Reason,
+    refusal_texts,
+    text_evidence,
+    vector_evidence,
+)
+from benchmark.validity.word_order import WordOrderModel
+from submissions.checking.response_kinds import is_scorable
+
+Floats = NDArray[np.float64]
+PARAMETERS = Path(__file__).with_name("parameters.json")
+_ROUNDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Discriminator:
+    """Parameters that judge responses; see `parameters.json` and train.py.
+
+    Attributes:
+        version: Of the parameters; part of signatures.
+        order: Bigram model of word classes.
+        bits: Bigram model of letters.
+        weights: For each reason an intercept, and a weight and an upper and lower limit for each of its features.
+        prior: Pseudo-counts of answers, and of each reason, in the mixture.
+        threshold: A response is an answer if the probability of it is at least this.
+    """
+
+    version: int
+    order: WordOrderModel
+    bits: Floats
+    weights: dict[Reason, "Logistic"]
+    prior: tuple[float, float]
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class Logistic:
+    """A logistic model whose features are cut to the range that it was fitted on.
+
+    Attributes:
+        intercept: Log-odds where all features are 0.
+        weights: [features].
+        low: [features], lowest values.
+        high: [features], highest values.
+    """
+
+    intercept: float
+    weights: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    def log_odds(self, features: Sequence[float]) -> float:
+        """Log-odds of the reason against an answer."""
+        cut = np.clip(np.array(features), self.low, self.high)
+        return float(self.intercept + cut @ np.array(self.weights))
+
+
+def evidence(
+    prompts: Sequence[str], sets: Sequence[Sequence[str]], given: Discriminator, embedder: Embedder | None
+) -> list[list[dict[Reason, tuple[float, ...] | None]]]:
+    """Measure every response: by set, response and reason its features, None where they say nothing.
+
+    Args:
+        prompts: [sets], the prompts.
+        sets: The responses to each; those that are blank or placeholders have no features.
+        given: The models of word order and letters.
+        embedder: Embedder of the parameters; None: what needs one says nothing.
+    """
+    vectors: dict[str, Floats] = {}
+    if embedder is not None:
+        texts = [*prompts, *(text for own in sets for text in own if is_scorable(text)), *refusal_texts()]
+        vectors = dict(zip(texts, embedder.embed(texts), strict=True))
+        refusals = np.array([vectors[text] for text in refusal_texts()])
+    made = []
+    for prompt, own in zip(prompts, sets, strict=True):
+        found = []
+        for text in own:
+            features: dict[Reason, tuple[float, ...] | None] = {}
+            if is_scorable(text):
+                features = text_evidence(prompt, text, given.order, given.bits)
+                if embedder is not None:
+                    known = float(np.mean(given.order.classes(text.split()[:200]) < len(given.order.words)))
+                    features |= vector_evidence(text, vectors[text], vectors[prompt], refusals, known)
+            found.append(features)
+        made.append(found)
+    return made
+
+
+def judge(
+    found: Sequence[dict[Reason, tuple[float, ...] | None]], given: Discriminator
+) -> tuple[Reason | None, ...]:
+    """Judge one response set: for each response why it is no answer, None for an answer.
+
+    Args:
+        found: Features of each response, as of `evidence`.
+        given: Parameters.
+    """
+    if not found:
+        return ()
+    ratios = np.zeros((len(found), 1 + len(REASONS)))
+    for i, features in enumerate(found):
+        for j, reason in enumerate(REASONS, start=1):
+            values = features.get(reason)
+            # A reason that a text cannot have, or that cannot be told, does not explain it better than an answer does.
+            ratios[i, j] = -4.0 if values is None else given.weights[reason].log_odds(values)
+    probabilities = mixture(ratios, given.prior)
+    refused = probabilities[:, 0] < given.threshold
+    worst = 1 + np.argmax(probabilities[:, 1:], axis=1)
+    return tuple(REASONS[j - 1] if no else None for j, no in zip(worst.tolist(), refused.tolist(), strict=True))
+
+
+def mixture(ratios: Floats, prior: tuple[float, float]) -> Floats:
+    """Return the probability of each component for each response, the shares of the components estimated from the set.
+
+    Args:
+        ratios: [responses, 1 + reasons], log-likelihood ratios to an answer; column 0, answers, is 0.
+        prior: Pseudo-counts of answers, and of each reason.
+
+    Returns:
+        [responses, 1 + reasons], rows that add up to 1: the maximum a posteriori by expectation maximisation.
+    """
+    counts = np.array([prior[0], *[prior[1]] * (ratios.shape[1] - 1)])
+    likelihood = np.exp(ratios - ratios.max(axis=1, keepdims=True))
+    shares = counts / counts.sum()
+    for _ in range(_ROUNDS):
+        joint = likelihood * shares
+        probabilities = joint / joint.sum(axis=1, keepdims=True)
+        shares = (probabilities.sum(axis=0) + counts) / (len(ratios) + counts.sum())
+    made: Floats = probabilities
+    return made
+
+
+@cache
+def load_discriminator(path: Path = PARAMETERS) -> Discriminator:
+    """Read the parameters that ship with the package."""
+    return from_json(json.loads(path.read_text(encoding="utf-8")))
+
+
+def from_json(document: dict[str, Any]) -> Discriminator:
+    """Parameters from a JSON document."""
+    order = document["word_order"]
+    return Discriminator(
+        document["version"],
+        WordOrderModel(tuple(order["words"]), np.array(order["scores"]), np.array(order["ends"])),
+        np.array(document["letters"]),
+        {reason: Logistic(**{k: _tuple(v) for k, v in document["reasons"][reason].items()}) for reason in FEATURES},
+        (document["prior"][0], document["prior"][1]),
+        document["threshold"],
+    )
+
+
+def to_json(given: Discriminator) -> dict[str, Any]:
+    """Return the JSON document of parameters."""
+    return {
+        "version": given.version,
+        "threshold": given.threshold,
+        "prior": list(given.prior),
+        "reasons": {
+            reason: {key: getattr(own, key) for key in ("intercept", "weights", "low", "high")}
+            for reason, own in given.weights.items()
+        },
+        "word_order": {
+            "words": list(given.order.words),
+            "scores": given.order.scores.tolist(),
+            "ends": given.order.ends.tolist(),
+        },
+        "letters": given.bits.tolist(),
+    }
+
+
+def needs_embedder(reason: Reason) -> bool:
+    """Whether a reason is only seen with an embedder."""
+    return reason in NEED_VECTORS
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,92 @@
+"""Whether letters stand in the order of words: a bigram model of letters, and letters of several scripts in one word."""
+
+import unicodedata
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+SYMBOLS = "abcdefghijklmnopqrstuvwxyz0 .,'\"-:;!?()*\n"
+_OTHER_ASCII = len(SYMBOLS)
+_OTHER_LETTER, _OTHER = _OTHER_ASCII + 1, _OTHER_ASCII + 2
+CLASSES = _OTHER + 1
+_ALPHABETS = ("LATIN", "GREEK", "CYRILLIC")  # whose letters look alike
+LONGEST = 2000  # characters
+_INVISIBLE = frozenset("\u200b\u200c\u200d\u2060\ufeff\u00ad")
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """What the letters of a text say.
+
+    Attributes:
+        characters: Number of characters that were looked at.
+        bits: Mean bits a character under the bigram model, of ASCII characters; 0 where there is none.
+        case_changes: Share of the neighbouring ASCII letters that go from small to capital.
+        symbols: Share of the characters but spaces that are neither letters nor digits nor common marks.
+        mixed: Share of the words that have letters of two alphabets, or an invisible character between letters.
+    """
+
+    characters: int
+    bits: float
+    case_changes: float
+    symbols: float
+    mixed: float
+
+
+@cache
+def _symbol(letter: str) -> int:
+    if letter.isascii():
+        folded = letter.lower()
+        folded = "0" if folded.isdigit() else " " if folded == "\t" else folded
+        found = SYMBOLS.find(folded)
+        return found if found >= 0 else _OTHER_ASCII
+    return _OTHER_LETTER if letter.isalpha() else _OTHER
+
+
+@cache
+def _alphabet(letter: str) -> str:
+    name = unicodedata.name(letter, "").partition(" ")[0] if letter.isalpha() else ""
+    return name if name in _ALPHABETS else ""
+
+
+def spelling(text: str, bits: Floats) -> Spelling:
+    """Look at a text's letters.
+
+    Args:
+        text: A text.
+        bits: float64 [CLASSES, CLASSES], −log2 p(symbol | symbol before it).
+    """
+    text = " ".join(text.split(" "))[:LONGEST]
+    symbols = np.array([_symbol(letter) for letter in f" {text}"], np.int64)
+    ascii_ = symbols[1:] <= _OTHER_ASCII
+    surprise = bits[symbols[:-1], symbols[1:]][ascii_]
+    shown = [letter for letter in text if not letter.isspace()]
+    pairs = [(a, b) for a, b in zip(text, text[1:], strict=False) if a.isascii() and b.isascii() and (a + b).isalpha()]
+    words = text.split()
+    return Spelling(
+        len(shown),
+        float(surprise.mean()) if len(surprise) else 0.0,
+        sum(a.islower() and b.isupper() for a, b in pairs) / max(1, len(pairs)),
+        sum(_symbol(letter) == _OTHER_ASCII for letter in shown) / max(1, len(shown)),
+        sum(map(_is_mixed, words)) / max(1, len(words)),
+    )
+
+
+def _is_mixed(word: str) -> bool:
+    alphabets = [_alphabet(letter) for letter in word]
+    letters = [each for each in alphabets if each]
+    inside = any(letter in _INVISIBLE and 0 < i < len(word) - 1 for i, letter in enumerate(word))
+    return len(letters) >= 3 and (len(set(letters)) > 1 or (inside and "LATIN" in letters))
+
+
+def fit_spelling(text: str, pseudo_count: float = 1.0) -> Floats:
+    """Count a bigram model of symbols from running text: float64 [CLASSES, CLASSES], in bits."""
+    symbols = np.array([_symbol(letter) for letter in text], np.int64)
+    counts = np.full((CLASSES, CLASSES), pseudo_count)
+    np.add.at(counts, (symbols[:-1], symbols[1:]), 1)
+    bits: Floats = -np.log2(counts / counts.sum(1, keepdims=True))
+    return np.round(np.minimum(bits, 12), 1)

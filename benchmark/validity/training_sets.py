@@ -1,0 +1,91 @@
+"""What the discriminator is trained and tested on: released response sets, and junk made from them."""
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark.validity.evidence import Reason, refusal_texts
+from datasets_build.errors import InputError
+from datasets_build.load import load_table
+from datasets_build.sources.olmo import STAGES
+from submissions.gaming.derive import attacked, find_attack
+from submissions.gaming.rewording import banks
+
+Responses = Mapping[str, tuple[str, ...]]  # by prompt id
+# Junk and the reason that is right for it. The two lists of *own* kinds are made here: attacks have other wordings.
+KINDS: Mapping[str, Reason] = {
+    "random-characters": "unreadable",
+    "homoglyphs": "unreadable",
+    "shuffled-words": "word salad",
+    "random-words": "word salad",
+    "echoes": "echo of the prompt",
+    "own-echoes": "echo of the prompt",
+    "refusals": "refusal",
+    "own-refusals": "refusal",
+    "other-prompts": "not about the prompt",
+    "book-sentences": "not about the prompt",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A system's response sets.
+
+    Attributes:
+        name: Name of the system.
+        prompts: Prompts by their ids.
+        responses: Responses by prompt id.
+    """
+
+    name: str
+    prompts: Mapping[str, str]
+    responses: Responses
+
+
+def read_systems(mirror: Path, k: int) -> list[System]:
+    """Read NoveltyBench's released submissions and the four stages of OLMo on the same prompts, the first k responses.
+
+    Raises:
+        InputError: The mirror has no submissions.
+    """
+    made = []
+    for path in sorted((mirror / "noveltybench" / "submissions").glob("*.jsonl")):
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        prompts = {row["id"]: row["prompt"] for row in rows}
+        made.append(System(path.stem, prompts, {row["id"]: tuple(row["generations"][:k]) for row in rows}))
+    if not made:
+        raise InputError(f"{mirror}: no noveltybench/submissions/*.jsonl", "name a folder of released files")
+    rows = load_table("olmo_stages", "nbcurated", mirror=mirror).to_pylist()
+    for stage in STAGES:
+        own = [row for row in rows if row["stage"] == stage]
+        prompts = {row["prompt_id"]: row["prompt"] for row in own}
+        made.append(System(f"olmo-{stage}", prompts, {row["prompt_id"]: tuple(row["responses"][:k]) for row in own}))
+    return made
+
+
+def junk(kind: str, system: System) -> dict[str, tuple[str, ...]]:
+    """Make junk of one of `KINDS` from a system's responses."""
+    if kind == "own-echoes":
+        return {i: _echoes(system.prompts[i], len(own), i) for i, own in system.responses.items()}
+    if kind == "own-refusals":
+        return {i: _refusals(len(own), i) for i, own in system.responses.items()}
+    return attacked(find_attack(kind), system.prompts, system.responses)
+
+
+def _echoes(prompt: str, count: int, label: str) -> tuple[str, ...]:
+    """The prompt alone, cut, or with a few words before or after it."""
+    rng = random.Random(f"own-echoes/{label}")  # noqa: S311 - not for secrets
+    words, made = prompt.split(), []
+    for _ in range(count):
+        kept = words[: max(2, round(len(words) * rng.choice((0.8, 1.0, 1.0))))]
+        more = rng.choices(banks()["words"], k=rng.randrange(6))
+        made.append(" ".join(rng.choice((kept + more, more + kept))))
+    return tuple(made)
+
+
+def _refusals(count: int, label: str) -> tuple[str, ...]:
+    """Two refusals after each other, so that none equals one that responses are compared with."""
+    rng = random.Random(f"own-refusals/{label}")  # noqa: S311 - not for secrets
+    return tuple(" ".join(rng.sample(refusal_texts(), k=2)) for _ in range(count))
