@@ -4,10 +4,21 @@ Each is a pure function with a `Metric` line and a card beside it, in the file o
 that line, so `METRICS` shows every variant that is scored. A changed definition is a new version.
 """
 
-from benchmark.metrics import embedding, internals, lexical, pairwise, partition, reported, surprisal, text_overlap
+from benchmark.metrics import (
+    embedding,
+    internals,
+    lexical,
+    pairwise,
+    partition,
+    reported,
+    surprisal,
+    text_overlap,
+    valid,
+)
 from benchmark.metrics.metric import FAMILIES, Family, Metric, MetricCard, Reads, Unscorable, Version
 
 METRICS: tuple[Metric, ...] = (
+    *valid.METRICS,
     *partition.METRICS,
     *reported.METRICS,
     *embedding.METRICS,

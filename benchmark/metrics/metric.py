@@ -16,6 +16,7 @@ Reads = Literal[
     "surprisals:curve",
     "partition",
     "partition+rewards",
+    "partition+validity",
     "internals",
     "partition+internals",
     "reported",
@@ -95,7 +96,8 @@ class Metric:
             float64 [responses, dimensions]; *pairs:…* similarities of all unordered pairs of responses, float64
             [pairs], under the scorer of that name; *surprisals* a `Surprisals`, of which it reads the last position and
             the responses alone, or with *:curve* all positions; *partition* a `Partition`, with qualities under
-            *+rewards*; *internals* an `Internals` of the generating model, with *partition+* a `ClassedInternals`;
+            *+rewards* and as a `JudgedPartition` under *+validity*; *internals* an `Internals` of the generating model,
+            with *partition+* a `ClassedInternals`;
             *reported* a `Reported` that came with the submission.
         direction: +1 where more means more diverse, −1 where less does, 0 where neither: a part or a diagnostic.
         bounds: Lowest and highest value; None where there is none.

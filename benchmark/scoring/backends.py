@@ -25,6 +25,7 @@ from benchmark.scoring.inputs import Materials, input_of, metrics_from
 from benchmark.scoring.profiles import Profile
 from benchmark.surprisal.cache import SurprisalCache
 from benchmark.surprisal.engine import ResponseSet, SetSurprisals, SurprisalReader
+from benchmark.validity.backend import ValidityJudge
 from submissions.checking.response_kinds import scorable_responses
 from submissions.schema import Reported
 
@@ -43,6 +44,7 @@ class ScoringBackends:
         pair_scorers: Models that score pairs of responses, by the input that they make.
         equivalence: Equivalence backend.
         reward: Reward model that rates the quality of responses.
+        validity: Judge of which responses are valid.
     """
 
     profile: Profile
@@ -52,6 +54,7 @@ class ScoringBackends:
     pair_scorers: dict[Reads, PairScorer] = field(default_factory=dict)
     equivalence: EquivalenceBackend | SetJudge | None = None
     reward: RewardModel | None = None
+    validity: ValidityJudge | None = None
 
     def load(self, metrics: Sequence[Metric]) -> None:
         """Load the models that metrics need, the small ones first: if one fails, it fails soon.
@@ -68,7 +71,10 @@ class ScoringBackends:
             self.pair_scorers[name] = profile.pair_scorers[name].load(profile.device)
         if "partition" in sources and self.equivalence is None and profile.partition is not None:
             self.equivalence = profile.partition.load(profile.device)
-        if "reward" in sources and self.reward is None and profile.reward is not None:
+        if "validity" in sources and self.validity is None:
+            self.validity = profile.validity.load(self.embedder, profile.device)
+        by_reward = "validity" in sources and profile.validity.reward is not None
+        if ("reward" in sources or by_reward) and self.reward is None and profile.reward is not None:
             self.reward = profile.reward.load()
         if "causal_lm" in sources and self.reader is None and profile.causal_lm is not None:
             kept = None if self.cache is None else SurprisalCache(self.cache)
@@ -131,7 +137,8 @@ class ScoringBackends:
             ResponsesToGroup.of(each.prompt, each.responses, own) for each, own in zip(sets, reasons, strict=True)
         ]
         labels = partition_sets(to_group, self.equivalence, self.profile.partition)
-        return rate_first_responses(to_group, labels, self.reward if metrics_from("reward", metrics) else None)
+        rated = metrics_from("reward", metrics) or (metrics_from("validity", metrics) and self.profile.reward)
+        return rate_first_responses(to_group, labels, self.reward if rated else None)
 
     def materials(
         self,
@@ -165,4 +172,6 @@ class ScoringBackends:
             surprisals=self.read(sets, metrics) if surprisals is None else surprisals,
             internals=internals,
             reported=reported,
+            prompts=[each.prompt for each in sets],
+            validity=self.validity if metrics_from("validity", metrics) else None,
         )

@@ -9,14 +9,18 @@ from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from benchmark.metrics import METRICS, Metric, Reads
 from benchmark.metrics.internals import ClassedInternals, Internals
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.ngrams import Tokeniser, ngram_statistics, tevet_tokens, whitespace_tokens
 from benchmark.metrics.partition import Partition
+from benchmark.metrics.valid import JudgedPartition
 from benchmark.models.embedder import Embedder
 from benchmark.models.pair_scorer import PairScorer
 from benchmark.surprisal.engine import SetSurprisals
+from benchmark.validity.backend import Reasons, ValidityJudge
 from submissions.checking.response_kinds import is_scorable, scorable_responses
 from submissions.schema import Reported
 
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
 
 # Sources of inputs beside the texts: a model of the profile (by the name of its field), internals of the generating
 # model, or values that came with the submission (*reported*).
-Source = Literal["embedder", "pair_scorers", "causal_lm", "partition", "reward", "internals", "reported"]
+Source = Literal["embedder", "pair_scorers", "causal_lm", "partition", "reward", "validity", "internals", "reported"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class Materials:
         partitions: Equivalence classes of each set's scorable responses.
         internals: Internals of the generating model for all responses of each set.
         reported: Values that came with each set.
+        prompts: The prompt of each set; None where prompts are unknown.
+        validity: Judges which responses are valid.
     """
 
     sets: Sequence[Sequence[str]]
@@ -50,6 +56,25 @@ class Materials:
     partitions: Sequence[Partition | Missing] | None = None
     internals: Sequence[Internals] | None = None
     reported: Sequence[Reported | None] | None = None
+    prompts: Sequence[str] | None = None
+    validity: ValidityJudge | None = None
+
+    @cached_property
+    def vectors(self) -> Mapping[str, Any]:
+        """The embeddings of all scorable responses by their texts, from one call; empty without an embedder."""
+        texts = [text for each in self.scorable for text in each]
+        if self.embedder is None or not texts:
+            return {}
+        return dict(zip(texts, self.embedder.embed(texts), strict=True))
+
+    @cached_property
+    def reasons(self) -> list[Reasons] | None:
+        """Why each response of each set is not valid; None if nothing judges that, or there are no partitions."""
+        if self.validity is None or self.partitions is None:
+            return None
+        known = self.vectors if self.validity.embedder is not None and self.validity.embedder is self.embedder else {}
+        prompts = [None] * len(self.sets) if self.prompts is None else self.prompts
+        return self.validity.reasons(prompts, self.sets, self.partitions, known)
 
     @cached_property
     def scorable(self) -> list[tuple[str, ...]]:
@@ -110,19 +135,11 @@ def _ngrams(tokenise: Tokeniser) -> Make:
 
 
 def _embeddings(materials: Materials) -> list[Any] | None:
-    """Embed the responses of each set, in one call over all texts."""
+    """Stack the vectors of each set's responses; None for a set without."""
     if materials.embedder is None:
         return None
-    sets = materials.scorable
-    texts = [text for each in sets for text in each]
-    if not texts:
-        return [None] * len(sets)
-    vectors = materials.embedder.embed(texts)
-    made, start = [], 0
-    for each in sets:
-        made.append(vectors[start : start + len(each)])
-        start += len(each)
-    return made
+    vectors = materials.vectors
+    return [np.array([vectors[text] for text in each]) if each else None for each in materials.scorable]
 
 
 def _similarities(name: Reads) -> Make:
@@ -149,6 +166,20 @@ def _surprisals(materials: Materials) -> list[Any] | None:
 
 def _partitions(materials: Materials) -> Sequence[Partition | Missing] | None:
     return materials.partitions
+
+
+def _judged_partitions(materials: Materials) -> list[JudgedPartition | Missing] | None:
+    if materials.partitions is None or materials.reasons is None:
+        return None
+    made: list[JudgedPartition | Missing] = []
+    for texts, partition, reasons in zip(materials.sets, materials.partitions, materials.reasons, strict=True):
+        if isinstance(partition, Missing):
+            made.append(partition)
+            continue
+        scored = [i for i, text in enumerate(texts) if is_scorable(text)]
+        labels = tuple(partition.labels[i] for i in scored)
+        made.append(JudgedPartition(Partition(labels), tuple(reasons[i] for i in scored)))
+    return made
 
 
 def _internals(materials: Materials) -> list[Internals] | None:
@@ -183,6 +214,7 @@ METRIC_INPUTS: tuple[MetricInput, ...] = (
     MetricInput("surprisals:curve", _surprisals, ("causal_lm",), whole_curve=True),
     MetricInput("partition", _partitions, ("partition",)),
     MetricInput("partition+rewards", _partitions, ("partition", "reward")),
+    MetricInput("partition+validity", _judged_partitions, ("partition", "validity")),
     MetricInput("internals", _internals, ("internals",)),
     MetricInput("partition+internals", _classed_internals, ("partition", "internals")),
     MetricInput("reported", _reported, ("reported",)),

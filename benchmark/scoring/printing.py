@@ -35,3 +35,6 @@ def print_result(result: Result, console: Console) -> None:
         f"{counts.responses:,} responses: {counts.blank} blank, {counts.placeholder} placeholders, "
         f"{counts.refused} refused, {counts.cut_off} cut off, {counts.repeated} repeat an earlier one of their prompt"
     )
+    if counts.invalid is not None:
+        by_reason = ", ".join(f"{count} {reason}" for reason, count in counts.invalid.items())
+        console.print(f"{sum(counts.invalid.values()):,} are not valid{f': {by_reason}' if by_reason else ''}")

@@ -28,6 +28,7 @@ from benchmark.models.reward import SKYWORK_REWARD_GEMMA_27B, RewardModelSpec
 from benchmark.scoring.inputs import input_of
 from benchmark.surprisal.engine import OrderPlan
 from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Layout
+from benchmark.validity.backend import ValiditySpec
 from datasets_build.errors import ConfigurationError, did_you_mean
 
 
@@ -58,6 +59,13 @@ class Profile:
     partition: PartitionSpec | None = None
     reward: RewardModelSpec | None = None
     device: str = "cpu"
+
+    @property
+    def validity(self) -> ValiditySpec:
+        """What judges which responses are valid: the reward model, or a discriminator with an embedder of its own."""
+        if self.reward is not None:
+            return ValiditySpec(reward=self.reward)
+        return ValiditySpec(None if self.embedder is None else ALL_MINILM_L6_V2)
 
     @property
     def has_models(self) -> bool:

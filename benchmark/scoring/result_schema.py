@@ -170,7 +170,11 @@ class OrderError(_Part):
 
 
 class Counts(_Part):
-    """The responses that were scored, and those of which something is to be said."""
+    """The responses that were scored, and those of which something is to be said.
+
+    Attributes:
+        invalid: Number of responses that are not valid, by reason; None where validity was not judged.
+    """
 
     prompts: int
     responses: int
@@ -179,6 +183,7 @@ class Counts(_Part):
     refused: int = 0
     cut_off: int
     repeated: int
+    invalid: dict[str, int] | None = None
 
 
 class IntervalMethod(_Part):

@@ -27,7 +27,7 @@ from benchmark.scoring.profiles import Profile
 from benchmark.scoring.resampling import bootstrap_means
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result, ResultKey, sign
-from benchmark.scoring.shards import RunShards, Shard, runs_of, score_shard, shards_of
+from benchmark.scoring.shards import INVALID, RunShards, Shard, runs_of, score_shard, shards_of
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import atomic_file, atomic_folder, content_id, readable_json, sha256_of
 from datasets_build.schema import Suite
@@ -234,11 +234,18 @@ def _result(
         divbench=version("divbench"),
         libraries=library_versions(profile),
         interval=IntervalMethod(level=key.level, resamples=key.resamples, seed=key.seed),
-        counts=Counts(**asdict(counts)),
+        counts=Counts(**asdict(counts), invalid=_invalid(path) if metrics_from("validity", chosen) else None),
         scores=scores,
         order_error=surprisal_columns.order_error(path, profile.orders) if metrics_from("causal_lm", chosen) else None,
         per_prompt_sha256=sha256_of(path),
     )
+
+
+def _invalid(path: Path) -> dict[str, int]:
+    """Count the responses that are not valid, by reason."""
+    rows = pq.read_table(path, columns=[INVALID])[INVALID].to_pylist()
+    found = Counter(reason for row in rows for reason in row or () if reason is not None)
+    return dict(sorted(found.items()))
 
 
 def aggregates(path: Path, metrics: Sequence[Metric], key: ResultKey) -> list[Aggregate]:

@@ -30,6 +30,7 @@ from submissions.schema import Reported, Row
 from submissions.storage.submission_folders import Submission
 
 SHARD_PROMPTS = 64
+INVALID = "invalid"  # column: why each response is not valid; null: it is
 _RUNS = b"divbench.runs"  # of the schema's metadata: how models ran; not part of a result's table
 
 
@@ -122,6 +123,7 @@ def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:
             pa.field("answers", pa.int32(), nullable=False),  # responses that are neither blank nor placeholders
             *(pa.field(metric.id, pa.float64()) for metric in metrics),
             *([partition_columns.FIELD] if metrics_from("partition", metrics) else []),
+            *([pa.field(INVALID, pa.list_(pa.string()))] if metrics_from("validity", metrics) else []),
             *([partition_columns.REPORTED_FIELD] if metrics_from("reported", metrics) else []),
             *([surprisal_columns.FIELD] if metrics_from("causal_lm", metrics) else []),
             pa.field("missing", pa.list_(missing), nullable=False),
@@ -146,6 +148,8 @@ def _table(
         }
         if materials.partitions is not None:
             record[partition_columns.COLUMN] = partition_columns.record(materials.partitions[i])
+        if materials.reasons is not None:
+            record[INVALID] = list(materials.reasons[i])
         if materials.surprisals is not None:
             record[surprisal_columns.COLUMN] = surprisal_columns.record(materials.surprisals[i])
         if partition_columns.REPORTED_COLUMN in schema.names:

@@ -7,10 +7,11 @@ it is junk. So short responses, of which each says little, are judged together.
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from benchmark.validity.evidence import (
     FEATURES,
     NEED_VECTORS,
     REASONS,
+    Features,
     Reason,
     refusal_texts,
     text_evidence,
@@ -30,6 +32,7 @@ from benchmark.validity.word_order import WordOrderModel
 from submissions.checking.response_kinds import is_scorable
 
 Floats = NDArray[np.float64]
+VERSION = 1  # of the parameters and of what is made of them; part of signatures
 PARAMETERS = Path(__file__).with_name("parameters.json")
 _ROUNDS = 30
 
@@ -39,20 +42,23 @@ class Discriminator:
     """Parameters that judge responses; see `parameters.json` and train.py.
 
     Attributes:
-        version: Of the parameters; part of signatures.
         order: Bigram model of word classes.
         bits: Bigram model of letters.
         weights: For each reason an intercept, and a weight and an upper and lower limit for each of its features.
         prior: Pseudo-counts of answers, and of each reason, in the mixture.
-        threshold: A response is an answer if the probability of it is at least this.
+        tempers: For each reason, a weight of its log-odds: below 1 where the responses to one prompt are alike in them,
+            so that each says less than it seems to.
+        thresholds: For each reason, the probability of being an answer below which a response is none for that reason.
     """
 
-    version: int
     order: WordOrderModel
     bits: Floats
     weights: dict[Reason, "Logistic"]
-    prior: tuple[float, float]
-    threshold: float
+    prior: tuple[float, float] = (2.0, 0.5)
+    tempers: Mapping[Reason, float] = field(
+        default_factory=lambda: {reason: 0.3 if reason == "not about the prompt" else 1.0 for reason in REASONS}
+    )
+    thresholds: Mapping[Reason, float] = field(default_factory=lambda: dict.fromkeys(REASONS, 0.25))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,57 +84,66 @@ class Logistic:
 
 
 def evidence(
-    prompts: Sequence[str], sets: Sequence[Sequence[str]], given: Discriminator, embedder: Embedder | None
-) -> list[list[dict[Reason, tuple[float, ...] | None]]]:
+    prompts: Sequence[str | None],
+    sets: Sequence[Sequence[str]],
+    given: Discriminator,
+    embedder: Embedder | None,
+    known: Mapping[str, Floats] = MappingProxyType({}),
+) -> list[list[Features]]:
     """Measure every response: by set, response and reason its features, None where they say nothing.
 
     Args:
-        prompts: [sets], the prompts.
+        prompts: [sets], the prompts; what depends on one says nothing where it is None.
         sets: The responses to each; those that are blank or placeholders have no features.
         given: The models of word order and letters.
         embedder: Embedder of the parameters; None: what needs one says nothing.
+        known: Vectors of the embedder that are there already, by text.
     """
     vectors: dict[str, Floats] = {}
     if embedder is not None:
-        texts = [*prompts, *(text for own in sets for text in own if is_scorable(text)), *refusal_texts()]
-        vectors = dict(zip(texts, embedder.embed(texts), strict=True))
+        texts = {text for own in sets for text in own if is_scorable(text)}
+        texts = texts.union((each for each in prompts if each is not None), refusal_texts()) - known.keys()
+        ordered = sorted(texts)
+        vectors = {**known, **dict(zip(ordered, embedder.embed(ordered), strict=True))}
         refusals = np.array([vectors[text] for text in refusal_texts()])
     made = []
     for prompt, own in zip(prompts, sets, strict=True):
         found = []
         for text in own:
-            features: dict[Reason, tuple[float, ...] | None] = {}
+            features: Features = {}
             if is_scorable(text):
-                features = text_evidence(prompt, text, given.order, given.bits)
-                if embedder is not None:
-                    known = float(np.mean(given.order.classes(text.split()[:200]) < len(given.order.words)))
-                    features |= vector_evidence(text, vectors[text], vectors[prompt], refusals, known)
+                features = text_evidence(prompt or "", text, given.order, given.bits)
+                if embedder is not None and prompt is not None:
+                    features |= vector_evidence(text, vectors[text], vectors[prompt], refusals)
             found.append(features)
         made.append(found)
     return made
 
 
-def judge(
-    found: Sequence[dict[Reason, tuple[float, ...] | None]], given: Discriminator
-) -> tuple[Reason | None, ...]:
+def judge(found: Sequence[Features], given: Discriminator) -> tuple[Reason | None, ...]:
     """Judge one response set: for each response why it is no answer, None for an answer.
 
     Args:
         found: Features of each response, as of `evidence`.
         given: Parameters.
     """
+    return tuple(reason if answer < given.thresholds[reason] else None for reason, answer in suspicions(found, given))
+
+
+def suspicions(found: Sequence[Features], given: Discriminator) -> list[tuple[Reason, float]]:
+    """Return for each response of a set the likeliest reason against it, and the probability that it is an answer."""
     if not found:
-        return ()
+        return []
     ratios = np.zeros((len(found), 1 + len(REASONS)))
     for i, features in enumerate(found):
         for j, reason in enumerate(REASONS, start=1):
             values = features.get(reason)
-            # A reason that a text cannot have, or that cannot be told, does not explain it better than an answer does.
-            ratios[i, j] = -4.0 if values is None else given.weights[reason].log_odds(values)
+            # A reason that cannot be told does not explain a text better than being an answer does.
+            own = -4.0 if values is None else given.weights[reason].log_odds(values)
+            ratios[i, j] = given.tempers[reason] * own
     probabilities = mixture(ratios, given.prior)
-    refused = probabilities[:, 0] < given.threshold
-    worst = 1 + np.argmax(probabilities[:, 1:], axis=1)
-    return tuple(REASONS[j - 1] if no else None for j, no in zip(worst.tolist(), refused.tolist(), strict=True))
+    worst = np.argmax(probabilities[:, 1:], axis=1).tolist()
+    return [(REASONS[j], answer) for j, answer in zip(worst, probabilities[:, 0].tolist(), strict=True)]
 
 
 def mixture(ratios: Floats, prior: tuple[float, float]) -> Floats:
@@ -162,21 +177,22 @@ def from_json(document: dict[str, Any]) -> Discriminator:
     """Parameters from a JSON document."""
     order = document["word_order"]
     return Discriminator(
-        document["version"],
         WordOrderModel(tuple(order["words"]), np.array(order["scores"]), np.array(order["ends"])),
         np.array(document["letters"]),
         {reason: Logistic(**{k: _tuple(v) for k, v in document["reasons"][reason].items()}) for reason in FEATURES},
         (document["prior"][0], document["prior"][1]),
-        document["threshold"],
+        {reason: document["tempers"][reason] for reason in REASONS},
+        {reason: document["thresholds"][reason] for reason in REASONS},
     )
 
 
 def to_json(given: Discriminator) -> dict[str, Any]:
     """Return the JSON document of parameters."""
     return {
-        "version": given.version,
-        "threshold": given.threshold,
+        "version": VERSION,
+        "thresholds": dict(given.thresholds),
         "prior": list(given.prior),
+        "tempers": dict(given.tempers),
         "reasons": {
             reason: {key: getattr(own, key) for key in ("intercept", "weights", "low", "high")}
             for reason, own in given.weights.items()

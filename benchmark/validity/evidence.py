@@ -1,5 +1,6 @@
 """What speaks against a response being an answer: numbers for each reason, from its text and its vector."""
 
+import itertools
 import math
 import tomllib
 from collections import Counter
@@ -17,28 +18,36 @@ from submissions.checking.response_kinds import is_refusal
 
 Floats = NDArray[np.float64]
 Reason = Literal["unreadable", "word salad", "echo of the prompt", "refusal", "not about the prompt"]
+# By reason its features, None where a text cannot tell; nothing of what is no text.
+Features = dict[Reason, tuple[float, ...] | None]
 REASONS: tuple[Reason, ...] = ("unreadable", "word salad", "echo of the prompt", "refusal", "not about the prompt")
 NEED_VECTORS: tuple[Reason, ...] = ("refusal", "not about the prompt")
 FEATURES: Mapping[Reason, tuple[str, ...]] = {
     "unreadable": ("bits", "bits of long texts", "case changes", "symbols", "mixed scripts"),
-    "word salad": ("order", "order per pair", "capitals", "words", "known words"),
+    "word salad": ("order", "order per pair", "capitals", "words"),
     "echo of the prompt": ("share of the prompt", "share that is new"),
     "refusal": ("like a refusal", "like the prompt", "length"),
     "not about the prompt": ("like the prompt", "length", "like the prompt, by length"),
 }
 _FEWEST_WORDS = 5  # shorter texts have no order to speak of
-_FEWEST_KNOWN = 0.2  # share of known words, below which a text is not English prose
 
 
 @cache
+def _banks() -> Mapping[str, Sequence[str]]:
+    return tomllib.loads(Path(__file__).with_name("banks.toml").read_text(encoding="utf-8"))
+
+
 def refusal_texts() -> tuple[str, ...]:
     """Return refusals to compare responses with."""
-    return tuple(tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))["texts"])
+    return tuple(_banks()["refusals"])
 
 
-def text_evidence(
-    prompt: str, response: str, order: WordOrderModel, bits: Floats
-) -> dict[Reason, tuple[float, ...] | None]:
+@cache
+def _other_languages() -> frozenset[str]:
+    return frozenset(_banks()["other_languages"])
+
+
+def text_evidence(prompt: str, response: str, order: WordOrderModel, bits: Floats) -> Features:
     """Measure what needs no model: the features of each reason; None where a text cannot tell.
 
     Args:
@@ -47,17 +56,15 @@ def text_evidence(
         order: Bigram model of word classes.
         bits: Bigram model of letters, as of `spelling`.
     """
-    words = word_order(response, order)
+    prose = not (is_foreign(response) or _is_list_or_code(response))
     return {
         "unreadable": _unreadable(spelling(response, bits)),
-        "word salad": _word_salad(words),
+        "word salad": _word_salad(word_order(response, order)) if prose else None,
         "echo of the prompt": _echo(prompt, response),
     }
 
 
-def vector_evidence(
-    response: str, vector: Floats, prompt_vector: Floats, refusals: Floats, known_words: float
-) -> dict[Reason, tuple[float, ...] | None]:
+def vector_evidence(response: str, vector: Floats, prompt_vector: Floats, refusals: Floats) -> Features:
     """Measure what needs an embedder.
 
     Args:
@@ -65,17 +72,26 @@ def vector_evidence(
         vector: Its unit vector [dimensions].
         prompt_vector: That of the prompt.
         refusals: Those of `refusal_texts`, [refusals, dimensions].
-        known_words: Share of its words that the model of word order knows.
     """
     like_prompt = float(vector @ prompt_vector)
     length = math.log(1 + len(response))
-    # An English embedder says little of other languages: there, a low similarity is no evidence.
-    foreign = not response.isascii() and _letters_beyond_latin(response) > 0.3
-    foreign = foreign or (len(response.split()) >= _FEWEST_WORDS and known_words < _FEWEST_KNOWN / 2)
     return {
         "refusal": (max(float((refusals @ vector).max()), float(is_refusal(response))), like_prompt, length),
-        "not about the prompt": None if foreign else (like_prompt, length, like_prompt * length),
+        "not about the prompt": None if is_foreign(response) else (like_prompt, length, like_prompt * length),
     }
+
+
+def is_foreign(text: str) -> bool:
+    """Whether a text is in another language than English, of which an English embedder says little.
+
+    >>> is_foreign("Il était une fois un roi."), is_foreign("The time is one o'clock."), is_foreign("Жили-были")
+    (True, False, True)
+    """
+    letters = [letter for letter in text[:2000] if letter.isalpha()]
+    if sum(ord(letter) > 0x024F for letter in letters) > 0.3 * len(letters):
+        return True
+    words = [word.strip(".,;:!?\"'()«»").casefold() for word in text.split()[:200]]
+    return sum(word in _other_languages() for word in words) > max(1, 0.08 * len(words))
 
 
 def _unreadable(found: Spelling) -> tuple[float, ...]:
@@ -84,9 +100,16 @@ def _unreadable(found: Spelling) -> tuple[float, ...]:
 
 
 def _word_salad(found: WordOrder) -> tuple[float, ...] | None:
-    if found.words < _FEWEST_WORDS or found.known < _FEWEST_KNOWN:
+    if found.words < _FEWEST_WORDS:
         return None
-    return (found.z, found.gain, found.ends_z, math.log(found.words), found.known)
+    return (found.z, found.gain, found.ends_z, math.log(found.words))
+
+
+def _is_list_or_code(text: str) -> bool:
+    """Whether a text is hardly made of sentences: its words are in an order of another kind."""
+    words = text.split()
+    breaks = sum(text.count(mark) for mark in ",\n;|")
+    return breaks > len(words) / 3 or sum(text.count(mark) for mark in "{}[]()=<>_/\\") > len(words) / 3
 
 
 def _echo(prompt: str, response: str) -> tuple[float, ...] | None:
@@ -100,9 +123,4 @@ def _echo(prompt: str, response: str) -> tuple[float, ...] | None:
 
 def _pairs(text: str) -> Sequence[tuple[str, str]]:
     words = [word for each in text.casefold().split() if (word := each.strip("\"'*_“”‘’«».,;:!?…()[]>"))]
-    return list(zip(words, words[1:], strict=False))
-
-
-def _letters_beyond_latin(text: str) -> float:
-    letters = [letter for letter in text if letter.isalpha()]
-    return sum(ord(letter) > 0x024F for letter in letters) / max(1, len(letters))
+    return list(itertools.pairwise(words))

@@ -1,14 +1,14 @@
 """From measured responses to the parameters of the discriminator; deterministic."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from benchmark.validity.discriminator import Discriminator, Logistic, judge
-from benchmark.validity.evidence import FEATURES, Reason
+from benchmark.validity.discriminator import Discriminator, Logistic, judge, suspicions
+from benchmark.validity.evidence import FEATURES, Features, Reason
 
-Features = Mapping[Reason, tuple[float, ...] | None]
 Judged = Sequence[Sequence[Features]]  # response sets
 
 
@@ -37,7 +37,9 @@ def fit_reason(real: Sequence[tuple[float, ...]], none: Sequence[tuple[float, ..
     )
 
 
-def fit(real: Judged, junk: Mapping[str, Judged], reason_of: Mapping[str, Reason], given: Discriminator) -> Discriminator:
+def fit(
+    real: Judged, junk: Mapping[str, Judged], reason_of: Mapping[str, Reason], given: Discriminator
+) -> Discriminator:
     """Fit the weights of every reason that some junk has.
 
     Args:
@@ -56,15 +58,28 @@ def fit(real: Judged, junk: Mapping[str, Judged], reason_of: Mapping[str, Reason
 
 
 def refused_share(sets: Judged, given: Discriminator) -> float:
-    """The share of the responses that are no answers."""
+    """The share of the responses that are refused."""
     found = [reason is not None for own in sets for reason in judge(own, given)]
     return float(np.mean(found)) if found else 0.0
 
 
 def calibrate(systems: Mapping[str, Judged], given: Discriminator, most: float) -> Discriminator:
-    """Lower the threshold until at most this share of every system's responses is refused."""
-    for threshold in np.arange(0.5, 0.0, -0.02):
-        made = replace(given, threshold=round(float(threshold), 2))
-        if all(refused_share(sets, made) <= most for sets in systems.values()):
-            return made
-    raise ValueError("no threshold refuses so few")
+    """Lower the thresholds until few of every system's responses are refused.
+
+    Args:
+        systems: Response sets of each real system.
+        given: Parameters, of which the thresholds are replaced.
+        most: Highest share of a system's responses to be refused; for one reason, half of it.
+    """
+    suspected = [[each for own in sets for each in suspicions(own, given)] for sets in systems.values()]
+    thresholds: dict[Reason, float] = {}
+    for reason in FEATURES:
+        thresholds[reason] = 0.5
+        for own in suspected:
+            ranked = sorted(answer for why, answer in own if why == reason)
+            allowed = int(len(own) * most / 2)
+            if len(ranked) > allowed:  # the next one has to be spared
+                thresholds[reason] = min(thresholds[reason], ranked[allowed])
+    while any(sum(p < thresholds[why] for why, p in own) > most * len(own) for own in suspected):
+        thresholds = {reason: 0.97 * threshold for reason, threshold in thresholds.items()}
+    return replace(given, thresholds={reason: math.floor(1e4 * t) / 1e4 for reason, t in thresholds.items()})

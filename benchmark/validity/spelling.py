@@ -1,5 +1,6 @@
-"""Whether letters stand in the order of words: a bigram model of letters, and letters of several scripts in one word."""
+"""Whether letters stand as in words: a bigram model of letters, and letters of several scripts in one word."""
 
+import itertools
 import unicodedata
 from dataclasses import dataclass
 from functools import cache
@@ -65,7 +66,7 @@ def spelling(text: str, bits: Floats) -> Spelling:
     ascii_ = symbols[1:] <= _OTHER_ASCII
     surprise = bits[symbols[:-1], symbols[1:]][ascii_]
     shown = [letter for letter in text if not letter.isspace()]
-    pairs = [(a, b) for a, b in zip(text, text[1:], strict=False) if a.isascii() and b.isascii() and (a + b).isalpha()]
+    pairs = [(a, b) for a, b in itertools.pairwise(text) if a.isascii() and b.isascii() and (a + b).isalpha()]
     words = text.split()
     return Spelling(
         len(shown),
@@ -89,4 +90,4 @@ def fit_spelling(text: str, pseudo_count: float = 1.0) -> Floats:
     counts = np.full((CLASSES, CLASSES), pseudo_count)
     np.add.at(counts, (symbols[:-1], symbols[1:]), 1)
     bits: Floats = -np.log2(counts / counts.sum(1, keepdims=True))
-    return np.round(np.minimum(bits, 12), 1)
+    return np.asarray(np.round(np.minimum(bits, 12), 1), np.float64)

@@ -73,14 +73,12 @@ class WordOrder:
 
     Attributes:
         words: Number of words that were looked at.
-        known: Share of them that the model knows.
         gain: Mean score of neighbours above that of all ordered pairs, in bits a pair; near 0 for shuffled words.
         z: `gain` in standard errors under shuffling.
         ends_z: Likewise, of capitals after full stops.
     """
 
     words: int
-    known: float
     gain: float
     z: float
     ends_z: float
@@ -90,13 +88,13 @@ def word_order(text: str, model: WordOrderModel) -> WordOrder:
     """Compare the order of a text's words with that of its own shuffles, in closed form."""
     words = text.split()[:LONGEST]
     if len(words) < 3:
-        return WordOrder(len(words), 0.0, 0.0, 0.0, 0.0)
+        return WordOrder(len(words), 0.0, 0.0, 0.0)
     classes = model.classes(words)
     gain, z = _against_shuffles(model.scores[np.ix_(classes, classes)])
     ended = np.array([2 if w.rstrip("\"'*)”’")[-1:] in tuple(".!?:") else w[-1:] in tuple(",;") for w in words], int)
     begun = np.array([w.lstrip("\"'*(“‘")[:1].isupper() for w in words], int)
     _, ends_z = _against_shuffles(model.ends[np.ix_(ended, begun)])
-    return WordOrder(len(words), float(np.mean(classes < len(model.words))), gain, z, ends_z)
+    return WordOrder(len(words), gain, z, ends_z)
 
 
 def _against_shuffles(scores: Floats) -> tuple[float, float]:

@@ -21,6 +21,7 @@ from benchmark.scoring.inputs import Materials
 from benchmark.scoring.internals_file import INTERNALS_FILE, HowRead, InternalsFile, open_internals, write_internals
 from benchmark.surprisal.engine import OrderPlan, ResponseSet, SurprisalReader
 from benchmark.surprisal.prompt_layout import Layout
+from benchmark.validity.backend import ValidityJudge
 from datasets_build.schema import Prompt, Suite
 from submissions.checking.response_kinds import is_scorable, scorable_responses
 from submissions.checking.validate import validate
@@ -105,7 +106,7 @@ def values_of(
 ) -> dict[str, float | Missing]:
     """The values of metrics for one set, as the scorer gets them, in the order of the metrics."""
     found: dict[str, float | Missing] = {}
-    for classed in (False, True):  # metrics of internals have the classes of all responses, the others of the scored
+    for classed in (False, True):  # some metrics have the classes of all responses, the others of the scored
         found |= score_sets(
             Materials(
                 [responses],
@@ -117,8 +118,10 @@ def values_of(
                 ],
                 internals=[hash_internals(responses)],
                 reported=[text_classes(responses)],
+                prompts=["Say a thing."],
+                validity=ValidityJudge(),
             ),
-            [metric for metric in metrics if (metric.reads == "partition+internals") == classed],
+            [m for m in metrics if (m.reads in ("partition+internals", "partition+validity")) == classed],
             ["it"],
         )[0]
     return {metric.id: found[metric.id] for metric in metrics}

@@ -1,0 +1,90 @@
+"""`divbench metrics gaming`."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmark.scoring.options import ProfileName, ScoringOptions
+from datasets_build.console import JsonOption, MirrorOption, deliver, progress
+from datasets_build.option_groups import with_option_groups
+from datasets_build.tables import check_report_path
+
+
+@with_option_groups
+def gaming(
+    folder: Annotated[Path, typer.Argument(help="Submission folder of the system to attack.")],
+    *,
+    scoring: ScoringOptions,
+    real: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Submission folder of another real system; may be repeated. They span the range that gains are in.",
+            rich_help_panel="Data",
+        ),
+    ] = None,
+    profile: ProfileName = "semantic",
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="Metric to study; may be repeated; default: all of the profile's.", rich_help_panel="Data"),
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(help="Attack to make; may be repeated; default: all.", rich_help_panel="Data"),
+    ] = None,
+    destination: Annotated[
+        Path | None,
+        typer.Option("--out", help="Report file: .md, .csv or .json.", rich_help_panel="Output"),
+    ] = None,
+    mirror: MirrorOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Test what metrics give for looking diverse without being so: 19 attacks on a submission, scored beside it.
+
+    A gain is the mean paired difference between an attack and its source over prompts, with a bootstrap interval, in
+    units of the distance between the least and the most diverse real system (--real). The attacks are those of divbench
+    metrics baseline.
+
+    Example: divbench metrics gaming subs/gpt-4o --real subs/humans --real subs/gemini --out gaming.md
+    """
+    from benchmark.analysis.gaming.report import gaming_report
+    from benchmark.analysis.gaming.study import study_gaming
+    from benchmark.scoring.backends import ScoringBackends
+    from benchmark.scoring.options import metrics_named
+    from benchmark.surprisal.cache import default_cache_path
+    from datasets_build.errors import ConfigurationError
+    from datasets_build.load import load_suite
+    from submissions.checking.validate import open_submission
+    from submissions.gaming.attacks import ATTACKS
+    from submissions.gaming.derive import find_attack
+
+    check_report_path(destination)
+    chosen = scoring.profile(profile)
+    opened = [open_submission(each, partial(load_suite, mirror=mirror))[:2] for each in (folder, *(real or []))]
+    suite = opened[0][1]
+    if len({each.revision for _, each in opened}) > 1:
+        raise ConfigurationError("the submissions answer different prompts", "name those of one suite")
+    numbers = scoring.numbers()
+    k = numbers.k or min(submission.manifest.generation.k for submission, _ in opened)
+    systems = {
+        submission.manifest.name: {row.prompt_id: row.responses[:k] for row in submission.rows()}
+        for submission, _ in opened
+    }
+    if len(systems) < len(opened):
+        raise ConfigurationError("two submissions have the same name", "name each system once")
+    attacks = ATTACKS if not kind else tuple(map(find_attack, kind))
+    with progress() as bar:
+        task = bar.add_task("scoring", total=(len(systems) + len(attacks)) * len(suite.prompts))
+        study = study_gaming(
+            next(iter(systems)),
+            systems,
+            suite,
+            ScoringBackends(chosen, default_cache_path()),
+            metrics_named(metric, chosen),
+            attacks=attacks,
+            seed=numbers.seed,
+            resamples=numbers.resamples,
+            progress=lambda sets: bar.advance(task, sets),
+        )
+    deliver(gaming_report(study), destination, as_json=json)

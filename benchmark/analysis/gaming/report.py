@@ -1,0 +1,69 @@
+"""The gaming study as tables."""
+
+from benchmark.analysis.gaming.study import GamingStudy, Scores
+from datasets_build.tables import Block, Cell, Report, Styled, Table
+from submissions.gaming.attacks import ATTACKS
+
+_KINDS = {attack.name: attack.kind for attack in ATTACKS}
+HIGH = 0.15  # of the real range: a gain that lets an attack overtake systems
+
+
+def gaming_report(study: GamingStudy) -> Report:
+    """Return tables of the headline with intervals and reasons, and of the gains under every metric."""
+    blocks: list[Block] = [
+        f"{study.source} on {study.suite}: {study.prompts} prompts, k = {study.k}, profile {study.profile}, "
+        f"seed {study.seed}.",
+        *(_metric_table(study, metric) for metric in study.signatures if metric in ("valid_distinct_k", "distinct_k")),
+        _gains(study),
+    ]
+    columns = ("metric", "system", "kind", "mean", "low", "high", "gain", "gain_low", "gain_high")
+    return Report("What attacks gain", blocks, study.as_json(), blocks, Table("", columns, _records(study)))
+
+
+def _metric_table(study: GamingStudy, metric: str) -> Table:
+    rows: list[list[Cell]] = []
+    for name, own in [*study.systems.items(), *study.attacks.items()]:
+        gain = own[metric].gain
+        reasons = ", ".join(f"{count} {reason}" for reason, count in study.invalid[name].items())
+        kind = _KINDS.get(name, "source" if name == study.source else "real")
+        rows.append([Styled(name, "code"), kind, str(own[metric].mean), "" if gain is None else str(gain), reasons])
+    return Table(metric, ("system", "kind", "mean", "gain", "not valid"), rows, numbers=("mean", "gain"))
+
+
+def _gains(study: GamingStudy) -> Table:
+    """A row for each metric, the attack that gains most first, and how many gain much."""
+    rows: list[list[Cell]] = []
+    for metric in study.signatures:
+        found = {
+            name: gain.value
+            for name, own in study.attacks.items()
+            if (gain := own[metric].gain) is not None and gain.value is not None
+        }
+        worst = sorted(found, key=lambda name: (-found[name], name))[:3]
+        ends = study.ranges[metric]
+        rows.append(
+            [
+                Styled(metric, "code"),
+                "-" if ends is None else f"{ends[0]:.3f} … {ends[1]:.3f}",
+                sum(value > HIGH for value in found.values()),
+                ", ".join(f"{name} {found[name]:+.2f}" for name in worst),
+            ]
+        )
+    unit = "units of the real range" if any(study.ranges.values()) else "units of the metric (no real range)"
+    columns = ("metric", "real range", f"attacks over {HIGH}", "highest gains")
+    return Table(f"Gains of attacks in {unit}", columns, rows, numbers=columns[1:3])
+
+
+def _records(study: GamingStudy) -> list[list[Cell]]:
+    def numbers(scores: Scores) -> list[Cell]:
+        gain = scores.gain
+        return [
+            *(scores.mean.value, scores.mean.low, scores.mean.high),
+            *((None, None, None) if gain is None else (gain.value, gain.low, gain.high)),
+        ]
+
+    return [
+        [metric, name, _KINDS.get(name, "real"), *numbers(own[metric])]
+        for metric in study.signatures
+        for name, own in [*study.systems.items(), *study.attacks.items()]
+    ]

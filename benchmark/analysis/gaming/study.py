@@ -1,0 +1,186 @@
+"""Scores attacks made from a system beside the system: what a metric gives for looking diverse without being so.
+
+A gain is the mean paired difference, attack less source, in the direction of more diversity. Its unit is the distance
+between the least and the most diverse real system on the same prompts, so that gains of metrics can be compared.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.analysis.estimate import Estimate
+from benchmark.metrics import Metric
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.compute import score_sets
+from benchmark.scoring.inputs import computed
+from benchmark.scoring.resampling import bootstrap_means
+from benchmark.scoring.result_schema import sign
+from benchmark.surprisal.engine import ResponseSet
+from datasets_build.schema import Suite
+from submissions.gaming.attacks import ATTACKS, Attack
+from submissions.gaming.derive import attacked
+
+Floats = NDArray[np.float64]
+Responses = Mapping[str, tuple[str, ...]]  # by prompt id
+SETS_AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """A metric's mean for one system or attack.
+
+    Attributes:
+        mean: Mean over prompts, with its bootstrap interval.
+        gain: Mean paired difference to the source, in the direction of more diversity and in units of the real range
+            (of the metric where there is no range); None for what is no attack.
+    """
+
+    mean: Estimate
+    gain: Estimate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GamingStudy:
+    """What each attack gains.
+
+    Attributes:
+        source: Name of the attacked system.
+        suite: Suite and revision.
+        k: Number of responses per prompt.
+        prompts: Number of prompts.
+        profile: Name of the profile.
+        seed: Random seed of attacks and bootstrap.
+        signatures: By metric, everything that its numbers depend on beside the texts.
+        ranges: By metric, means of the least and the most diverse real system; None with fewer than two.
+        systems: By system, the source and other real ones, its scores by metric.
+        attacks: By attack, its scores by metric.
+        invalid: By system or attack, the number of responses that are not valid, by reason.
+    """
+
+    source: str
+    suite: str
+    k: int
+    prompts: int
+    profile: str
+    seed: int
+    signatures: Mapping[str, str]
+    ranges: Mapping[str, tuple[float, float] | None]
+    systems: Mapping[str, Mapping[str, Scores]]
+    attacks: Mapping[str, Mapping[str, Scores]]
+    invalid: Mapping[str, Mapping[str, int]]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the study as a JSON document."""
+        return asdict(self) | {"kinds": {attack.name: attack.kind for attack in ATTACKS if attack.name in self.attacks}}
+
+
+def study_gaming(
+    source: str,
+    systems: Mapping[str, Responses],
+    suite: Suite,
+    backends: ScoringBackends,
+    metrics: Sequence[Metric],
+    *,
+    attacks: Sequence[Attack] = ATTACKS,
+    seed: int = 0,
+    resamples: int = 10_000,
+    progress: Callable[[int], None] = lambda sets: None,
+) -> GamingStudy:
+    """Score a system, every attack made from it, and other real systems.
+
+    Args:
+        source: Name of the system to attack, one of `systems`.
+        systems: Real systems by name, with k responses to the same prompts of the suite.
+        suite: The prompts.
+        backends: Backends that score.
+        metrics: Metrics, as far as the profile can compute them here.
+        attacks: Attacks to make.
+        seed: Random seed of attacks and bootstrap.
+        resamples: Number of bootstrap resamples over prompts.
+        progress: Callback for the number of response sets scored since the last call.
+
+    Raises:
+        ConfigurationError: A model cannot be loaded.
+        ScoringFault: A metric failed.
+    """
+    chosen = computed(backends.profile.metrics(tuple(metrics)))
+    prompts = {prompt.prompt_id: prompt.prompt for prompt in suite.prompts if prompt.prompt_id in systems[source]}
+    k = len(next(iter(systems[source].values())))
+    values, invalid = {}, {}
+    made = {attack.name: attacked(attack, prompts, systems[source], seed) for attack in attacks}
+    for name, responses in [*systems.items(), *made.items()]:
+        values[name], invalid[name] = _score(prompts, responses, backends, chosen, progress)
+    directions = np.array([float(metric.direction or 1) for metric in chosen])
+    ranges = _ranges(chosen, [values[name] for name in systems])
+    widths = np.array([r[1] - r[0] if (r := ranges[metric.id]) and r[1] > r[0] else 1.0 for metric in chosen])
+
+    def scores(name: str, *, is_attack: bool) -> dict[str, Scores]:
+        means = _estimates(values[name], resamples, seed)
+        if not is_attack:
+            return {metric.id: Scores(mean) for metric, mean in zip(chosen, means, strict=True)}
+        gains = _estimates((values[name] - values[source]) * directions / widths, resamples, seed)
+        return {m.id: Scores(mean, gain) for m, mean, gain in zip(chosen, means, gains, strict=True)}
+
+    return GamingStudy(
+        source=source,
+        suite=f"{suite.name}@{suite.revision}",
+        k=k,
+        prompts=len(prompts),
+        profile=backends.profile.name,
+        seed=seed,
+        signatures={metric.id: str(sign(metric, backends.profile, suite, k, None)) for metric in chosen},
+        ranges=ranges,
+        systems={name: scores(name, is_attack=False) for name in systems},
+        attacks={name: scores(name, is_attack=True) for name in made},
+        invalid={name: dict(sorted(own.items())) for name, own in invalid.items()},
+    )
+
+
+def _score(
+    prompts: Mapping[str, str],
+    responses: Responses,
+    backends: ScoringBackends,
+    metrics: tuple[Metric, ...],
+    progress: Callable[[int], None],
+) -> tuple[Floats, Counter[str]]:
+    """Values [prompts, metrics], NaN where missing, and the number of responses that are not valid, by reason."""
+    rows: list[list[float]] = []
+    invalid: Counter[str] = Counter()
+    ids = list(prompts)
+    for start in range(0, len(ids), SETS_AT_ONCE):
+        sets = [ResponseSet(prompts[i], responses[i]) for i in ids[start : start + SETS_AT_ONCE]]
+        materials = backends.materials(sets, metrics)
+        for found in score_sets(materials, metrics):
+            values = (found[metric.id] for metric in metrics)
+            rows.append([float("nan") if isinstance(value, Missing) else value for value in values])
+        for own in materials.reasons or []:
+            invalid.update(reason for reason in own if reason is not None)
+        progress(len(sets))
+    return np.array(rows), invalid
+
+
+def _estimates(values: Floats, resamples: int, seed: int) -> list[Estimate]:
+    intervals = bootstrap_means(values, resamples=resamples, seed=seed)
+    made = []
+    for column, interval in zip(values.T, intervals, strict=True):
+        there = column[np.isfinite(column)]
+        ends = (None, None) if interval is None else (interval.low, interval.high)
+        made.append(Estimate(float(there.mean()) if len(there) else None, *ends))
+    return made
+
+
+def _ranges(metrics: Sequence[Metric], real: Sequence[Floats]) -> dict[str, tuple[float, float] | None]:
+    """By metric the lowest and highest mean of real systems."""
+    if len(real) < 2:
+        return dict.fromkeys(metric.id for metric in metrics)
+    made: dict[str, tuple[float, float] | None] = {}
+    for j, metric in enumerate(metrics):
+        columns = [values[np.isfinite(values[:, j]), j] for values in real]
+        means = [float(column.mean()) for column in columns if len(column)]
+        made[metric.id] = (min(means), max(means)) if len(means) > 1 else None
+    return made

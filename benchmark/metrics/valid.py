@@ -1,0 +1,120 @@
+"""The headline: equivalence classes among valid responses. Junk is never novel, and never missing.
+
+Input: a `JudgedPartition`, from an equivalence backend and what judges validity (benchmark/validity).
+"""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
+from benchmark.metrics.partition import Partition
+
+
+@dataclass(frozen=True)
+class JudgedPartition:
+    """The classes of k responses, and which of them are valid.
+
+    Attributes:
+        partition: The classes.
+        reasons: [k], why each response is not valid; None for a valid one.
+    """
+
+    partition: Partition
+    reasons: tuple[str | None, ...]
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Valid responses in each class that has one."""
+        pairs = zip(self.partition.labels, self.reasons, strict=True)
+        return tuple(Counter(label for label, reason in pairs if reason is None and label is not None).values())
+
+
+def valid_distinct_k(judged: JudgedPartition) -> float:
+    """The number of equivalence classes that have a valid response. In [0, k].
+
+    >>> valid_distinct_k(JudgedPartition(Partition((0, 0, 1, 2)), (None, None, None, "word salad")))
+    2.0
+    """
+    return float(len(judged.sizes))
+
+
+def valid_rarefied(judged: JudgedPartition, size: int) -> float:
+    """The expected number of classes with a valid response among `size` of the k responses, drawn without replacement.
+
+    As `rarefied` (Hurlbert 1971), with junk among what is drawn. With `size` = k it is valid_distinct_k.
+
+    Raises:
+        Unscorable: There are fewer responses.
+
+    >>> valid_rarefied(JudgedPartition(Partition((0, 1)), (None, "echo of the prompt")), 1)
+    0.5
+    """
+    total = len(judged.reasons)
+    if total < size:
+        raise Unscorable(f"fewer than {size} responses")
+    ways = math.comb(total, size)
+    return math.fsum(1 - math.comb(total - each, size) / ways for each in judged.sizes)
+
+
+def valid_share(judged: JudgedPartition) -> float:
+    """The share of the responses that are valid, blanks and placeholders apart; 0 where there is none."""
+    if not judged.reasons:
+        return 0.0
+    return sum(reason is None for reason in judged.reasons) / len(judged.reasons)
+
+
+_FIRST = Version(1, "2026-11-22", "first version: classes among responses that are valid")
+_VALIDITY = (
+    "Valid is what a discriminator takes for one: offline, from spelling, word order and similarity to the prompt. It "
+    "does not know whether a response is true, safe or good."
+)
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "valid_distinct_k",
+        1,
+        "different valid responses of k",
+        valid_distinct_k,
+        reads="partition+validity",
+        direction=+1,
+        bounds=(0, None),
+        unit="classes",
+        paper="of this package, 2026; on the classes of Zhang et al. 2025, arXiv:2504.05228",
+        needs=0,
+        card=MetricCard(
+            "classes",
+            "|{classes with a valid response among the k responses}|",
+            "How many different things the k responses say that answer the prompt: 0 where none does, k where all do "
+            "and all differ; only a valid response that means something new raises it.",
+            (
+                "It inherits every mistake of what judges that two responses mean the same; the signature names that.",
+                _VALIDITY,
+                "A response that is wrong, but fluent and about the prompt, counts as valid.",
+                "Of responses of one or two words, it hardly sees that they are junk, unless the whole set is.",
+                "It ends at k: where all responses differ, how much they differ does not count.",
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "valid_share",
+        1,
+        "share of valid responses",
+        valid_share,
+        reads="partition+validity",
+        direction=0,
+        bounds=(0, 1),
+        unit="share of the responses",
+        paper="of this package, 2026",
+        needs=0,
+        card=MetricCard(
+            "classes",
+            "|{valid responses}| / k",
+            "How many of the responses are answers to the prompt at all: a floor of quality, and no more.",
+            (_VALIDITY, "It says nothing of diversity."),
+            (_FIRST,),
+        ),
+    ),
+)

@@ -1,0 +1,114 @@
+"""What judges validity for a profile: the discriminator, with an embedder or from texts alone, or a reward model."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.metrics.metric import Missing
+from benchmark.metrics.partition import Partition
+from benchmark.models.embedder import Embedder, EmbedderSpec, SentenceTransformersEmbedder
+from benchmark.models.reward import RewardModelSpec
+from benchmark.validity.discriminator import VERSION, Discriminator, evidence, judge, load_discriminator
+from submissions.checking.response_kinds import is_refusal, is_scorable
+
+Floats = NDArray[np.float64]
+Reasons = tuple[str | None, ...]  # [k], why a response is not valid; None: it is
+BLANK, REFUSAL, LOWEST = "blank or a placeholder", "refusal", "rated lowest by the reward model"
+_LOWEST_QUALITY = 1.0  # of 1 to 10
+
+
+@dataclass(frozen=True, slots=True)
+class ValiditySpec:
+    """What judges validity.
+
+    Attributes:
+        embedder: Embedder of the discriminator; None: it judges texts alone.
+        reward: Reward model; where there is one, its mark decides and not the discriminator.
+    """
+
+    embedder: EmbedderSpec | None = None
+    reward: RewardModelSpec | None = None
+
+    @property
+    def signature(self) -> str:
+        """Such as `validity-v1,name@revision,float32,256-tokens`.
+
+        Raises:
+            ConfigurationError: A model is not pinned.
+        """
+        if self.reward is not None:
+            return f"validity-over-{_LOWEST_QUALITY:g},{self.reward.signature}"
+        return f"validity-v{VERSION},{'texts' if self.embedder is None else self.embedder.signature}"
+
+    def load(self, loaded: Embedder | None = None, device: str = "cpu") -> "ValidityJudge":
+        """Load the discriminator and its embedder.
+
+        Args:
+            loaded: An embedder that is there already; used if it is the right one.
+            device: Device of an embedder that is loaded here.
+
+        Raises:
+            ConfigurationError: The embedder is not available.
+        """
+        embedder = None
+        if self.reward is None and self.embedder is not None:
+            is_it = loaded is not None and loaded.signature == self.embedder.signature
+            embedder = loaded if is_it else SentenceTransformersEmbedder(self.embedder, device)
+        return ValidityJudge(None if self.reward is not None else load_discriminator(), embedder)
+
+
+@dataclass(frozen=True, slots=True)
+class ValidityJudge:
+    """Judges which responses are valid.
+
+    Attributes:
+        discriminator: Parameters; None: the qualities of a partition decide.
+        embedder: Embedder of the discriminator.
+    """
+
+    discriminator: Discriminator | None = field(default_factory=load_discriminator)
+    embedder: Embedder | None = None
+
+    def reasons(
+        self,
+        prompts: Sequence[str | None],
+        sets: Sequence[Sequence[str]],
+        partitions: Sequence[Partition | Missing],
+        known: Mapping[str, Floats],
+    ) -> list[Reasons]:
+        """Judge every response of every set.
+
+        Args:
+            prompts: [sets], the prompts; None where there is none.
+            sets: The responses to each.
+            partitions: Their classes, with qualities if a reward model decides.
+            known: Vectors of the embedder that are there already, by text.
+
+        Returns:
+            For each set, for each response, why it is not valid; None for a valid one.
+        """
+        if self.discriminator is None:
+            judged: Sequence[Sequence[str | None]] = [
+                _rated_lowest(own, len(texts)) for own, texts in zip(partitions, sets, strict=True)
+            ]
+        else:
+            found = evidence(prompts, sets, self.discriminator, self.embedder, known)
+            judged = [judge(each, self.discriminator) for each in found]
+        return [
+            tuple(
+                BLANK if not is_scorable(text) else REFUSAL if is_refusal(text) else reason
+                for text, reason in zip(texts, own, strict=True)
+            )
+            for texts, own in zip(sets, judged, strict=True)
+        ]
+
+
+def _rated_lowest(partition: Partition | Missing, size: int) -> list[str | None]:
+    """A class is as good as its first response, the one that is rated."""
+    if isinstance(partition, Missing) or partition.qualities is None:
+        return [None] * size
+    heads = partition.heads
+    low = {partition.labels[i] for i in heads if (partition.qualities[i] or 0.0) <= _LOWEST_QUALITY}
+    return [LOWEST if label in low and label is not None else None for label in partition.labels]

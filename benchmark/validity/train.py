@@ -1,0 +1,147 @@
+"""Trains the discriminator: python -m benchmark.validity.train CORPUS --mirror MIRROR. Deterministic.
+
+Models of word order and letters come from the books that trained the bundled language model; weights from released
+response sets and junk made from two of their systems; the thresholds refuse at most 4.5% of any system's. The
+tables that it prints are of prompts that it was not fitted on, and of kinds of junk that it was not.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmark.models.bundled_lm.corpus import read_books
+from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder, SentenceTransformersEmbedder
+from benchmark.validity.discriminator import PARAMETERS, Discriminator, evidence, to_json
+from benchmark.validity.evidence import Features
+from benchmark.validity.fitting import calibrate, fit, refused_share
+from benchmark.validity.spelling import fit_spelling
+from benchmark.validity.training_sets import KINDS, System, junk, read_systems
+from benchmark.validity.word_order import fit_word_order
+from datasets_build.console import out
+from datasets_build.files import write_text
+from datasets_build.tables import Cell, Table, to_terminal
+
+K = 8  # as many as people gave
+MOST_REFUSED = 0.045  # of any system's responses, so that it is at most 0.05 on other prompts
+SOURCES = ("humans", "gpt-4o")  # systems that junk is made from: short responses and long ones
+EVERY = 5  # of the prompts there is junk, to save time
+Measured = Mapping[str, list[Features]]  # by prompt id
+
+
+def language_models(corpus: Path) -> Discriminator:
+    """Count the models of word order and letters from books."""
+    text = "\n".join(
+        " ".join(paragraph.split()) for book in read_books(corpus) for paragraph in book.train.split("\n\n")
+    )
+    return Discriminator(fit_word_order(text), fit_spelling(text), {})
+
+
+def measure(
+    systems: Iterable[System], given: Discriminator, embedder: Embedder
+) -> tuple[dict[str, Measured], dict[tuple[str, str], Measured]]:
+    """Measure the responses of every system, and junk by source and kind."""
+    real, none = {}, {}
+    for system in systems:
+        real[system.name] = _measured(system, system.responses, given, embedder)
+        if system.name in SOURCES:
+            for kind in KINDS:
+                made = junk(kind, system)
+                some = {prompt_id: made[prompt_id] for prompt_id in sorted(made)[::EVERY]}
+                none[system.name, kind] = _measured(system, some, given, embedder)
+    return real, none
+
+
+def _measured(
+    system: System, responses: Mapping[str, tuple[str, ...]], given: Discriminator, embedder: Embedder
+) -> Measured:
+    prompts = [system.prompts[prompt_id] for prompt_id in responses]
+    return dict(zip(responses, evidence(prompts, list(responses.values()), given, embedder), strict=True))
+
+
+def fitted(
+    real: Mapping[str, Measured],
+    none: Mapping[tuple[str, str], Measured],
+    given: Discriminator,
+    prompts: frozenset[str],
+    without: str | None = None,
+) -> Discriminator:
+    """Fit and calibrate on some prompts.
+
+    Args:
+        real: Responses of every system.
+        none: Junk.
+        given: Models of word order and letters.
+        prompts: Ids of the prompts to use.
+        without: A kind of junk to leave out.
+    """
+    used = {name: [own for i, own in sets.items() if i in prompts] for name, sets in real.items()}
+    bad = {
+        kind: [own for source in SOURCES for i, own in none[source, kind].items() if i in prompts]
+        for kind in KINDS
+        if kind != without
+    }
+    made = fit([own for sets in used.values() for own in sets], bad, KINDS, given)
+    return calibrate(used, made, MOST_REFUSED)
+
+
+def held_out(
+    real: Mapping[str, Measured], none: Mapping[tuple[str, str], Measured], given: Discriminator
+) -> tuple[Table, Table]:
+    """Refused shares on prompts that were not fitted on: of real systems, and of junk, its kind known or not."""
+    ids = sorted({i for sets in real.values() for i in sets})
+    halves = (frozenset(ids[::2]), frozenset(ids[1::2]))
+    pairs = (halves, halves[::-1])
+
+    def share(sets: Measured, models: list[Discriminator]) -> float:
+        tested = [
+            refused_share([own for i, own in sets.items() if i in test], model)
+            for (_, test), model in zip(pairs, models, strict=True)
+        ]
+        return sum(tested) / len(tested)
+
+    models = [fitted(real, none, given, train) for train, _ in pairs]
+    systems: list[list[Cell]] = [[name, share(sets, models)] for name, sets in real.items()]
+    rows: list[list[Cell]] = []
+    for kind, reason in KINDS.items():
+        others = [fitted(real, none, given, train, without=kind) for train, _ in pairs]
+        rows.append(
+            [kind, reason, *(share(none[source, kind], each) for each in (models, others) for source in SOURCES)]
+        )
+    columns = ("junk", "reason", *(f"{source}{what}" for what in ("", ", kind unseen") for source in SOURCES))
+    return (
+        Table("Refused shares of real responses, prompts held out", ("system", "refused"), systems),
+        Table("Refused shares of junk, prompts held out", columns, rows, numbers=columns[2:]),
+    )
+
+
+def train(
+    corpus: Annotated[Path, typer.Argument(help="Folder of *.txt.gz: public-domain books in English.")],
+    mirror: Annotated[Path, typer.Option(help="Folder with released files.")],
+    out_: Annotated[Path, typer.Option("--out", help="File of parameters to write.")] = PARAMETERS,
+) -> None:
+    """Train the discriminator, write its parameters and print how good it is."""
+    run(corpus, mirror, out_, SentenceTransformersEmbedder(ALL_MINILM_L6_V2))
+
+
+def run(corpus: Path, mirror: Path, path: Path, embedder: Embedder) -> None:
+    """As `train`, with an embedder that is loaded."""
+    given = language_models(corpus)
+    real, none = measure(read_systems(mirror, K), given, embedder)
+    made = fitted(real, none, given, frozenset(i for sets in real.values() for i in sets))
+    write_text(path, _compact(to_json(made)))
+    for table in held_out(real, none, given):
+        out().print(to_terminal(table))
+
+
+def _compact(document: Mapping[str, object]) -> str:
+    """JSON with a line for each row of a matrix."""
+    import json
+
+    text = json.dumps(document, ensure_ascii=False)
+    return text.replace("], [", "],\n[").replace('}, "', '},\n"') + "\n"
+
+
+if __name__ == "__main__":
+    typer.run(train)

@@ -1,0 +1,72 @@
+"""Response sets of kinds that must not be punished: all answer their prompt. The words are ours."""
+
+HONEST: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    "short answers": (
+        ("Name a fruit.", ("Mango", "A pear.", "Kiwi", "banana", "Plum!")),
+        ("Pick a number between 1 and 100.", ("42", "7", "Sixty-one", "88.", "I pick 13.")),
+        ("What is the best colour for a bicycle?", ("Red", "Dark green", "Blue, I think", "Yellow", "black")),
+    ),
+    "lists": (
+        (
+            "Give me a shopping list for a picnic.",
+            (
+                "- bread\n- cheese\n- grapes\n- lemonade\n- paper plates",
+                "1. Apples\n2. Boiled eggs\n3. Crisps\n4. Water\n5. A blanket",
+                "sandwiches, olives, cherries, iced tea, napkins, chocolate",
+                "Baguette; ham; tomatoes; juice; cookies; cups",
+            ),
+        ),
+    ),
+    "poems": (
+        (
+            "Write a short poem about the rain.",
+            (
+                "Soft on the roof,\nsoft on the road,\nthe rain lets down\nits silver load.",
+                "Grey fingers drum\nupon the pane;\nthe garden drinks.\nCome, come again.",
+                "Rain, you old gossip,\ntelling the gutters\nall that you heard from the sea.",
+            ),
+        ),
+    ),
+    "code": (
+        (
+            "Write a Python function that reverses a string.",
+            (
+                "def reverse(text):\n    return text[::-1]",
+                "```python\ndef reverse(s: str) -> str:\n    return ''.join(reversed(s))\n```",
+                "def rev(s):\n    out = ''\n    for c in s:\n        out = c + out\n    return out",
+                "reverse = lambda s: s if len(s) < 2 else reverse(s[1:]) + s[0]",
+            ),
+        ),
+    ),
+    "other languages": (
+        (
+            "Raconte une courte histoire sur un chat.",
+            (
+                "Un chat noir vivait sur les toits et ne descendait que pour le lait de la voisine.",
+                "Il était une fois un chat qui avait peur des souris et qui aimait les livres.",
+                "Minou dormait sous le pont quand la rivière est entrée dans son rêve.",
+            ),
+        ),
+        (
+            "Tell me a proverb in a language of your choice.",
+            (
+                "Wer zuletzt lacht, lacht am besten.",
+                "Más vale tarde que nunca, dicen los viejos del pueblo.",
+                "Тише едешь — дальше будешь.",
+                "七転び八起き。",
+                "Chi va piano, va sano e va lontano.",
+            ),
+        ),
+    ),
+    "typos": (
+        (
+            "What do you like to do on a free day?",
+            (
+                "i like to go for a wlak in the prak and feed teh ducks",
+                "readng a good bok on the sofa with a cup of tea, noting else",
+                "me and my bro usualy play footbal then eat pizza lol",
+                "slepping till noon, becuase i never get enuf sleep durng the week",
+            ),
+        ),
+    ),
+}

@@ -1,0 +1,131 @@
+"""Junk is refused for the right reason, honest responses are not, and nothing but the set decides."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.metrics.partition import Partition
+from benchmark.models.embedder import SentenceTransformersEmbedder
+from benchmark.validity.backend import BLANK, LOWEST, REFUSAL, ValidityJudge
+from benchmark.validity.discriminator import PARAMETERS, from_json, load_discriminator, mixture, to_json
+from benchmark.validity.word_order import WordOrderModel, word_order
+from datasets_build.load import load_suite
+from submissions.demo import build
+from submissions.gaming.derive import attacked, find_attack
+from tests.benchmark.validity.honest import HONEST
+
+Sets = dict[str, tuple[str, ...]]
+# For most of each kind of junk, why it is refused.
+REASON_OF = {
+    "random-characters": "unreadable",
+    "homoglyphs": "unreadable",
+    "shuffled-words": "word salad",
+    "echoes": "echo of the prompt",
+    "refusals": "refusal",
+    "other-prompts": "not about the prompt",
+    "book-sentences": "not about the prompt",
+}
+
+
+@pytest.fixture(scope="module")
+def demo() -> tuple[dict[str, str], Sets]:
+    lines = (Path(build.__file__).parent / "varied.jsonl").read_text(encoding="utf-8").splitlines()
+    sets = {row["prompt_id"]: tuple(row["responses"]) for row in map(json.loads, lines[::4])}  # a quarter, to be fast
+    return {prompt.prompt_id: prompt.prompt for prompt in load_suite("demo").prompts}, sets
+
+
+def refused(judge: ValidityJudge, prompts: dict[str, str], sets: Sets) -> Counter[str | None]:
+    """Number of responses by reason."""
+    partitions = [Partition((0,) * len(own)) for own in sets.values()]
+    made = judge.reasons([prompts[i] for i in sets], list(sets.values()), partitions, {})
+    return Counter(reason for own in made for reason in own)
+
+
+def test_junk_is_refused_for_its_reason_and_its_source_is_not(
+    demo: tuple[dict[str, str], Sets], minilm: SentenceTransformersEmbedder
+) -> None:
+    prompts, sets = demo
+    judge = ValidityJudge(embedder=minilm)
+    assert refused(judge, prompts, sets)[None] >= 0.95 * 60
+    for kind, reason in REASON_OF.items():
+        found = refused(judge, prompts, attacked(find_attack(kind), prompts, sets))
+        assert found[None] <= 0.3 * 60, (kind, found)
+        assert found[reason] >= 0.5 * 60, (kind, found)
+
+
+def test_without_an_embedder_texts_alone_tell(demo: tuple[dict[str, str], Sets]) -> None:
+    prompts, sets = demo
+    judge = ValidityJudge()
+    assert refused(judge, prompts, sets)[None] >= 0.95 * 60
+    for kind in ("random-characters", "homoglyphs", "shuffled-words", "echoes"):
+        found = refused(judge, prompts, attacked(find_attack(kind), prompts, sets))
+        assert found[None] <= 0.3 * 60, (kind, found)
+
+
+@pytest.mark.parametrize("kind", HONEST)
+def test_honest_responses_of_every_kind_are_valid(kind: str, minilm: SentenceTransformersEmbedder) -> None:
+    for judge in (ValidityJudge(), ValidityJudge(embedder=minilm)):
+        for prompt, responses in HONEST[kind]:
+            (made,) = judge.reasons([prompt], [responses], [Partition((0,) * len(responses))], {})
+            assert dict(zip(responses, made, strict=True)) == dict.fromkeys(responses), prompt
+
+
+def test_blanks_and_plain_refusals_are_no_answers() -> None:
+    texts = ("", "[Blocked]", "I'm sorry, but I can't assist with that.", "Nairobi")
+    (made,) = ValidityJudge().reasons(["Name a city."], [texts], [Partition((None, None, None, 0))], {})
+    assert made == (BLANK, BLANK, REFUSAL, None)
+
+
+def test_the_mark_of_a_reward_model_decides_where_there_is_one() -> None:
+    partition = Partition((0, 1, 0, None), (1.0, 7.0, None, None))
+    (made,) = ValidityJudge(None).reasons(["p"], [("a", "b", "c", "d")], [partition], {})
+    assert made == (LOWEST, None, LOWEST, None)
+
+
+def test_neither_the_order_of_responses_nor_other_sets_matter(
+    demo: tuple[dict[str, str], Sets], minilm: SentenceTransformersEmbedder
+) -> None:
+    prompts, sets = demo
+    mixed = {i: (*own[:5], *attacked(find_attack("random-words"), prompts, sets)[i][5:]) for i, own in sets.items()}
+    judge = ValidityJudge(embedder=minilm)
+    ids = list(mixed)[:4]
+    partitions = [Partition((0,) * 10)] * 4
+    together = judge.reasons([prompts[i] for i in ids], [mixed[i] for i in ids], partitions, {})
+    for i, expected in zip(ids, together, strict=True):
+        assert judge.reasons([prompts[i]], [mixed[i]], partitions[:1], {}) == [expected]
+        assert judge.reasons([prompts[i]], [mixed[i][::-1]], partitions[:1], {}) == [expected[::-1]]
+
+
+def test_word_order_is_against_the_mean_of_all_shuffles() -> None:
+    model = load_discriminator().order
+    text = "the cat sat on the mat and looked at me"
+    found = word_order(text, model)
+    rng = np.random.default_rng(0)
+    words = text.split()
+    own = _mean_of_neighbours(words, model)
+    shuffled = [_mean_of_neighbours([words[i] for i in rng.permutation(len(words))], model) for _ in range(4000)]
+    assert found.gain == pytest.approx(own - np.mean(shuffled), abs=0.05)
+    assert found.z > 2
+    assert word_order(" ".join(sorted(words)), model).z < 1
+
+
+def _mean_of_neighbours(words: list[str], model: WordOrderModel) -> float:
+    classes = model.classes(words)
+    return float(model.scores[classes[:-1], classes[1:]].mean())
+
+
+def test_the_mixture_is_a_fixed_point_of_its_shares() -> None:
+    rng = np.random.default_rng(0)
+    ratios = np.column_stack([np.zeros(40), rng.normal(0, 4, (40, 5))])
+    found = mixture(ratios, (2.0, 0.5))
+    shares = (found.sum(axis=0) + np.array([2.0, *[0.5] * 5])) / (40 + 4.5)
+    again = np.exp(ratios) * shares
+    assert found == pytest.approx(again / again.sum(axis=1, keepdims=True), abs=1e-3)
+
+
+def test_parameters_come_back_from_their_file() -> None:
+    document = json.loads(PARAMETERS.read_text(encoding="utf-8"))
+    assert json.loads(json.dumps(to_json(from_json(document)))) == document
