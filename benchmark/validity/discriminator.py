@@ -46,8 +46,7 @@ class Discriminator:
         bits: Bigram model of letters.
         weights: For each reason an intercept, and a weight and an upper and lower limit for each of its features.
         prior: Pseudo-counts of answers, and of each reason, in the mixture.
-        tempers: For each reason, a weight of its log-odds: below 1 where the responses to one prompt are alike in them,
-            so that each says less than it seems to.
+        temper: Weight of the log-odds: below 1 because the responses to a prompt are alike in what they seem to be.
         thresholds: For each reason, the probability of being an answer below which a response is none for that reason.
     """
 
@@ -55,9 +54,7 @@ class Discriminator:
     bits: Floats
     weights: dict[Reason, "Logistic"]
     prior: tuple[float, float] = (2.0, 0.5)
-    tempers: Mapping[Reason, float] = field(
-        default_factory=lambda: {reason: 0.3 if reason == "not about the prompt" else 1.0 for reason in REASONS}
-    )
+    temper: float = 0.3
     thresholds: Mapping[Reason, float] = field(default_factory=lambda: dict.fromkeys(REASONS, 0.25))
 
 
@@ -139,9 +136,8 @@ def suspicions(found: Sequence[Features], given: Discriminator) -> list[tuple[Re
         for j, reason in enumerate(REASONS, start=1):
             values = features.get(reason)
             # A reason that cannot be told does not explain a text better than being an answer does.
-            own = -4.0 if values is None else given.weights[reason].log_odds(values)
-            ratios[i, j] = given.tempers[reason] * own
-    probabilities = mixture(ratios, given.prior)
+            ratios[i, j] = -4.0 if values is None else given.weights[reason].log_odds(values)
+    probabilities = mixture(ratios * given.temper, given.prior)
     worst = np.argmax(probabilities[:, 1:], axis=1).tolist()
     return [(REASONS[j], answer) for j, answer in zip(worst, probabilities[:, 0].tolist(), strict=True)]
 
@@ -181,7 +177,7 @@ def from_json(document: dict[str, Any]) -> Discriminator:
         np.array(document["letters"]),
         {reason: Logistic(**{k: _tuple(v) for k, v in document["reasons"][reason].items()}) for reason in FEATURES},
         (document["prior"][0], document["prior"][1]),
-        {reason: document["tempers"][reason] for reason in REASONS},
+        document["temper"],
         {reason: document["thresholds"][reason] for reason in REASONS},
     )
 
@@ -192,7 +188,7 @@ def to_json(given: Discriminator) -> dict[str, Any]:
         "version": VERSION,
         "thresholds": dict(given.thresholds),
         "prior": list(given.prior),
-        "tempers": dict(given.tempers),
+        "temper": given.temper,
         "reasons": {
             reason: {key: getattr(own, key) for key in ("intercept", "weights", "low", "high")}
             for reason, own in given.weights.items()

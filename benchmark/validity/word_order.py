@@ -2,8 +2,7 @@
 
 A bigram model of word classes scores every ordered pair of a text's words. The mean score of neighbours, less the mean
 of all ordered pairs, is the mean over all shuffles of the text in closed form; so the test needs no sample of them and
-no language model. Words that the model does not know fall into classes by their endings, and a text without known words
-(another language, a list of names, code) tells nothing.
+no language model. Words that the model does not know fall into classes by their endings.
 """
 
 import re

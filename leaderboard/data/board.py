@@ -16,6 +16,7 @@ from benchmark.metrics import METRICS
 from benchmark.scoring.result_schema import Aggregate, Result, Signature
 
 RANKED_BY = (
+    "valid_distinct_k",
     "distinct_k",
     "distinct_k_reported",
     "embedding_diversity",

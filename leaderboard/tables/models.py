@@ -11,8 +11,9 @@ from leaderboard.tables.systems import system_labels
 from leaderboard.tables.table_view import TableView, plain_table, ranged_texts
 
 ANY = "any"
-QUALITY = ("utility_k", "utility_k_reported", "mean_head_quality", "first_quality", "coherence")
+QUALITY = ("utility_k", "utility_k_reported", "mean_head_quality", "valid_share", "first_quality", "coherence")
 DIVERSITY = (
+    "valid_distinct_k",
     "distinct_k",
     "distinct_k_reported",
     "embedding_diversity",
@@ -28,7 +29,8 @@ COST = ("parameters", "responses", "bytes_a_response", "not_answered", "cut_off"
 FACTS = ("type", "mode", "open_weights", "licence", "date")
 # The metrics (if the board has them) and the facts that a preset shows.
 PRESETS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "overview": ((*DIVERSITY[:6], *QUALITY[:2]), ("type", "mode")),
+    # Without d_can and a_n: the bundled language model is not for numbers to publish.
+    "overview": ((*DIVERSITY[:5], *QUALITY[:2], "valid_share"), ("type", "mode")),
     "diversity": (DIVERSITY, ("type", "mode")),
     "quality": ((*QUALITY, "distinct_k", "distinct_k_reported"), ("type", "mode")),
     "cost": (("distinct_k", "embedding_diversity", "utility_k"), ("type", *COST)),

@@ -15,9 +15,10 @@ from leaderboard.tables.models import QUALITY, cell_texts
 from leaderboard.tables.systems import system_labels
 from leaderboard.tables.table_view import TableView
 
-# The first that a board has is the default axis. utility_k mixes quality with diversity, so it is not the first.
-DIVERSITY_AXES = ("distinct_k", "embedding_diversity", "distinct_k_reported", "distinct_n")
-QUALITY_AXES = ("mean_head_quality", "utility_k", "coherence", "first_quality", "utility_k_reported")
+# The first that a board has is the default axis. utility_k has diversity in it, and coherence is of the language model
+# that reads: neither is a default.
+DIVERSITY_AXES = ("valid_distinct_k", "distinct_k", "embedding_diversity", "distinct_k_reported", "distinct_n")
+QUALITY_AXES = ("mean_head_quality", "valid_share", "first_quality")
 RESAMPLES = 1000
 _AT_ONCE = 2_000_000  # cells of systems by resamples
 

@@ -25,6 +25,7 @@ from benchmark.scoring.resampling import bootstrap_means
 from benchmark.scoring.result_files import read_result
 from benchmark.scoring.scorer import Options, Scored, score_submission
 from benchmark.surprisal.engine import ResponseSet
+from benchmark.validity.backend import ValidityJudge
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Suite
 from submissions.checking.response_kinds import scorable_responses
@@ -189,6 +190,8 @@ def test_values_are_those_of_the_metrics_and_aggregates_those_of_the_values(tmp_
         partitions=parted,
         internals=[hash_internals(row.responses) for row in rows],
         reported=[v for _, v in reported_of(rows)],
+        prompts=prompts,
+        validity=ValidityJudge(None),  # the mark of the reward model decides
     )
     expected = score_sets(materials, METRICS)
     table = pq.read_table(scored.folder / "per_prompt.parquet")
@@ -215,6 +218,7 @@ def test_responses_are_counted_by_what_they_are(tmp_path: Path) -> None:
     counts = score(submit(tmp_path / "in", SMALL, rows), SMALL, tmp_path).result.counts
     assert counts.model_dump() == {
         "prompts": 6, "responses": 24, "blank": 6, "placeholder": 6, "refused": 0, "cut_off": 12, "repeated": 6,
+        "invalid": {"blank or a placeholder": 12, "rated lowest by the reward model": 4},
     }  # fmt: skip
 
 

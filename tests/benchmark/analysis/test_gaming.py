@@ -1,0 +1,86 @@
+"""The gaming study: attacks beside their source, gains in units of the real range, paired over prompts."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.analysis.gaming.report import gaming_report
+from benchmark.analysis.gaming.study import study_gaming
+from benchmark.metrics import METRICS
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.compute import score_sets
+from benchmark.scoring.inputs import Materials
+from benchmark.scoring.profiles import find_profile
+from datasets_build.load import load_suite
+from datasets_build.tables import to_csv
+from submissions.demo import build
+from submissions.gaming.attacks import ATTACKS
+from submissions.gaming.derive import attacked, find_attack
+
+CHOSEN = [metric for metric in METRICS if metric.id in ("valid_distinct_k", "distinct_k", "distinct_n", "self_bleu")]
+Responses = dict[str, tuple[str, ...]]
+
+
+def written(name: str, prompts: int = 6) -> Responses:
+    lines = (Path(build.__file__).parent / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()[:prompts]
+    return {row["prompt_id"]: tuple(row["responses"]) for row in map(json.loads, lines)}
+
+
+@pytest.fixture(scope="module")
+def systems() -> dict[str, Responses]:
+    return {name: written(name) for name in ("varied", "collapsed")}
+
+
+def test_attacks_are_scored_beside_their_source(systems: dict[str, Responses]) -> None:
+    done: list[int] = []
+    backends = ScoringBackends(find_profile("lexical"))
+    study = study_gaming("varied", systems, load_suite("demo"), backends, CHOSEN, resamples=200, progress=done.append)
+    assert list(study.attacks) == [attack.name for attack in ATTACKS]
+    assert sum(done) == 6 * (2 + len(ATTACKS))
+    assert (study.k, study.prompts, study.profile) == (10, 6, "lexical")
+
+    # By hand: distinct-n of random characters, less that of the source, over the distance of the two real systems.
+    metric = next(each for each in CHOSEN if each.id == "distinct_n")
+    prompts = {prompt.prompt_id: prompt.prompt for prompt in load_suite("demo").prompts}
+    noise = attacked(find_attack("random-characters"), prompts, systems["varied"])
+
+    def mean(responses: Responses) -> float:
+        return float(np.mean([row["distinct_n"] for row in score_sets(Materials(list(responses.values())), [metric])]))
+
+    real = [mean(each) for each in systems.values()]
+    assert study.ranges["distinct_n"] == pytest.approx((min(real), max(real)))
+    gain = study.attacks["random-characters"]["distinct_n"].gain
+    assert gain is not None
+    assert gain.value is not None
+    assert gain.value == pytest.approx((mean(noise) - mean(systems["varied"])) / (max(real) - min(real)))
+    assert gain.low is not None
+    assert gain.high is not None
+    assert gain.low <= gain.value <= gain.high
+
+    # A lower-is-better metric gains where it falls; one repeated response never gains.
+    repeated = study.attacks["repeated"]
+    assert all(scores.gain is not None and (scores.gain.value or 0) <= 0 for scores in repeated.values())
+    headline = study.attacks["random-characters"]["valid_distinct_k"]
+    assert headline.mean.value is not None
+    assert headline.mean.value <= 1 < (study.attacks["random-characters"]["distinct_k"].mean.value or 0)
+    assert study.invalid["random-characters"]["unreadable"] >= 50
+
+    report = gaming_report(study)
+    assert json.loads(report.text(".json"))["kinds"]["homoglyphs"] == "disguise"
+    assert report.records is not None
+    assert len(to_csv(report.records).splitlines()) == 1 + len(CHOSEN) * (2 + len(ATTACKS))
+    assert "shuffled-words" in report.text(".md")
+
+
+def test_with_one_real_system_gains_are_in_units_of_the_metric(systems: dict[str, Responses]) -> None:
+    only = {"varied": systems["varied"]}
+    backends = ScoringBackends(find_profile("lexical"))
+    attacks = [find_attack("repeated")]
+    study = study_gaming("varied", only, load_suite("demo"), backends, CHOSEN, attacks=attacks, resamples=100)
+    assert set(study.ranges.values()) == {None}
+    own, scores = study.systems["varied"]["distinct_k"].mean, study.attacks["repeated"]["distinct_k"]
+    assert scores.gain is not None
+    assert scores.gain.value == pytest.approx(1 - (own.value or 0))
+    assert "units of the metric" in gaming_report(study).text(".md")
