@@ -56,6 +56,7 @@ COMMANDS = (
     Command("metrics equivalence", "leaderboard.reports.equivalence.commands", "classes"),
     Command("metrics internals", "benchmark.generation.internals.commands", "internals"),
     Command("metrics baseline", "submissions.commands", "baseline"),
+    Command("metrics axioms", "benchmark.analysis.gaming.commands", "axioms"),
     Command("metrics gaming", "benchmark.analysis.gaming.commands", "gaming"),
     Command("metrics gss", "leaderboard.reports.gss.commands", "gss"),
     Command("metrics heldout", "leaderboard.reports.metaeval.heldout_commands", "heldout"),
