@@ -108,6 +108,13 @@ def equivalence(document: Document, found: Limits) -> list[Figure]:
     ]
 
 
+def alternatives(document: Document, _: Limits) -> list[Figure]:
+    """Figures of `benchmark.perf.alternatives`: embeddings and a classifier, by processor time."""
+    return [
+        _ratio(f"{each['work']}, package over {each['alternative']}", each["ratio"]) for each in document["comparisons"]
+    ]
+
+
 def surprisal(document: Document, _: Limits) -> list[Figure]:
     """Figures of `benchmark.perf.surprisal`: the engine and the naive way."""
     figures = []

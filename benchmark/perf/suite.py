@@ -142,6 +142,14 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         figures.equivalence,
     ),
     Benchmark(
+        "alternatives",
+        "How much faster the package runs its small models than the libraries' own calls.",
+        "benchmark.perf.alternatives",
+        _words("--rounds 2 --texts 200 --pairs 30 --layers 2"),
+        _words("--rounds 3"),
+        figures.alternatives,
+    ),
+    Benchmark(
         "cluster",
         "How scoring grows with actors on this machine.",
         "benchmark.perf.cluster",

@@ -1,7 +1,8 @@
 """Computes metrics of response sets: each kind of input is made once, then metrics are pure functions."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from benchmark.metrics import METRICS, Metric, Unscorable
@@ -18,8 +19,26 @@ class ScoringFault(DivBenchError):
     """An unexpected failure of a metric. It stops the run: a fault is never a score."""
 
 
+def make_inputs(materials: Materials, metrics: Sequence[Metric]) -> dict[str, Sequence[Any]]:
+    """Return what the metrics read, by the name of the input; each is made once.
+
+    Raises:
+        ScoringFault: A metric's input cannot be made.
+    """
+    inputs: dict[str, Sequence[Any]] = {}
+    for each in dict.fromkeys(map(input_of, metrics)):
+        made = each.make(materials)
+        if made is None:
+            raise ScoringFault(f"metrics read {each.name}, and there is nothing to make it", "choose another profile")
+        inputs[each.name] = made
+    return inputs
+
+
 def score_sets(
-    materials: Materials, metrics: Sequence[Metric], names: Sequence[str] | None = None
+    materials: Materials,
+    metrics: Sequence[Metric],
+    names: Sequence[str] | None = None,
+    made: Mapping[str, Sequence[Any]] = MappingProxyType({}),
 ) -> list[dict[str, Value]]:
     """Return the value of each metric for each response set.
 
@@ -30,6 +49,7 @@ def score_sets(
         materials: Response sets and the sources of inputs.
         metrics: Metrics to compute.
         names: Names of the sets, for messages.
+        made: Inputs that are made already; the others are made here.
 
     Returns:
         For each set, by metric id, a finite number, or the reason why it is missing.
@@ -38,12 +58,7 @@ def score_sets(
         ScoringFault: A metric raised an error other than `Unscorable`, or returned a value that is not finite or out of
             bounds; or a metric's input cannot be made.
     """
-    inputs: dict[str, Sequence[Any]] = {}
-    for each in dict.fromkeys(map(input_of, metrics)):
-        made = each.make(materials)
-        if made is None:
-            raise ScoringFault(f"metrics read {each.name}, and there is nothing to make it", "choose another profile")
-        inputs[each.name] = made
+    inputs = {**made, **make_inputs(materials, [metric for metric in metrics if metric.reads not in made])}
     where = [f"set {i}" for i in range(len(materials.sets))] if names is None else names
     found: list[dict[str, Value]] = [{} for _ in materials.sets]
     for metric in metrics:

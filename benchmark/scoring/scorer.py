@@ -27,7 +27,7 @@ from benchmark.scoring.profiles import Profile
 from benchmark.scoring.resampling import bootstrap_means
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result, ResultKey, sign
-from benchmark.scoring.shards import INVALID, RunShards, Shard, runs_of, score_shard, shards_of
+from benchmark.scoring.shards import INVALID, RunShards, Shard, runs_of, score_shards, shards_of
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import atomic_file, atomic_folder, content_id, readable_json, sha256_of
 from datasets_build.schema import Suite
@@ -130,8 +130,8 @@ def score_submission(
                 finished += len(shard.rows)
                 progress(finished)
 
-        here = ((shard, score_shard(shard, chosen, backends)) for shard in unfinished())
-        for shard, table in here if run is None else run(unfinished(), chosen):
+        scored = score_shards(unfinished(), chosen, backends) if run is None else run(unfinished(), chosen)
+        for shard, table in scored:
             with atomic_file(partial / f"{shard.name}.parquet") as temporary:
                 pq.write_table(table, temporary, compression="zstd")
             finished += len(shard.rows)

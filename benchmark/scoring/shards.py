@@ -7,8 +7,10 @@ several machines (cluster/).
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,8 +21,8 @@ from benchmark.metrics.metric import Missing
 from benchmark.models.provenance import ModelRun
 from benchmark.scoring import surprisal_columns
 from benchmark.scoring.backends import ScoringBackends
-from benchmark.scoring.compute import Value, score_sets
-from benchmark.scoring.inputs import Materials, metrics_from
+from benchmark.scoring.compute import make_inputs, score_sets
+from benchmark.scoring.inputs import Materials, input_of, metrics_from
 from benchmark.scoring.internals_file import InternalsFile
 from benchmark.surprisal.engine import ResponseSet
 from datasets_build.files import content_id
@@ -80,6 +82,25 @@ def shards_of(submission: Submission, suite: Suite, k: int, internals: Internals
         )
 
 
+def score_shards(
+    shards: Iterable[Shard], metrics: Sequence[Metric], backends: ScoringBackends
+) -> Iterator[tuple[Shard, pa.Table]]:
+    """Score shards in turn; see `score_shard`.
+
+    Models read on this thread, so an interruption stops them at once. Meanwhile another thread computes the metrics of
+    the shard before, for which a GPU would wait.
+    """
+    before: tuple[Shard, Future[pa.Table]] | None = None
+    with ThreadPoolExecutor(1, "metrics") as thread:
+        for shard in shards:
+            read = _read(shard, metrics, backends)
+            if before is not None:
+                yield before[0], before[1].result()
+            before = shard, thread.submit(_table, read, metrics)
+        if before is not None:
+            yield before[0], before[1].result()
+
+
 def score_shard(shard: Shard, metrics: Sequence[Metric], backends: ScoringBackends) -> pa.Table:
     """Return the rows of a shard in `per_prompt.parquet`.
 
@@ -87,6 +108,27 @@ def score_shard(shard: Shard, metrics: Sequence[Metric], backends: ScoringBacken
         ConfigurationError: A model cannot be loaded.
         ScoringFault: A metric failed.
     """
+    return _table(_read(shard, metrics, backends), metrics)
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadShard:
+    """A shard with all that models make of it: from here on, everything is a pure function.
+
+    Attributes:
+        shard: The shard.
+        materials: Materials of the metrics' inputs.
+        inputs: Inputs that models make, by name.
+        runs: How the models ran.
+    """
+
+    shard: Shard
+    materials: Materials
+    inputs: dict[str, Sequence[Any]]
+    runs: list[ModelRun]
+
+
+def _read(shard: Shard, metrics: Sequence[Metric], backends: ScoringBackends) -> _ReadShard:
     materials = backends.materials(
         [ResponseSet(p.prompt, row.responses) for p, row in zip(shard.prompts, shard.rows, strict=True)],
         metrics,
@@ -94,10 +136,9 @@ def score_shard(shard: Shard, metrics: Sequence[Metric], backends: ScoringBacken
         internals=shard.internals,
         reported=shard.reported,
     )
-    values = score_sets(materials, metrics, [row.prompt_id for row in shard.rows])
+    inputs = make_inputs(materials, [metric for metric in metrics if input_of(metric).sources])
     runs = [replace(each, prompts=len(shard.rows)) for each in backends.runs()]
-    told = {_RUNS: json.dumps([asdict(each) for each in runs])}
-    return _table(shard, values, materials, metrics).replace_schema_metadata(told)
+    return _ReadShard(shard, materials, inputs, runs)
 
 
 def runs_of(shards: Iterable[pa.Schema]) -> list[ModelRun]:
@@ -131,9 +172,10 @@ def per_prompt_schema(metrics: Sequence[Metric]) -> pa.Schema:
     )
 
 
-def _table(
-    shard: Shard, values: Sequence[dict[str, Value]], materials: Materials, metrics: Sequence[Metric]
-) -> pa.Table:
+def _table(read: _ReadShard, metrics: Sequence[Metric]) -> pa.Table:
+    """Compute the metrics of a shard that models have read."""
+    shard, materials = read.shard, read.materials
+    values = score_sets(materials, metrics, [row.prompt_id for row in shard.rows], read.inputs)
     schema = per_prompt_schema(metrics)
     records = []
     for i, (row, found) in enumerate(zip(shard.rows, values, strict=True)):
@@ -155,4 +197,5 @@ def _table(
         if partition_columns.REPORTED_COLUMN in schema.names:
             record[partition_columns.REPORTED_COLUMN] = partition_columns.reported_record(shard.reported[i])
         records.append(record | {m: None if isinstance(v, Missing) else v for m, v in found.items()})
-    return pa.Table.from_pylist(records, schema=schema)
+    told = {_RUNS: json.dumps([asdict(each) for each in read.runs])}
+    return pa.Table.from_pylist(records, schema=schema).replace_schema_metadata(told)

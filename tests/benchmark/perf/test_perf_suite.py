@@ -12,6 +12,7 @@ import typer
 
 from benchmark.perf import __main__ as runner
 from benchmark.perf import (
+    alternatives,
     cluster,
     equivalence,
     figures,
@@ -69,6 +70,9 @@ DOCUMENTS: dict[str, Any] = {
     "order_errors": ROWS,
     "generation": asdict(generation.Comparison("lm", 8, 10, 20, 0.0, [4.0], [1.0], 400.0, 1600.0, 4.0)),
     "equivalence": asdict(equivalence.Comparison("made up", 2, 90, 80, 100.0, 0.0, [2.0], [1.0], 45.0, 90.0, 2.0)),
+    "alternatives": {
+        "comparisons": [asdict(alternatives.Comparison("embeddings", "encode", 9, 99, 0.0, [1.0], [3.0], 3.0, 2.5))]
+    },
     "cluster": {
         "measured": asdict(cluster.Scaling(640, 10, [4.0], [2.5], 8.0, 9.0, 1.6, [0.4] * 9)),
         "simulated": [],
@@ -136,6 +140,7 @@ def test_ratios_are_those_of_the_documents() -> None:
         "order_errors": [0.24],
         "generation": [4.0],
         "equivalence": [2.0],
+        "alternatives": [3.0],
         "cluster": [1.6],
     }
 

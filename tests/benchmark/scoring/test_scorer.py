@@ -105,6 +105,37 @@ def test_a_scored_submission_is_recognised_and_nothing_is_computed(tmp_path: Pat
     assert (first.folder / "result.json").stat().st_mtime_ns == written
 
 
+class CountingEmbedder(HashEmbedder):
+    """Lets go when it is asked the second time, and keeps the threads that asked."""
+
+    def __init__(self) -> None:
+        self.second = threading.Event()
+        self.threads: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        self.threads.append(threading.current_thread().name)
+        if len(self.threads) == 2:
+            self.second.set()
+        return super().embed(texts)
+
+
+def test_metrics_of_a_shard_are_computed_while_models_read_the_next(tmp_path: Path) -> None:
+    submission = submit(tmp_path / "in", LARGE, rows_of(LARGE, k=4))
+    embedder, waited = CountingEmbedder(), list[bool]()
+
+    def after_the_next_shard(vectors: NDArray[np.float64]) -> float:
+        if not waited:
+            waited.append(embedder.second.wait(10))
+        return 0.5
+
+    metric = replace(next(m for m in METRICS if m.reads == "embeddings"), fn=after_the_next_shard)
+    backends = ScoringBackends(OFFLINE, embedder=embedder)
+    found = score_submission(submission, LARGE, backends, tmp_path, QUICK, metrics=(metric,))
+    assert waited == [True]
+    assert embedder.threads == [threading.current_thread().name] * 3  # where an interruption stops them
+    assert found.result.scores[0].value == 0.5
+
+
 class HeldEmbedder:
     """Waits in its first call until it is let go."""
 

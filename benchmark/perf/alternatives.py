@@ -1,0 +1,180 @@
+"""Models of the package against the way that a user would take without it: `python -m benchmark.perf.alternatives`.
+
+*embeddings*: all-MiniLM-L6-v2 by the package and by sentence-transformers' own `encode`, on responses of all lengths.
+*classifier*: all pairs of some response sets under a classifier of deberta-v3-large's shape with random weights, by the
+package and by transformers' pipeline, one pair at a time as by default and eight at a time.
+
+Both ways in turns in one process; the numbers are compared before any time is printed. Seconds are the processor's, on
+all threads together, since other programs lengthen the time on the clock more. How the surprisal engine compares with
+one pass an order is measured by `benchmark.perf.surprisal`. Without a mirror the responses are made up.
+"""
+
+import argparse
+import gc
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+
+from benchmark.equivalence.backend import Floats, ResponsePair
+from benchmark.equivalence.classifiers import ClassifierEquivalence, GenerationSimilarity
+from benchmark.models.embedder import ALL_MINILM_L6_V2, SentenceTransformersEmbedder, unit_rows
+from benchmark.models.model_files import ModelFiles
+from benchmark.perf.equivalence import made_up_responses, questions_of, random_classifier, released_responses
+from datasets_build.download import mirror_folder
+
+TOLERANCE = {"embeddings": 1e-6, "classifier": 1e-4}  # of a coordinate, of a probability
+MAX_TOKENS = 512  # of a pair
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What was measured of the package and one alternative.
+
+    Attributes:
+        work: `embeddings` or `classifier`.
+        alternative: The other way.
+        items: Number of texts or pairs.
+        tokens: Number of their tokens.
+        largest_difference: Largest difference of the numbers.
+        package_seconds: Processor seconds, one a round.
+        alternative_seconds: Likewise.
+        ratio: Ratio of the smallest processor seconds.
+        clock_ratio: Ratio of the smallest seconds on the clock.
+    """
+
+    work: str
+    alternative: str
+    items: int
+    tokens: int
+    largest_difference: float
+    package_seconds: list[float]
+    alternative_seconds: list[float]
+    ratio: float
+    clock_ratio: float
+
+
+Way = Callable[[], Floats]
+
+
+def compare(
+    work: str, items: int, tokens: int, package: Way, others: Mapping[str, Way], rounds: int
+) -> list[Comparison]:
+    """Time the package and its alternatives in turns.
+
+    Raises:
+        ValueError: Their numbers differ.
+    """
+    ways = {"package": package, **others}
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+    largest = dict.fromkeys(others, 0.0)
+    for _ in range(rounds):
+        found = {}
+        for name, way in ways.items():
+            gc.collect()  # so that none pays for what another left behind
+            processor, clock = process_time(), perf_counter()
+            found[name] = way()
+            taken[name].append((process_time() - processor, perf_counter() - clock))
+        for name in others:
+            largest[name] = max(largest[name], float(np.abs(found[name] - found["package"]).max()))
+            if not largest[name] <= TOLERANCE[work]:
+                raise ValueError(f"{work}: the package and {name} differ by {largest[name]}")
+    best = {name: np.min(each, axis=0) for name, each in taken.items()}
+    return [
+        Comparison(
+            work=work,
+            alternative=name,
+            items=items,
+            tokens=tokens,
+            largest_difference=largest[name],
+            package_seconds=[processor for processor, _ in taken["package"]],
+            alternative_seconds=[processor for processor, _ in taken[name]],
+            ratio=float(best[name][0] / best["package"][0]),
+            clock_ratio=float(best[name][1] / best["package"][1]),
+        )
+        for name in others
+    ]
+
+
+def embeddings(texts: Sequence[str], rounds: int) -> list[Comparison]:
+    """The bundled embedder on different texts, against sentence-transformers' `encode` with its own batches."""
+    embedder = SentenceTransformersEmbedder(ALL_MINILM_L6_V2)
+    model: Any = embedder._model
+
+    def encoded() -> Floats:
+        return unit_rows(model.encode(list(texts), show_progress_bar=False).astype(np.float64))
+
+    tokens = sum(
+        map(len, model.tokenizer(list(texts), truncation=True, max_length=ALL_MINILM_L6_V2.max_tokens).input_ids)
+    )
+    embedder.embed(texts[:2])
+    package = partial(embedder.embed, texts)
+    return compare("embeddings", len(texts), tokens, package, {"sentence-transformers' encode": encoded}, rounds)
+
+
+def classifier(
+    pairs: Sequence[ResponsePair], texts: Sequence[str], layers: int, rounds: int, **changes: Any
+) -> list[Comparison]:
+    """A classifier of DeBERTa's shape on pairs, against transformers' pipeline on the same model."""
+    from tokenizers.processors import TemplateProcessing
+    from transformers import pipeline
+
+    loaded = random_classifier(texts, layers, **changes)
+    tokeniser: Any = loaded.tokeniser
+    special = [(name, tokeniser.convert_tokens_to_ids(name)) for name in ("[CLS]", "[SEP]")]
+    tokeniser.backend_tokenizer.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=special
+    )
+    build: Any = pipeline
+    piped = build("text-classification", model=loaded.model, tokenizer=tokeniser, top_k=None, device="cpu")
+    given = [{"text": pair.a, "text_pair": pair.b} for pair in pairs]
+
+    def by_pipeline(size: int) -> Floats:
+        found = piped(given, batch_size=size, truncation="longest_first", max_length=MAX_TOKENS)
+        return np.array([next(one["score"] for one in each if one["label"] == "LABEL_1") for each in found])
+
+    spec = GenerationSimilarity(ModelFiles("random", "0" * 40), window=None, max_tokens=MAX_TOKENS)
+    backend = ClassifierEquivalence(spec, loaded)
+    backend.scores(pairs[:2])
+    tokens = sum(
+        len(ids)
+        for ids in tokeniser(
+            [each["text"] for each in given],
+            [each["text_pair"] for each in given],
+            truncation="longest_first",
+            max_length=MAX_TOKENS,
+        ).input_ids
+    )
+    others = {
+        "transformers' pipeline, one at a time": partial(by_pipeline, 1),
+        "the same, eight at a time": partial(by_pipeline, 8),
+    }
+    return compare("classifier", len(pairs), tokens, partial(backend.scores, pairs), others, rounds)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print one JSON document."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mirror", type=Path, help="folder with the released files [env: DIVBENCH_MIRROR]")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--texts", type=int, default=2000, help="different responses to embed")
+    parser.add_argument("--pairs", type=int, default=450, help="pairs to classify")
+    parser.add_argument("--layers", type=int, default=24, help="of the classifier; fewer for slow machines")
+    given = parser.parse_args(arguments)
+    mirror = mirror_folder(given.mirror)
+    responses = made_up_responses(given.texts // 10 + 1) if mirror is None else released_responses(mirror)
+    texts = list(dict.fromkeys(text for _, of_set in responses for text in of_set))
+    drawn = [texts[i] for i in np.random.default_rng(0).permutation(len(texts))[: given.texts]]
+    pairs = questions_of(responses, given.pairs)
+    found = [*embeddings(drawn, given.rounds), *classifier(pairs, texts, given.layers, given.rounds)]
+    data = "made up" if mirror is None else "NoveltyBench"
+    print(json.dumps({"data": data, "layers": given.layers, "comparisons": [asdict(each) for each in found]}, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""`benchmark/perf/alternatives.py` runs at a small size and compares equal numbers."""
+
+import json
+from typing import Any
+
+import pytest
+
+from benchmark.perf import alternatives, equivalence
+from tests.benchmark.perf.test_equivalence_perf import TINY
+
+
+def test_both_kinds_of_models_give_the_numbers_of_the_libraries(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DIVBENCH_MIRROR", raising=False)
+    make: Any = equivalence.random_classifier
+    monkeypatch.setattr(alternatives, "random_classifier", lambda texts, layers: make(texts, layers, **TINY))
+    alternatives.main(["--rounds", "1", "--texts", "12", "--pairs", "20", "--layers", "1"])
+    found = json.loads(capsys.readouterr().out)
+    assert [(each["work"], each["items"]) for each in found["comparisons"]] == [
+        ("embeddings", 12),
+        ("classifier", 20),
+        ("classifier", 20),
+    ]
+    for each in found["comparisons"]:
+        assert each["largest_difference"] <= alternatives.TOLERANCE[each["work"]]
+        assert each["tokens"] > each["items"]
+
+
+def test_it_stops_where_the_numbers_differ() -> None:
+    ways = [lambda value=value: equivalence.np.array([value]) for value in (0.5, 0.6)]
+    with pytest.raises(ValueError, match="classifier: the package and other differ by"):
+        alternatives.compare("classifier", 1, 9, ways[0], {"other": ways[1]}, 1)
