@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmark.perf import alternatives, equivalence
@@ -28,6 +29,6 @@ def test_both_kinds_of_models_give_the_numbers_of_the_libraries(
 
 
 def test_it_stops_where_the_numbers_differ() -> None:
-    ways = [lambda value=value: equivalence.np.array([value]) for value in (0.5, 0.6)]
+    ways = [lambda value=value: np.array([value]) for value in (0.5, 0.6)]
     with pytest.raises(ValueError, match="classifier: the package and other differ by"):
         alternatives.compare("classifier", 1, 9, ways[0], {"other": ways[1]}, 1)
