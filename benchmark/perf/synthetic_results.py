@@ -13,7 +13,7 @@ from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.resampling import Floats
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE
 from benchmark.scoring.result_schema import Aggregate, Counts, IntervalMethod, Result, Signature
-from benchmark.scoring.shards import per_prompt_schema
+from benchmark.scoring.shards import INVALID, per_prompt_schema
 from datasets_build.files import content_id, sha256_of
 from submissions.schema import Generation, Manifest, Submitter, System
 
@@ -75,7 +75,7 @@ def _write_table(
     columns: dict[str, Any] = {
         **fixed,
         "responses": pa.ListArray.from_arrays(offsets, texts.take(pa.array(rng.integers(TEXTS, size=prompts * K)))),
-        "finish_reasons": pa.nulls(prompts, schema.field("finish_reasons").type),
+        **{name: pa.nulls(prompts, schema.field(name).type) for name in ("finish_reasons", INVALID)},
         "missing": pa.ListArray.from_arrays(no_offsets, pa.nulls(0, schema.field("missing").type.value_type)),
         **{metric.id: pa.array(row, from_pandas=True) for metric, row in zip(metrics, values, strict=True)},
     }

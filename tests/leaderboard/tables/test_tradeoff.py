@@ -96,13 +96,13 @@ def test_shares_are_counted_over_resamples_of_prompts() -> None:
 def test_axes_begin_with_diversity_and_quality_where_the_board_has_it(board: Board, results: Path) -> None:
     axes = default_axes(board)
     assert axes is not None
-    assert [column.label for column in axes] == ["distinct_k", "mean_head_quality"]
+    assert [column.label for column in axes] == ["valid_distinct_k", "mean_head_quality"]
     lexical = load_boards(results)[0][0]
     other = default_axes(lexical)
     assert other is not None
-    assert other[0].label == "distinct_k"
-    assert other[1] is not other[0]
-    assert (has_quality(board), has_quality(lexical)) == (True, False)
+    assert [column.label for column in other] == ["valid_distinct_k", "valid_share"]
+    bare = replace(lexical, columns=tuple(column for column in lexical.columns if column.label != "valid_share"))
+    assert (has_quality(board), has_quality(lexical), has_quality(bare)) == (True, True, False)
     assert default_axes(replace(board, columns=())) is None
 
 
