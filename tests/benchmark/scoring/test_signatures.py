@@ -20,7 +20,7 @@ from datasets_build.schema import Suite
 from tests.benchmark.fakes import HashPairScorer
 from tests.benchmark.helpers import GOLDEN, suite_of
 
-OF_PARTITIONS = ("partition", "partition+rewards", "partition+internals")
+OF_PARTITIONS = ("partition", "partition+rewards", "partition+validity", "partition+internals")
 OF_INTERNALS = ("metrics", "internals", "partition+internals")
 READ = HowRead(
     submission_id="0" * 16,
@@ -123,6 +123,9 @@ def test_only_numbers_that_a_model_made_name_it() -> None:
     assert FULL.partition is not None
     assert FULL.reward is not None
     assert f"|model:{FULL.partition.signature}|model:{FULL.reward.signature}|" in rated
+    # The headline names what judges validity: the reward model where there is one, else the discriminator's version.
+    assert f"|model:validity-over-1,{FULL.reward.signature}|" in signature(BY_ID["valid_distinct_k"], FULL)
+    assert "|model:validity-v1,sentence-transformers/all-MiniLM-L6-v2@" in signature(BY_ID["valid_distinct_k"])
 
 
 def test_a_number_of_internals_names_the_model_that_answered_and_what_was_read_of_it() -> None:
@@ -163,7 +166,7 @@ def test_a_profile_computes_what_it_has_the_models_for() -> None:
 def test_profiles_are_found_by_their_unique_names() -> None:
     assert len({profile.name for profile in PROFILES}) == len(PROFILES)
     assert [find_profile(profile.name) for profile in PROFILES] == list(PROFILES)
-    with pytest.raises(ConfigurationError, match=r"no profile 'other'.*lexical, offline, paper"):
+    with pytest.raises(ConfigurationError, match=r"no profile 'other'.*lexical, semantic, offline, paper"):
         find_profile("other")
 
 
