@@ -3,6 +3,7 @@
 from benchmark.equivalence.backend import EquivalenceSpec
 from benchmark.equivalence.classifiers import BothWaysNLI, find_generation_similarity
 from benchmark.equivalence.judgement_cache import JudgementCache, default_judgements_path
+from benchmark.equivalence.learned.backend import Learned
 from benchmark.equivalence.llm_judge import LLMJudgeSpec
 from benchmark.equivalence.partitioning import ALGORITHMS, PartitionSpec
 from benchmark.equivalence.rules import MINILM_COSINE, Rouge1, ShortAnswers
@@ -10,8 +11,8 @@ from benchmark.models.model_files import find_model_files
 from datasets_build.errors import ConfigurationError
 
 NAMES = (
-    "rouge-1, embedding, deberta=MODEL, deberta-full=MODEL, nli=MODEL, nli-lax=MODEL (MODEL: ORG/NAME@COMMIT or a "
-    "folder), or judge=NAME@URL (of a server that speaks OpenAI's chat completions)"
+    "rouge-1, embedding, learned, deberta=MODEL, deberta-full=MODEL, nli=MODEL, nli-lax=MODEL (MODEL: ORG/NAME@COMMIT "
+    "or a folder), or judge=NAME@URL (of a server that speaks OpenAI's chat completions)"
 )
 
 
@@ -45,7 +46,7 @@ def find_partition_spec(name: str, algorithm: str = "greedy", *, short_answers: 
 
 def _backend(kind: str, model: str) -> EquivalenceSpec | None:
     if not model:
-        plain: dict[str, EquivalenceSpec] = {"rouge-1": Rouge1(), "embedding": MINILM_COSINE}
+        plain: dict[str, EquivalenceSpec] = {"rouge-1": Rouge1(), "embedding": MINILM_COSINE, "learned": Learned()}
         return plain.get(kind)
     if kind in ("deberta", "deberta-full"):
         return find_generation_similarity(model, 128 if kind == "deberta" else None)

@@ -7,12 +7,13 @@ backend decides the rest, for all prompts at once, and no more pairs than an alg
 classes depend on the order; `order_sensitivity` says how much.
 *components*: matches connect responses to classes. Independent of the order; one wrong match merges two classes.
 *complete*: any two responses of a class match, the closest pairs joined first. Independent of the order.
+*average*: classes are joined, the closest first, while their pairs match on average. Independent of the order.
 
 A truncated response may belong to a class, but a class of truncated responses alone does not count: an unfinished
 response is never novel. Refusals, blanks and placeholders are in no class.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -34,7 +35,7 @@ from benchmark.models.choices import Algorithm
 from benchmark.models.reward import RewardModel, quality
 from submissions.checking.response_kinds import is_refusal, is_scorable
 
-ALGORITHMS: tuple[Algorithm, ...] = ("greedy", "components", "complete")
+ALGORITHMS: tuple[Algorithm, ...] = ("greedy", "components", "complete", "average")
 PARTITION_VERSION = 1  # of merging and algorithms; part of signatures
 _ENDS = " \t\r\n\v\f\"'`*_“”‘’«».,;:!?…"
 
@@ -154,7 +155,7 @@ def partition_by_pairs(
         For each set canonical labels [k], None for a response in no class that counts.
     """
     distinct = [_DistinctTexts.of(each, in_order=algorithm == "greedy") for each in sets]
-    cluster = {"greedy": _greedy, "components": _components, "complete": _complete}[algorithm]
+    cluster = {"greedy": _greedy, "components": _components, "complete": _complete, "average": _average}[algorithm]
     labels = cluster(distinct, MemoisedBackend(backend))
     return [_counted(each, texts.spread(own)) for each, texts, own in zip(sets, distinct, labels, strict=True)]
 
@@ -304,8 +305,34 @@ def _components(sets: Sequence[_DistinctTexts], backend: MemoisedBackend) -> lis
 
 
 def _complete(sets: Sequence[_DistinctTexts], backend: MemoisedBackend) -> list[list[int]]:
+    def cluster(margins: Floats) -> list[int]:
+        # The ranks of the margins as distances: what matches comes before what does not, exactly.
+        levels, ranks = np.unique(-margins, return_inverse=True)
+        return _linked(ranks.astype(np.float64), "complete", float((levels < 0).sum()) - 0.5)
+
+    return _of_all_pairs(sets, backend, cluster)
+
+
+def _average(sets: Sequence[_DistinctTexts], backend: MemoisedBackend) -> list[list[int]]:
+    def cluster(margins: Floats) -> list[int]:
+        highest = max(float(margins.max()), 0.0)
+        return _linked(highest - margins, "average", np.nextafter(highest, -np.inf))
+
+    return _of_all_pairs(sets, backend, cluster)
+
+
+def _linked(distances: Floats, method: Literal["complete", "average"], limit: float) -> list[int]:
+    """Classes of the tree of distances [pairs], cut at a limit."""
     from scipy.cluster.hierarchy import fcluster, linkage
 
+    labels: list[int] = fcluster(linkage(distances, method=method), t=limit, criterion="distance").tolist()
+    return labels
+
+
+def _of_all_pairs(
+    sets: Sequence[_DistinctTexts], backend: MemoisedBackend, cluster: Callable[[Floats], list[int]]
+) -> list[list[int]]:
+    """Ask for all pairs of all sets at once; `cluster` makes a set's classes of its margins [pairs]."""
     compared = [[(i, j) for i in range(len(each.texts)) for j in range(i + 1, len(each.texts))] for each in sets]
     pairs = [each.pair(i, j) for each, own in zip(sets, compared, strict=True) for i, j in own]
     margins = _margins(backend, pairs, both_ways=True)
@@ -313,13 +340,7 @@ def _complete(sets: Sequence[_DistinctTexts], backend: MemoisedBackend) -> list[
     for each, own_pairs in zip(sets, compared, strict=True):
         own = margins[start : start + len(own_pairs)]
         start += len(own_pairs)
-        if not own_pairs:
-            made.append([0] * len(each.texts))
-            continue
-        # The ranks of the margins as distances: what matches comes before what does not, exactly.
-        levels, ranks = np.unique(-own, return_inverse=True)
-        tree = linkage(ranks.astype(np.float64), method="complete")
-        made.append(fcluster(tree, t=float((levels < 0).sum()) - 0.5, criterion="distance").tolist())
+        made.append(cluster(own) if own_pairs else [0] * len(each.texts))
     return made
 
 

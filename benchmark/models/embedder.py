@@ -6,7 +6,7 @@ safetensors, no remote code).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,30 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return unit vectors, float64 [texts, dimensions]; equal texts have equal vectors."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenStates:
+    """What an embedder makes of a text before it pools.
+
+    Attributes:
+        pieces: [pieces], the text's word pieces without special tokens.
+        states: The state of each, unit rows, float16 [pieces, dimensions].
+        vector: The text's embedding, a unit vector, float64 [dimensions].
+    """
+
+    pieces: tuple[str, ...]
+    states: NDArray[np.float16]
+    vector: NDArray[np.float64]
+
+
+@runtime_checkable
+class TokenEmbedder(Embedder, Protocol):
+    """An embedder that also gives the states of the tokens, from the same reading of a text."""
+
+    def read(self, texts: Sequence[str]) -> list[TokenStates]:
+        """Return the token states of each text, [texts]; an `embed` of the same texts that follows reads none again."""
         ...
 
 
@@ -61,6 +85,7 @@ ALL_MINILM_L6_V2 = EmbedderSpec(
     ),
     max_tokens=256,
 )
+_REMEMBERED = 20_000  # vectors: some tens of megabytes
 
 
 class SentenceTransformersEmbedder:
@@ -71,6 +96,7 @@ class SentenceTransformersEmbedder:
         library = need("sentence_transformers", "score")
         need("transformers", "score").utils.logging.disable_progress_bar()  # of loading
         self.signature = spec.signature
+        self._known: dict[str, NDArray[np.float64]] = {}  # of texts that `read` has read
         where, options = spec.files.locate()
         with loading_on(device, "float32", spec.files.name), loading(where):
             self._model: Any = library.SentenceTransformer(
@@ -80,16 +106,47 @@ class SentenceTransformersEmbedder:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """As `Embedder.embed`; each distinct text is embedded once."""
-        different = sorted(set(texts))  # sorted, so that batches do not depend on the order of the texts
-        index = {text: i for i, text in enumerate(different)}
-        tokens = [estimated_tokens(text, self._model.max_seq_length) for text in different]
-        batches = list(token_batches(tokens, self._model.device.type))
-        found = [
-            self._model.encode([different[i] for i in batch], batch_size=len(batch), show_progress_bar=False)
-            for batch in batches
-        ]
-        vectors = np.concatenate(found).astype(np.float64)[np.argsort(np.concatenate(batches))]
-        return unit_rows(vectors)[[index[text] for text in texts]]
+        known = {text: self._known[text] for text in texts if text in self._known}
+        new = sorted(set(texts) - known.keys())  # sorted, so that batches do not depend on the order of the texts
+        if new:
+            vectors = np.stack(self._encoded(new, "sentence_embedding")).astype(np.float64)
+            known |= dict(zip(new, unit_rows(vectors), strict=True))
+        return np.array([known[text] for text in texts])
+
+    def read(self, texts: Sequence[str]) -> list[TokenStates]:
+        """As `TokenEmbedder.read`; each distinct text is read once."""
+        different = sorted(set(texts))
+        made = {
+            text: self._token_states(one) for text, one in zip(different, self._encoded(different, None), strict=True)
+        }
+        if len(self._known) + len(made) > _REMEMBERED:
+            self._known = {}
+        self._known |= {text: one.vector for text, one in made.items()}
+        return [made[text] for text in texts]
+
+    def _encoded(self, texts: Sequence[str], output: str | None) -> list[Any]:
+        """What the library makes of each text, in batches of similar length; `output` is its `output_value`."""
+        tokens = [estimated_tokens(text, self._model.max_seq_length) for text in texts]
+        made: dict[int, Any] = {}
+        for batch in token_batches(tokens, self._model.device.type):
+            found = self._model.encode(
+                [texts[i] for i in batch], batch_size=len(batch), output_value=output, show_progress_bar=False
+            )
+            made |= dict(zip(batch, found, strict=True))
+        return [made[i] for i in range(len(texts))]
+
+    def _token_states(self, found: Any) -> TokenStates:
+        """Of a text's dictionary, whose rows include the padding of its batch."""
+        tokeniser = self._model.tokenizer
+        ids = found["input_ids"].tolist()
+        inside, special = found["attention_mask"].tolist(), set(tokeniser.all_special_ids)
+        kept = [place for place, token in enumerate(ids) if inside[place] and token not in special]
+        states = found["token_embeddings"][kept].double().cpu().numpy()
+        return TokenStates(
+            tuple(tokeniser.convert_ids_to_tokens([ids[place] for place in kept])),
+            (unit_rows(states) if kept else states).astype(np.float16),
+            unit_rows(found["sentence_embedding"].double().cpu().numpy()[None])[0],
+        )
 
 
 def unit_rows(vectors: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.equivalence.backend import EquivalenceBackend, SetJudge
+from benchmark.equivalence.learned.backend import Learned
 from benchmark.equivalence.llm_judge import LLMJudgeSpec
-from benchmark.equivalence.partitioning import ResponsesToGroup, partition_sets, rate_first_responses
+from benchmark.equivalence.partitioning import PartitionSpec, ResponsesToGroup, partition_sets, rate_first_responses
 from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import Metric, Reads
 from benchmark.metrics.internals import Internals
@@ -70,7 +71,7 @@ class ScoringBackends:
         for name in sorted((paired & profile.pair_scorers.keys()) - self.pair_scorers.keys()):
             self.pair_scorers[name] = profile.pair_scorers[name].load(profile.device)
         if "partition" in sources and self.equivalence is None and profile.partition is not None:
-            self.equivalence = profile.partition.load(profile.device)
+            self.equivalence = self._load_equivalence(profile.partition)
         if "validity" in sources and self.validity is None:
             self.validity = profile.validity.load(self.embedder, profile.device)
         by_reward = "validity" in sources and profile.validity.reward is not None
@@ -79,6 +80,13 @@ class ScoringBackends:
         if "causal_lm" in sources and self.reader is None and profile.causal_lm is not None:
             kept = None if self.cache is None else SurprisalCache(self.cache)
             self.reader = SurprisalReader(load_causal_lm(profile.causal_lm), profile.layout, profile.orders, kept)
+
+    def _load_equivalence(self, partition: PartitionSpec) -> EquivalenceBackend | SetJudge:
+        """Load the equivalence backend; where its embedder is the profile's, both read texts once."""
+        backend = partition.backend
+        if isinstance(backend, Learned) and backend.embedder == self.profile.embedder:
+            return backend.load(self.profile.device, self.embedder)
+        return partition.load(self.profile.device)
 
     def runs(self) -> list[ModelRun]:
         """How the loaded models run."""

@@ -127,7 +127,7 @@ class ScoringOptions:
         str | None,
         typer.Option(
             help=(
-                "Equivalence backend: rouge-1, embedding, deberta=MODEL, deberta-full=MODEL, nli=MODEL, "
+                "Equivalence backend: rouge-1, embedding, learned, deberta=MODEL, deberta-full=MODEL, nli=MODEL, "
                 "nli-lax=MODEL, judge=NAME@URL (MODEL: ORG/NAME@COMMIT or a folder); default: the profile's."
             ),
             rich_help_panel="Equivalence",
@@ -136,7 +136,7 @@ class ScoringOptions:
     algorithm: Annotated[
         Algorithm,
         typer.Option(
-            help="Clustering algorithm: greedy (as published), or order-independent (components, complete).",
+            help="Clustering algorithm: greedy (as published), or order-independent (components, complete, average).",
             rich_help_panel="Equivalence",
         ),
     ] = "greedy"

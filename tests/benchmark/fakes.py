@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.models.causal_lm import Encoding, TokenSequence
-from benchmark.models.embedder import unit_rows
+from benchmark.models.embedder import TokenStates, unit_rows
 from benchmark.models.pair_scorer import Pair
 from benchmark.models.reward import SKYWORK_GEMMA_THRESHOLDS
 
@@ -68,6 +68,14 @@ class HashEmbedder:
         """Return unit vectors, float64 [texts, 16]; different texts have unrelated vectors."""
         seeds = [int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) for text in texts]
         return unit_rows(np.array([np.random.default_rng(seed).standard_normal(16) for seed in seeds]).reshape(-1, 16))
+
+    def read(self, texts: Sequence[str]) -> list[TokenStates]:
+        """Return a state for each word, by its hash."""
+        words = [tuple(text.casefold().split()) for text in texts]
+        return [
+            TokenStates(own, self.embed(own).astype(np.float16), vector)
+            for own, vector in zip(words, self.embed(texts), strict=True)
+        ]
 
 
 class HashPairScorer:

@@ -23,7 +23,7 @@ def classes(
         list[str] | None,
         typer.Option(
             help=(
-                "Equivalence backend: rouge-1, embedding, deberta=MODEL, deberta-full=MODEL, nli=MODEL, "
+                "Equivalence backend: rouge-1, embedding, learned, deberta=MODEL, deberta-full=MODEL, nli=MODEL, "
                 "nli-lax=MODEL, judge=NAME@URL (MODEL: ORG/NAME@COMMIT or a folder); may be repeated; default: "
                 "rouge-1 and embedding."
             )
@@ -33,7 +33,8 @@ def classes(
         list[str] | None,
         typer.Option(
             help=(
-                "Clustering algorithm: greedy (as published; depends on the order), components, complete; may "
+                "Clustering algorithm: greedy (as published; depends on the order), components, complete, "
+                "average; may "
                 "be repeated."
             )
         ),

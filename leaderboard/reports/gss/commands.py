@@ -60,7 +60,7 @@ def gss(
     algorithm: Annotated[
         Algorithm,
         typer.Option(
-            help="Clustering algorithm: greedy (as published), or order-independent (components, complete).",
+            help="Clustering algorithm: greedy (as published), or order-independent (components, complete, average).",
             rich_help_panel="Models",
         ),
     ] = "greedy",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from benchmark.equivalence.learned.backend import Learned
 from benchmark.metrics import METRICS, Metric
 from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.embedder import ALL_MINILM_L6_V2
@@ -20,7 +21,7 @@ from datasets_build.schema import Suite
 from tests.benchmark.fakes import HashPairScorer
 from tests.benchmark.helpers import GOLDEN, suite_of
 
-OF_PARTITIONS = ("partition", "partition+rewards", "partition+validity", "partition+internals")
+OF_PARTITIONS = ("partition", "partition+rewards", "partition+internals")
 OF_INTERNALS = ("metrics", "internals", "partition+internals")
 READ = HowRead(
     submission_id="0" * 16,
@@ -118,14 +119,13 @@ def test_reported_numbers_name_who_reported_them() -> None:
 def test_only_numbers_that_a_model_made_name_it() -> None:
     named = {metric.id for metric in METRICS if "|model:" in signature(metric, FULL)}
     assert named == {metric.id for metric in METRICS if metric.reads in (*OF_MODELS, *OF_PARTITIONS, *OF_INTERNALS)}
-    assert "|model:greedy-v1,rouge-1-f1,no-stemmer,over-0.458|" in signature(BY_ID["distinct_k"])
+    assert f"|model:average-v1,{Learned().signature}|" in signature(BY_ID["distinct_k"])
+    by_words = signature(BY_ID["distinct_k"], find_profile("lexical"))
+    assert "|model:greedy-v1,rouge-1-f1,no-stemmer,over-0.458|" in by_words
     rated = signature(BY_ID["utility_k"], FULL)
     assert FULL.partition is not None
     assert FULL.reward is not None
     assert f"|model:{FULL.partition.signature}|model:{FULL.reward.signature}|" in rated
-    # The headline names what judges validity: the reward model where there is one, else the discriminator's version.
-    assert f"|model:validity-over-1,{FULL.reward.signature}|" in signature(BY_ID["valid_distinct_k"], FULL)
-    assert "|model:validity-v1,sentence-transformers/all-MiniLM-L6-v2@" in signature(BY_ID["valid_distinct_k"])
 
 
 def test_a_number_of_internals_names_the_model_that_answered_and_what_was_read_of_it() -> None:
@@ -166,7 +166,7 @@ def test_a_profile_computes_what_it_has_the_models_for() -> None:
 def test_profiles_are_found_by_their_unique_names() -> None:
     assert len({profile.name for profile in PROFILES}) == len(PROFILES)
     assert [find_profile(profile.name) for profile in PROFILES] == list(PROFILES)
-    with pytest.raises(ConfigurationError, match=r"no profile 'other'.*lexical, semantic, offline, paper"):
+    with pytest.raises(ConfigurationError, match=r"no profile 'other'.*lexical, offline, paper"):
         find_profile("other")
 
 

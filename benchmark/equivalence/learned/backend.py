@@ -1,0 +1,138 @@
+"""The equivalence backend that was learned from NoveltyBench's published partitions; see its card, model/README.md."""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmark.equivalence.backend import Floats, ResponsePair
+from benchmark.equivalence.learned.features import TextParts, pair_features, text_parts
+from benchmark.equivalence.learned.pair_model import PairModel, load_pair_model
+from benchmark.models.embedder import (
+    ALL_MINILM_L6_V2,
+    Embedder,
+    EmbedderSpec,
+    SentenceTransformersEmbedder,
+    TokenEmbedder,
+)
+from datasets_build.errors import ConfigurationError
+from datasets_build.files import sha256_of
+
+MODEL = Path(__file__).parent / "model" / "pair_model.npz"
+MODEL_SHA256 = "878ec516378429adcd4f50257c88895ca362d9dd09fc4190adab627cc6ec333f"
+_AT_ONCE = 256  # texts read at once: their token states are some tens of megabytes
+_KEPT = 1024  # responses kept apart: a submission of 100 × 10, at most some hundreds of megabytes
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A small model of pairs on all-MiniLM-L6-v2's token states and shared words, with the prompt.
+
+    Its score is the probability that NoveltyBench's classifier would put both responses into one class, corrected where
+    that is known to be wrong (short responses). Identical pairs have the score 1.
+
+    Attributes:
+        embedder: Spec of the embedder that it was trained with.
+        threshold: Probability above which responses are equivalent; they are calibrated, so more likely than not.
+    """
+
+    embedder: EmbedderSpec = ALL_MINILM_L6_V2
+    threshold: float = 0.5
+
+    @property
+    def signature(self) -> str:
+        """As `EquivalenceSpec.signature`."""
+        return f"learned@{MODEL_SHA256[:12]},{self.embedder.signature},p-over-{self.threshold}"
+
+    def load(self, device: str = "cpu", loaded: Embedder | None = None) -> "LearnedEquivalence":
+        """As `EquivalenceSpec.load`; `loaded` is used in place of the spec's embedder if it gives token states."""
+        if sha256_of(MODEL) != MODEL_SHA256:
+            raise ConfigurationError(f"{MODEL} is not the file of this version", "install the package again")
+        if not isinstance(loaded, TokenEmbedder):
+            loaded = SentenceTransformersEmbedder(self.embedder, device)
+        return LearnedEquivalence(self, loaded, load_pair_model(MODEL))
+
+
+class LearnedEquivalence:
+    """Scores pairs by the probability, in [0, 1], that they are equivalent; each text is read once.
+
+    Args:
+        spec: Spec with the threshold.
+        embedder: Embedder that also gives token states.
+        model: Model of a pair's features.
+    """
+
+    symmetric = True
+
+    def __init__(self, spec: Learned, embedder: TokenEmbedder, model: PairModel) -> None:
+        self.signature = spec.signature
+        self.threshold = spec.threshold
+        self._reader = PairReader(embedder)
+        self._model = model
+
+    def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
+        """As `EquivalenceBackend.scores`."""
+        if not pairs:
+            return np.empty(0)
+        made = self._model.probabilities(self._reader.features(pairs))
+        made[[pair.a == pair.b for pair in pairs]] = 1.0
+        return made
+
+
+class PairReader:
+    """Makes the features of pairs; the most recent responses stay read, for algorithms that ask in rounds."""
+
+    def __init__(self, embedder: TokenEmbedder) -> None:
+        self._embedder = embedder
+        self._parts: OrderedDict[tuple[str, str], TextParts] = OrderedDict()
+
+    def features(self, pairs: Sequence[ResponsePair]) -> Floats:
+        """Return the features of each pair, float64 [pairs, features]."""
+        found: dict[tuple[str, str, str], list[float]] = {}
+        for prompts in _in_groups(pairs):
+            parts = self._read(prompts)
+            for prompt, wanted in prompts.items():
+                for a, b in wanted:
+                    found[prompt, a, b] = pair_features(parts[prompt, a], parts[prompt, b])
+        return np.array([found[_key(pair)] for pair in pairs], np.float64)
+
+    def _read(self, prompts: dict[str, list[tuple[str, str]]]) -> dict[tuple[str, str], TextParts]:
+        """The parts of all texts, by prompt and text."""
+        keys = sorted({(prompt, text) for prompt, wanted in prompts.items() for pair in wanted for text in pair})
+        known = {key: self._parts[key] for key in keys if key in self._parts}
+        new = [key for key in keys if key not in known]
+        if new:
+            texts = sorted({text for key in new for text in key})
+            read = dict(zip(texts, self._embedder.read(texts), strict=True))
+            known |= {(prompt, text): text_parts(text, read[text], prompt, read[prompt]) for prompt, text in new}
+        for key in keys:
+            self._parts[key] = known[key]
+            self._parts.move_to_end(key)
+        while len(self._parts) > _KEPT:
+            self._parts.popitem(last=False)
+        return known
+
+
+def _key(pair: ResponsePair) -> tuple[str, str, str]:
+    """A pair with its texts in order, so that (a, b) and (b, a) have equal scores to the last digit."""
+    return pair.prompt, min(pair.a, pair.b), max(pair.a, pair.b)
+
+
+def _in_groups(pairs: Sequence[ResponsePair]) -> Iterator[dict[str, list[tuple[str, str]]]]:
+    """Different pairs by prompt, some prompts at a time, so that few texts are in memory."""
+    by_prompt: dict[str, list[tuple[str, str]]] = {}
+    for prompt, a, b in sorted(set(map(_key, pairs))):
+        by_prompt.setdefault(prompt, []).append((a, b))
+    group: dict[str, list[tuple[str, str]]] = {}
+    size = 0
+    for prompt, wanted in by_prompt.items():
+        texts = len({text for pair in wanted for text in pair})
+        if group and size + texts > _AT_ONCE:
+            yield group
+            group, size = {}, 0
+        group[prompt] = wanted
+        size += texts
+    if group:
+        yield group

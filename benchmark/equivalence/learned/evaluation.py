@@ -1,0 +1,119 @@
+"""How well probabilities of pairs agree with published partitions, and with people's labels of whole sets."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from benchmark.equivalence.agreement import adjusted_rand_index, classes_of
+from benchmark.equivalence.backend import EquivalenceBackend, Floats, ResponsePair
+from benchmark.equivalence.learned.training_sets import LabelledSet
+from benchmark.equivalence.partitioning import ResponsesToGroup, partition_by_pairs
+from benchmark.metrics.partition import Labels
+from benchmark.models.choices import Algorithm
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Agreement of a backend's classes with the published ones, over all sets.
+
+    Attributes:
+        pair_auc: Area under the ROC curve of the pairs' scores for being in one published class.
+        count_correlation: Pearson's, of the numbers of classes of each set.
+        count_error: Mean absolute difference of them.
+        rand_index: Mean adjusted Rand index.
+        count_bias: Mean difference of the numbers of classes, by system.
+    """
+
+    pair_auc: float
+    count_correlation: float
+    count_error: float
+    rand_index: float
+    count_bias: dict[str, float]
+
+
+class KnownScores:
+    """A backend whose scores were computed before, such as with each pair's prompt and system held out.
+
+    Args:
+        sets: Response sets; the score of a pair may differ from system to system.
+        scores: Scores of all their pairs, in order.
+        threshold: As of `EquivalenceBackend`.
+    """
+
+    signature = "known-scores"
+    symmetric = True
+
+    def __init__(self, sets: Sequence[LabelledSet], scores: Floats, threshold: float) -> None:
+        self.threshold = threshold
+        self._known: dict[tuple[str, str, str], float] = {}
+        at = 0
+        for each in sets:
+            for pair in each.pairs():
+                first, second = sorted((pair.a, pair.b))
+                self._known[_prompt(each), first, second] = float(scores[at])
+                at += 1
+
+    def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
+        """As `EquivalenceBackend.scores`."""
+        return np.array([self._known[pair.prompt, min(pair.a, pair.b), max(pair.a, pair.b)] for pair in pairs])
+
+
+def _prompt(given: LabelledSet) -> str:
+    """The prompt with its system, so that sets of systems are kept apart."""
+    return f"{given.system}\0{given.prompt}"
+
+
+def agreement(
+    sets: Sequence[LabelledSet], scores: Floats, threshold: float, algorithm: Algorithm = "average"
+) -> Agreement:
+    """Measure the agreement of scores [pairs of all sets] with the published partitions."""
+    from sklearn.metrics import roc_auc_score
+
+    backend: EquivalenceBackend = KnownScores(sets, scores, threshold)
+    found = partition_by_pairs([_to_group(each) for each in sets], backend, algorithm)
+    counts = np.array([classes_of(labels) for labels in found], np.float64)
+    published = np.array([classes_of(each.labels) for each in sets], np.float64)
+    systems = [each.system for each in sets]
+    return Agreement(
+        pair_auc=float(roc_auc_score([label for each in sets for label in each.published()], scores)),
+        count_correlation=float(np.corrcoef(counts, published)[0, 1]),
+        count_error=float(np.abs(counts - published).mean()),
+        rand_index=float(np.mean(rand_indices(sets, found))),
+        count_bias={
+            name: float(np.mean([a - b for a, b, own in zip(counts, published, systems, strict=True) if own == name]))
+            for name in sorted(set(systems))
+        },
+    )
+
+
+def rand_indices(sets: Sequence[LabelledSet], found: Sequence[Labels]) -> list[float]:
+    """The adjusted Rand index of each set's classes with the published ones."""
+    return [adjusted_rand_index(labels, each.labels) for labels, each in zip(found, sets, strict=True)]
+
+
+def _to_group(each: LabelledSet) -> ResponsesToGroup:
+    """All responses count: the published partitions have refusals, too."""
+    every = (True,) * len(each.texts)
+    return ResponsesToGroup(_prompt(each), each.texts, every, every)
+
+
+def expected_classes(probabilities: Floats) -> float:
+    """Sum over responses of 1 / expected size of its class: the number of classes that probabilities of pairs imply.
+
+    It is the similarity-sensitive Hill number of order 0 (Leinster & Cobbold 2012) with probabilities as similarities,
+    and the number of classes where all probabilities are those of a partition, 0 or 1.
+
+    Args:
+        probabilities: [pairs] of k responses, in the order of `combinations`.
+
+    >>> expected_classes(np.array([1.0, 0.0, 0.0]))
+    2.0
+    """
+    k = int((1 + np.sqrt(1 + 8 * len(probabilities))) / 2)
+    sizes = np.ones(k)
+    for (i, j), probability in zip(combinations(range(k), 2), probabilities, strict=True):
+        sizes[i] += probability
+        sizes[j] += probability
+    return float((1 / sizes).sum())

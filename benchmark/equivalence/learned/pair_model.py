@@ -1,0 +1,109 @@
+"""The learned model of a pair: boosted trees and a linear part, as plain arrays, evaluated with numpy alone."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.equivalence.backend import Floats
+from benchmark.equivalence.learned.features import FEATURES, LINEAR
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairModel:
+    """Gives probabilities; its log-odds are a weighted mean of those of trees and of a linear model.
+
+    Attributes:
+        feature: [nodes], the feature that a node splits on; −1 for a leaf.
+        threshold: [nodes], values up to it go left.
+        missing_left: [nodes], whether a missing value does, too.
+        left: [nodes], index of the left child; a leaf's own.
+        right: [nodes], likewise.
+        value: [nodes], a leaf's log-odds.
+        roots: [trees], index of each tree's root.
+        baseline: Log-odds before any tree.
+        linear: [LINEAR + 1], log-odds a unit of each of the first features, and the intercept.
+        share: Weight of the trees in the mean, in [0, 1].
+    """
+
+    feature: NDArray[np.int16]
+    threshold: NDArray[np.float64]
+    missing_left: NDArray[np.bool_]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    value: NDArray[np.float64]
+    roots: NDArray[np.int32]
+    baseline: Floats
+    linear: Floats
+    share: Floats
+
+    def probabilities(self, features: Floats) -> Floats:
+        """Return the probability that each pair is equivalent, float64 [pairs], of its features [pairs, features]."""
+        log_odds = self.share * self.tree_log_odds(features) + (1 - self.share) * self.linear_log_odds(features)
+        return np.asarray(1 / (1 + np.exp(-log_odds)))
+
+    def tree_log_odds(self, features: Floats) -> Floats:
+        """Return the log-odds of the trees alone, float64 [pairs]."""
+        rows = np.arange(len(features))[:, None]
+        at = np.tile(self.roots, (len(features), 1))  # [pairs, trees]
+        while True:
+            split = self.feature[at]
+            inside = split >= 0
+            if not inside.any():
+                break
+            values = features[rows, np.where(inside, split, 0)]
+            goes_left = np.where(np.isnan(values), self.missing_left[at], values <= self.threshold[at])
+            at = np.where(goes_left, self.left[at], self.right[at])  # a leaf's children are itself
+        return np.asarray(self.value[at].sum(axis=1) + self.baseline)
+
+    def linear_log_odds(self, features: Floats) -> Floats:
+        """Return the log-odds of the linear part alone, float64 [pairs]."""
+        return np.asarray((features[:, :LINEAR] * self.linear[:-1]).sum(axis=1) + self.linear[-1])
+
+
+def save_pair_model(model: PairModel, path: Path) -> None:
+    """Write the arrays as an .npz: numbers only, the same bytes for the same model."""
+    np.savez(path, allow_pickle=False, **{each.name: getattr(model, each.name) for each in fields(PairModel)})
+
+
+def load_pair_model(path: Path) -> PairModel:
+    """Read what `save_pair_model` wrote.
+
+    Raises:
+        ValueError: It is of other features.
+    """
+    with np.load(path, allow_pickle=False) as arrays:
+        model = PairModel(**{each.name: arrays[each.name] for each in fields(PairModel)})
+    if model.feature.max() >= len(FEATURES) or len(model.linear) != LINEAR + 1:
+        raise ValueError(f"{path} was trained on other features")
+    return model
+
+
+def as_pair_model(trees: Any, linear: Floats, share: float) -> PairModel:
+    """Take a fitted scikit-learn HistGradientBoostingClassifier apart.
+
+    Args:
+        trees: The classifier, of two classes and without categories.
+        linear: As `PairModel.linear`.
+        share: As `PairModel.share`.
+    """
+    forest = [one.nodes for [one] in trees._predictors]
+    starts = np.cumsum([0, *(len(nodes) for nodes in forest[:-1])])
+    nodes = np.concatenate(forest)
+    first = np.repeat(starts, [len(own) for own in forest])
+    leaf = nodes["is_leaf"].astype(bool)
+    itself = np.arange(len(nodes))
+    return PairModel(
+        feature=np.where(leaf, -1, nodes["feature_idx"]).astype(np.int16),
+        threshold=np.where(leaf, 0.0, nodes["num_threshold"]).astype(np.float64),
+        missing_left=nodes["missing_go_to_left"].astype(bool),
+        left=np.where(leaf, itself, nodes["left"] + first).astype(np.int32),
+        right=np.where(leaf, itself, nodes["right"] + first).astype(np.int32),
+        value=np.where(leaf, nodes["value"], 0.0).astype(np.float64),
+        roots=starts.astype(np.int32),
+        baseline=np.asarray(trees._baseline_prediction, np.float64).reshape(()),
+        linear=np.asarray(linear, np.float64),
+        share=np.array(share),
+    )

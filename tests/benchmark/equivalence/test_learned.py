@@ -1,0 +1,295 @@
+"""The learned backend: features by hand, trees against scikit-learn, wrappers, paraphrases, the demo."""
+
+import json
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.equivalence.backend import Floats, ResponsePair
+from benchmark.equivalence.learned import backend as learned_backend
+from benchmark.equivalence.learned.backend import MODEL, Learned, LearnedEquivalence, PairReader
+from benchmark.equivalence.learned.evaluation import KnownScores, agreement, expected_classes
+from benchmark.equivalence.learned.features import FEATURES, LINEAR
+from benchmark.equivalence.learned.fitting import LabelledPairs, fit, fold_of, held_out_probabilities
+from benchmark.equivalence.learned.pair_model import as_pair_model, load_pair_model, save_pair_model
+from benchmark.equivalence.learned.training_sets import LabelledSet, paraphrase_sets, published_sets, wrapper_sets
+from benchmark.equivalence.named_backends import find_partition_spec
+from benchmark.equivalence.partitioning import PartitionSpec, ResponsesToGroup, partition_by_pairs
+from benchmark.equivalence.rules import Rouge1
+from benchmark.models.embedder import SentenceTransformersEmbedder, TokenStates
+from datasets_build.errors import ConfigurationError
+from datasets_build.files import sha256_of
+from submissions.demo import build
+from tests.benchmark.fakes import HashEmbedder
+
+NAMES = [name for name, _ in FEATURES]
+TEXTS = ["a red cat sat", "the red cat sat down", "", "?!", "7 **Dogs**", "雨が降っている。"]
+QUESTIONS = [ResponsePair("which cat", a, b) for a in TEXTS for b in TEXTS]
+
+
+@pytest.fixture(scope="module")
+def learned(minilm: SentenceTransformersEmbedder) -> LearnedEquivalence:
+    return Learned().load(loaded=minilm)
+
+
+def some_pairs(count: int = 600, seed: int = 0) -> LabelledPairs:
+    """Random features of which the first decides, some of the later ones missing."""
+    rng = np.random.default_rng(seed)
+    features = rng.random((count, len(FEATURES)))
+    features[:, LINEAR:][rng.random((count, len(FEATURES) - LINEAR)) < 0.2] = np.nan
+    labels = features[:, 0] + rng.normal(0, 0.1, count) > 0.5
+    systems = np.array(["a", "b", ""])[np.arange(count) % 3]
+    folds = np.where(systems == "", -1, np.arange(count) // 3 % 3)
+    return LabelledPairs(features, labels, labels, np.zeros(count, np.bool_), systems, folds)
+
+
+# The model as arrays
+
+
+def test_trees_are_those_of_scikit_learn_with_missing_values_and_linear_part(tmp_path: Path) -> None:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    pairs = some_pairs()
+    trees = HistGradientBoostingClassifier(max_iter=15, max_leaf_nodes=7, random_state=0)
+    trees.fit(pairs.features, pairs.corrected)
+    linear = np.arange(LINEAR + 1) / 10
+    save_pair_model(as_pair_model(trees, linear, 0.25), tmp_path / "model.npz")
+    model = load_pair_model(tmp_path / "model.npz")
+    other = some_pairs(seed=1).features
+    expected = trees.decision_function(other)
+    assert np.ptp(expected) > 1
+    assert model.tree_log_odds(other) == pytest.approx(expected, abs=1e-12)
+    assert model.linear_log_odds(other) == pytest.approx(other[:, :LINEAR] @ linear[:-1] + linear[-1])
+    both = 0.25 * expected + 0.75 * model.linear_log_odds(other)
+    assert model.probabilities(other) == pytest.approx(1 / (1 + np.exp(-both)))
+
+
+def test_training_twice_makes_the_same_bytes_and_held_out_pairs_are_not_learned(tmp_path: Path) -> None:
+    pairs = some_pairs()
+    for name in ("one", "two"):
+        save_pair_model(fit(pairs), tmp_path / name)
+    one, two = ((tmp_path / f"{name}.npz").read_bytes() for name in ("one", "two"))
+    assert one == two
+    held_out = held_out_probabilities(pairs)
+    assert np.isnan(held_out[pairs.system == ""]).all()
+    tested = (pairs.system == "a") & (pairs.fold == 1)
+    turned = LabelledPairs(
+        pairs.features, pairs.published, pairs.corrected ^ tested, pairs.identical, pairs.system, pairs.fold
+    )
+    assert np.array_equal(held_out_probabilities(turned)[tested], held_out[tested])
+    assert not np.array_equal(held_out_probabilities(turned)[pairs.system == "b"], held_out[pairs.system == "b"])
+
+
+def test_the_shipped_model_is_the_signed_one_and_small(learned: LearnedEquivalence) -> None:
+    assert sha256_of(MODEL) == learned_backend.MODEL_SHA256
+    assert MODEL.stat().st_size < 15 * 2**20
+    assert learned.signature == Learned().signature == find_partition_spec("learned").backend.signature
+    assert learned.signature.startswith(f"learned@{sha256_of(MODEL)[:12]},sentence-transformers/all-MiniLM-L6-v2@")
+    assert Learned(threshold=0.25).signature.endswith("over-0.25")
+
+
+def test_another_file_in_the_models_place_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learned_backend, "MODEL_SHA256", "0" * 64)
+    with pytest.raises(ConfigurationError, match="not the file of this version"):
+        Learned().load()
+
+
+# Features
+
+
+def test_features_by_hand() -> None:
+    [row] = PairReader(HashEmbedder()).features(
+        [ResponsePair("which cat", "A red Cat sat", "the red cat ran to 7 Dogs")]
+    )
+    found = dict(zip(NAMES, row, strict=True))
+    assert found["words_f1"] == pytest.approx(2 * 2 / 11)
+    assert found["bigrams_f1"] == pytest.approx(2 * 1 / 9)
+    assert found["content_words_jaccard"] == pytest.approx(1 / 5)  # red | red, sat, ran, 7, dogs
+    assert found["content_words_overlap"] == pytest.approx(1 / 2)
+    assert found["capitalised_jaccard"] == 0
+    assert found["numbers_jaccard"] == 0
+    assert np.isnan(found["marked_jaccard"])
+    # Weights: 1; .1 for "cat", of the prompt; .15 for "a", "the" and "to". Left over: the, ran, to, 7, dogs; a, sat.
+    assert found["unmatched_higher"] == pytest.approx((3 + 2 * 0.15) / (4 + 2 * 0.15 + 0.1))
+    assert found["unmatched_lower"] == pytest.approx((1 + 0.15) / (2 + 0.15 + 0.1))
+    assert found["shorter_log_words"] == pytest.approx(np.log1p(4))
+    assert found["longer_log_words"] == pytest.approx(np.log1p(7))
+
+
+def test_scores_are_probabilities_symmetric_and_the_same_in_any_company() -> None:
+    backend = LearnedEquivalence(Learned(), HashEmbedder(), load_pair_model(MODEL))
+    found = backend.scores(QUESTIONS)
+    assert np.isfinite(found).all()
+    assert ((found >= 0) & (found <= 1)).all()
+    assert (found[[pair.a == pair.b for pair in QUESTIONS]] == 1).all()
+    assert np.array_equal(backend.scores([ResponsePair(q.prompt, q.b, q.a) for q in QUESTIONS]), found)
+    assert np.array_equal(np.concatenate([backend.scores([question]) for question in QUESTIONS]), found)
+    assert backend.scores([]).shape == (0,)
+
+
+def test_texts_are_read_once_and_prompts_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learned_backend, "_AT_ONCE", 3)
+    calls: list[list[str]] = []
+
+    class Noting(HashEmbedder):
+        def read(self, texts: Sequence[str]) -> list[TokenStates]:
+            calls.append(list(texts))
+            return super().read(texts)
+
+    reader = PairReader(Noting())
+    pairs = [ResponsePair(f"p{i}", a, b) for i in range(3) for a, b in combinations(("x y", "y z"), 2)]
+    first = reader.features(pairs)
+    assert [sorted(call) for call in calls] == [[f"p{i}", "x y", "y z"] for i in range(3)]
+    assert np.array_equal(reader.features(pairs), first, equal_nan=True)
+    assert len(calls) == 3
+
+
+# What it decides
+
+
+@pytest.mark.parametrize(
+    ("prompt", "wrapped", "answers", "classes"),
+    [
+        (
+            "I need a name for my puffle.",
+            "Of course! A sweet name for your little puffle could be {}, which sounds playful.",
+            ("Sparkle", "Biscuit", "Thunder", "Noodle"),
+            3,
+        ),
+        (
+            "What country should I visit?",
+            "You could think about visiting {} this year.",
+            ("Peru", "Iceland", "Japan"),
+            2,
+        ),
+    ],
+)
+def test_other_names_in_the_same_sentence_are_other_answers_to_it_and_one_to_rouge(
+    learned: LearnedEquivalence, prompt: str, wrapped: str, answers: tuple[str, ...], classes: int
+) -> None:
+    sentences = tuple(wrapped.format(answer) for answer in answers)
+    given = ResponsesToGroup.of(prompt, sentences)
+    [found], [by_words] = (partition_by_pairs([given], each, "average") for each in (learned, Rouge1().load()))
+    assert len(set(by_words)) == 1
+    assert len(set(found)) >= classes  # not all: see the card
+    near = learned.scores([ResponsePair(prompt, text, text.replace("could", "might")) for text in sentences])
+    assert near.min() > learned.threshold
+
+
+def test_the_same_answer_in_another_sentence_is_closer_than_another_answer_in_the_same_one(
+    learned: LearnedEquivalence,
+) -> None:
+    prompt, fruits = "Name a fruit.", ("mango", "pear", "kiwi")
+    sentences = [f"One fruit that many people enjoy is the {fruit}." for fruit in fruits]
+    same = [ResponsePair(prompt, f"{fruit.capitalize()}!", text) for fruit, text in zip(fruits, sentences, strict=True)]
+    different = [ResponsePair(prompt, a, b) for a, b in combinations(sentences, 2)]
+    found = learned.scores(same)
+    assert found.min() > learned.scores(different).max()
+    assert np.mean(found > learned.threshold) > 0.5  # not all: see the card
+    assert learned.scores(different).max() < learned.threshold
+    rouge = Rouge1().load()
+    assert rouge.scores(same).max() < rouge.threshold < rouge.scores(different).min()
+
+
+def test_demo_paraphrases_are_few_classes_and_varied_responses_many(learned: LearnedEquivalence) -> None:
+    prompts = {row["prompt_id"]: row["prompt"] for row in map(json.loads, demo_lines())}
+    counts = {}
+    for name in ("varied", "paraphrased", "collapsed"):
+        rows = [json.loads(line) for line in (build.TEXTS / f"{name}.jsonl").read_text().splitlines()][::4]
+        sets = [ResponsesToGroup.of(prompts[row["prompt_id"]], tuple(row["responses"])) for row in rows]
+        counts[name] = np.mean([len(set(labels)) for labels in partition_by_pairs(sets, learned, "average")])
+    assert counts["varied"] >= 9
+    assert counts["paraphrased"] <= 5.5  # one idea in ten wordings; ROUGE-1 has 8.5
+    assert counts["collapsed"] <= 1.5
+
+
+# Data and evaluation
+
+
+def test_wrappers_are_the_same_answer_in_any_sentence() -> None:
+    sets = wrapper_sets()
+    assert wrapper_sets() == sets
+    for each in sets:
+        labels = np.array(each.labels)
+        assert len(set(each.texts)) == len(labels) == 12
+        assert sum(each.published()) == 4 * 3
+
+
+@pytest.mark.mirror
+def test_published_sets_and_the_labels_that_are_corrected(mirror: Path) -> None:
+    sets = published_sets(mirror)
+    assert len(sets) == 600
+    assert sum(len(each.pairs()) for each in sets) == 25_300
+    changed = {each.system: 0 for each in sets}
+    for each in sets:
+        changed[each.system] += sum(a != b for a, b in zip(each.published(), each.corrected(), strict=True))
+    assert changed["humans"] == 0
+    assert changed["gemini-1.5-pro"] == max(changed.values())
+    paraphrases = paraphrase_sets(mirror)
+    assert len(paraphrases) == 100
+    assert {fold_of(each.prompt_id) for each in paraphrases} == {0, 1, 2}
+
+
+def test_perfect_scores_agree_perfectly() -> None:
+    sets = [
+        LabelledSet("published", system, "p", "a prompt", ("one", "two", "three", "four"), labels)
+        for system, labels in (("a", (0, 1, 0, 2)), ("b", (0, 0, 0, 1)))
+    ]
+    scores = np.array([float(label) for each in sets for label in each.published()])
+    found = agreement(sets, scores, 0.5)
+    assert (found.pair_auc, found.count_error, found.rand_index) == (1, 0, 1)
+    assert found.count_correlation == pytest.approx(1)
+    assert found.count_bias == {"a": 0, "b": 0}
+    turned = agreement(sets, 1 - scores, 0.5)
+    assert turned.pair_auc == 0
+    assert turned.count_error > 0
+
+
+def test_expected_classes_are_the_classes_of_a_partition() -> None:
+    labels = (0, 1, 0, 2, 1, 0)
+    together = np.array([float(a == b) for a, b in combinations(labels, 2)])
+    assert expected_classes(together) == pytest.approx(3)
+    assert expected_classes(np.zeros(6)) == 4
+    assert expected_classes(np.full(6, 0.5)) == pytest.approx(4 / 2.5)
+
+
+def test_average_linkage_is_that_of_a_loop_and_ignores_the_order() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        texts = tuple(f"text {i}" for i in range(6))
+        given = LabelledSet("published", "", "p", "prompt", texts, tuple(range(6)))
+        scores = rng.random(15)
+        backend = KnownScores([given], scores, 0.5)
+        prompt = f"{given.system}\0{given.prompt}"
+        order = rng.permutation(6)
+        [found] = partition_by_pairs([ResponsesToGroup.of(prompt, texts)], backend, "average")
+        [turned] = partition_by_pairs([ResponsesToGroup.of(prompt, tuple(texts[i] for i in order))], backend, "average")
+        together = {frozenset(pair) for pair in combinations(range(6), 2) if found[pair[0]] == found[pair[1]]}
+        assert together == by_hand(scores)
+        assert together == {
+            frozenset((int(order[i]), int(order[j]))) for i, j in combinations(range(6), 2) if turned[i] == turned[j]
+        }
+    assert find_partition_spec("learned", "average") == PartitionSpec(Learned(), "average")
+
+
+def by_hand(scores: Floats) -> set[frozenset[int]]:
+    margin = dict(zip(map(frozenset, combinations(range(6), 2)), scores - 0.5, strict=True))
+    classes = [[i] for i in range(6)]
+    while len(classes) > 1:
+        mean, a, b = max(
+            (float(np.mean([margin[frozenset((i, j))] for i in classes[a] for j in classes[b]])), a, b)
+            for a, b in combinations(range(len(classes)), 2)
+        )
+        if mean <= 0:
+            break
+        classes[a] += classes.pop(b)
+    return {frozenset(pair) for own in classes for pair in combinations(own, 2)}
+
+
+def demo_lines() -> list[str]:
+    from datasets_build.sources import demo
+
+    return (Path(demo.__file__).parents[1] / "demo" / "prompts.jsonl").read_text(encoding="utf-8").splitlines()
