@@ -174,3 +174,18 @@ def test_a_hub_out_of_reach_is_told_with_the_model_and_the_mend(
         SentenceTransformersEmbedder(EmbedderSpec(files, max_tokens=128))
     assert raised.value.message.startswith(f"{files.name} could not be loaded: ")
     assert "without access to the Hub, give a folder" in raised.value.hint
+
+
+def test_token_states_are_of_the_same_reading_and_are_not_read_again(
+    minilm: SentenceTransformersEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["A Kyotoite waved.", "", "A much longer sentence, so that the shorter ones of its batch have padding."]
+    expected = minilm.embed(texts)
+    found = minilm.read([*texts, texts[0]])
+    assert found[0].pieces == ("a", "kyoto", "##ite", "waved", ".")
+    assert found[1].pieces == ()
+    assert [each.states.shape for each in found] == [(len(each.pieces), 384) for each in found]
+    assert np.linalg.norm(found[2].states.astype(float), axis=1) == pytest.approx(1, abs=1e-3)
+    assert np.stack([each.vector for each in found[:3]]) == pytest.approx(expected, abs=1e-6)
+    monkeypatch.setattr(minilm, "_model", None)  # whoever asks it fails
+    assert np.array_equal(minilm.embed(texts), [each.vector for each in found[:3]])

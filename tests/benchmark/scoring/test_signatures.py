@@ -21,7 +21,7 @@ from datasets_build.schema import Suite
 from tests.benchmark.fakes import HashPairScorer
 from tests.benchmark.helpers import GOLDEN, suite_of
 
-OF_PARTITIONS = ("partition", "partition+rewards", "partition+internals")
+OF_PARTITIONS = ("partition", "partition+rewards", "partition+internals", "partition+validity")
 OF_INTERNALS = ("metrics", "internals", "partition+internals")
 READ = HowRead(
     submission_id="0" * 16,
@@ -166,7 +166,7 @@ def test_a_profile_computes_what_it_has_the_models_for() -> None:
 def test_profiles_are_found_by_their_unique_names() -> None:
     assert len({profile.name for profile in PROFILES}) == len(PROFILES)
     assert [find_profile(profile.name) for profile in PROFILES] == list(PROFILES)
-    with pytest.raises(ConfigurationError, match=r"no profile 'other'.*lexical, offline, paper"):
+    with pytest.raises(ConfigurationError, match=r"no profile 'other'.*lexical, semantic, offline, paper"):
         find_profile("other")
 
 
