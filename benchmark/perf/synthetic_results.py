@@ -81,6 +81,9 @@ def _write_table(
     }
     for name in set(schema.names) - set(columns):
         kind = schema.field(name).type
+        if not pa.types.is_struct(kind):
+            columns[name] = pa.nulls(prompts, kind)
+            continue
         parts = [labels if part.name == "labels" else pa.nulls(prompts, part.type) for part in kind]
         columns[name] = pa.StructArray.from_arrays(parts, fields=list(kind))
     table = pa.table([columns[name] for name in schema.names], schema=schema)

@@ -104,19 +104,21 @@ def test_downloads_equal_the_table(address: str, browser: Any, board: Board, tmp
     for kind in ("csv", "parquet"):
         browser.find_element("css selector", f"#{kind}").click()
         until(partial(any_file, tmp_path, kind), f"no {kind} was downloaded")
-    x, y = (next(c for c in board.columns if c.label == label) for label in ("distinct_k", "utility_k"))
+    x, y = (next(c for c in board.columns if c.label == label) for label in ("valid_distinct_k", "utility_k"))
     wanted = tradeoff_table(board, tradeoff(BoardScores(board), x, y)).frame()
     pd.testing.assert_frame_equal(pd.read_parquet(next(tmp_path.glob("*.parquet"))), wanted)
     pd.testing.assert_frame_equal(pd.read_csv(next(tmp_path.glob("*.csv"))), wanted)
 
 
-def test_without_quality_the_page_says_so_and_names_are_text(site_address: str, browser: Any, results: Path) -> None:
+def test_without_judged_quality_valid_responses_are_the_axis_and_names_are_text(
+    site_address: str, browser: Any, results: Path
+) -> None:
     open_page(browser, f"{site_address}/tradeoff?x=%3Cimg+src%3Dx%3E&systems=%3Cscript%3E&table=none&front=x")
     board = load_boards(results)[0][0]
     axes = default_axes(board)
     assert axes is not None
     shows(browser, "points", tradeoff_table(board, tradeoff(BoardScores(board), *axes)))
-    assert "no quality metric" in value(browser, "note")
+    assert [column.label for column in axes] == ["valid_distinct_k", "valid_share"]
     open_page(browser, f"{site_address}/tradeoff")
     shows(browser, "classes", curves_table(distinct_curves(board, range(7)), "m"))
     assert "no utility curve" in value(browser, "no-patience")
