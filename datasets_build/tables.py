@@ -106,7 +106,7 @@ class Report:
 
     @property
     def endings(self) -> tuple[str, ...]:
-        """Of the files that it can be written to."""
+        """Extensions of the files that the document can be written to."""
         return (".md", ".json") if self.records is None else (".md", ".csv", ".json")
 
 

@@ -119,7 +119,7 @@ class UtilityCurve:
 
 
 def utility_curves(systems: Sequence[System], resampling: Resampling | None = None) -> list[UtilityCurve]:
-    """Of the systems that came with qualities; intervals over prompts."""
+    """Compute the utility curves of systems that came with qualities; intervals over prompts."""
     how = resampling or Resampling()
     made = []
     for system in systems:
@@ -206,7 +206,7 @@ class _Table:
         )
 
     def mean(self, values: Floats) -> Floats:
-        """Of a column in each resample, [1 + resamples]."""
+        """Return the mean of a column in each resample, [1 + resamples]."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self.weights @ values / self.weights.sum(axis=1))
 

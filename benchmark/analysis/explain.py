@@ -83,7 +83,7 @@ class Explanation:
             there.
         tokens: Tokens of each response, read in the given order.
         pairs: Each response right after each other, or why not.
-        strongest: Of the two responses i, j where j spares i the most bits, the tokens of i; None without pairs or
+        strongest: Tokens of the response i that another response j saves the most bits; None without pairs or
             under other boundaries than *exact*.
     """
 

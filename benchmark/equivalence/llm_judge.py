@@ -231,7 +231,7 @@ class LLMJudge:
             known, self._reported = self._reported, self._reported or name
         if name is not None and known not in {None, name}:
             raise ServerFault(
-                f"{self._endpoint.base} now answers as {name}, and answered as {known} before",
+                f"the model behind {self._endpoint.base} changed: it now calls itself {name}, earlier {known}",
                 "do not mix partitions of two models: name the model by its exact version, or use a new cache",
             )
         return choice

@@ -95,7 +95,7 @@ class Covariances:
         return chosen
 
     def take(self, places: Sequence[int]) -> "Covariances":
-        """Of those responses alone, in that order."""
+        """Return the covariances of the given responses alone, in the given order."""
         rows = np.array(places, dtype=np.int64)
         kept = self.matrices[:, rows[:, None], rows[None, :]]
         return Covariances(self.blocks, self.features, self.layers, kept, self.pooling)

@@ -102,7 +102,7 @@ def kmeans_inertia(embeddings: Embeddings, clusters: int, seed: int) -> float:
 
 @lru_cache(maxsize=1)
 def _thread_pools() -> Any:
-    """Of all libraries that are loaded when first asked for; scikit-learn must be among them."""
+    """Return a controller of the thread pools of all libraries loaded so far; scikit-learn must be among them."""
     return need("threadpoolctl", "score").ThreadpoolController()
 
 

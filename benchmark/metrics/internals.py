@@ -54,11 +54,11 @@ class Internals:
 
     @property
     def known(self) -> list[ResponseScores]:
-        """Of the responses that could be read."""
+        """Scores of the responses that could be read."""
         return [each for each in self.responses if each is not None]
 
     def take(self, places: Sequence[int]) -> "Internals":
-        """Of those responses alone, in that order; the greedy one stays."""
+        """Return the internals of the given responses alone, in the given order; the greedy one stays."""
         return Internals(
             tuple(self.responses[place] for place in places),
             self.greedy,

@@ -136,7 +136,7 @@ class SentenceTransformersEmbedder:
         return [made[i] for i in range(len(texts))]
 
     def _token_states(self, found: Any) -> TokenStates:
-        """Of a text's dictionary, whose rows include the padding of its batch."""
+        """Extract a text's token states from the library's output, whose rows include the padding of its batch."""
         tokeniser = self._model.tokenizer
         ids = found["input_ids"].tolist()
         inside, special = found["attention_mask"].tolist(), set(tokeniser.all_special_ids)

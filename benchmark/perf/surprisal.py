@@ -197,7 +197,7 @@ def _timed(run: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def throughput(model: HFCausalLM, work: Work, shape: str, rounds: int, naive_sets: int) -> list[Throughput]:
-    """Of the engine on all sets in uniform and in balanced orders, with the naive way on some in the same run.
+    """Measure the engine on all sets in uniform and in balanced orders, with the naive way on some in the same run.
 
     Raises:
         ValueError: Their bits differ, where the model is float32.

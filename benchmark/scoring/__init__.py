@@ -1,1 +1,1 @@
-"""A checked submission and a profile in; a result folder out: `result.json` and `per_prompt.parquet`."""
+"""Scores a checked submission under a profile and writes a result folder: `result.json` and `per_prompt.parquet`."""

@@ -1,4 +1,4 @@
-"""Loads a profile's models when they are first needed, and makes the materials of metric inputs with them.
+"""Loads a profile's models on first use, and makes the materials of metric inputs with them.
 
 The scorer, contrasts and meta-evaluation all score through here, so a set has the same values wherever it is scored.
 """

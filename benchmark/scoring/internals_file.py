@@ -1,8 +1,8 @@
-"""`internals.parquet`: what a model said of its responses, one row a prompt; the metadata say how it was read.
+"""Reads and writes `internals.parquet`: token likelihoods and hidden-state statistics, one row per prompt.
 
-It lies beside a submission's files and belongs to that submission alone: it names it by its content. Of likelihoods it
-keeps sums over tokens, of hidden states covariances of responses; from these follow all scores, also of fewer
-responses. A number that is not known is null.
+The file lies beside a submission's files and names the submission by its content hash. It keeps sums of likelihoods
+over tokens and covariances of hidden states over responses, from which every score follows, for fewer responses too.
+The file's metadata say how the model was run. Unknown numbers are null.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,7 +32,7 @@ INTERNALS_FILE = "internals.parquet"
 ROWS_A_GROUP = 64
 _KEY = b"divbench.internals"
 _SUMS = ("log_likelihood", "largest", "normaliser", "entropy")
-_MEND = "read the internals again: divbench metrics internals"
+_HINT = "read the internals again: divbench metrics internals"
 Floats = NDArray[np.float64]
 
 SCHEMA = pa.schema(
@@ -53,7 +53,7 @@ class _Part(BaseModel):
 
 
 class Drawing(_Part):
-    """How tokens were drawn: what *largest* is under."""
+    """Sampling parameters under which `largest` was computed."""
 
     temperature: float
     top_k: int | None
@@ -64,16 +64,16 @@ class HowRead(_Part):
     """How internals were read.
 
     Attributes:
-        submission_id: Of the responses.
-        k: Responses a prompt.
-        model: The model's signature: name, revision, dtype, device, attention.
-        blocks: Of the model.
-        features: The size of a hidden state.
-        original_layer: Of E_original; None where no states were read.
-        average_layers: Of E_average; empty likewise.
-        tokens: *sampled*: the sampled ones; *text*: those of the response's text, which may be tokenised otherwise.
-        drawing: None where not known; then *largest* is not, either.
-        prompt: How the model was asked, such as `chat template` or `template "{prompt}"`.
+        submission_id: Id of the submission.
+        k: Number of responses per prompt.
+        model: Signature of the model: name, revision, dtype, device, attention.
+        blocks: Number of the model's blocks.
+        features: Size of a hidden state.
+        original_layer: Layer of E_original; None if no states were read.
+        average_layers: Layers of E_average; empty if no states were read.
+        tokens: *sampled*: the tokens that were sampled; *text*: the response's text, tokenised again.
+        drawing: Sampling parameters; None if unknown, and then `largest` is unknown, too.
+        prompt: Format of the prompt, such as `chat template` or `template "{prompt}"`.
     """
 
     schema_version: Literal[1] = 1
@@ -90,7 +90,7 @@ class HowRead(_Part):
 
     @property
     def signature(self) -> str:
-        """One line for the signatures of numbers; what is not of the model but of the submission is left out."""
+        """Return the part of a metric's signature that names the model; what belongs to the submission is left out."""
         layers = "+".join(map(str, self.average_layers))
         return f"{self.model},layers:{self.original_layer}/{layers},tokens:{self.tokens}"
 
@@ -99,9 +99,9 @@ def write_internals(path: Path, how: HowRead, rows: Iterable[tuple[str, Internal
     """Write the file, whole or not at all; rows are streamed.
 
     Args:
-        path: Of the file.
-        how: Everything about it.
-        rows: By prompt id, each once, best in the suite's order.
+        path: Path of the file.
+        how: How the internals were read.
+        rows: Prompt ids with their internals, each id once, preferably in the suite's order.
     """
     schema = SCHEMA.with_metadata({_KEY: how.model_dump_json().encode()})
     with atomic_file(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
@@ -115,7 +115,7 @@ def write_internals(path: Path, how: HowRead, rows: Iterable[tuple[str, Internal
 
 
 def record(prompt_id: str, internals: Internals) -> dict[str, Any]:
-    """A row of the file."""
+    """Return a row of the file."""
     own, greedy = internals.responses, internals.greedy
     made: dict[str, Any] = {"prompt_id": prompt_id, "tokens": [None if each is None else each.tokens for each in own]}
     made["greedy_tokens"] = None if greedy is None else greedy.tokens
@@ -128,10 +128,10 @@ def record(prompt_id: str, internals: Internals) -> dict[str, Any]:
 
 
 def internals_of(row: dict[str, Any], how: HowRead) -> Internals:
-    """The internals of a row of the file, the inverse of `record`.
+    """Return the internals in a row of the file; the inverse of `record`.
 
     Raises:
-        ValueError: The row's parts do not fit together.
+        ValueError: The row is inconsistent.
     """
     columns = [row["tokens"], *(row[name] for name in _SUMS)]
     responses = tuple(_scores(*values) for values in zip(*columns, strict=True))
@@ -164,7 +164,7 @@ def _packed(matrices: Floats) -> list[float | None]:
 
 @cache
 def _lower(k: int) -> tuple[Any, Any]:
-    """The places of a lower triangle."""
+    """Return the indices of a lower triangle."""
     return np.tril_indices(k)
 
 
@@ -182,11 +182,11 @@ def _unpacked(values: list[float | None] | None, layers: Sequence[int], how: How
 
 @dataclass(slots=False)
 class InternalsFile:
-    """An opened file; rows are read when they are asked for.
+    """An open file, whose rows are read on demand.
 
     Attributes:
-        path: Of the file.
-        how: It was read.
+        path: Path of the file.
+        how: How the internals were read.
     """
 
     path: Path
@@ -196,12 +196,12 @@ class InternalsFile:
 
     @cached_property
     def digest(self) -> str:
-        """Of its bytes, hex."""
+        """SHA-256 of the file, in hex."""
         return sha256_of(self.path)
 
     @cached_property
-    def _places(self) -> dict[str, int]:
-        """The row group of each prompt id."""
+    def _groups(self) -> dict[str, int]:
+        """Row group of each prompt id."""
         made: dict[str, int] = {}
         for group in range(self._file.num_row_groups):
             for prompt_id in self._file.read_row_group(group, columns=["prompt_id"])["prompt_id"].to_pylist():
@@ -209,41 +209,41 @@ class InternalsFile:
         return made
 
     def of(self, prompt_ids: Sequence[str]) -> list[Internals]:
-        """The internals of those prompts.
+        """Return the internals of prompts.
 
         Raises:
-            InputError: One is not there, or its row is damaged.
+            InputError: The file has no row of a prompt, or the row is damaged.
         """
         return [self._group(prompt_id)[prompt_id] for prompt_id in prompt_ids]
 
     def rows(self) -> Iterator[tuple[str, Internals]]:
-        """All of them, in the file's order."""
-        for prompt_id in self._places:
+        """Yield every prompt id with its internals, in the file's order."""
+        for prompt_id in self._groups:
             yield prompt_id, self._group(prompt_id)[prompt_id]
 
     def _group(self, prompt_id: str) -> dict[str, Internals]:
-        group = self._places.get(prompt_id)
+        group = self._groups.get(prompt_id)
         if group is None:
-            raise InputError(f"{self.path} has no row of prompt {prompt_id!r}", _MEND)
+            raise InputError(f"{self.path} has no row of prompt {prompt_id!r}", _HINT)
         if self._kept[0] != group:
             try:
                 rows = self._file.read_row_group(group).to_pylist()
                 self._kept = group, {row["prompt_id"]: internals_of(row, self.how) for row in rows}
             except (ValueError, TypeError, OSError, pa.ArrowException) as error:
-                raise InputError(f"{self.path}, row group {group}: {error}", _MEND) from error
+                raise InputError(f"{self.path}, row group {group}: {error}", _HINT) from error
         return self._kept[1]
 
 
 def open_internals(path: Path, submission_id: str) -> InternalsFile:
-    """The internals of a submission.
+    """Open the internals of a submission.
 
     Args:
-        path: Of the file.
-        submission_id: Whose internals they must be.
+        path: Path of the file.
+        submission_id: Id of the submission that the file must name.
 
     Raises:
-        Refused: It is no whole file of the right columns.
-        InputError: It does not say how it was read, or is of another submission.
+        Refused: The file is damaged or has other columns.
+        InputError: The file lacks its metadata, or belongs to another submission.
     """
     findings = Findings()
     file = open_parquet(path, SCHEMA, findings)
@@ -252,24 +252,24 @@ def open_internals(path: Path, submission_id: str) -> InternalsFile:
     try:
         how = HowRead.model_validate_json((file.schema_arrow.metadata or {}).get(_KEY, b""))
     except ValidationError as error:
-        raise InputError(f"{path} does not say how it was read: {error.errors()[0]['msg']}", _MEND) from error
+        raise InputError(f"{path} does not say how it was read: {error.errors()[0]['msg']}", _HINT) from error
     if how.submission_id != submission_id:
         raise InputError(
-            f"{path} is of the submission {how.submission_id}, not of {submission_id}",
-            f"the responses or the manifest changed since; {_MEND}",
+            f"{path} belongs to the submission {how.submission_id}, not to {submission_id}",
+            f"the responses or the manifest changed since; {_HINT}",
         )
     return InternalsFile(path, how, file)
 
 
 def find_internals(submission: Submission, given: Path | None = None) -> InternalsFile | None:
-    """The internals of a submission: of the file that is given, or of the one beside its files, if there is one.
+    """Open the given file of internals, or the one beside a submission's files; None if there is neither.
 
     Raises:
-        ConfigurationError: The given file is not there.
+        ConfigurationError: The given file does not exist.
         Refused: As `open_internals`.
-        InputError: Likewise.
+        InputError: As `open_internals`.
     """
     if given is not None and not given.is_file():
-        raise ConfigurationError(f"there is no file {given}", _MEND)
+        raise ConfigurationError(f"there is no file {given}", _HINT)
     path = given or submission.folder / INTERNALS_FILE
     return open_internals(path, submission.id) if path.exists() else None

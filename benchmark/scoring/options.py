@@ -1,6 +1,6 @@
-"""What may be chosen of scoring: the options of every command that scores with a profile, and what they make of it.
+"""Options shared by every command that scores with a profile.
 
-All of them are part of a result's identity: by the signatures of its numbers, or by its key.
+Each is part of a result's identity, through the signatures of its numbers or its key.
 """
 
 from dataclasses import dataclass, replace
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from benchmark.scoring.profiles import Profile
     from benchmark.scoring.scorer import Options
 
-# As in layout.py, orders.py and models/, which import numpy: this file is read for `--help`, too.
+# Heavy modules are imported where they are used: this file is read for `--help`.
 
 ProfileName = Annotated[
     str,
     typer.Option(
         help=(
-            "Profile of models: lexical (texts alone), offline (the models that come with the package) or paper "
-            "(the papers')."
+            "Profile of models: lexical (texts alone), semantic (adds embeddings), offline (adds the language model "
+            "that comes with the package) or paper (the papers' models)."
         ),
         rich_help_panel="Models",
     ),
@@ -33,7 +33,7 @@ ProfileName = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class ScoringOptions:
-    """What was chosen; a field is an option of the same name, with what it means."""
+    """Values of the options; each field is an option of the same name."""
 
     k: Annotated[
         int | None,
@@ -157,10 +157,10 @@ class ScoringOptions:
     ] = None
 
     def profile(self, name: str) -> "Profile":
-        """The profile of a name, with the models and the way of reading that were chosen.
+        """Return the named profile with the chosen models and response orderings.
 
         Raises:
-            ConfigurationError: There is no such profile, backend or reward model, or a model's name cannot be one.
+            ConfigurationError: There is no such profile, backend or reward model, or a model's name is malformed.
             ServerFault: A judge's server cannot be asked for the name of its model.
         """
         from benchmark.models.hf_lm import find_causal_lm_spec
@@ -182,29 +182,29 @@ class ScoringOptions:
         return on_device(chosen, device_named(self.device, self.dtype)) if chosen.has_models else chosen
 
     def numbers(self) -> "Options":
-        """What was chosen beside models."""
+        """Return the options that are not about models."""
         from benchmark.scoring.scorer import Options
 
         return Options(k=self.k, resamples=self.resamples, seed=self.seed)
 
 
 def metrics_named(names: "list[str] | None", profile: "Profile", *, internals: bool = False) -> "tuple[Metric, ...]":
-    """The profile's metrics of these names; all of them where none is named.
+    """Return the named metrics of a profile; all of them if none is named.
 
     Args:
-        names: Of metrics.
-        profile: That has them.
-        internals: Whether internals are at hand.
+        names: Ids of metrics.
+        profile: Profile.
+        internals: Whether internals of the generating model are available.
 
     Raises:
-        ConfigurationError: It has none of a name.
+        ConfigurationError: The profile has no such metric.
     """
     there = profile.metrics(internals=internals)
     for name in names or []:
         if all(each.id != name for each in there):
             if any(each.id == name for each in profile.metrics(internals=True)):
                 hint = "read them: divbench metrics internals SUBMISSION --model ID"
-                raise ConfigurationError(f"{name} needs the internals of the model that answered", hint)
+                raise ConfigurationError(f"{name} needs the internals of the model that generated the responses", hint)
             hint = did_you_mean(name, [each.id for each in there])
             raise ConfigurationError(f"the profile {profile.name} has no metric {name!r}", hint)
     return tuple(each for each in there if not names or each.id in names)

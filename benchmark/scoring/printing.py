@@ -1,11 +1,11 @@
-"""How a result looks in a terminal."""
+"""Prints a result in a terminal."""
 
 from rich.console import Console
 
 from benchmark.scoring.result_schema import Result
 from datasets_build.tables import Table, interval, to_terminal
 
-ARROWS = {1: "↑", 0: "", -1: "↓"}  # the way to more diversity
+ARROWS = {1: "↑", 0: "", -1: "↓"}  # the direction of more diversity
 
 
 def print_result(result: Result, console: Console) -> None:

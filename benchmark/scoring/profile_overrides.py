@@ -1,4 +1,4 @@
-"""A profile with another equivalence backend or reward model, by the names that commands take."""
+"""Replaces the models of a profile by those named on the command line."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from benchmark.scoring.profiles import Profile
 from datasets_build.errors import ConfigurationError
 
 REWARDS = {"skywork-27b": SKYWORK_REWARD_GEMMA_27B, "skywork-1.7b": SKYWORK_REWARD_QWEN3_1_7B}
-"""Reward models by the names that commands take; thresholds of quality belong to a model."""
+"""Reward models by the names that commands take; quality thresholds are specific to a model."""
 
 
 def with_overrides(
@@ -24,9 +24,9 @@ def with_overrides(
 
     Args:
         profile: The profile.
-        equivalence: Name of an equivalence backend, as of `find_partition_spec`; None: the profile's own.
-        algorithm: Name of a clustering algorithm, likewise.
-        short_answers: Whether shared words decide short responses, likewise.
+        equivalence: Name of an equivalence backend, see `find_partition_spec`; None: the profile's own.
+        algorithm: Name of a clustering algorithm.
+        short_answers: Whether shared words decide short responses.
         reward: One of `REWARDS`; None: the profile's own.
 
     Raises:

@@ -1,8 +1,7 @@
-"""Profiles: named bundles of models. What a profile has no model for is not computed, and never invented.
+"""Profiles: named sets of models. A metric whose model a profile lacks is not computed.
 
-*lexical* needs no model. *semantic* reads no surprisals, so it takes seconds. *offline* works on a machine that reaches
-no model hub. *paper* has the models and the way of
-reading of the papers: what is needed to repeat their numbers, not what we recommend.
+*lexical* needs no model. *semantic* computes no surprisals, so it takes seconds. *offline* works without a model hub.
+*paper* has the papers' models and response orderings: to reproduce their numbers, not as a recommendation.
 """
 
 from collections.abc import Mapping
@@ -35,19 +34,19 @@ from datasets_build.errors import ConfigurationError, did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Which models score.
+    """The models that score; a metric is left out if its model is None.
 
     Attributes:
-        name: Part of every signature.
-        about: One line for people.
-        embedder: For metrics that read embeddings; None: they are left out.
-        pair_scorers: By what they make, for metrics that read similarities of pairs; what is not there is left out.
-        partition: For metrics that read classes; None: they are left out.
-        reward: Judges quality, for utility; None: utility is left out, never invented.
-        causal_lm: For metrics that read surprisals; None: they are left out.
-        layout: Of the text that it reads.
-        orders: In which it reads the responses.
-        device: Of the models whose specs name none: embedder, pair scorers, classifiers. It is in no signature.
+        name: Name, part of every signature.
+        about: Description in one line.
+        embedder: Embedder.
+        causal_lm: Language model of surprisals.
+        layout: How prompt and responses become the text that the language model reads.
+        orders: Response orderings that the language model reads.
+        pair_scorers: Models that score pairs of responses, by the input that they make.
+        partition: How responses are grouped into equivalence classes.
+        reward: Reward model of utility.
+        device: Device of models whose specs name none (embedder, pair scorers, classifiers); in no signature.
     """
 
     name: str
@@ -63,21 +62,21 @@ class Profile:
 
     @property
     def validity(self) -> ValiditySpec:
-        """What judges which responses are valid: the reward model, or a discriminator with an embedder of its own."""
+        """Judge of valid responses: the reward model if there is one, else the discriminator."""
         if self.reward is not None:
             return ValiditySpec(reward=self.reward)
         return ValiditySpec(None if self.embedder is None else ALL_MINILM_L6_V2)
 
     @property
     def has_models(self) -> bool:
-        """Whether it has any."""
+        """Whether the profile has any model."""
         return bool(self.embedder or self.causal_lm or self.pair_scorers or self.reward)
 
     def metrics(self, metrics: tuple[Metric, ...] = METRICS, *, internals: bool = False) -> tuple[Metric, ...]:
-        """The metrics whose inputs this profile can make.
+        """Return the metrics whose inputs this profile can make.
 
         Args:
-            metrics: To choose from.
+            metrics: Metrics to choose from.
             internals: Whether internals of the generating model are available; no profile can make them.
         """
         return tuple(m for m in metrics if input_of(m).is_available(self, internals=internals))
@@ -125,10 +124,10 @@ PROFILES: tuple[Profile, ...] = (
 
 
 def find_profile(name: str, profiles: tuple[Profile, ...] = PROFILES) -> Profile:
-    """The profile of that name.
+    """Return the profile of a name.
 
     Raises:
-        ConfigurationError: There is none.
+        ConfigurationError: There is no such profile.
     """
     for profile in profiles:
         if profile.name == name:
@@ -139,13 +138,13 @@ def find_profile(name: str, profiles: tuple[Profile, ...] = PROFILES) -> Profile
 def with_models(
     profile: Profile, *, embedder: str | None = None, bert_score: str | None = None, sts: str | None = None
 ) -> Profile:
-    """The profile with other models, each named `ORG/NAME@COMMIT` or by its folder; None: the profile's own.
+    """Replace models of a profile, each given as `ORG/NAME@COMMIT` or a folder; None keeps the profile's own.
 
     Args:
-        profile: What is not named stays.
-        embedder: Of sentence-transformers. Cut at as many tokens as the profile's own, or at 256 where it has none.
-        bert_score: roberta-large: BERTScore's layer and baseline are of that.
-        sts: A cross-encoder with one output.
+        profile: Profile.
+        embedder: Sentence-transformers model; texts are truncated as for the profile's own, or at 256 tokens.
+        bert_score: A roberta-large: BERTScore's layer and baseline are those of that model.
+        sts: Cross-encoder with one output.
 
     Raises:
         ConfigurationError: As `find_model_files`.
@@ -168,10 +167,10 @@ def with_reading(
     orders: OrderKind | None = None,
     count: int | None = None,
 ) -> Profile:
-    """The profile with another way of reading; None: the profile's own.
+    """Replace a profile's prompt format, token boundaries or response orderings; None keeps the profile's own.
 
-    Boundaries bring their rule for the token before a text: *model* with *exact*, *never* with *paper*. Orders of
-    another kind than the profile's are one square or tree, or one order, where no count is given.
+    Boundaries also decide whether a beginning-of-text token is added: as the model does with *exact*, never with
+    *paper*. If the kind of orders changes and no count is given, there is one Latin square, tree or order.
     """
     layout = replace(profile.layout, format=format or profile.layout.format)
     if boundaries is not None:

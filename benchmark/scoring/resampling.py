@@ -1,7 +1,7 @@
-"""Bootstrap intervals and tests. Prompts are resampled, or whole clusters of rows where rows belong together.
+"""Bootstrap intervals and tests over prompts, or over clusters of rows that are not independent.
 
-A resample is a count for each row, so that any statistic of weighted rows can be bootstrapped, and two statistics can
-be compared on the same resamples.
+A resample is a count for each row, so any statistic of weighted rows can be bootstrapped, and two statistics can be
+compared on the same resamples.
 """
 
 import warnings
@@ -34,20 +34,20 @@ def bootstrap_means(
     level: float = 0.95,
     seed: int = 0,
 ) -> list[Interval | None]:
-    """Percentile bootstrap intervals of column means, all columns from the same resamples of rows.
+    """Compute percentile bootstrap intervals of column means, all columns from the same resamples of rows.
 
-    The same as `scipy.stats.bootstrap(..., method="percentile")` for each column in distribution; taken together here
-    because one set of resamples serves all metrics of a table, at a fraction of the cost.
+    For each column the distribution is that of `scipy.stats.bootstrap(..., method="percentile")`; sharing resamples
+    between the metrics of a table costs a fraction of that.
 
     Args:
-        values: [rows, columns], NaN where missing; a resample's mean is over its values that are there.
+        values: [rows, columns], NaN where missing; missing values are left out of means.
         clusters: As in `resample_weights`.
-        resamples: How many.
-        level: Of the interval, such as 0.95.
-        seed: Of the resamples.
+        resamples: Number of resamples.
+        level: Confidence level, such as 0.95.
+        seed: Random seed.
 
     Returns:
-        For each column its interval; None where fewer than two rows, or clusters, have a value.
+        The interval of each column; None if fewer than two rows (or clusters) have a value.
     """
     rows, columns = values.shape
     if rows == 0:
@@ -79,20 +79,20 @@ def bootstrap_means(
 def resample_weights(
     rows: int, *, clusters: Sequence[Hashable] | None = None, resamples: int = 1000, seed: int = 0
 ) -> NDArray[np.int64]:
-    """How often each row stands in each resample, where whole clusters are drawn with replacement.
+    """Draw how often each row occurs in each resample; whole clusters are drawn with replacement.
 
-    A statistic of a resample is that of the rows with these weights: one draw serves any number of statistics, and
+    A statistic of a resample is that of the rows with these weights, so one draw serves any number of statistics, and
     comparisons of two systems on the same rows are paired.
 
     Args:
-        rows: How many there are.
-        clusters: Of each row, what it belongs to, such as its context; rows of one cluster are drawn together. None:
-            each row is its own.
-        resamples: How many.
-        seed: Of the draws. Clusters are numbered as they first appear, so the names do not matter.
+        rows: Number of rows.
+        clusters: Cluster of each row, such as its context; rows of a cluster are drawn together. None: each row is a
+            cluster of its own.
+        resamples: Number of resamples.
+        seed: Random seed. Clusters are numbered in order of first appearance, so their names do not matter.
 
     Returns:
-        [resamples, rows]; a resample has as many clusters as there are, counted as often as they were drawn.
+        [resamples, rows] counts; a resample draws as many clusters as there are.
 
     Raises:
         ValueError: There are not as many cluster names as rows.
@@ -104,7 +104,7 @@ def resample_weights(
 
 
 def cluster_codes(rows: int, clusters: Sequence[Hashable] | None) -> tuple[NDArray[np.int64], int]:
-    """The number of each row's cluster, in order of first appearance, and how many clusters there are.
+    """Number the clusters in order of first appearance; return each row's number, and the number of clusters.
 
     Raises:
         ValueError: There are not as many cluster names as rows.
@@ -119,14 +119,11 @@ def cluster_codes(rows: int, clusters: Sequence[Hashable] | None) -> tuple[NDArr
 
 
 def percentile_interval(values: ArrayLike, level: float = 0.95) -> Interval | None:
-    """The interval that holds the middle `level` of resampled values.
+    """Return the interval that holds the middle `level` of resampled values; None if fewer than two are finite.
 
     Args:
-        values: [resamples]; those that are not finite are left out.
-        level: Such as 0.95.
-
-    Returns:
-        The interval; None where fewer than two values are finite.
+        values: [resamples]; values that are not finite are left out.
+        level: Confidence level, such as 0.95.
     """
     given = np.asarray(values, np.float64)
     there = given[np.isfinite(given)]
@@ -142,10 +139,10 @@ class SignedRank:
     """Wilcoxon's signed-rank test.
 
     Attributes:
-        n: Pairs that have both values.
-        statistic: The sum of ranks of positive differences; two-sided, the smaller sum. None where untested.
-        p: None likewise.
-        untested: Why there is no p; None where there is one.
+        n: Number of pairs with both values.
+        statistic: Sum of ranks of positive differences (two-sided: the smaller sum); None if untested.
+        p: p-value; None if untested.
+        untested: Reason why there is no test; None if there is one.
     """
 
     n: int
@@ -155,17 +152,17 @@ class SignedRank:
 
 
 def wilcoxon(a: Floats, b: Floats, alternative: Alternative = "two-sided") -> SignedRank:
-    """Wilcoxon's signed-rank test of pairs, as `scipy.stats.wilcoxon` with its defaults: differences of 0 leave.
+    """Test paired values by Wilcoxon's signed-rank test, as `scipy.stats.wilcoxon` does: zero differences are dropped.
 
-    Exact for up to 50 pairs without ties and zeros (all sign patterns for up to 13 with such); else normal.
+    Exact for up to 50 pairs without ties and zeros (with such, all sign patterns of up to 13 pairs); else normal.
 
     Args:
-        a: [pairs], NaN where missing: such a pair leaves.
-        b: Likewise.
+        a: [pairs], NaN where missing; such pairs are dropped.
+        b: [pairs], as `a`.
         alternative: *greater*: a is greater than b.
 
     Returns:
-        The test; without p for fewer than five pairs, and with p = 1 where no pair differs.
+        The test; untested with fewer than five pairs, and p = 1 if no pair differs.
     """
     from scipy import stats
 
@@ -184,14 +181,14 @@ def wilcoxon(a: Floats, b: Floats, alternative: Alternative = "two-sided") -> Si
 
 
 def bonferroni(p: ArrayLike) -> Floats:
-    """Each p times the number of them, at most 1. NaN is no test: it is not counted and stays NaN."""
+    """Adjust p-values by Bonferroni, at most 1. A NaN is no test: it is not counted and stays NaN."""
     given = np.asarray(p, np.float64)
     adjusted: Floats = np.minimum(given * np.isfinite(given).sum(), 1.0)
     return adjusted
 
 
 def holm(p: ArrayLike) -> Floats:
-    """Holm's step-down adjusted p-values (Holm 1979), at most 1. NaN is no test: it is not counted and stays NaN."""
+    """Adjust p-values by Holm's step-down method (Holm 1979), at most 1. A NaN is no test and stays NaN."""
     given = np.asarray(p, np.float64)
     adjusted = np.full(given.shape, np.nan)
     there = np.flatnonzero(np.isfinite(given))
@@ -202,7 +199,7 @@ def holm(p: ArrayLike) -> Floats:
 
 
 def cohens_dz(differences: Floats) -> float:
-    """The mean of paired differences over their standard deviation (ddof 1); NaN where fewer than two, or all equal."""
+    """Divide the mean of paired differences by their standard deviation (ddof 1); NaN if under two or all equal."""
     there = differences[np.isfinite(differences)]
     if len(there) < 2 or np.all(there == there[0]):
         return float("nan")
@@ -227,7 +224,7 @@ def welch(a: Floats, b: Floats) -> Welch:
         b: [rows of the other].
 
     Returns:
-        The test of a − b; all NaN where a group has fewer than two values, or neither varies.
+        The test of a − b; all NaN if a group has fewer than two values, or neither varies.
     """
     from scipy.special import stdtr
 
@@ -242,6 +239,6 @@ def welch(a: Floats, b: Floats) -> Welch:
 
 
 def _drawn(things: int, resamples: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """How often each of `things` is drawn, in `resamples` draws of as many with replacement: [resamples, things]."""
+    """Draw `things` of `things` with replacement, `resamples` times; return the counts [resamples, things]."""
     draws = rng.integers(things, size=(resamples, things)) + np.arange(resamples)[:, None] * things
     return np.bincount(draws.ravel(), minlength=resamples * things).reshape(resamples, things)

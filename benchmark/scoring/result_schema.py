@@ -1,4 +1,4 @@
-"""What this folder hands on: a result — aggregates with intervals, counts, signatures — and a table a prompt."""
+"""Schema of a result, `result.json`: aggregates with intervals, counts and signatures."""
 
 import re
 from collections.abc import Iterable
@@ -16,13 +16,13 @@ from benchmark.scoring.profiles import Profile
 from datasets_build.schema import Suite
 from submissions.schema import Manifest
 
-# What may become part of a file's name, or of a column's: results can be untrusted.
+# These become names of files and columns, and results can be untrusted.
 Word = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
 
 
 def package_version() -> str:
-    """Of this package, major.minor alone: a patch never changes a number."""
+    """Return this package's version as major.minor: a patch release never changes a number."""
     return ".".join(version("divbench").split(".")[:2])
 
 
@@ -52,7 +52,7 @@ def signature_parts(
         models: Signatures of the models.
         profile: Name of the profile.
         suite: Suite and revision.
-        k: Responses per prompt.
+        k: Number of responses per prompt.
         divbench: Version of this package; None: the installed one.
     """
     named = [("v", version), *parameters, ("profile", profile), *(("model", model) for model in models)]
@@ -61,16 +61,16 @@ def signature_parts(
 
 
 class Signature(_Part):
-    """Everything that a number depends on beside the texts. Numbers of different signatures never share a column.
+    """Everything but the texts that a number depends on. Numbers with different signatures never share a column.
 
     Attributes:
-        metric: The metric's id.
+        metric: Id of the metric.
         version: Version of its definition.
-        parameters: Names and values, those of the metric first; an object in JSON.
-        profile: The profile's name.
+        parameters: Names and values, the metric's own first; an object in JSON.
+        profile: Name of the profile.
         models: Signatures of the models that made the metric's input.
-        suite: The suite and its revision, `name@revision`.
-        k: Responses a prompt.
+        suite: Suite and its revision, `name@revision`.
+        k: Number of responses per prompt.
         divbench: Version of this package, major.minor.
     """
 
@@ -85,31 +85,31 @@ class Signature(_Part):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """All but the metric, each with its name, such as `k:10`."""
+        """Parts of the signature but the metric, each with its name, such as `k:10`."""
         return signature_parts(
             self.version, self.parameters, self.models, self.profile, self.suite, self.k, divbench=self.divbench
         )
 
     def __str__(self) -> str:
-        """One line, such as `vendi_score|v:1|q:1|…|k:10|divbench:0.1`."""
+        """Return one line, such as `vendi_score|v:1|q:1|…|k:10|divbench:0.1`."""
         return "|".join((self.metric, *self.parts))
 
 
 def sign(
     metric: Metric, profile: Profile, suite: Suite, k: int, reported_by: str | None, read: HowRead | None = None
 ) -> Signature:
-    """The signature of a metric's numbers.
+    """Return the signature of a metric's numbers.
 
     Args:
-        metric: Whose numbers.
-        profile: Its models.
-        suite: The prompts.
-        k: Responses a prompt.
-        reported_by: What made reported values.
-        read: How internals were read; for metrics of them.
+        metric: Metric.
+        profile: Profile that names the models.
+        suite: Suite of the prompts.
+        k: Number of responses per prompt.
+        reported_by: Program that made reported values.
+        read: How internals were read; for metrics that read them.
 
     Raises:
-        ConfigurationError: They come from a model that is not pinned.
+        ConfigurationError: A model is not pinned.
     """
     models, parameters = input_of(metric).signed(profile, reported_by, read)
     parameters = (*sorted(metric.parameters.items()), *parameters)
@@ -129,12 +129,12 @@ class Aggregate(_Part):
     """One metric over all prompts of a submission.
 
     Attributes:
-        value: The mean over the prompts that have one; None where none has.
-        low: Of the 95% interval; None where fewer than two prompts have a value.
-        high: Likewise.
-        n: Prompts that have a value.
-        missing: How many have none, by reason.
-        origin: *computed* here from the texts, or *reported*: from values that came with the submission.
+        value: Mean over the prompts that have a value; None if none has.
+        low: Lower end of the 95% interval; None if fewer than two prompts have a value.
+        high: Upper end; None likewise.
+        n: Number of prompts that have a value.
+        missing: Number of prompts without one, by reason.
+        origin: *computed* from the texts, or *reported* with the submission.
     """
 
     metric: Word
@@ -150,15 +150,15 @@ class Aggregate(_Part):
 
 
 class OrderError(_Part):
-    """How far the means may be from those over all orders of the responses; see orders.py.
+    """Standard errors from the choice of response orders, against means over all orders; see response_orders.py.
 
     Attributes:
-        orders: The plan, such as `balanced-1-seed:42`.
-        sets: Prompts that were read.
-        a_n: The standard error of the mean of a_n over prompts, bits/byte; None where it cannot be estimated.
-        curve: Of the mean curve, the root of the mean square over its slots; None likewise, or of endpoint orders.
-        a_n_of_one: Of one prompt's a_n: the root of the mean square over prompts.
-        curve_of_one: Likewise.
+        orders: Order plan, such as `balanced-1-seed:42`.
+        sets: Number of prompts with surprisals.
+        a_n: Standard error of the mean of a_n over prompts, bits/byte; None if it cannot be estimated.
+        curve: Standard error of the mean curve (root mean square over positions); None also for endpoint orders.
+        a_n_of_one: Standard error of one prompt's a_n (root mean square over prompts).
+        curve_of_one: Standard error of one prompt's curve, likewise.
     """
 
     orders: str
@@ -170,7 +170,7 @@ class OrderError(_Part):
 
 
 class Counts(_Part):
-    """The responses that were scored, and those of which something is to be said.
+    """Numbers of prompts and responses, and of responses that are blank, invalid and so on.
 
     Attributes:
         invalid: Number of responses that are not valid, by reason; None where validity was not judged.
@@ -196,9 +196,9 @@ class IntervalMethod(_Part):
 
 
 class Result(_Part):
-    """`result.json`: what a submission scored. It has no time in it, so the same input gives the same bytes.
+    """The content of `result.json`. It holds no time, so the same input gives the same bytes.
 
-    Its `provenance` says how models ran; it is not part of the result's identity, and empty in older results.
+    `provenance` says how models ran; it is not part of the result's identity, and empty in older results.
     """
 
     schema_version: Literal[2] = 2
@@ -228,10 +228,10 @@ _SIGNATURE_1 = re.compile(
 
 
 def from_version_1(document: dict[str, Any]) -> dict[str, Any]:
-    """A `result.json` of version 1 as one of version 2: there a signature was one line of text.
+    """Convert a `result.json` of version 1, where a signature was one line of text, to version 2.
 
     Raises:
-        ValueError: A signature is not of that form.
+        ValueError: A signature is malformed.
     """
     scores = []
     for score in document["scores"]:
@@ -249,7 +249,7 @@ def from_version_1(document: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ResultKey:
-    """What a result is of: equal keys, equal results. `internals` is the digest of their file, where there is one."""
+    """Identity of a result: equal keys, equal results. `internals` is the digest of their file, if there is one."""
 
     submission_id: str
     suite: str
@@ -262,6 +262,6 @@ class ResultKey:
     internals: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """For hashing."""
+        """Return the key as JSON, to be hashed."""
         made = {each.name: getattr(self, each.name) for each in fields(self)}
         return made | {"signatures": list(map(str, self.signatures))}

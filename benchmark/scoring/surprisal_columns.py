@@ -1,4 +1,4 @@
-"""What a result keeps of the surprisals behind its numbers: for each prompt its curve and how well it is known."""
+"""The column of surprisals in a result: for each prompt its a_k curve and the curve's standard errors."""
 
 import math
 from collections.abc import Iterable
@@ -29,20 +29,20 @@ FIELD = pa.field(
             pa.field("curve_rate", _NUMBERS),  # a_k in bits/byte
             pa.field("curve_rate_se", _NUMBERS),  # standard errors from the choice of orders, null where unknown
             pa.field("end_rate", pa.float64()),  # a_n in bits/byte
-            pa.field("estimator", pa.string()),  # of the standard errors, as in orders.py
+            pa.field("estimator", pa.string()),  # of the standard errors, as in response_orders.py
         ]
     ),
 )
 
 
 def rate_errors(read: SetSurprisals) -> StandardErrors:
-    """The standard errors of the a_k curve in bits/byte."""
+    """Estimate the standard errors of the a_k curve in bits/byte."""
     s = read.surprisals
     return standard_errors(read.design, s.bits / np.maximum(s.byte_counts, 1)[s.orders])
 
 
 def record(reading: SetSurprisals | Missing) -> dict[str, Any] | None:
-    """A row of the column; None where there is no curve."""
+    """Return a row of the column; None if there is no curve."""
     if isinstance(reading, Missing):
         return None
     s = reading.surprisals
@@ -64,10 +64,10 @@ def record(reading: SetSurprisals | Missing) -> dict[str, Any] | None:
 
 
 def order_error(path: Path, plan: OrderPlan) -> OrderError:
-    """The standard errors that the choice of orders leaves in a result, from its per-prompt table.
+    """Estimate the standard errors that the choice of orders leaves in a result, from its per-prompt table.
 
-    Prompts draw their orders independently, so the variance of a mean over N prompts is the sum of theirs over N². (All
-    prompts of *uniform* orders share them: there it is taken as if they did not.)
+    Prompts draw their orders independently, so the variance of a mean over N prompts is the sum of theirs over N².
+    (Prompts share *uniform* orders; this is ignored.)
     """
     rows = [row for row in pq.read_table(path, columns=[COLUMN])[COLUMN].to_pylist() if row is not None]
     ends = [_square(row["curve_rate_se"][-1]) for row in rows]
@@ -83,13 +83,13 @@ def _square(x: float | None) -> float | None:
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    """None where one is missing: an error of which a part is unknown is unknown."""
+    """Return the mean; None if a value is missing, as the whole is unknown then."""
     there = list(values)
     known = [x for x in there if x is not None]
     return sum(known) / len(known) if known and len(known) == len(there) else None
 
 
 def _errors(variances: list[float | None]) -> tuple[float | None, float | None]:
-    """The standard error of the mean, and the typical one of one prompt."""
+    """Return the standard error of the mean, and the typical one of one prompt."""
     mean = _mean(variances)
     return (None, None) if mean is None else (math.sqrt(mean / len(variances)), math.sqrt(mean))

@@ -74,7 +74,7 @@ class WordOrder:
         words: Number of words that were looked at.
         gain: Mean score of neighbours above that of all ordered pairs, in bits a pair; near 0 for shuffled words.
         z: `gain` in standard errors under shuffling.
-        ends_z: Likewise, of capitals after full stops.
+        ends_z: The same for capitals after full stops.
     """
 
     words: int

@@ -284,7 +284,7 @@ def _with_all(rows: int, sets: Sequence[str], resamples: int, seed: int) -> NDAr
 def _length_correlations(
     rows: Sequence[Mapping[str, Any]], scores: Mapping[str, float], direction: int, resamples: int, seed: int
 ) -> tuple[Floats, Floats]:
-    """Of all prompts, and of each resample, Pearson's and Spearman's correlation of score and length."""
+    """Compute Pearson's and Spearman's correlation of score and length over all prompts, and over each resample."""
     texts: dict[str, tuple[str, str]] = {}
     for row in rows:
         for side in ("a", "b"):

@@ -151,12 +151,12 @@ def test_a_server_that_changes_its_model_is_left(server: ChatServer, cache: Judg
     assert spec.load(cache).partition(SETS[:2]) == LABELS[:2]
     server.reported = "wise-2"
     assert spec.load(cache).partition(SETS[:2]) == LABELS[:2]  # nothing is asked
-    with pytest.raises(ServerFault, match="now answers as wise-2, and answered as wise-1 before"):
+    with pytest.raises(ServerFault, match="changed: it now calls itself wise-2, earlier wise-1"):
         spec.load(cache).partition(SETS)
     judge = spec_of(server).load()
     judge.partition(PAIR)
     server.reported = "wise-3"
-    with pytest.raises(ServerFault, match="now answers as wise-3"):
+    with pytest.raises(ServerFault, match="now calls itself wise-3"):
         judge.partition(PAIR)
 
 
