@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmark.models.causal_lm import Floats, Integers, TokenSequence
 from benchmark.models.device_errors import first_line, is_out_of_memory
+from benchmark.models.fused_norms import fuse_norms, restore_norms
 from benchmark.models.lm_head import token_bits
 from benchmark.models.trie import ScoredTrie, build_trie
 from benchmark.models.trie_attention import CannotShareError, Packing, packing_of
@@ -34,6 +35,8 @@ def check(lm: "HFCausalLM") -> None:
         lm.understands_head = False
         fallbacks.append(f"all logits of the model, because its head gives bits that differ by {differ:.2g}")
     _check_causal(lm)
+    if lm.model.device.type == "cuda" and (reason := fuse(lm)):
+        fallbacks.append(reason)
     if lm.understands_head:
         lm.packing = packing_of(lm.model, build_trie(_probes(lm)))
         if lm.packing.reason:
@@ -47,6 +50,20 @@ def check(lm: "HFCausalLM") -> None:
         if reason:
             fallbacks.append(f"shared prefixes read anew for every sequence: {reason}")
     lm.fallbacks = tuple(fallbacks)
+
+
+def fuse(lm: "HFCausalLM") -> str | None:
+    """Compute norms in one kernel where all bits stay the same; return why not, or None."""
+    probes = [_all_scored(ids) for ids in _probes(lm)]
+    own = np.concatenate(lm.read_apart(probes))
+    if not fuse_norms(lm.model):
+        return None  # families with other norms: nothing is expected of them
+    differences = np.abs(np.concatenate(lm.read_apart(probes)) - own)
+    worst = float(differences[np.isfinite(differences)].max(initial=0.0))
+    if worst <= _tolerance(lm):
+        return None
+    restore_norms(lm.model)
+    return f"norms of the library: in one kernel, the numbers differ by {worst:.2g} bits a token"
 
 
 def _tolerance(lm: "HFCausalLM") -> float:
