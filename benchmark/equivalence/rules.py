@@ -139,6 +139,10 @@ class EmbeddingEquivalence:
         cosines: Floats = np.concatenate(found)
         return cosines
 
+    def forget(self) -> None:
+        """Embed all texts anew from here on; see `ScoringBackends.materials`."""
+        self._known = {}
+
     def _vectors(self, texts: Sequence[str]) -> Floats:
         """The embedding of each text, cached: algorithms compare the same texts in many rounds."""
         if len(self._known) > _CACHED_EMBEDDINGS:

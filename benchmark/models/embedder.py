@@ -124,6 +124,10 @@ class SentenceTransformersEmbedder:
         self._known |= {text: one.vector for text, one in made.items()}
         return [made[text] for text in texts]
 
+    def forget(self) -> None:
+        """Read all texts anew from here on: last digits depend on the texts that were read with them."""
+        self._known = {}
+
     def _encoded(self, texts: Sequence[str], output: str | None) -> list[Any]:
         """What the library makes of each text, in batches of similar length; `output` is its `output_value`."""
         tokens = [estimated_tokens(text, self._model.max_seq_length) for text in texts]

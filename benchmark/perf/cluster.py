@@ -28,7 +28,7 @@ from benchmark.perf.memory import made_up_rows, made_up_suite
 from benchmark.perf.simulation import Assumed, How, Simulated, simulate
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
-from benchmark.scoring.shards import SHARD_RESPONSES, Shard
+from benchmark.scoring.shards import SHARD_PROMPTS, Shard
 from datasets_build.tables import Table, to_markdown
 
 PLANS: tuple[tuple[How, int, int], ...] = (  # how, shards a submission, submissions
@@ -98,8 +98,8 @@ class Scaling:
 def shards_of(sets: int) -> list[Shard]:
     """Made-up sets of ten short responses, as the scorer cuts them."""
     suite = made_up_suite(sets)
-    rows, size = list(made_up_rows(suite)), SHARD_RESPONSES // 10
-    places = [slice(i, i + size) for i in range(0, sets, size)]
+    rows = list(made_up_rows(suite))
+    places = [slice(i, i + SHARD_PROMPTS) for i in range(0, sets, SHARD_PROMPTS)]
     return [Shard(f"{at.start}", tuple(rows[at]), suite.prompts[at], (None,) * len(rows[at]), None) for at in places]
 
 

@@ -108,6 +108,12 @@ def equivalence(document: Document, found: Limits) -> list[Figure]:
     ]
 
 
+def learned_equivalence(document: Document, _: Limits) -> list[Figure]:
+    """Figure of `benchmark.perf.learned_equivalence`."""
+    what = "embeddings and learned classes over embeddings and ROUGE-1 classes"
+    return [Figure(what, document["ratio"], "× the time", "lower", ratio=True)]
+
+
 def alternatives(document: Document, _: Limits) -> list[Figure]:
     """Figures of `benchmark.perf.alternatives`: embeddings and a classifier, by processor time."""
     return [

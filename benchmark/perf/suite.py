@@ -142,6 +142,14 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         figures.equivalence,
     ),
     Benchmark(
+        "learned_equivalence",
+        "Processor time of embeddings and learned classes over that of embeddings and ROUGE-1 classes.",
+        "benchmark.perf.learned_equivalence",
+        _words("--prompts 4 --rounds 1 --json"),
+        _words("--prompts 100 --rounds 3 --json"),
+        figures.learned_equivalence,
+    ),
+    Benchmark(
         "alternatives",
         "How much faster the package runs its small models than the libraries' own calls.",
         "benchmark.perf.alternatives",

@@ -6,7 +6,7 @@ The scorer, contrasts and meta-evaluation all score through here, so a set has t
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from benchmark.equivalence.backend import EquivalenceBackend, SetJudge
 from benchmark.equivalence.learned.backend import Learned
@@ -31,6 +31,14 @@ from submissions.checking.response_kinds import scorable_responses
 from submissions.schema import Reported
 
 _READ_AT_ONCE = 200  # sets; what was read goes to the cache, so an interrupted run goes on there
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A model that remembers what it read."""
+
+    def forget(self) -> None:
+        """Read everything anew from here on."""
 
 
 @dataclass(slots=True)
@@ -160,6 +168,9 @@ class ScoringBackends:
     ) -> Materials:
         """Make the materials of the metrics' inputs, for `score_sets`.
 
+        They depend on these sets alone: the last digits of a vector depend on the texts that are read with it, so what
+        models remember of earlier sets is forgotten first.
+
         Args:
             sets: Prompts with all their responses.
             metrics: Metrics that the profile has models for.
@@ -172,6 +183,9 @@ class ScoringBackends:
             ConfigurationError: As in `load`.
         """
         self.load(metrics)
+        for model in (self.embedder, self.equivalence):
+            if isinstance(model, Remembering):
+                model.forget()
         return Materials(
             [each.responses for each in sets],
             self.embedder,

@@ -31,7 +31,7 @@ from submissions.checking.response_kinds import is_scorable
 from submissions.schema import Reported, Row
 from submissions.storage.submission_folders import Submission
 
-SHARD_RESPONSES = 640  # 64 prompts of 10; more prompts where each has few, so that a model has enough to read
+SHARD_PROMPTS = 64
 INVALID = "invalid"  # column: why each response is not valid; null: it is
 _RUNS = b"divbench.runs"  # of the schema's metadata: how models ran; not part of a result's table
 
@@ -71,7 +71,7 @@ def shards_of(submission: Submission, suite: Suite, k: int, internals: Internals
     rows = submission.rows()
     if not submission.in_suite_order:
         rows = iter(sorted(rows, key=lambda row: suite.position[row.prompt_id]))
-    while taken := tuple(row.first(k) for row in islice(rows, max(1, SHARD_RESPONSES // k))):
+    while taken := tuple(row.first(k) for row in islice(rows, SHARD_PROMPTS)):
         ids = [row.prompt_id for row in taken]
         yield Shard(
             name=content_id(ids),

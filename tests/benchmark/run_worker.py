@@ -108,7 +108,7 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=OPTIONS.resamples, help="which make another result")
     parser.add_argument("--seen", type=Path, help="a folder, for the processes that score")
     given = parser.parse_args()
-    shards.SHARD_RESPONSES = SHARD * 10
+    shards.SHARD_PROMPTS = SHARD
     made = worker(open_store(given.store), given.results, given.name, given.seconds, given.lease)
     made = replace(made, metrics=metrics(given.seconds, given.seen), options=Options(resamples=given.resamples))
     emit = event_writer(given.name, sys.stdout, lambda line: None)

@@ -307,7 +307,7 @@ def calm_run(home: Path, folders: list[Path]) -> dict[str, bytes]:
     """The results that one worker makes of the same submissions while nothing goes wrong."""
     store = FolderStore(home / "calm-store")
     submit_kept(store, folders)
-    shards.SHARD_RESPONSES = SHARD * 10
+    shards.SHARD_PROMPTS = SHARD
     work(worker(store, home / "calm-results"), Stop(), lambda event, /, **facts: None, once=True)
     return results_at(store, store.head())
 

@@ -69,6 +69,7 @@ class LearnedEquivalence:
     def __init__(self, spec: Learned, embedder: TokenEmbedder, model: PairModel) -> None:
         self.signature = spec.signature
         self.threshold = spec.threshold
+        self._embedder = embedder
         self._reader = PairReader(embedder)
         self._model = model
 
@@ -79,6 +80,10 @@ class LearnedEquivalence:
         made = self._model.probabilities(self._reader.features(pairs))
         made[[pair.a == pair.b for pair in pairs]] = 1.0
         return made
+
+    def forget(self) -> None:
+        """Read all texts anew from here on; see `ScoringBackends.materials`."""
+        self._reader = PairReader(self._embedder)
 
 
 class PairReader:

@@ -73,6 +73,7 @@ DOCUMENTS: dict[str, Any] = {
     "alternatives": {
         "comparisons": [asdict(alternatives.Comparison("embeddings", "encode", 9, 99, 0.0, [1.0], [3.0], 3.0, 2.5))]
     },
+    "learned_equivalence": {"data": "made up", "prompts": 4, "responses": 40, "cpu_seconds": {}, "ratio": 1.2},
     "cluster": {
         "measured": asdict(cluster.Scaling(640, 10, [4.0], [2.5], 8.0, 9.0, 1.6, [0.4] * 9)),
         "simulated": [],

@@ -17,6 +17,7 @@ from benchmark.equivalence.partitioning import PartitionSpec, ResponsesToGroup, 
 from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.metric import Missing
+from benchmark.models.embedder import SentenceTransformersEmbedder
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import ScoringFault, score_sets
 from benchmark.scoring.inputs import Materials, metrics_from
@@ -393,3 +394,18 @@ def test_scorers_of_pairs_are_loaded_if_a_metric_reads_them(tmp_path: Path) -> N
     assert "torch" in scored.result.libraries
     with pytest.raises(AssertionError, match="loaded"):
         score_submission(submission, SMALL, ScoringBackends(profile), tmp_path / "out", QUICK)
+
+
+def test_numbers_of_a_shard_do_not_depend_on_shards_before(minilm: SentenceTransformersEmbedder) -> None:
+    # The last digits of a vector depend on the texts that are read with it.
+    shared = "The cat sat on the mat."
+    first = [ResponseSet("Where is it?", (shared, "It lies " + "under an old and very dusty book " * 12))]
+    then = [ResponseSet("Where is it?", (shared, "Here.", "In the kitchen, I think, beside the stove."))]
+    metrics = tuple(metric for metric in METRICS if metric.id in ("embedding_diversity", "distinct_k"))
+
+    def vectors(*runs: list[ResponseSet]) -> bytes:
+        backends = ScoringBackends(find_profile("semantic"), embedder=minilm)
+        made = [backends.materials(sets, metrics) for sets in runs]
+        return b"".join(made[-1].vectors[text].tobytes() for text in then[0].responses)
+
+    assert vectors(first, then) == vectors(then)

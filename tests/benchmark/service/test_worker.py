@@ -70,7 +70,7 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     store = FolderStore(home / "store")
     submit_kept(store, [demo(home / f"in-{i}", f"system-{i}") for i in range(GOOD)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shards, "SHARD_RESPONSES", SHARD * 10)
+        patch.setattr(shards, "SHARD_PROMPTS", SHARD)
         work(worker(store, home / "results"), Stop(), lambda event, /, **facts: None, once=True)
     return results_at(store, store.head())
 

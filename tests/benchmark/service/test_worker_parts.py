@@ -31,7 +31,7 @@ from tests.submissions.working import ME, demo, results_at, submit_kept
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shards, "SHARD_RESPONSES", SHARD * 10)
+    monkeypatch.setattr(shards, "SHARD_PROMPTS", SHARD)
 
 
 # Adopting
