@@ -7,6 +7,7 @@ import typer
 
 from datasets_build.console import JsonOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError, need
+from leaderboard.reports.reference_command import reference
 from leaderboard.static.space_command import space
 
 if TYPE_CHECKING:
@@ -15,7 +16,23 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode="markdown", help="Show results: in a browser, in the terminal, as files."
 )
-Results = Annotated[Path, typer.Option(help="Folder of results, as `divbench score --out` writes it.")]
+Results = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of results, as `divbench score --out` writes it; default: results, if there is such a folder.",
+        show_default=False,
+    ),
+]
+Reference = Annotated[
+    bool | None,
+    typer.Option(
+        "--reference/--no-reference",
+        help="Reference results of known systems, as they ship with the package.",
+        show_default=False,
+    ),
+]
+
+DEFAULT = Path("results")
 
 Store = Annotated[
     str | None,
@@ -31,12 +48,16 @@ Study = Annotated[
     ),
 ]
 app.command()(space)
+app.command()(reference)
 
 
 @app.command()
 def serve(
-    results: Results = Path("results"),
+    results: Results = None,
     store: Store = None,
+    reference: Annotated[
+        bool, typer.Option(help="Reference results of known systems among the others, as they ship with the package.")
+    ] = True,
     study: Study = None,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
     port: Annotated[int | None, typer.Option(help="Port to listen on; default: the first free one from 7860.")] = None,
@@ -44,7 +65,11 @@ def serve(
 ) -> None:
     """Open the board in a browser: models, comparisons, every response, the metrics, and a page to submit.
 
-    Your own results:
+    Known systems, from the first minute:
+
+      divbench board serve
+
+    Your own results among them:
 
       divbench board serve --results results
 
@@ -57,7 +82,7 @@ def serve(
     need("gradio", "board")
     from leaderboard.app.application import build_app, launch
 
-    live = _live(results, store, study, refresh)
+    live = _live(results, store, study, refresh, reference=reference)
     now = live.snapshot()
     err().print(f"{sum(len(b.entries) for b in now.boards)} results in {len(now.boards)} tables", markup=False)
     launch(build_app(live), host, port)
@@ -65,8 +90,9 @@ def serve(
 
 @app.command()
 def export(
-    results: Results = Path("results"),
+    results: Results = None,
     store: Store = None,
+    reference: Reference = None,
     study: Study = None,
     destination: Annotated[Path, typer.Option("--out", help="Output folder.")] = Path("board"),
     html: Annotated[
@@ -83,7 +109,7 @@ def export(
 
     Example: divbench board export --results results --html --out board
     """
-    live = _live(results, store, study, None)
+    live = _live(results, store, study, None, reference=reference)
     now = live.snapshot()
     skipped = [{"folder": str(folder), "reason": found.reason} for folder, found in now.unreadable.items()]
     for folder, found in now.unreadable.items():
@@ -114,14 +140,14 @@ def export(
 
 
 @app.command()
-def show(results: Results = Path("results"), store: Store = None, json: JsonOption = False) -> None:
-    """Print every table in the terminal.
+def show(results: Results = None, store: Store = None, reference: Reference = None, json: JsonOption = False) -> None:
+    """Print every table in the terminal; without results of one's own, the reference results.
 
     Example: divbench board show --results results
     """
     from leaderboard.tables.printing import board_json, print_board, print_curves
 
-    now = _live(results, store, None, None).snapshot()
+    now = _live(results, store, None, None, reference=reference).snapshot()
     for folder, found in now.unreadable.items():
         err().print(f"left out {folder}: {found.reason}", style="yellow", markup=False)
     if json:
@@ -180,17 +206,32 @@ def demo(
     console.print(f"Look at it in a browser: divbench board serve --results {folder / 'results'}", markup=False)
 
 
-def _there(results: Path) -> Path:
-    if not results.is_dir():
-        raise ConfigurationError(f"there is no folder {results}", "name the one that divbench score --out wrote")
-    return results
+def _live(
+    results: Path | None, store: str | None, study: Path | None, refresh: float | None, *, reference: bool | None
+) -> "LiveResults":
+    """What there is to show, read once.
 
+    Args:
+        results: Folder of results; None: `results` if there is such a folder.
+        store: Store in place of a folder.
+        study: Folder of a metric study.
+        refresh: As in `LiveResults`.
+        reference: Whether reference results are shown; None: if there are no others.
 
-def _live(results: Path, store: str | None, study: Path | None, refresh: float | None) -> "LiveResults":
-    """What there is to show, read once."""
+    Raises:
+        ConfigurationError: There is no such folder, or nothing to show.
+    """
     from leaderboard.data.live_results import LiveResults
-    from leaderboard.data.sources import FolderSource, StoreSource
+    from leaderboard.data.reference.results import WithReference
+    from leaderboard.data.sources import FolderSource, Source, StoreSource
     from submissions.storage.file_store import open_store
 
-    source = FolderSource(_there(results)) if store is None else StoreSource(open_store(store))
-    return LiveResults(source, study=study, refresh=refresh)
+    source: Source | None = None
+    if store is not None:
+        source = StoreSource(open_store(store))
+    elif results is not None or DEFAULT.is_dir():
+        source = FolderSource(results or DEFAULT)
+    if source is None and reference is False:
+        raise ConfigurationError(f"there is no folder {DEFAULT}", "name the one that divbench score --out wrote")
+    shown = reference or (reference is None and source is None)
+    return LiveResults(WithReference(source) if shown or source is None else source, study=study, refresh=refresh)

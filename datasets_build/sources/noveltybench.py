@@ -98,3 +98,35 @@ SOURCE = Source(
         ),
     ),
 )
+
+_RESULTS = "results of the project's repositories (novelty-bench/novelty-bench, novelty-bench.github.io)"
+_SUBMISSIONS = {
+    "gemini-1.5-pro": "3449323c4a03721ecbf564bfb7255f0058713ca99dd27e94bae20bd56258972e",
+    "gpt-4o": "adc58f4b232ba6b627fc0ae8b1ae6809cb46dda25480ae67d6bae8fda1da9efc",
+    "gpt-4o-in-context": "4bb59c9c3316e4ed753854962dade9e0575032aff172af97e002647ef8655595",
+    "gpt-4o-paraphrase": "1edb28217f328117ebf8958d4c42b442413b9a560f1a930f451de3e1dbb9ac3d",
+    "gpt-4o-system-prompt": "f7a5a88ccebd803f9127b18013d09a593a8c3d579876b81213a992fe454c55b8",
+    "humans": "4ea7927df8215e7f032157b3985c23ffcdcc3d8afb020ce35cdf31178d4dcfd7",
+}
+
+
+def submission_path(system: str) -> str:
+    """The path of a released submission to curated in a mirror."""
+    return f"noveltybench/submissions/{system}.jsonl"
+
+
+# Others' responses with partitions and scores, no dataset: nothing is built of them.
+SUBMISSIONS = Source(
+    name="noveltybench submissions",
+    title="NoveltyBench: released responses to its curated prompts",
+    version="1.0.0",
+    files=tuple(
+        File(submission_path(name), sha256, found_in=f"scores.jsonl of {name} on curated, {_RESULTS}")
+        for name, sha256 in _SUBMISSIONS.items()
+    ),
+    licence="MIT",
+    citation=SOURCE.citation,
+    paper=SOURCE.paper,
+    flaws=("`distinct` is the highest label, one less than the number of classes.",),
+    configs=(),
+)

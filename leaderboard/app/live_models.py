@@ -23,6 +23,8 @@ from benchmark.models.hf_lm import load_causal_lm
 from benchmark.scoring.profiles import PROFILES, Profile
 from benchmark.surprisal.token_surprisals import TokenCost, token_surprisals
 from datasets_build.errors import InputError
+from leaderboard.data.reference.texts import NOT_INCLUDED
+from leaderboard.tables.responses import NO_TEXTS
 from leaderboard.tables.table_view import TableView, number_table
 from submissions.checking.response_kinds import is_scorable
 from submissions.untrusted.plain_text import shortened
@@ -78,6 +80,8 @@ def why_no_tokens(profile: str, prompt: str, responses: Sequence[str]) -> str | 
         responses: All responses.
     """
     spec = _profile(profile)
+    if NOT_INCLUDED in responses:
+        return NO_TEXTS
     if spec is None or spec.causal_lm is None:
         return f"The profile {profile} has no language model."
     if spec.causal_lm != OFFLINE_LM:
@@ -88,6 +92,8 @@ def why_no_tokens(profile: str, prompt: str, responses: Sequence[str]) -> str | 
 def why_not_added(profile: str, prompt: str, responses: Sequence[str]) -> str | None:
     """The reason why contributions are unavailable; None if they are available. Arguments as in `why_no_tokens`."""
     spec = _profile(profile)
+    if NOT_INCLUDED in responses:
+        return NO_TEXTS
     if spec is None or spec.embedder is None:
         return f"The profile {profile} has no embedder, and results do not contain LOOE of hidden states."
     wheel = spec.embedder.files.wheel

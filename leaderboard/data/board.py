@@ -4,10 +4,11 @@ A board holds the results with the same suite, revision, number of responses and
 with one signature.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -68,11 +69,13 @@ class Entry:
         folder: Folder of the result.
         result: The result.
         cells: Aggregates by signature; a missing signature was not computed for this submission.
+        origin: Remark on where the result comes from; empty for the results of the source.
     """
 
     folder: Path
     result: Result
     cells: dict[Signature, Aggregate]
+    origin: str = ""
 
 
 @dataclass(frozen=True)
@@ -125,13 +128,20 @@ class Board:
         return next((column for column in self.columns if column.label == label), None)
 
 
-def make_boards(results: Sequence[tuple[Path, Result]]) -> list[Board]:
-    """The boards of some results, the largest first, then by name."""
+def make_boards(
+    results: Sequence[tuple[Path, Result]], origins: Mapping[Path, str] = MappingProxyType({})
+) -> list[Board]:
+    """The boards of some results, the largest first, then by name.
+
+    Args:
+        results: Results with their folders.
+        origins: Remarks on where results come from, by folder.
+    """
     groups: dict[tuple[str, str, int, str], list[Entry]] = {}
     for folder, result in results:
         key = (result.suite, result.suite_revision, result.k, result.profile)
         cells = {score.signature: score for score in result.scores}
-        groups.setdefault(key, []).append(Entry(folder, result, cells))
+        groups.setdefault(key, []).append(Entry(folder, result, cells, origins.get(folder, "")))
     boards = [_board(key, entries) for key, entries in groups.items()]
     return sorted(boards, key=lambda board: (-len(board.entries), board.name, board.revision))
 
@@ -231,6 +241,7 @@ def facts(entry: Entry) -> dict[str, Any]:
         "cut_off": counts.cut_off,
         "submitter": manifest.submitter.name,
         "date": manifest.submitter.date.isoformat(),
+        "origin": entry.origin or None,
         "submission_id": result.submission_id,
         "result_id": result.result_id,
     }

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_files import MAX_RESULT_BYTES, PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.scoring.result_schema import Result
+from benchmark.scoring.text_free import FIELD as FACTS
 from datasets_build.files import atomic_folder
 from submissions.storage.commits import LocalDiskFault, disk_faults
 from submissions.storage.file_store import FileStore
@@ -20,7 +21,7 @@ from submissions.untrusted.thrift import LimitExceeded, Malformed
 
 SCHEMA_VERSION = Result.model_fields["schema_version"].default
 MAX_DECODED_BYTES = 2**30  # of a result's table, in bytes
-_COLUMNS = {"prompt_id": pa.string(), "prompt": pa.string(), "responses": pa.list_(pa.string())}
+_TEXTS = {"prompt": pa.string(), "responses": pa.list_(pa.string())}
 
 
 class _NotWhole(Exception):
@@ -73,7 +74,10 @@ def _table_fault(path: Path, result: Result) -> str | None:
         return f"{PER_PROMPT_FILE}: {' '.join(str(error).split())[:200]}"
     if rows != result.prompts:
         return f"{PER_PROMPT_FILE} has {rows:,} rows, and {RESULT_FILE} counts {result.prompts:,} prompts"
-    for name, kind in {**_COLUMNS, **{score.metric: pa.float64() for score in result.scores}}.items():
+    text_free = FACTS.name in schema.names and not any(name in schema.names for name in _TEXTS)
+    texts = {FACTS.name: FACTS.type} if text_free else _TEXTS
+    numbers = {score.metric: pa.float64() for score in result.scores}
+    for name, kind in {"prompt_id": pa.string(), **texts, **numbers}.items():
         at = schema.get_field_index(name)  # −1 if there are none or several
         if at < 0 or not schema.field(at).type.equals(kind):
             found = "does not occur exactly once" if at < 0 else f"has the type {schema.field(at).type}, wanted {kind}"

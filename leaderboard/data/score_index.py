@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from benchmark.scoring.resampling import Floats
 from benchmark.scoring.result_files import PER_PROMPT_FILE
+from benchmark.scoring.text_free import COLUMN as FACTS
 from datasets_build.errors import InputError
 from datasets_build.files import atomic_folder, canonical_json, content_id
 from leaderboard.data.board import Board, Entry
@@ -226,10 +227,13 @@ def _scores_of(entry: Entry, metrics: Sequence[str]) -> tuple[Floats, float]:
         values = np.full((len(metrics), file.metadata.num_rows), np.nan)
         for name in names:
             values[metrics.index(name)] = table[name].cast(pa.float64()).to_numpy()
+        has_texts = "responses" in file.schema_arrow.names
         letters = count = 0
-        for batch in file.iter_batches(columns=["responses"], use_threads=False):
-            texts: Any = pc.list_flatten(batch.column(0))
-            lengths: Any = pc.binary_length(texts)
+        for batch in file.iter_batches(columns=["responses" if has_texts else f"{FACTS}.bytes"], use_threads=False):
+            found: Any = batch.column(0)
+            lists = found if has_texts else found.field("bytes")
+            flat: Any = pc.list_flatten(lists)
+            lengths: Any = pc.binary_length(flat) if has_texts else flat
             letters += pc.sum(lengths).as_py() or 0
             count += len(lengths) - lengths.null_count
     return values, letters / count if count else float("nan")

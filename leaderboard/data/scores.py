@@ -1,5 +1,6 @@
 """The per-prompt scores behind a board, for ranks, comparisons and the page Explore."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ import pyarrow.parquet as pq
 from benchmark.analysis.ranking import Standing, standings, unranked
 from benchmark.scoring.resampling import Floats
 from benchmark.scoring.result_files import PER_PROMPT_FILE
+from benchmark.scoring.text_free import COLUMN as FACTS
 from datasets_build.errors import InputError
 from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry
+from leaderboard.data.reference.texts import NOT_INCLUDED, released_rows, suite_prompts
 from leaderboard.data.score_index import open_index, table_faults
 
 _SYSTEMS = 64  # results whose prompt ids are cached
@@ -86,7 +89,25 @@ def prompt_row(entry: Entry, prompt_id: str) -> dict[str, Any] | None:
             found: dict[str, Any] = file.read_row_group(group, use_threads=False).slice(row, 1).to_pylist()[0]
     if found["prompt_id"] != prompt_id:
         raise InputError(f"{entry.folder.name}: its prompts have changed", "retry in a minute")
-    return found
+    return found if "responses" in found else found | released_texts(entry, found)
+
+
+def released_texts(entry: Entry, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The prompt and responses of a row that has none, from released files if they are at hand.
+
+    With *text_free* true they are not, and a remark stands in place of each response.
+
+    Args:
+        entry: Entry of a reference system.
+        row: Row of its per-prompt table.
+    """
+    result, prompt_id = entry.result, row["prompt_id"]
+    k = len((row.get(FACTS) or {}).get("bytes") or ())
+    found = released_rows(result.manifest.name, result.submission_id).get(prompt_id)
+    prompt = suite_prompts(result.suite).get(prompt_id, "")
+    if found is None:
+        return {"prompt": prompt, "responses": [NOT_INCLUDED] * k, "text_free": True}
+    return {"prompt": found.prompt or prompt, "responses": list(found.responses[:k]), "text_free": False}
 
 
 @lru_cache(_SYSTEMS)

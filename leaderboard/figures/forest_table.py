@@ -4,6 +4,7 @@ Positions are attributes of SVG elements, which need no inline style, so the tab
 Content-Security-Policy. It is the same in the application and in the static export.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
@@ -35,8 +36,8 @@ def forest_table(forest: Forest, link: Link | None = None) -> Markup:
     return Markup(
         '<section class="forest"><p class="answer"><bdi>{sentence}</bdi></p>'
         '<table><caption>{title}</caption>{head}<tbody>{body}</tbody><tbody class="references">{below}</tbody></table>'
-        "</section>"
-    ).format(sentence=forest.sentence, title=forest.title, head=head, body=body, below=below)
+        "{origins}</section>"
+    ).format(sentence=forest.sentence, title=forest.title, head=head, body=body, below=below, origins=_origins(forest))
 
 
 def _lines(forest: Forest) -> tuple[Reference, ...]:
@@ -92,7 +93,7 @@ def _row(row: ForestRow, lines: tuple[Reference, ...], link: Link | None, has_qu
     mode = Markup(' <span class="chip"><bdi>{}</bdi></span>').format(row.mode) if row.mode else ""
     return _cells(
         Markup('<span class="{group}">{rank}{ranks}</span>').format(group=group, rank=row.rank, ranks=ranks),
-        _name(row.system, row.id, link) + mode,
+        _name(row.system, row.id, link, row.origin) + mode,
         _whisker(row.mark, lines, "model"),
         row.mark,
         row.quality if has_quality else None,
@@ -101,7 +102,7 @@ def _row(row: ForestRow, lines: tuple[Reference, ...], link: Link | None, has_qu
 
 def _reference(each: Reference, lines: tuple[Reference, ...], link: Link | None, has_quality: bool) -> Markup:
     said = {"human": "people", "baseline": "known-bad baseline"}[each.type]
-    name = _name(each.system, each.id, link) + Markup(' <span class="chip">{}</span>').format(said)
+    name = _name(each.system, each.id, link, each.origin) + Markup(' <span class="chip">{}</span>').format(said)
     return _cells("", name, _whisker(each.mark, lines, each.type), each.mark, "" if has_quality else None)
 
 
@@ -118,10 +119,21 @@ def _cells(rank: Markup | str, name: Markup, drawn: Markup, mark: Mark, quality:
     ).format(rank=rank, name=name, drawn=drawn, value=mark.text, interval=interval, last=last)
 
 
-def _name(system: str, system_id: str, link: Link | None) -> Markup:
+def _name(system: str, system_id: str, link: Link | None, origin: str) -> Markup:
+    title = Markup(' title="{}"').format(origin) if origin else ""
     if link is None:
-        return Markup("<bdi>{}</bdi>").format(system)
-    return Markup('<a href="{}"><bdi>{}</bdi></a>').format(link(system_id), system)
+        return Markup("<bdi{}>{}</bdi>").format(title, system)
+    return Markup('<a href="{}"{}><bdi>{}</bdi></a>').format(link(system_id), title, system)
+
+
+def _origins(forest: Forest) -> Markup:
+    """Where results come from that are not the source's own, with the number of their rows."""
+    said = [*(each.origin for each in forest.rows), *(each.origin for each in forest.references)]
+    counted = Counter(filter(None, said))
+    return Markup("").join(
+        Markup('<p class="origin">{} of {} rows: {}.</p>').format(count, len(said), origin)
+        for origin, count in sorted(counted.items())
+    )
 
 
 def other_boards(board: Board, boards: Sequence[Board], address: Callable[..., str]) -> Markup:

@@ -57,6 +57,7 @@ class ForestRow:
         closes: Whether it is the last.
         mark: Its value.
         quality: Its quality as text; empty where nothing judged it.
+        origin: Remark on where its result comes from; empty if there is none.
     """
 
     system: str
@@ -70,6 +71,7 @@ class ForestRow:
     closes: bool
     mark: Mark
     quality: str
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ class Reference:
     id: str
     type: str
     mark: Mark
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +148,17 @@ def forest(board: Board, column: Column, standing: Sequence[Standing], places: S
                 i + 1 == len(groups) or groups[i + 1] != groups[i],
                 scale.mark(there[place].value, there[place].low, there[place].high, digits),
                 _quality(entry, quality),
+                entry.origin,
             )
         )
     references = [
-        Reference(labels[place], ids[place], kind, scale.mark(cell.value, cell.low, cell.high, digits))
+        Reference(
+            labels[place],
+            ids[place],
+            kind,
+            scale.mark(cell.value, cell.low, cell.high, digits),
+            board.entries[place].origin,
+        )
         for place, cell in there.items()
         if standing[place].rank is None
         and (kind := board.entries[place].result.manifest.system.type) in REFERENCE_TYPES

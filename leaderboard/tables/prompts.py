@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from datasets_build.errors import InputError
 from leaderboard.data.board import REFERENCE_TYPES, Board, Entry
+from leaderboard.data.reference.texts import suite_prompts
 from leaderboard.tables.systems import system_ids, system_labels
 from submissions.untrusted.plain_text import shortened
 
@@ -35,19 +36,32 @@ def prompts_of(entry: Entry) -> tuple[ListedPrompt, ...]:
     Raises:
         InputError: The result's file is gone or was replaced.
     """
-    return _prompts(entry.folder / PER_PROMPT_FILE, entry.result.per_prompt_sha256)
+    return _prompts(entry.folder / PER_PROMPT_FILE, entry.result.per_prompt_sha256, entry.result.suite)
 
 
 @lru_cache(maxsize=8)
-def _prompts(path: Path, sha256: str) -> tuple[ListedPrompt, ...]:
-    """The prompts; `sha256` keeps a replaced file from being served from the cache."""
+def _prompts(path: Path, sha256: str, suite: str) -> tuple[ListedPrompt, ...]:
+    """The prompts; `sha256` keeps a replaced file from being served from the cache.
+
+    Where a result has no texts, those of the suite are shown if they are at hand.
+    """
     try:
-        rows = pq.read_table(path, columns=["prompt_id", "category", "prompt"]).to_pylist()
+        with pq.ParquetFile(path) as file:
+            names = [name for name in ("prompt_id", "category", "prompt") if name in file.schema_arrow.names]
+            rows = file.read(names, use_threads=False).to_pylist()
     except (OSError, pa.ArrowException) as error:
         raise InputError(
             f"{path.parent.name}: its prompts cannot be read", "the result is gone; reload the page"
         ) from error
-    return tuple(ListedPrompt(*(str(row[name] or "") for name in ("prompt_id", "category", "prompt"))) for row in rows)
+    texts = {} if "prompt" in names else suite_prompts(suite)
+    return tuple(
+        ListedPrompt(
+            name := str(row["prompt_id"] or ""),
+            str(row["category"] or ""),
+            str(row.get("prompt") or texts.get(name, "")),
+        )
+        for row in rows
+    )
 
 
 def categories_of(prompts: Sequence[ListedPrompt]) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 from benchmark.equivalence.partition_columns import COLUMN as CLASSES
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
+from benchmark.scoring.text_free import COLUMN as FACTS
 from datasets_build.errors import InputError
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.tables.prompts import ListedPrompt
@@ -30,6 +31,10 @@ RESPONSE_COLUMNS: Mapping[str, str] = {
     "reward of class": "number",
     "bytes": "number",
 }
+NO_TEXTS = (
+    "Reference results have no texts: they stay with their owners. Where DIVBENCH_MIRROR names a folder with the "
+    "released files, they are shown."
+)
 _ALWAYS = frozenset({"#", "response", "bytes"})
 # Invisible characters that belong to no word: they hide text or reverse its direction.
 _HIDING = re.compile(
@@ -114,6 +119,7 @@ class PromptView:
         has_classes: Whether there is a partition.
         curve: The a_k curve; None if it was not estimated.
         scores: Scores in the order of the board's columns.
+        text_free: Whether a remark stands in place of each response, since the result has no texts.
     """
 
     prompt: ListedPrompt
@@ -122,6 +128,7 @@ class PromptView:
     has_classes: bool
     curve: PositionCurve | None
     scores: tuple[Score, ...]
+    text_free: bool = False
 
 
 def make_view(board: Board, entry: Entry, row: Mapping[str, Any]) -> PromptView:
@@ -152,6 +159,7 @@ def make_view(board: Board, entry: Entry, row: Mapping[str, Any]) -> PromptView:
         has_classes=any(label is not None for label in labels),
         curve=_curve(row),
         scores=_scores(board, entry, row),
+        text_free=row.get("text_free") is True,
     )
 
 
@@ -190,7 +198,10 @@ def _responses(
     # Only the first response of a class is rated.
     qualities = _numbers(_part(row, CLASSES, "qualities"), groups)
     rewards = _numbers(_part(row, CLASSES, "rewards"), groups)
-    places = [place for place, text in enumerate(texts) if is_scorable(text)]  # those that the language model scored
+    absent = row.get("text_free") is True
+    known = _part(row, FACTS, "scored") if absent else [is_scorable(text) for text in texts]
+    places = [place for place, scored in enumerate(known or ()) if scored]  # those that the language model scored
+    sizes = _numbers(_part(row, FACTS, "bytes"), len(texts))
     bits = dict(zip(places, _numbers(_part(row, SURPRISALS, "unconditional_bits"), len(places)), strict=True))
     first: dict[str, int] = {}
     made = []
@@ -199,12 +210,14 @@ def _responses(
             ShownResponse(
                 number=place + 1,
                 text=text,
-                notes=tuple(notes_of(text, ended[place], first.setdefault(text, place + 1), place + 1)),
+                notes=tuple(
+                    notes_of(text, ended[place], place + 1 if absent else first.setdefault(text, place + 1), place + 1)
+                ),
                 group=group,
                 quality=None if group is None else qualities[group],
                 reward=None if group is None else rewards[group],
                 bits=bits.get(place),
-                size=len(text.encode("utf-8", errors="replace")),
+                size=int(sizes[place] or 0) if absent else len(text.encode("utf-8", errors="replace")),
             )
         )
     return tuple(made)
@@ -328,7 +341,7 @@ def curve_table(view: PromptView) -> TableView:
 
 def remarks(view: PromptView, profile: str) -> list[str]:
     """What is missing and why."""
-    said = []
+    said = [NO_TEXTS] if view.text_free else []
     if not view.has_classes:
         said.append("No classes: this profile has no equivalence backend, or no response is valid.")
     elif all(response.quality is None for response in view.responses):

@@ -27,15 +27,17 @@ _FACTS = {
     "cut_off": "truncated",
     "submitter": "submitted by",
     "date": "generated on",
-    "submission_id": "submission",
-    "result_id": "result",
+    "origin": "result",
+    "submission_id": "submission id",
+    "result_id": "result id",
 }
 
 
 def facts_table(board: Board, place: int) -> TableView:
     """How a system was sampled and who submitted it, one fact per row; what is unknown is said to be."""
     known = facts(board.entries[place])
-    rows = [(label, fact_text(name, known[name]) or "unknown") for name, label in _FACTS.items()]
+    stated = [name for name in _FACTS if name != "origin" or known[name]]
+    rows = [(_FACTS[name], fact_text(name, known[name]) or "unknown") for name in stated]
     return plain_table(("fact", "value"), [*rows, ("suite", f"{board.suite}, {board.terms}")])
 
 

@@ -8,6 +8,7 @@ from benchmark.analysis.metaeval.labelled import Labelled, load_labelled
 from benchmark.analysis.reproduce.cells import Published
 from benchmark.surprisal.engine import SurprisalReader
 from datasets_build.download import Fetcher
+from datasets_build.sources.noveltybench import SUBMISSIONS, submission_path
 from datasets_build.sources.source import File, Source
 
 Progress = Callable[[str, int, int], None]
@@ -23,17 +24,7 @@ SCENARIOS_GPT2 = File(
     "65788a2c2615f44e010343094eddfaa563b1d724249b0159e5c9ed47601fb6e8",
     found_in="results of the authors' repository (AMindToThink/icl-diversity)",
 )
-_SUBMISSIONS = "results of the project's repositories (novelty-bench/novelty-bench, novelty-bench.github.io)"
-GEMINI = File(
-    "noveltybench/submissions/gemini-1.5-pro.jsonl",
-    "3449323c4a03721ecbf564bfb7255f0058713ca99dd27e94bae20bd56258972e",
-    found_in=f"scores.jsonl of gemini-1.5-pro on curated, {_SUBMISSIONS}",
-)
-GPT_4O = File(
-    "noveltybench/submissions/gpt-4o.jsonl",
-    "adc58f4b232ba6b627fc0ae8b1ae6809cb46dda25480ae67d6bae8fda1da9efc",
-    found_in=f"scores.jsonl of gpt-4o on curated, {_SUBMISSIONS}",
-)
+GEMINI, GPT_4O = (SUBMISSIONS.file(submission_path(name)) for name in ("gemini-1.5-pro", "gpt-4o"))
 # Results of others, no dataset: nothing is built of them.
 RESULTS = Source(
     name="published results",

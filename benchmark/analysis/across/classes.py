@@ -1,0 +1,183 @@
+"""Homogeneity across systems: how alike the responses of different systems are, and what two of them cover together.
+
+After the "artificial hivemind" study (arXiv:2510.22954). The responses of all systems to a prompt are grouped into
+equivalence classes together, so that a class means the same for everybody. Everything below is computed from these
+classes, exactly and not by drawing; only valid responses are in a class.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.analysis.contrast.systems import Responses
+from benchmark.equivalence.partitioning import ResponsesToGroup, partition_sets
+from benchmark.metrics import METRICS
+from benchmark.metrics.metric import Missing
+from benchmark.metrics.partition import Partition
+from benchmark.scoring.backends import ScoringBackends
+from datasets_build.errors import ConfigurationError
+from datasets_build.schema import Prompt
+from submissions.checking.response_kinds import is_scorable
+
+Floats = NDArray[np.float64]
+FinishReasons = Sequence[str | None] | None
+NONE = -1  # label of a response that is in no class
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AcrossSystems:
+    """The responses of several systems to the same prompts, in classes that they share.
+
+    Attributes:
+        systems: Names of the systems.
+        prompts: Ids of the prompts.
+        k: Responses per prompt and system.
+        labels: Class of each response, [prompts, systems, k]; -1 for a response that is not valid.
+        similarity: Mean cosine similarity of embeddings, [prompts, systems, systems]: of all pairs of a response of
+            one and a response of the other; on the diagonal, of two different responses of one. NaN if there are none.
+    """
+
+    systems: tuple[str, ...]
+    prompts: tuple[str, ...]
+    k: int
+    labels: NDArray[np.int64]
+    similarity: Floats
+
+
+def group_across(
+    prompts: Sequence[Prompt],
+    responses: Sequence[Responses],
+    names: Sequence[str],
+    backends: ScoringBackends,
+    finish_reasons: Sequence[Mapping[str, FinishReasons]] | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> AcrossSystems:
+    """Group the responses of all systems to each prompt, and compare their embeddings.
+
+    Args:
+        prompts: Prompts that all systems responded to.
+        responses: For each system its responses by prompt id, equally many everywhere.
+        names: Names of the systems.
+        backends: Profile with an embedder and an equivalence backend.
+        finish_reasons: For each system why its responses ended, by prompt id, where that is known.
+        progress: Called with the number of prompts done.
+
+    Raises:
+        ConfigurationError: The profile has no embedder or no equivalence backend, or a model cannot be loaded.
+    """
+    read = {"embeddings", "partition+validity"}
+    backends.load([metric for metric in METRICS if metric.reads in read])
+    profile, embedder, equivalence, judge = backends.profile, backends.embedder, backends.equivalence, backends.validity
+    if embedder is None or equivalence is None or profile.partition is None or judge is None:
+        hint = "choose a profile with an embedder, such as semantic"
+        raise ConfigurationError(f"the profile {profile.name} cannot compare responses across systems", hint)
+    labels, similarity = [], []
+    for done, prompt in enumerate(prompts, 1):
+        name = prompt.prompt_id
+        sets = [own[name] for own in responses]
+        texts = [text for own in sets for text in own]
+        ended = [own.get(name) for own in finish_reasons or [{}] * len(sets)]
+        reasons = [each for own, why in zip(sets, ended, strict=True) for each in why or (None,) * len(own)]
+        group = ResponsesToGroup.of(prompt.prompt, texts, reasons)
+        (found,) = partition_sets([group], equivalence, profile.partition)
+        classes: Sequence[int | None] = [None] * len(texts) if isinstance(found, Missing) else found
+        scorable = sorted({text for text in texts if is_scorable(text)})
+        vectors = dict(zip(scorable, embedder.embed(scorable), strict=True))
+        unused = [Partition((None,) * len(own)) for own in sets]  # the discriminator needs no classes
+        known = vectors if judge.embedder is embedder else {}
+        invalid = [each for own in judge.reasons([prompt.prompt] * len(sets), sets, unused, known) for each in own]
+        valid = [NONE if c is None or why is not None else c for c, why in zip(classes, invalid, strict=True)]
+        labels.append(np.array(valid, np.int64).reshape(len(sets), -1))
+        similarity.append(_similarities([[vectors[text] for text in own if text in vectors] for own in sets]))
+        progress(done)
+    ids = tuple(prompt.prompt_id for prompt in prompts)
+    return AcrossSystems(tuple(names), ids, labels[0].shape[1], np.array(labels), np.array(similarity))
+
+
+def _similarities(vectors: Sequence[Sequence[Floats]]) -> Floats:
+    """Mean cosine similarity [systems, systems] of unit vectors; on the diagonal without a response's own."""
+    sums = [np.sum(own, axis=0) if own else None for own in vectors]
+    means = np.full((len(vectors), len(vectors)), np.nan)
+    for i, (one, own) in enumerate(zip(sums, vectors, strict=True)):
+        for j, (other, others) in enumerate(zip(sums, vectors, strict=True)):
+            pairs = len(own) * (len(others) - (i == j))
+            if one is not None and other is not None and pairs:
+                means[i, j] = (float(one @ other) - (len(own) if i == j else 0)) / pairs
+    return means
+
+
+def class_counts(found: AcrossSystems) -> NDArray[np.int64]:
+    """How many responses of each system are in each class, [prompts, systems, classes]."""
+    classes = np.arange(int(found.labels.max(initial=NONE)) + 1)
+    return np.asarray((found.labels[..., None] == classes).sum(axis=2))
+
+
+def same_class(found: AcrossSystems) -> Floats:
+    """The probability that two responses are in one class, [prompts, systems, systems].
+
+    Of a valid response of each system; on the diagonal, of two different valid responses of one. NaN if there are none.
+    """
+    counts = class_counts(found)
+    totals = counts.sum(axis=2)
+    both = np.einsum("pac,pbc->pab", counts, counts).astype(np.float64)
+    pairs = np.einsum("pa,pb->pab", totals, totals).astype(np.float64)
+    own = np.arange(len(found.systems))
+    both[:, own, own] -= totals
+    pairs[:, own, own] -= totals
+    return np.asarray(np.divide(both, pairs, out=np.full(both.shape, np.nan), where=pairs > 0))
+
+
+def classes_in_common(found: AcrossSystems) -> Floats:
+    """The share of two systems' classes that both have (Jaccard), [prompts, systems, systems]; NaN without any."""
+    has = (class_counts(found) > 0).astype(np.int64)
+    both = np.einsum("pac,pbc->pab", has, has)
+    sizes = has.sum(axis=2)
+    either = sizes[:, :, None] + sizes[:, None, :] - both
+    return np.asarray(np.divide(both, either, out=np.full(both.shape, np.nan), where=either > 0))
+
+
+def pooled(found: AcrossSystems) -> Floats:
+    """The expected number of classes among k responses, half from each of two systems, [prompts, systems, systems].
+
+    Drawn without replacement. If k is odd, the mean of both ways to halve it. On the diagonal, all k responses of one.
+    """
+    counts, k = class_counts(found), found.k
+    halves = {k // 2, k - k // 2}
+    made = np.zeros((len(counts), len(found.systems), len(found.systems)))
+    for half in halves:
+        first, second = _misses(counts, k, half), _misses(counts, k, k - half)
+        made += (counts.shape[2] - np.einsum("pac,pbc->pab", first, second)) / len(halves)
+    own = np.arange(len(found.systems))
+    made[:, own, own] = (counts > 0).sum(axis=2)
+    return made
+
+
+def several_of_one(found: AcrossSystems, size: int) -> Floats:
+    """The expected number of classes among `size` responses of each system, [prompts, systems]."""
+    counts = class_counts(found)
+    return np.asarray(counts.shape[2] - _misses(counts, found.k, size).sum(axis=2))
+
+
+def one_of_several(found: AcrossSystems, size: int) -> Floats:
+    """The expected number of classes among one response of each of `size` systems, [prompts].
+
+    Over all choices of systems, each as likely: for a class, the mean product of the probabilities that a system misses
+    it, by elementary symmetric polynomials.
+    """
+    misses = 1 - class_counts(found) / found.k
+    systems = len(found.systems)
+    sums = np.zeros((size + 1, misses.shape[0], misses.shape[2]))
+    sums[0] = 1
+    for system in range(systems):
+        for chosen in range(min(system + 1, size), 0, -1):
+            sums[chosen] += sums[chosen - 1] * misses[:, system, :]
+    return np.asarray(misses.shape[2] - sums[size].sum(axis=1) / comb(systems, size))
+
+
+def _misses(counts: NDArray[np.int64], k: int, size: int) -> Floats:
+    """The probability that none of `size` of k responses is in a class of which there are so many."""
+    table = np.array([comb(k - count, size) / comb(k, size) for count in range(k + 1)])
+    return np.asarray(table[counts])

@@ -1,0 +1,184 @@
+"""How alike systems are and what pairs of them cover, as means over prompts with bootstrap intervals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from benchmark.analysis.across.classes import (
+    AcrossSystems,
+    Floats,
+    classes_in_common,
+    one_of_several,
+    pooled,
+    same_class,
+    several_of_one,
+)
+from benchmark.analysis.estimate import Estimate
+from benchmark.scoring.resampling import bootstrap_means
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """How alike the responses of one system are to each other.
+
+    Attributes:
+        similarity: Mean cosine similarity of two different responses.
+        same_class: Probability that two different valid responses are in one class.
+        distinct: Classes among its k responses.
+    """
+
+    similarity: Estimate
+    same_class: Estimate
+    distinct: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """How alike the responses of two systems are, and what the two cover together.
+
+    Attributes:
+        first: Index of a system.
+        second: Index of the other.
+        similarity: Mean cosine similarity of a response of each.
+        same_class: Probability that a valid response of each are in one class.
+        in_common: Share of their classes that both have.
+        together: Classes among k responses, half from each.
+        gain: The same less the classes among k responses of the better one alone.
+    """
+
+    first: int
+    second: int
+    similarity: Estimate
+    same_class: Estimate
+    in_common: Estimate
+    together: Estimate
+    gain: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Homogeneity:
+    """Means over prompts with intervals.
+
+    Attributes:
+        systems: Names of the systems.
+        k: Responses per prompt and system.
+        prompts: Number of prompts.
+        alone: One per system.
+        pairs: One per pair, in the order of `itertools.combinations`.
+        order: Indices of the systems, alike ones together.
+        size: Number of responses in the comparison of one system with several.
+        of_one: Classes among `size` responses of one system, the mean over systems.
+        of_several: Classes among one response of each of `size` systems, over all choices of systems.
+    """
+
+    systems: tuple[str, ...]
+    k: int
+    prompts: int
+    alone: tuple[Alone, ...]
+    pairs: tuple[Pair, ...]
+    order: tuple[int, ...]
+    size: int
+    of_one: Estimate
+    of_several: Estimate
+
+    def matrix(self, measure: str) -> list[list[float | None]]:
+        """The means of *similarity* or *same_class*, [systems, systems]; a system's own on the diagonal."""
+        made: list[list[float | None]] = [[None] * len(self.systems) for _ in self.systems]
+        for place, own in enumerate(self.alone):
+            made[place][place] = getattr(own, measure).value
+        for pair in self.pairs:
+            made[pair.first][pair.second] = made[pair.second][pair.first] = getattr(pair, measure).value
+        return made
+
+
+def homogeneity(
+    found: AcrossSystems, models: Sequence[int] | None = None, *, resamples: int = 2000, seed: int = 0
+) -> Homogeneity:
+    """Summarise how alike systems are.
+
+    Args:
+        found: Systems with their responses in classes.
+        models: Indices of the systems to compare one with several of; None: all.
+        resamples: Number of bootstrap resamples over prompts.
+        seed: Random seed of the bootstrap.
+    """
+    count = len(found.systems)
+    pairs = list(combinations(range(count), 2))
+    places = [*((i, i) for i in range(count)), *pairs]
+    same, common, together = same_class(found), classes_in_common(found), pooled(found)
+    own = np.diagonal(together, axis1=1, axis2=2)
+    better = [max(pair, key=lambda i: (own[:, i].mean(), -i)) for pair in pairs]
+    gains = np.array([together[:, a, b] - own[:, best] for (a, b), best in zip(pairs, better, strict=True)])
+    chosen = list(range(count)) if models is None else list(models)
+    size = min(found.k, len(chosen))
+    part = AcrossSystems(
+        tuple(found.systems[i] for i in chosen),
+        found.prompts,
+        found.k,
+        found.labels[:, chosen],
+        found.similarity[:, chosen][:, :, chosen],
+    )
+    one = several_of_one(part, size).mean(axis=1) if chosen else np.full(len(found.prompts), np.nan)
+    several = one_of_several(part, size) if chosen else one
+    columns = [*(each[:, a, b] for each in (found.similarity, same, common, together) for a, b in places), *gains]
+    made = iter(estimates(np.stack([*columns, one, several], axis=1), resamples=resamples, seed=seed))
+    alike, in_class, shared, covered = ({place: next(made) for place in places} for _ in range(4))
+    gained = {pair: next(made) for pair in pairs}
+    of_one, of_several = made
+    return Homogeneity(
+        systems=found.systems,
+        k=found.k,
+        prompts=len(found.prompts),
+        alone=tuple(Alone(alike[i, i], in_class[i, i], covered[i, i]) for i in range(count)),
+        pairs=tuple(
+            Pair(*each, alike[each], in_class[each], shared[each], covered[each], gained[each]) for each in pairs
+        ),
+        order=tuple(cluster_order(_means(found.similarity))),
+        size=size,
+        of_one=of_one,
+        of_several=of_several,
+    )
+
+
+def _means(values: Floats) -> Floats:
+    """Means over prompts of [prompts, systems, systems], NaN left out; NaN where there is none."""
+    there = np.isfinite(values)
+    total = np.where(there, values, 0.0).sum(axis=0)
+    return np.asarray(np.divide(total, there.sum(axis=0), out=np.full(total.shape, np.nan), where=there.any(axis=0)))
+
+
+def estimates(values: Floats, *, resamples: int = 10_000, seed: int = 0) -> list[Estimate]:
+    """The mean of each column over prompts with its bootstrap interval over prompts; NaN is left out.
+
+    Args:
+        values: [prompts, columns].
+        resamples: Number of bootstrap resamples over prompts.
+        seed: Random seed of the bootstrap.
+    """
+    intervals = bootstrap_means(values, resamples=resamples, seed=seed)
+    made = []
+    for column, interval in zip(values.T, intervals, strict=True):
+        there = column[np.isfinite(column)]
+        if interval is None:
+            made.append(Estimate(float(there.mean()) if len(there) else None))
+        else:
+            made.append(Estimate(float(there.mean()), interval.low, interval.high))
+    return made
+
+
+def cluster_order(alike: Floats) -> list[int]:
+    """An order of the systems in which alike ones stand together: average linkage, leaves ordered optimally.
+
+    Args:
+        alike: Mean similarity [systems, systems], symmetric; the diagonal is not read.
+    """
+    from scipy.cluster.hierarchy import leaves_list, linkage
+
+    if len(alike) < 3:
+        return list(range(len(alike)))
+    pairs = np.triu_indices(len(alike), 1)
+    distances = np.nan_to_num(np.nanmax(alike[pairs], initial=0.0) - alike[pairs], nan=1.0)
+    order: list[int] = leaves_list(linkage(distances, "average", optimal_ordering=True)).tolist()
+    return order

@@ -1,0 +1,63 @@
+"""Results without texts: numbers, classes, lengths and signatures, for whoever may not pass responses on.
+
+In `per_prompt.parquet` the columns `prompt` and `responses` give way to `response_facts`. Everything else stays, so a
+reader of results reads both kinds.
+"""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
+from benchmark.scoring.result_schema import Result
+from datasets_build.errors import InputError
+from datasets_build.files import atomic_folder, canonical_json, sha256_of
+from submissions.checking.response_kinds import is_scorable
+
+TEXTS = ("prompt", "responses")
+COLUMN = "response_facts"
+FIELD = pa.field(
+    COLUMN,
+    pa.struct(
+        [
+            pa.field("bytes", pa.list_(pa.int32())),  # of UTF-8, of each response in the given order
+            pa.field("scored", pa.list_(pa.bool_())),  # neither blank nor a placeholder, likewise
+        ]
+    ),
+)
+
+
+def write_text_free(folder: Path, out: Path) -> Result:
+    """Write a result without its texts; the same result gives the same bytes.
+
+    It keeps its id: it is the same result.
+
+    Args:
+        folder: Folder of the result.
+        out: Folder to make; an existing one is replaced.
+
+    Raises:
+        InputError: There is no readable result with texts.
+    """
+    found = read_result(folder)
+    if isinstance(found, Missing):
+        raise InputError(f"{folder}: {found.reason}", "score the submission again")
+    table = without_texts(pq.read_table(folder / PER_PROMPT_FILE))
+    with atomic_folder(out, replace=True) as made:
+        pq.write_table(table, made / PER_PROMPT_FILE, compression="zstd", compression_level=19)
+        result = found.model_copy(update={"per_prompt_sha256": sha256_of(made / PER_PROMPT_FILE)})
+        (made / RESULT_FILE).write_bytes(canonical_json(result.model_dump(mode="json")) + b"\n")
+    return result
+
+
+def without_texts(table: pa.Table) -> pa.Table:
+    """A per-prompt table with facts about the responses in place of its texts."""
+    facts = [
+        {"bytes": [len(text.encode()) for text in texts], "scored": [is_scorable(text) for text in texts]}
+        for texts in map(list[str], table["responses"].to_pylist())
+    ]
+    at = table.schema.get_field_index(TEXTS[0])
+    kept = table.drop_columns(list(TEXTS))
+    return kept.add_column(at, FIELD, pa.array(facts, FIELD.type))

@@ -1,0 +1,136 @@
+"""Rebuilds the reference results from released files; what is there already is not scored again."""
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmark.metrics import Metric
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.inputs import metrics_from
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.result_files import read_result
+from benchmark.scoring.scorer import Options, result_id, score_submission
+from benchmark.scoring.text_free import write_text_free
+from benchmark.surprisal.cache import default_cache_path
+from datasets_build.files import readable_json, write_text
+from leaderboard.data.reference.results import ABOUT_FILE
+from leaderboard.data.reference.systems import SYSTEMS, find_system, make_submission
+
+PROFILE = "offline"
+RESPONSES = (10, 8)  # numbers of responses per prompt, the largest first: its readings serve the other; people gave 8
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A reference result to make.
+
+    Attributes:
+        system: Name of the system.
+        k: Number of responses per prompt.
+    """
+
+    system: str
+    k: int
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A reference result.
+
+    Attributes:
+        job: What it is.
+        result_id: Its id, the name of its folder.
+        recognised: Whether it was there before.
+    """
+
+    job: Job
+    result_id: str
+    recognised: bool
+
+
+def jobs(names: Sequence[str] = ()) -> list[Job]:
+    """The results of some systems, or of all.
+
+    Raises:
+        ConfigurationError: There is no such system.
+    """
+    chosen = [find_system(name) for name in names] or SYSTEMS
+    return [Job(system.name, k) for system in chosen for k in RESPONSES if k <= system.k]
+
+
+def metrics_of(job: Job) -> tuple[Metric, ...]:
+    """The metrics of a result: all of the profile, but for those that read surprisals of attacks and of k under 10.
+
+    The language model takes minutes per system, and every k anew.
+    """
+    there = find_profile(PROFILE).metrics()
+    if find_system(job.system).kind != "attack" and job.k == max(RESPONSES):
+        return there
+    unread = {metric.id for metric in metrics_from("causal_lm", there)}
+    return tuple(metric for metric in there if metric.id not in unread)
+
+
+def make_reference(wanted: Sequence[Job], out: Path, mirror: Path | None = None, processes: int = 1) -> Iterator[Done]:
+    """Score systems and write their results without texts, in the order of the jobs.
+
+    An interrupted run continues: finished results are recognised, and the language model's readings are cached.
+
+    Args:
+        wanted: Results to make.
+        out: Folder of the reference results.
+        mirror: Folder with released files; default: the one that DIVBENCH_MIRROR names, or earlier downloads.
+        processes: Number of processes.
+
+    Raises:
+        ConfigurationError: Released files are not there.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    run = partial(_score, out=out, mirror=mirror)
+    if processes == 1:
+        yield from map(run, wanted)
+        return
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        yield from pool.map(run, wanted)
+
+
+def finish(done: Sequence[Done], out: Path, scored_on: str) -> None:
+    """State when the results were scored, and remove those of other jobs.
+
+    Args:
+        done: All results that the folder should have.
+        out: Folder of the reference results.
+        scored_on: Day as YYYY-MM-DD; kept as it was if no result is new.
+    """
+    path = out / ABOUT_FILE
+    if path.is_file() and all(each.recognised for each in done):
+        scored_on = str(json.loads(path.read_bytes())["scored_on"])
+    keep = {each.result_id for each in done}
+    for folder in out.iterdir():
+        if folder.is_dir() and folder.name not in keep:
+            shutil.rmtree(folder)
+    listed = {each.result_id: f"{each.job.system}, k = {each.job.k}" for each in done}
+    write_text(path, readable_json({"scored_on": scored_on, "results": dict(sorted(listed.items()))}))
+
+
+@cache
+def _backends() -> ScoringBackends:
+    return ScoringBackends(find_profile(PROFILE), default_cache_path())
+
+
+def _score(job: Job, out: Path, mirror: Path | None) -> Done:
+    backends, metrics, options = _backends(), metrics_of(job), Options(k=job.k)
+    with TemporaryDirectory() as folder:
+        submission, suite = make_submission(find_system(job.system), Path(folder) / "submission", mirror)
+        name = result_id(submission, suite, backends.profile, options, metrics=metrics)
+        if not isinstance(read_result(out / name), Missing):
+            return Done(job, name, recognised=True)
+        scored = score_submission(submission, suite, backends, Path(folder) / "results", options, metrics=metrics)
+        write_text_free(scored.folder, out / name)
+    return Done(job, name, recognised=False)

@@ -1,0 +1,85 @@
+"""The reference results that ship with the package, alone or among the results of another source."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.result_schema import Result
+from leaderboard.data.board import Board, make_boards
+from leaderboard.data.result_checks import checked_result
+from leaderboard.data.sources import Snapshot, Source, cache_of
+from submissions.storage.file_store import FileStore
+
+FOLDER = Path(__file__).parents[2] / "measured" / "reference"
+ABOUT_FILE = "about.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceResults:
+    """The results in a folder of reference results.
+
+    Attributes:
+        scored_on: Day when they were scored, as YYYY-MM-DD.
+        results: Results by folder.
+        unreadable: Folders of damaged results, each with the reason.
+    """
+
+    scored_on: str
+    results: Mapping[Path, Result]
+    unreadable: Mapping[Path, Missing]
+
+    @property
+    def origin(self) -> str:
+        """What stands with every one of their rows."""
+        return f"scored by DivBench on {self.scored_on} from released responses"
+
+
+@lru_cache(maxsize=2)
+def reference_results(folder: Path = FOLDER) -> ReferenceResults:
+    """Read reference results as any others; nothing where the folder has none."""
+    if not (folder / ABOUT_FILE).is_file():
+        return ReferenceResults("", {}, {})
+    scored_on = str(json.loads((folder / ABOUT_FILE).read_bytes())["scored_on"])
+    found = {path: checked_result(path) for path in sorted(folder.iterdir()) if path.is_dir() and path.name[0] != "."}
+    return ReferenceResults(
+        scored_on,
+        {path: each for path, each in found.items() if not isinstance(each, Missing)},
+        {path: each for path, each in found.items() if isinstance(each, Missing)},
+    )
+
+
+class WithReference:
+    """The results of a source with the reference results among them; one that the source has, too, is shown once.
+
+    Args:
+        source: Source of results; None: the reference results alone.
+        folder: Folder of the reference results.
+    """
+
+    store: FileStore | None
+
+    def __init__(self, source: Source | None = None, folder: Path = FOLDER) -> None:
+        self.address = "reference results" if source is None else source.address
+        self.store = None if source is None else source.store
+        self.cache = cache_of(f"reference/{folder}") if source is None else source.cache
+        self._source, self._folder = source, folder
+        self._last: tuple[tuple[Board, ...], tuple[Board, ...]] | None = None  # of the source, and with the reference
+
+    def read(self) -> Snapshot:
+        """Read the source, and put the reference results among its boards."""
+        own = Snapshot((), {}, None, datetime.now(UTC)) if self._source is None else self._source.read()
+        reference = reference_results(self._folder)
+        if self._last is None or self._last[0] is not own.boards:
+            self._last = own.boards, _merged(own.boards, reference)
+        return replace(own, boards=self._last[1], unreadable={**own.unreadable, **reference.unreadable})
+
+
+def _merged(boards: tuple[Board, ...], reference: ReferenceResults) -> tuple[Board, ...]:
+    own = [(entry.folder, entry.result) for board in boards for entry in board.entries]
+    known = {result.result_id for _, result in own}
+    more = [(folder, result) for folder, result in reference.results.items() if result.result_id not in known]
+    return tuple(make_boards([*own, *more], {folder: reference.origin for folder, _ in more}))

@@ -1,0 +1,50 @@
+"""Texts of reference results, from released files where those are at hand: the package carries none."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from datasets_build.download import mirror_folder
+from datasets_build.errors import DivBenchError
+from datasets_build.load import load_suite
+from leaderboard.data.reference.systems import SYSTEMS, make_submission
+from submissions.schema import Row
+
+NOT_INCLUDED = "(the text is not included)"
+
+
+def released_rows(name: str, submission_id: str) -> Mapping[str, Row]:
+    """The rows of a reference submission by prompt id; empty if its released files are not at hand.
+
+    Args:
+        name: Name of the system.
+        submission_id: Id of the submission; rows of another are never returned.
+    """
+    return _rows(name, submission_id, mirror_folder())
+
+
+def suite_prompts(suite: str) -> Mapping[str, str]:
+    """The texts of a suite's prompts by id; empty if they are not at hand."""
+    return _prompts(suite, mirror_folder())
+
+
+@lru_cache(maxsize=4)
+def _rows(name: str, submission_id: str, mirror: Path | None) -> Mapping[str, Row]:
+    system = next((each for each in SYSTEMS if each.name == name), None)
+    if system is None:
+        return {}
+    try:
+        with TemporaryDirectory() as folder:
+            submission, _ = make_submission(system, Path(folder) / "made", mirror)
+            return {row.prompt_id: row for row in submission.rows()} if submission.id == submission_id else {}
+    except (DivBenchError, OSError):
+        return {}
+
+
+@lru_cache(maxsize=4)
+def _prompts(suite: str, mirror: Path | None) -> Mapping[str, str]:
+    try:
+        return {prompt.prompt_id: prompt.prompt for prompt in load_suite(suite, mirror).prompts}
+    except (DivBenchError, OSError):
+        return {}

@@ -1,0 +1,44 @@
+"""`divbench board reference`."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from datasets_build.console import JsonOption, MirrorOption, out, print_json, progress
+from datasets_build.errors import ConfigurationError
+
+
+def reference(
+    mirror: MirrorOption = None,
+    destination: Annotated[
+        Path | None, typer.Option("--out", help="Output folder; default: the package's own, replaced.")
+    ] = None,
+    system: Annotated[
+        list[str] | None, typer.Option(help="System to score; may be repeated; default: all. Needs --out.")
+    ] = None,
+    processes: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
+    json: JsonOption = False,
+) -> None:
+    """Rebuild the reference results from released responses: known systems and attacks, scored here, without texts.
+
+    The systems are NoveltyBench's six released submissions, the four training stages of OLMo-2-7B, and attacks made
+    from gpt-4o's responses. What is there already is not scored again, so an interrupted run continues.
+
+    Example: divbench board reference --mirror released-files --processes 2
+    """
+    from leaderboard.data.reference.build import finish, jobs, make_reference
+    from leaderboard.data.reference.results import FOLDER
+
+    if system and destination is None:
+        raise ConfigurationError("the package has results of all systems", "name another folder with --out")
+    folder, wanted = destination or FOLDER, jobs(system or ())
+    with progress() as bar:
+        found = list(bar.track(make_reference(wanted, folder, mirror, processes), len(wanted), description="results"))
+    finish(found, folder, datetime.now(UTC).date().isoformat())
+    new = sum(not each.recognised for each in found)
+    if json:
+        print_json({"folder": str(folder), "new": new, "results": [each.result_id for each in found]})
+    else:
+        out().print(f"{len(found)} results in {folder}, {new} of them new", markup=False)

@@ -1,0 +1,176 @@
+"""Homogeneity across systems: exact counts against enumeration, and the laws that they obey."""
+
+from collections.abc import Sequence
+from itertools import combinations, product
+from statistics import fmean
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from benchmark.analysis.across.classes import (
+    NONE,
+    AcrossSystems,
+    class_counts,
+    classes_in_common,
+    group_across,
+    one_of_several,
+    pooled,
+    same_class,
+    several_of_one,
+)
+from benchmark.analysis.across.study import cluster_order, estimates, homogeneity
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.profiles import find_profile
+from datasets_build.errors import ConfigurationError
+from datasets_build.schema import Prompt
+
+
+def across(labels: NDArray[np.int64]) -> AcrossSystems:
+    prompts, systems, k = labels.shape
+    names = tuple(f"system {i}" for i in range(systems))
+    similarity = np.full((prompts, systems, systems), np.nan)
+    return AcrossSystems(names, tuple(map(str, range(prompts))), k, labels, similarity)
+
+
+def drawn(k: int = 4, seed: int = 3) -> AcrossSystems:
+    return across(np.random.default_rng(seed).integers(NONE, 5, (3, 4, k)))
+
+
+def distinct(labels: object) -> int:
+    return len(set(np.ravel(np.array(labels)).tolist()) - {NONE})
+
+
+def test_pairs_of_responses_and_shared_classes_agree_with_enumeration() -> None:
+    found = drawn()
+    same, common = same_class(found), classes_in_common(found)
+    for prompt, (a, b) in product(range(3), product(range(4), repeat=2)):
+        first, second = ([x for x in found.labels[prompt, i] if x != NONE] for i in (a, b))
+        pairs = [(x, y) for i, x in enumerate(first) for j, y in enumerate(second) if a != b or i != j]
+        assert same[prompt, a, b] == pytest.approx(fmean(x == y for x, y in pairs))
+        assert common[prompt, a, b] == pytest.approx(len(set(first) & set(second)) / len(set(first) | set(second)))
+
+
+@pytest.mark.parametrize("k", [4, 5])
+def test_pooled_responses_agree_with_enumeration(k: int) -> None:
+    found = drawn(k)
+    made = pooled(found)
+    for prompt, (a, b) in product(range(3), combinations(range(4), 2)):
+        one, other = found.labels[prompt, a], found.labels[prompt, b]
+        halves = {k // 2, k - k // 2}
+        wanted = fmean(
+            fmean(distinct([*x, *y]) for x in combinations(one.tolist(), half) for y in combinations(other, k - half))
+            for half in halves
+        )
+        assert made[prompt, a, b] == pytest.approx(wanted) == made[prompt, b, a]
+    own = [[distinct(found.labels[prompt, a]) for a in range(4)] for prompt in range(3)]
+    assert np.diagonal(made, axis1=1, axis2=2).tolist() == own
+
+
+def test_one_of_several_and_several_of_one_agree_with_enumeration() -> None:
+    found = drawn()
+    for size in (1, 2, 3, 4):
+        several, one = several_of_one(found, size), one_of_several(found, size)
+        for prompt in range(3):
+            for system in range(4):
+                sets = combinations(found.labels[prompt, system].tolist(), size)
+                assert several[prompt, system] == pytest.approx(fmean(map(distinct, sets)))
+            chosen = combinations(found.labels[prompt].tolist(), size)
+            assert one[prompt] == pytest.approx(fmean(distinct(each) for own in chosen for each in product(*own)))
+    assert one_of_several(found, 1) == pytest.approx(several_of_one(found, 1).mean(axis=1))
+
+
+def test_a_copy_of_a_system_is_as_alike_as_can_be_and_adds_nothing() -> None:
+    found = drawn()
+    twice = across(np.concatenate([found.labels, found.labels[:, :1]], axis=1))
+    assert np.nanmin(classes_in_common(twice)[:, 0, 4]) == 1
+    assert pooled(twice)[:, 0, 4] == pytest.approx(pooled(twice)[:, 4, 0])
+    assert (pooled(twice)[:, 0, 4] <= pooled(twice)[:, 0, 0] + 1e-12).all()  # two of one thing are no news
+    everywhere = across(np.zeros((2, 3, 4), np.int64))
+    assert (same_class(everywhere) == 1).all()
+    assert (pooled(everywhere) == 1).all()
+    assert (one_of_several(everywhere, 3) == 1).all()
+
+
+def test_the_order_of_systems_and_of_responses_changes_nothing() -> None:
+    found = drawn()
+    order = [2, 0, 3, 1]
+    turned = across(found.labels[:, order, ::-1])
+    for measure in (same_class, classes_in_common, pooled):
+        assert measure(turned) == pytest.approx(measure(found)[:, order][:, :, order], nan_ok=True)
+    assert one_of_several(turned, 3) == pytest.approx(one_of_several(found, 3))
+
+
+def test_nothing_valid_is_missing_not_alike() -> None:
+    found = across(np.full((1, 2, 3), NONE))
+    assert class_counts(found).shape == (1, 2, 0)
+    assert np.isnan(same_class(found)).all()
+    assert np.isnan(classes_in_common(found)).all()
+    assert (pooled(found) == 0).all()
+
+
+def test_intervals_are_of_prompts_and_skip_missing_values() -> None:
+    made = estimates(np.array([[1.0, np.nan, np.nan], [3.0, np.nan, 2.0], [2.0, np.nan, 4.0]]), resamples=200)
+    assert made[0].value == 2
+    assert made[0].low is not None
+    assert made[1].value is None
+    assert made[2].value == 3
+
+
+def test_alike_systems_stand_together() -> None:
+    alike = np.full((4, 4), 0.1)
+    for pair in ((0, 2), (1, 3)):
+        alike[pair] = alike[pair[::-1]] = 0.9
+    order = cluster_order(alike)
+    assert sorted(order) == [0, 1, 2, 3]
+    assert {frozenset(order[:2]), frozenset(order[2:])} == {frozenset((0, 2)), frozenset((1, 3))}
+    assert cluster_order(alike[:2, :2]) == [0, 1]
+
+
+def test_the_summary_has_each_mean_in_its_place() -> None:
+    found = drawn()
+    made = homogeneity(found, [0, 1, 3], resamples=200)
+    together, same = pooled(found).mean(axis=0), np.nanmean(same_class(found), axis=0)
+    assert [(each.first, each.second) for each in made.pairs] == list(combinations(range(4), 2))
+    for pair in made.pairs:
+        both = together[pair.first, pair.second]
+        assert pair.together.value == pytest.approx(both)
+        alone = max(together[pair.first, pair.first], together[pair.second, pair.second])
+        assert pair.gain.value == pytest.approx(both - alone)
+        assert pair.in_common.value == pytest.approx(classes_in_common(found)[:, pair.first, pair.second].mean())
+    assert np.array(made.matrix("same_class"), float) == pytest.approx(same)
+    assert made.size == 3
+    assert made.of_one.value == pytest.approx(several_of_one(found, 3)[:, [0, 1, 3]].mean())
+    assert made.of_several.value == pytest.approx(one_of_several(across(found.labels[:, [0, 1, 3]]), 3).mean())
+
+
+class Letters:
+    """An embedder of the first two letters."""
+
+    signature = "letters"
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        made = np.array([[ord(text[0]), ord(text[1])] for text in texts], np.float64)
+        return np.asarray(made / np.linalg.norm(made, axis=1, keepdims=True))
+
+
+def test_responses_are_grouped_and_compared_across_systems() -> None:
+    prompts = [Prompt("p0", "pets", "Name a pet that lives in a house.")]
+    cat, dog = "A small grey cat is a good pet.", "Dogs of all kinds live in houses with people."
+    responses = [{"p0": (cat, dog)}, {"p0": (dog, dog)}, {"p0": (cat, "")}]
+    backends = ScoringBackends(find_profile("lexical"), embedder=Letters())
+    found = group_across(prompts, responses, ["both", "dogs", "cat"], backends)
+    assert found.labels.tolist() == [[[0, 1], [1, 1], [0, NONE]]]
+    a, b = Letters().embed([cat, dog])
+    cosine = float(a @ b)
+    wanted = [[cosine, (1 + cosine) / 2, (1 + cosine) / 2], [(1 + cosine) / 2, 1, cosine], [(1 + cosine) / 2, cosine]]
+    assert found.similarity[0, :2].tolist() == [pytest.approx(row) for row in wanted[:2]]
+    assert found.similarity[0, 2, :2].tolist() == pytest.approx(wanted[2])
+    assert np.isnan(found.similarity[0, 2, 2])  # one response has no other of its own
+    cut = group_across(prompts, responses[:1], ["both"], backends, finish_reasons=[{"p0": ("stop", "length")}])
+    assert cut.labels.tolist() == [[[0, NONE]]]
+
+
+def test_a_profile_without_embedder_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="cannot compare"):
+        group_across([], [], [], ScoringBackends(find_profile("lexical")))
