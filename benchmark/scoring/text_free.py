@@ -5,6 +5,7 @@ reader of results reads both kinds.
 """
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -54,9 +55,10 @@ def write_text_free(folder: Path, out: Path) -> Result:
 
 def without_texts(table: pa.Table) -> pa.Table:
     """A per-prompt table with facts about the responses in place of its texts."""
+    lists: Any = table["responses"].to_pylist()
     facts = [
         {"bytes": [len(text.encode()) for text in texts], "scored": [is_scorable(text) for text in texts]}
-        for texts in map(list[str], table["responses"].to_pylist())
+        for texts in lists
     ]
     at = table.schema.get_field_index(TEXTS[0])
     kept = table.drop_columns(list(TEXTS))

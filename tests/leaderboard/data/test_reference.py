@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -60,7 +61,8 @@ def test_a_result_without_texts_has_all_its_numbers(results: Path, reference: Pa
     kept = [name for name in numbers.column_names if name != COLUMN]
     assert set(table.column_names) - set(kept) == {"prompt", "responses"}
     assert numbers.select(kept).equals(table.select(kept))
-    texts = [text for row in table["responses"].to_pylist() for text in row if len(text) > 20]
+    lists: Any = table["responses"].to_pylist()
+    texts = [text for row in lists for text in row if len(text) > 20]
     written = (reference / source.name / PER_PROMPT_FILE).read_bytes() + repr(numbers.to_pylist()).encode()
     assert texts
     assert not any(text.encode() in written for text in texts)
