@@ -7,6 +7,7 @@ import gradio as gr
 
 from leaderboard.app.pages import (
     about,
+    alike,
     compare,
     datasets,
     explore,
@@ -41,6 +42,7 @@ PAGES: tuple[Page, ...] = (
     Page("Diversity × quality", "tradeoff", tradeoff.build),
     Page("Compare", "compare", compare.build),
     Page("Explore", "explore", explore.build),
+    Page("Alike or different?", "alike", alike.build),
     Page("Metrics", "metrics", metrics.build),
     Page("Post-training", "post-training", stages.build),
     Page("Datasets", "datasets", datasets.build),
