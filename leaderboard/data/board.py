@@ -240,7 +240,7 @@ def facts(entry: Entry) -> dict[str, Any]:
         "not_answered": counts.blank + counts.placeholder + counts.refused,
         "cut_off": counts.cut_off,
         "submitter": manifest.submitter.name,
-        "date": manifest.submitter.date.isoformat(),
+        "date": None if manifest.submitter.date is None else manifest.submitter.date.isoformat(),
         "origin": entry.origin or None,
         "submission_id": result.submission_id,
         "result_id": result.result_id,

@@ -78,7 +78,7 @@ class Filter:
             and (self.weights == ANY or system.open_weights is (self.weights == "open"))
             and (self.size not in SIZES or (system.parameters is not None and system.parameters <= SIZES[self.size]))
             and self.licence in (ANY, system.licence)
-            and (not self.since or submitter.date.isoformat() >= self.since)
+            and (not self.since or (submitter.date is not None and submitter.date.isoformat() >= self.since))
         )
 
 

@@ -125,7 +125,8 @@ def about_series(board: Board, series: Series) -> str:
 
 
 def _lateness(entry: Entry) -> tuple[str, str]:
-    return (entry.result.manifest.submitter.date.isoformat(), entry.result.result_id)
+    date = entry.result.manifest.submitter.date
+    return ("" if date is None else date.isoformat(), entry.result.result_id)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -165,7 +165,7 @@ def _fields() -> dict[str, Any]:
             "system.type": gr.Dropdown([*get_args(SystemType)], value="model", label="System type", elem_id="f-type"),
             "submitter.name": gr.Textbox(label="Submitter", max_length=100, elem_id="f-submitter"),
             "submitter.date": gr.Textbox(
-                label="Date of the responses (default: today)", placeholder="YYYY-MM-DD", elem_id="f-date"
+                label="Date of the responses (default: unknown)", placeholder="YYYY-MM-DD", elem_id="f-date"
             ),
         }
     with gr.Accordion("Details of the system and its sampling", open=False), gr.Row(equal_height=False):
@@ -256,7 +256,6 @@ def _wire_check(live: LiveResults, intake: Intake, given: _Given, verdict: _Verd
         no_receipt = gr.Textbox("", visible=False)
         try:
             values = dict(zip(given.fields, form_, strict=True))
-            values["submitter.date"] = values["submitter.date"] or datetime.now().astimezone().date().isoformat()
             known, faults = form(values)
             if way == "folder":
                 found = intake.check_files([Path(each) for each in files or ()])
