@@ -1,5 +1,6 @@
 """`divbench import`: import, validate, and make the known-bad baselines."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
+from datasets_build.errors import ConfigurationError
 from submissions.choices import Mode, SystemType
 
 
@@ -17,6 +19,8 @@ class FromFormat(StrEnum):
 
     noveltybench = "noveltybench"
     jsonl = "jsonl"
+    csv = "csv"
+    parquet = "parquet"
     lm_eval = "lm-eval"
 
 
@@ -29,10 +33,20 @@ class AnswersIn(StrEnum):
 
 def import_(
     file: Annotated[Path, typer.Argument(help="File with the responses.")],
-    from_: Annotated[FromFormat, typer.Option("--from", help="Format of the file.", rich_help_panel="File")],
-    destination: Annotated[Path, typer.Option("--out", help="Submission folder to create.")],
-    name: Annotated[str, typer.Option(help="System's name on the board.")],
-    submitter: Annotated[str, typer.Option(help="Submitter's name.")],
+    destination: Annotated[Path | None, typer.Option("--out", help="Submission folder to create (required).")] = None,
+    name: Annotated[str | None, typer.Option(help="System's name on the board (required).")] = None,
+    submitter: Annotated[str | None, typer.Option(help="Submitter's name (required).")] = None,
+    from_: Annotated[
+        FromFormat | None,
+        typer.Option("--from", help="Format of the file; default: found out.", rich_help_panel="File"),
+    ] = None,
+    field: Annotated[
+        str | None,
+        typer.Option(
+            help="Field or column with the responses; default: responses, outputs, completions and the like.",
+            rich_help_panel="File",
+        ),
+    ] = None,
     type_: Annotated[SystemType, typer.Option("--type", help="System type.", rich_help_panel="System")] = "model",
     suite: Annotated[
         str,
@@ -43,7 +57,7 @@ def import_(
     ] = "noveltybench-curated",
     date: Annotated[
         datetime | None,
-        typer.Option(formats=["%Y-%m-%d"], help="Submission date; default: today.", rich_help_panel="Submission"),
+        typer.Option(formats=["%Y-%m-%d"], help="Date of generation; default: unknown.", rich_help_panel="Submission"),
     ] = None,
     model_id: Annotated[
         str | None, typer.Option(help="Hub id or provider's name; default: as in the file.", rich_help_panel="System")
@@ -124,27 +138,31 @@ def import_(
     noveltybench: generations.jsonl, partitions.jsonl or scores.jsonl of NoveltyBench. Partitions and scores are kept as
     *reported* values; its 0-based `distinct` becomes the number of classes.
 
-    jsonl: one row per prompt {"prompt_id", "responses": [...]} or one row per response {"prompt_id", "response"};
-    optional: "prompt", "sample_idx", "finish_reason(s)", and, the same in all rows, "model", "temperature",
-    "top_k", "top_p", "max_tokens" (or "max_new_tokens"), "seed".
+    jsonl, csv, parquet: one row per prompt with a list {"prompt_id", "responses": [...]}, or one row per response
+    {"prompt_id", "response"}. Other names, such as "outputs" or "completion", are found; --field names any. Without
+    ids, prompts are known by their texts ("prompt"). Optional: "sample_idx", "finish_reason(s)", and, the same in all
+    rows, "model", "temperature", "top_k", "top_p", "max_tokens" (or "max_new_tokens"), "seed".
 
     lm-eval: samples_*.jsonl of lm-evaluation-harness (--log_samples, a generate_until task with repeats: k). A doc's
     prompt is found by the "prompt_id" of its doc or by its text; --id-field names another field. The responses are
     "resps", one per repeat, before any filter.
 
     Examples:
-      divbench import scores.jsonl --from noveltybench --name gpt-4o --submitter me --out subs/gpt-4o
+      divbench import scores.jsonl --name gpt-4o --submitter me --out subs/gpt-4o
 
     Responses to prompts of your own, with "prompt" in each row:
 
-      divbench import mine.jsonl --from jsonl --suite own --name my-model --submitter me --out subs/mine
+      divbench import mine.csv --suite own --name my-model --submitter me --out subs/mine
     """
     from datasets_build.load import load_suite
     from datasets_build.tables import plain
     from submissions.checking.printing import print_report
-    from submissions.importing.importers import LmEvalOptions, import_submission
+    from submissions.importing.importers import LmEvalOptions, detect_format, import_submission
     from submissions.untrusted.findings import problems_json
 
+    needed = {"--out": destination, "--name": name, "--submitter": submitter}
+    if destination is None or lacking(needed):
+        raise ConfigurationError(f"missing: {', '.join(lacking(needed))}", "give each; divbench import --help")
     known: dict[str, Any] = {
         "name": name,
         "suite": suite,
@@ -167,7 +185,7 @@ def import_(
         },
         "submitter": {
             "name": submitter,
-            "date": (date or datetime.now().astimezone()).date(),
+            "date": None if date is None else date.date(),
             "contact": contact,
             "links": tuple(link or ()),
         },
@@ -176,7 +194,13 @@ def import_(
     }
     documents = LmEvalOptions(id_field, answers.value, filter_)
     report, unused_fields = import_submission(
-        file, from_.value, destination, known, partial(load_suite, mirror=mirror), documents
+        file,
+        detect_format(file) if from_ is None else from_.value,
+        destination,
+        known,
+        partial(load_suite, mirror=mirror),
+        documents,
+        field,
     )
     if json:
         document = {"id": report.submission.id if report.submission else None, "folder": str(destination)}
@@ -186,6 +210,11 @@ def import_(
     if unused_fields:
         out().print(plain(f"Fields of the file that were not used: {', '.join(sorted(unused_fields))}"))
     out().print(f"Written to {destination}. Next: divbench score {destination}", markup=False)
+
+
+def lacking(given: Mapping[str, object]) -> list[str]:
+    """Names of the options that are needed and were not given."""
+    return [name for name, value in given.items() if value is None]
 
 
 def validate(

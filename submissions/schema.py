@@ -1,8 +1,8 @@
 """What a submission is: a manifest (who, which system, how sampled) and generations (prompt_id, responses)."""
 
+import datetime
 import re
 from dataclasses import dataclass
-from datetime import date
 from typing import Annotated, Literal
 
 import pyarrow as pa
@@ -93,7 +93,7 @@ class Submitter(_Part):
     """Submitter, and when the responses were generated."""
 
     name: Name
-    date: date
+    date: datetime.date | None = Field(default=None, description="when the responses were generated")
     contact: Line | None = None
     links: tuple[Link, ...] = Field(default=(), max_length=10)
 
@@ -101,7 +101,7 @@ class Submitter(_Part):
 class Origin(_Part):
     """The file that the submission was imported from, and where its reported values come from."""
 
-    format: Literal["noveltybench", "jsonl", "lm-eval", "derived"]
+    format: Literal["noveltybench", "jsonl", "csv", "parquet", "lm-eval", "derived"]
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
     reported: Line | None = Field(default=None, description="what made the reported partition and scores")
 

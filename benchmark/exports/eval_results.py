@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
-from benchmark.exports.scored import ScoredResult, way_of
+from benchmark.exports.scored import ScoredResult, date_of, way_of
 from benchmark.scoring.result_schema import Aggregate, Result
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import write_text
@@ -76,7 +76,7 @@ def entries(
             task_id=task_id or f"{result.suite}_{score.metric}",
             value=score.value,
             dataset_revision=benchmark.revision,
-            date=result.manifest.submitter.date.isoformat(),
+            date=date_of(result).isoformat(),
             source_url=source_url,
             source_name=None if source_url is None else f"DivBench result {result.result_id}",
             notes=_notes(score, result),

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmark.exports.scored import ScoredPrompt, ScoredResult, epoch_of, json_line, whole_pair
+from benchmark.exports.scored import ScoredPrompt, ScoredResult, date_of, epoch_of, json_line, whole_pair
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import readable_json
 from submissions.schema import Generation
@@ -129,7 +129,7 @@ def write_harness(scored: ScoredResult, out: Path) -> tuple[Path, Path]:
         raise ConfigurationError(f"{scored.folder} is the result's own folder", "name another folder by --out")
     if taken := [score.metric for score in scored.scores if score.metric in _FIXED]:
         raise InputError(f"{scored.folder}: a sample has a field {taken[0]!r} already", "leave the metric out")
-    date = result.manifest.submitter.date.isoformat()
+    date = date_of(result).isoformat()
     results = out / result.result_id / f"results_{date}.json"
     samples = results.with_name(f"samples_{result.suite}_{date}.jsonl")
     hashes = hashlib.sha256()

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, time
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any
 
@@ -181,9 +181,22 @@ def way_of(score: Aggregate) -> str:
     return {1: "higher is more diverse", -1: "lower is more diverse", 0: "neither way is more diverse"}[score.direction]
 
 
+def date_of(result: Result) -> date:
+    """Return when the responses were generated: the only time in an export.
+
+    Raises:
+        ConfigurationError: It is unknown.
+    """
+    found = result.manifest.submitter.date
+    if found is None:
+        message = f"{result.manifest.name}: it is not known when the responses were generated, and this format needs it"
+        raise ConfigurationError(message, "import them again with --date")
+    return found
+
+
 def epoch_of(result: Result) -> int:
-    """Return the manifest's date in seconds since 1970, at midnight UTC: the only time in an export."""
-    return int(datetime.combine(result.manifest.submitter.date, time(), UTC).timestamp())
+    """Return `date_of` in seconds since 1970, at midnight UTC."""
+    return int(datetime.combine(date_of(result), time(), UTC).timestamp())
 
 
 def model_name(result: Result) -> str:

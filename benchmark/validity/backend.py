@@ -33,7 +33,7 @@ class ValiditySpec:
 
     @property
     def signature(self) -> str:
-        """Such as `validity-v1,name@revision,float32,256-tokens`.
+        """Such as `validity-v2,name@revision,float32,256-tokens`.
 
         Raises:
             ConfigurationError: A model is not pinned.

@@ -24,6 +24,7 @@ from benchmark.validity.evidence import (
     REASONS,
     Features,
     Reason,
+    other_prompts,
     refusal_texts,
     text_evidence,
     vector_evidence,
@@ -32,9 +33,15 @@ from benchmark.validity.word_order import WordOrderModel
 from submissions.checking.response_kinds import is_scorable
 
 Floats = NDArray[np.float64]
-VERSION = 1  # of the parameters and of what is made of them; part of signatures
+VERSION = 2  # of the parameters and of what is made of them; part of signatures
 PARAMETERS = Path(__file__).with_name("parameters.json")
 _ROUNDS = 30
+_NO_EVIDENCE: Mapping[Reason, float] = {
+    # A reason that cannot be told does not explain a text better than being an answer does ...
+    **dict.fromkeys(REASONS, -4.0),
+    # ... but a text without an order is as likely among shuffled ones: the others of its set decide.
+    "word salad": 0.0,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,8 @@ class Discriminator:
         bits: Bigram model of letters.
         weights: For each reason an intercept, and a weight and an upper and lower limit for each of its features.
         prior: Pseudo-counts of answers, and of each reason, in the mixture.
-        temper: Weight of the log-odds: below 1 because the responses to a prompt are alike in what they seem to be.
+        temper: For each reason the weight of its log-odds: below 1 because the responses to a prompt are alike in what
+            they seem to be.
         thresholds: For each reason, the probability of being an answer below which a response is none for that reason.
     """
 
@@ -54,7 +62,9 @@ class Discriminator:
     bits: Floats
     weights: dict[Reason, "Logistic"]
     prior: tuple[float, float] = (2.0, 0.5)
-    temper: float = 0.3
+    temper: Mapping[Reason, float] = field(
+        default_factory=lambda: {**dict.fromkeys(REASONS, 0.3), "word salad": 0.2, "not about the prompt": 0.2}
+    )
     thresholds: Mapping[Reason, float] = field(default_factory=lambda: dict.fromkeys(REASONS, 0.25))
 
 
@@ -99,10 +109,12 @@ def evidence(
     vectors: dict[str, Floats] = {}
     if embedder is not None:
         texts = {text for own in sets for text in own if is_scorable(text)}
-        texts = texts.union((each for each in prompts if each is not None), refusal_texts()) - known.keys()
+        texts = (
+            texts.union((each for each in prompts if each is not None), refusal_texts(), other_prompts()) - known.keys()
+        )
         ordered = sorted(texts)
         vectors = {**known, **dict(zip(ordered, embedder.embed(ordered), strict=True))}
-        refusals = np.array([vectors[text] for text in refusal_texts()])
+        refusals, others = (np.array([vectors[text] for text in bank]) for bank in (refusal_texts(), other_prompts()))
     made = []
     for prompt, own in zip(prompts, sets, strict=True):
         found = []
@@ -111,7 +123,7 @@ def evidence(
             if is_scorable(text):
                 features = text_evidence(prompt or "", text, given.order, given.bits)
                 if embedder is not None and prompt is not None:
-                    features |= vector_evidence(text, vectors[text], vectors[prompt], refusals)
+                    features |= vector_evidence(text, vectors[text], vectors[prompt], refusals, others)
             found.append(features)
         made.append(found)
     return made
@@ -135,9 +147,10 @@ def suspicions(found: Sequence[Features], given: Discriminator) -> list[tuple[Re
     for i, features in enumerate(found):
         for j, reason in enumerate(REASONS, start=1):
             values = features.get(reason)
-            # A reason that cannot be told does not explain a text better than being an answer does.
-            ratios[i, j] = -4.0 if values is None else given.weights[reason].log_odds(values)
-    probabilities = mixture(ratios * given.temper, given.prior)
+            log_odds = _NO_EVIDENCE[reason] if values is None else given.weights[reason].log_odds(values)
+            ratios[i, j] = log_odds * given.temper[reason]
+    different, which = np.unique(ratios, axis=0, return_inverse=True)  # a repeated text says nothing more of its set
+    probabilities = mixture(different, given.prior)[which]
     worst = np.argmax(probabilities[:, 1:], axis=1).tolist()
     return [(REASONS[j], answer) for j, answer in zip(worst, probabilities[:, 0].tolist(), strict=True)]
 
@@ -173,11 +186,13 @@ def from_json(document: dict[str, Any]) -> Discriminator:
     """Parameters from a JSON document."""
     order = document["word_order"]
     return Discriminator(
-        WordOrderModel(tuple(order["words"]), np.array(order["scores"]), np.array(order["ends"])),
+        WordOrderModel(
+            tuple(order["words"]), *(np.array(order[name]) for name in ("scores", "ends", "starts", "stops"))
+        ),
         np.array(document["letters"]),
         {reason: Logistic(**{k: _tuple(v) for k, v in document["reasons"][reason].items()}) for reason in FEATURES},
         (document["prior"][0], document["prior"][1]),
-        document["temper"],
+        {reason: document["temper"][reason] for reason in REASONS},
         {reason: document["thresholds"][reason] for reason in REASONS},
     )
 
@@ -188,7 +203,7 @@ def to_json(given: Discriminator) -> dict[str, Any]:
         "version": VERSION,
         "thresholds": dict(given.thresholds),
         "prior": list(given.prior),
-        "temper": given.temper,
+        "temper": dict(given.temper),
         "reasons": {
             reason: {key: getattr(own, key) for key in ("intercept", "weights", "low", "high")}
             for reason, own in given.weights.items()
@@ -197,6 +212,8 @@ def to_json(given: Discriminator) -> dict[str, Any]:
             "words": list(given.order.words),
             "scores": given.order.scores.tolist(),
             "ends": given.order.ends.tolist(),
+            "starts": given.order.starts.tolist(),
+            "stops": given.order.stops.tolist(),
         },
         "letters": given.bits.tolist(),
     }

@@ -24,12 +24,18 @@ REASONS: tuple[Reason, ...] = ("unreadable", "word salad", "echo of the prompt",
 NEED_VECTORS: tuple[Reason, ...] = ("refusal", "not about the prompt")
 FEATURES: Mapping[Reason, tuple[str, ...]] = {
     "unreadable": ("bits", "bits of long texts", "case changes", "symbols", "mixed scripts"),
-    "word salad": ("order", "order per pair", "capitals", "words"),
+    "word salad": (
+        *("order", "order per pair", "capitals after full stops", "words"),
+        *("beginning and end", "late capital"),
+    ),
     "echo of the prompt": ("share of the prompt", "share that is new"),
     "refusal": ("like a refusal", "like the prompt", "length"),
-    "not about the prompt": ("like the prompt", "length", "like the prompt, by length"),
+    "not about the prompt": (
+        *("like the prompt", "length", "like the prompt, by length"),
+        *("above other prompts", "above the likest other prompt"),
+    ),
 }
-_FEWEST_WORDS = 5  # shorter texts have no order to speak of
+_FEWEST_WORDS = 2  # shorter texts have no order
 
 
 @cache
@@ -64,7 +70,12 @@ def text_evidence(prompt: str, response: str, order: WordOrderModel, bits: Float
     }
 
 
-def vector_evidence(response: str, vector: Floats, prompt_vector: Floats, refusals: Floats) -> Features:
+def other_prompts() -> tuple[str, ...]:
+    """Return prompts to compare responses with, in place of their own."""
+    return tuple(_banks()["other_prompts"])
+
+
+def vector_evidence(response: str, vector: Floats, prompt_vector: Floats, refusals: Floats, others: Floats) -> Features:
     """Measure what needs an embedder.
 
     Args:
@@ -72,13 +83,21 @@ def vector_evidence(response: str, vector: Floats, prompt_vector: Floats, refusa
         vector: Its unit vector [dimensions].
         prompt_vector: That of the prompt.
         refusals: Those of `refusal_texts`, [refusals, dimensions].
+        others: Those of `other_prompts`, [prompts, dimensions].
     """
-    like_prompt = float(vector @ prompt_vector)
-    length = math.log(1 + len(response))
+    like_prompt, length = float(vector @ prompt_vector), math.log(1 + len(response))
+    refusal = max(float((refusals @ vector).max()), float(is_refusal(response)))
     return {
-        "refusal": (max(float((refusals @ vector).max()), float(is_refusal(response))), like_prompt, length),
-        "not about the prompt": None if is_foreign(response) else (like_prompt, length, like_prompt * length),
+        "refusal": (refusal, like_prompt, length),
+        "not about the prompt": None if is_foreign(response) else _about(like_prompt, length, others @ vector),
     }
+
+
+def _about(like_prompt: float, length: float, like_others: Floats) -> tuple[float, ...]:
+    return (
+        *(like_prompt, length, like_prompt * length),
+        *((like_prompt - float(like_others.mean())) / float(like_others.std()), like_prompt - float(like_others.max())),
+    )
 
 
 def is_foreign(text: str) -> bool:
@@ -102,7 +121,11 @@ def _unreadable(found: Spelling) -> tuple[float, ...]:
 def _word_salad(found: WordOrder) -> tuple[float, ...] | None:
     if found.words < _FEWEST_WORDS:
         return None
-    return (found.z, found.gain, found.ends_z, math.log(found.words))
+    enough = min(1.0, found.words / 10)  # the mean of a few pairs says little
+    return (
+        *(found.z, found.gain * enough, found.ends_z, math.log(found.words)),
+        *(found.edges, float(found.late_capital)),
+    )
 
 
 def _is_list_or_code(text: str) -> bool:

@@ -1,7 +1,7 @@
 """Trains the discriminator: python -m benchmark.validity.train CORPUS --mirror MIRROR. Deterministic.
 
 Models of word order and letters come from the books that trained the bundled language model; weights from released
-response sets and junk made from two of their systems; the thresholds refuse at most 4.5% of any system's. The
+response sets and junk made from two of their systems; the thresholds refuse at most 3.75% of any system's. The
 tables that it prints are of prompts that it was not fitted on, and of kinds of junk that it was not.
 """
 
@@ -24,7 +24,7 @@ from datasets_build.files import write_text
 from datasets_build.tables import Cell, Table, to_terminal
 
 K = 8  # as many as people gave
-MOST_REFUSED = 0.045  # of any system's responses, so that it is at most 0.05 on other prompts
+MOST_REFUSED = 0.0375  # of any system's responses, so that it is at most 0.05 on other prompts
 SOURCES = ("humans", "gpt-4o")  # systems that junk is made from: short responses and long ones
 EVERY = 5  # of the prompts there is junk, to save time
 Measured = Mapping[str, list[Features]]  # by prompt id

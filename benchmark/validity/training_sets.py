@@ -1,7 +1,9 @@
 """What the discriminator is trained and tested on: released response sets, and junk made from them."""
 
+import itertools
 import json
 import random
+import string
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +16,13 @@ from submissions.gaming.derive import attacked, find_attack
 from submissions.gaming.rewording import banks
 
 Responses = Mapping[str, tuple[str, ...]]  # by prompt id
-# Junk and the reason that is right for it. The two lists of *own* kinds are made here: attacks have other wordings.
+# Junk and the reason that is right for it. The *own* kinds are made here: attacks have other wordings and orders.
 KINDS: Mapping[str, Reason] = {
     "random-characters": "unreadable",
     "homoglyphs": "unreadable",
     "shuffled-words": "word salad",
     "random-words": "word salad",
+    "own-word-salads": "word salad",
     "echoes": "echo of the prompt",
     "own-echoes": "echo of the prompt",
     "refusals": "refusal",
@@ -67,11 +70,29 @@ def read_systems(mirror: Path, k: int) -> list[System]:
 
 def junk(kind: str, system: System) -> dict[str, tuple[str, ...]]:
     """Make junk of one of `KINDS` from a system's responses."""
+    if kind == "own-word-salads":
+        return {i: _word_salads(own, i) for i, own in system.responses.items()}
     if kind == "own-echoes":
         return {i: _echoes(system.prompts[i], len(own), i) for i, own in system.responses.items()}
     if kind == "own-refusals":
         return {i: _refusals(len(own), i) for i, own in system.responses.items()}
     return attacked(find_attack(kind), system.prompts, system.responses)
+
+
+def _word_salads(responses: tuple[str, ...], label: str) -> tuple[str, ...]:
+    """The words of all responses dealt out anew, each text as long as it was; half of them small and without marks."""
+    rng = random.Random(f"own-word-salads/{label}")  # noqa: S311 - not for secrets
+    words = [word for text in responses for word in text.split()]
+    rng.shuffle(words)
+    dealt = iter(words)
+    made = [" ".join(itertools.islice(dealt, len(text.split()))) for text in responses]
+    return tuple(_bare(text) if rng.random() < 0.5 else text for text in made)
+
+
+def _bare(text: str) -> str:
+    """A text's words in small letters, without marks around them; the text where nothing else is left."""
+    words = (word.strip(string.punctuation) for word in text.lower().split())
+    return " ".join(filter(None, words)) or text
 
 
 def _echoes(prompt: str, count: int, label: str) -> tuple[str, ...]:

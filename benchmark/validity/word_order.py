@@ -21,6 +21,7 @@ ENDINGS = (
     *("s", "y", "e", "t", "n", "d"),
 )
 MARKS = ".,!?;:\"'()-*#"
+_ALWAYS_CAPITAL = ("I", "I'", "I’")
 LONGEST = 200  # words; more say no more, and the pairs grow with the square
 
 
@@ -33,11 +34,15 @@ class WordOrderModel:
         scores: float64 [classes, classes], log2 of how much more often a class follows another than by chance.
         ends: float64 [3, 2], likewise of how a word ends (no mark, a comma or the like, a full stop or the like) and
             whether the next begins with a capital.
+        starts: float64 [classes], likewise of how much more often a class begins a sentence than by chance.
+        stops: float64 [classes], likewise of ending one.
     """
 
     words: tuple[str, ...]
     scores: Floats
     ends: Floats
+    starts: Floats
+    stops: Floats
 
     @cached_property
     def _index(self) -> Mapping[str, int]:
@@ -75,25 +80,44 @@ class WordOrder:
         gain: Mean score of neighbours above that of all ordered pairs, in bits a pair; near 0 for shuffled words.
         z: `gain` in standard errors under shuffling.
         ends_z: The same for capitals after full stops.
+        edges: Score of the first word as a beginning and of the last as an end, above the mean of all words, in bits.
+        late_capital: Whether the first capital comes late in a sentence that begins small.
     """
 
     words: int
     gain: float
     z: float
     ends_z: float
+    edges: float
+    late_capital: bool
 
 
 def word_order(text: str, model: WordOrderModel) -> WordOrder:
     """Compare the order of a text's words with that of its own shuffles, in closed form."""
     words = text.split()[:LONGEST]
-    if len(words) < 3:
-        return WordOrder(len(words), 0.0, 0.0, 0.0)
+    if len(words) < 2:
+        return WordOrder(len(words), 0.0, 0.0, 0.0, 0.0, False)
     classes = model.classes(words)
     gain, z = _against_shuffles(model.scores[np.ix_(classes, classes)])
-    ended = np.array([2 if w.rstrip("\"'*)”’")[-1:] in tuple(".!?:") else w[-1:] in tuple(",;") for w in words], int)
-    begun = np.array([w.lstrip("\"'*(“‘")[:1].isupper() for w in words], int)
+    ended, begun = _ends(words), _begins(words)
     _, ends_z = _against_shuffles(model.ends[np.ix_(ended, begun)])
-    return WordOrder(len(words), gain, z, ends_z)
+    starts, stops = model.starts[classes], model.stops[classes]
+    return WordOrder(
+        words=len(words),
+        gain=gain,
+        z=z,
+        ends_z=ends_z,
+        edges=float(starts[0] - starts.mean() + stops[-1] - stops.mean()),
+        late_capital=words[0][:1].islower() and _late_capital(words, ended == 2),
+    )
+
+
+def _late_capital(words: Sequence[str], stopped: NDArray[np.bool_]) -> bool:
+    """Whether a word that is not always so begins with a capital, but not after a full stop."""
+    return any(
+        word[:1].isupper() and not stop and word[:2] not in _ALWAYS_CAPITAL
+        for word, stop in zip(words[1:], stopped[:-1], strict=True)
+    )
 
 
 def _against_shuffles(scores: Floats) -> tuple[float, float]:
@@ -120,15 +144,40 @@ def fit_word_order(text: str, words: int = 200, pseudo_count: float = 5.0) -> Wo
         if token[:1].isalpha():
             common[token] = common.get(token, 0) + 1
     known = tuple(sorted(common, key=lambda word: (-common[word], word))[:words])
-    empty = WordOrderModel(known, np.zeros((0, 0)), np.zeros((0, 0)))
+    empty = WordOrderModel(known, *[np.zeros(0)] * 4)
     classes = empty.classes(found)
-    ended = np.array([2 if w.rstrip("\"'*)”’")[-1:] in tuple(".!?:") else w[-1:] in tuple(",;") for w in found], int)
-    begun = np.array([w.lstrip("\"'*(“‘")[:1].isupper() for w in found], int)
+    ended, begun = _ends(found), _begins(found)
     return WordOrderModel(
         known,
         _log_ratios(classes[:-1], classes[1:], (empty.size, empty.size), pseudo_count),
         _log_ratios(ended[:-1], begun[1:], (3, 2), pseudo_count),
+        *(_of_chance(classes[chosen], classes, empty.size, pseudo_count) for chosen in _at_edges(ended)),
     )
+
+
+def _ends(words: Sequence[str]) -> NDArray[np.int64]:
+    """How each word ends: 2 with a full stop or the like, 1 with a comma, else 0."""
+    return np.array(
+        [2 if w.rstrip("\"'*)”’")[-1:] in tuple(".!?:") else w[-1:] in tuple(",;") for w in words], np.int64
+    )
+
+
+def _begins(words: Sequence[str]) -> NDArray[np.int64]:
+    """Whether each word begins with a capital."""
+    return np.array([w.lstrip("\"'*(“‘")[:1].isupper() for w in words], np.int64)
+
+
+def _at_edges(ended: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which words begin a sentence, and which end one."""
+    stopped = ended == 2
+    return np.append(True, stopped[:-1]), stopped
+
+
+def _of_chance(chosen: NDArray[np.int64], every: NDArray[np.int64], size: int, pseudo_count: float) -> Floats:
+    """log2 of how much more often each class is among the chosen words than by chance, [classes]."""
+    counts, expected = (np.bincount(each, minlength=size).astype(np.float64) for each in (chosen, every))
+    expected *= len(chosen) / len(every)
+    return _log2_ratios(counts, expected, pseudo_count)
 
 
 def _log_ratios(
@@ -137,5 +186,9 @@ def _log_ratios(
     counts = np.zeros(shape)
     np.add.at(counts, (before, after), 1)
     expected = np.outer(counts.sum(1), counts.sum(0)) / counts.sum()
+    return _log2_ratios(counts, expected, pseudo_count)
+
+
+def _log2_ratios(counts: Floats, expected: Floats, pseudo_count: float) -> Floats:
     ratios: Floats = np.clip(np.log2((counts + pseudo_count) / (expected + pseudo_count)), -4, 4)
     return np.round(ratios, 1)

@@ -13,8 +13,6 @@ import gradio as gr
 
 from datasets_build.errors import DivBenchError
 from leaderboard.app.components import told
-from leaderboard.app.navigation import footer
-from leaderboard.data.live_results import LiveResults
 
 MAX_VALUE = 2000  # characters of one value
 _REMEMBER = """(...values) => {
@@ -32,20 +30,18 @@ Restore = Callable[[Mapping[str, str]], Sequence[Any]]
 
 def wire(
     page: gr.Blocks,
-    live: LiveResults,
     controls: Mapping[str, Any],
     restore: Restore,
-    show: Callable[[Mapping[str, Any]], Sequence[Any]],
+    show: Callable[[Mapping[str, Any]], Any],
     outputs: Sequence[Any],
     *,
     nothing: Callable[[str], Sequence[Any]] | None = None,
     cascade: Sequence[str] = (),
 ) -> None:
-    """Fill a page when it is opened, and again whenever the visitor changes a control; its footer, too.
+    """Fill a page when it is opened, and again whenever the visitor changes a control.
 
     Args:
         page: Blocks of the page.
-        live: Results that the page shows.
         controls: Controls by their names in the address. Lists are separated by commas, commas in values are escaped.
         restore: Function from the query to a value or an update for each control, in their order. The query is limited
             to the controls' names and each value to `MAX_VALUE` characters.
@@ -54,8 +50,7 @@ def wire(
         nothing: Function from an error message to the outputs, for a `DivBenchError` in `show`.
         cascade: Names of controls that determine what the others offer: when one of them changes, `restore` runs again.
     """
-    inputs, foot = list(controls.values()), gr.HTML("", elem_id="foot", padding=False)
-    filling = [*outputs, foot]
+    inputs = list(controls.values())
 
     def restored(request: gr.Request) -> Any:
         given = dict(request.query_params)
@@ -63,17 +58,15 @@ def wire(
         return (values[0] if len(inputs) == 1 else list(values)) if inputs else None
 
     def shown(*values: Any) -> Any:
-        given = dict(zip(controls, values, strict=True))
         try:
-            made = list(show(given))
+            return show(dict(zip(controls, values, strict=True)))
         except DivBenchError as error:
             if nothing is None:
                 raise
-            made = list(nothing(told(error)))
-        return [*made, str(footer(live.snapshot(), given))]
+            return nothing(told(error))
 
     opened = page.load(restored, None, inputs, api_visibility="private", show_progress="hidden")
-    filled = opened.then(shown, inputs, filling, api_visibility="private", show_progress="minimal")
+    filled = opened.then(shown, inputs, list(outputs), api_visibility="private", show_progress="minimal")
     filled.then(None, js=count_on("shown"))
     script = remember(list(controls))
     for name in cascade:
@@ -90,7 +83,7 @@ def wire(
         then = changed.then(
             shown,
             inputs,
-            filling,
+            list(outputs),
             js=script,
             trigger_mode="always_last",  # an event for earlier keystrokes may still be running
             api_visibility="private",
@@ -103,7 +96,7 @@ def wire(
             events,
             shown,
             inputs,
-            filling,
+            list(outputs),
             trigger_mode="always_last",
             js=script,
             show_progress="minimal",

@@ -1,19 +1,21 @@
 """The per-prompt scores behind a board, for ranks, comparisons and the page Explore."""
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 
+from benchmark.analysis.across.study import Homogeneity
 from benchmark.analysis.ranking import Standing, standings, unranked
 from benchmark.scoring.resampling import Floats
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.scoring.text_free import COLUMN as FACTS
 from datasets_build.errors import InputError
 from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry
+from leaderboard.data.reference.across import homogeneity_of
 from leaderboard.data.reference.texts import NOT_INCLUDED, released_rows, suite_prompts
 from leaderboard.data.score_index import open_index, table_faults
 
@@ -65,6 +67,15 @@ class BoardScores:
         ranked = [i for i, kind in enumerate(types) if kind not in REFERENCE_TYPES] or list(range(len(types)))
         found = dict(zip(ranked, standings(values[:, ranked], direction=column.direction or 1), strict=True))
         return [found.get(i) or unranked(values[:, i]) for i in range(len(types))]
+
+    @cached_property
+    def homogeneity(self) -> Homogeneity | None:
+        """How alike the systems are; None if their responses were not grouped together.
+
+        Raises:
+            InputError: A result's files are gone.
+        """
+        return homogeneity_of(self.board)
 
     def bytes_a_response(self) -> tuple[float, ...]:
         """The mean length of each system's responses in bytes of UTF-8."""

@@ -78,6 +78,25 @@ PRINTED_STAGES = (
     "prompt. All tests but the last are one-sided; p-values are Bonferroni-corrected. Another language model, another "
     "number of responses or unmatched lengths give other values; only the order of the stages and d_z are comparable."
 )
+ALIKE = (
+    "Do different models say the same? How alike the responses of each pair of systems are on the same prompts, beside "
+    "how alike each system's are to its own; and **what two systems cover together**."
+)
+ALIKE_METHOD = (
+    "After the study of homogeneity across models (arXiv:2510.22954). For each prompt the responses of all systems "
+    "are grouped into equivalence classes together, so that a class means the same for every system. Similarity is "
+    "the mean cosine of embeddings over all pairs of a response of one system and a response of the other; on the "
+    "diagonal, over pairs of different responses of one system. Equivalent is the probability that two valid "
+    "responses, drawn the same way, are in one class; classes in common is the share of both systems' classes that "
+    "both have. Together is the expected number of classes with a valid response among k responses, half from each "
+    "system; it is computed exactly, without drawing. In classes of all systems together, two responses of one system "
+    "can be equivalent because both resemble a third system's, so numbers of different responses differ a little from "
+    "those on Models."
+)
+NOT_ALIKE = (
+    "No table here has two systems whose responses were grouped together. The reference results have: "
+    "`divbench board serve` shows them. For your own systems: `divbench contrast SUBMISSION SUBMISSION --across`."
+)
 DATASETS = (
     "The prompts that systems respond to, and the data that metrics are tested on. Every dataset is built from "
     "released files with verified hashes, or generated here; the same version has the same rows everywhere. Each "
@@ -91,10 +110,11 @@ _SAME = "The table below has the same numbers."
 FIGURES = {
     "tradeoff": f"Systems on two metrics with 95% intervals, and the Pareto front. {_SAME}",
     "classes-plot": f"Expected number of distinct responses among m, one line per system. {_SAME}",
-    "patience-plot": "Utility by the reader's patience, one line per system. The table below has its numbers.",
+    "patience-plot": f"Utility by the reader's patience, one line per system. {_SAME}",
     "forest": f"Paired differences between systems with 95% intervals, one row per metric. {_SAME}",
     "curve": f"Surprisal of the response at each position, given those before it. {_SAME}",
     "strip": "The tokens of each response, coloured by surprisal. The table below has the same in words.",
+    "alike-plot": f"Systems by systems, coloured by how alike their responses are. {_SAME}",
     "curves": f"Mean surprisal of the response at each position, one line per training stage. {_SAME}",
     "spread": "Value of every prompt, one box per training stage. The table below summarises the distribution.",
     "correlations-plot": f"Metrics by tasks, coloured by agreement with people or labels. {_SAME}",

@@ -1,32 +1,45 @@
 """Print findings and submissions in a terminal; untrusted text is printed without markup or control codes."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.text import Text
 
 from datasets_build.tables import Table, plain, styled, to_terminal
 from submissions.checking.validate import Report
+from submissions.schema import Problem
 from submissions.untrusted.findings import Findings
 
 SHOWN = 50
 
 
 def print_findings(findings: Findings, console: Console) -> None:
-    """A table of problems: the first 50 of them, errors before warnings, and the counts."""
+    """A table of problems, errors before warnings, those of one kind on one line, and the counts."""
+    errors, warnings = findings.count("error"), findings.count("warning")
     if findings.problems:
         ordered = sorted(findings.problems, key=lambda p: p.severity != "error")
+        alike: dict[tuple[str, ...], list[Problem]] = {}  # a mistake in every row is told once
+        for p in ordered:
+            alike.setdefault((p.check, p.severity, p.file, p.field.partition("[")[0], p.message, p.hint), []).append(p)
         rows = [
             styled(
-                (p.check, p.severity, p.file, "" if p.row is None else p.row, p.field, p.message, p.hint),
+                (p.check, p.severity, p.file, _rows(same), p.field if len(same) == 1 else key[3], p.message, p.hint),
                 "red" if p.severity == "error" else "yellow",
             )
-            for p in ordered[:SHOWN]
+            for key, same in list(alike.items())[:SHOWN]
+            for p in same[:1]
         ]
         columns = ("check", "", "file", "row", "field", "what is wrong", "hint")
         console.print(to_terminal(Table("Problems", columns, rows, numbers=("row",))))
-    errors, warnings = findings.count("error"), findings.count("warning")
-    if errors + warnings > SHOWN:
-        console.print(f"The first {SHOWN} are shown; --json lists up to 200 of each check.")
+        if len(alike) > SHOWN or errors + warnings > len(findings.problems):
+            console.print(f"The first {SHOWN} kinds are shown; --json lists up to 200 problems of each check.")
     console.print(f"{errors} errors, {warnings} warnings")
+
+
+def _rows(problems: Sequence[Problem]) -> str:
+    numbers = sorted({p.row for p in problems if p.row is not None})
+    others = len(numbers) - 1
+    return "" if not numbers else f"{numbers[0]}" if not others else f"{numbers[0]} and {others} more"
 
 
 def print_report(report: Report, console: Console) -> None:

@@ -41,6 +41,7 @@ class Imported:
         unused_fields: The names of fields that were not used.
         names: The file's names of our fields, where they differ.
         lines: The row of each response, by prompt id, where a row is one response.
+        trimmed: Number of prompts that differ from the suite's in white space at their ends, which is forgiven.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -49,6 +50,7 @@ class Imported:
     unused_fields: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
     lines: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    trimmed: int = 0
 
     def note(self, number: int, raw: Mapping[str, Any], used: set[str]) -> None:
         """Remember what a row says of the system, and which fields nobody reads."""

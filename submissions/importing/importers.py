@@ -1,13 +1,14 @@
 """Other projects' files as submissions. Nothing is written unless the result passes every check.
 
-`FORMATS` names the readers: *noveltybench* (its generations.jsonl, partitions.jsonl and scores.jsonl), *jsonl*
-(one row a prompt with `responses`, or one row a response with `response`) and *lm-eval* (samples of
+`FORMATS` names the readers: *noveltybench* (its generations.jsonl, partitions.jsonl and scores.jsonl), *jsonl*, *csv*
+and *parquet* (rows of responses under the names that people use; see response_rows.py) and *lm-eval* (samples of
 lm-evaluation-harness; see lm_eval.py). Own prompts (the suite *own*) stand in the file with their texts.
 """
 
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ from submissions.checking.prompts import OWN, own_suite
 from submissions.checking.validate import FindSuite, Report, validate
 from submissions.importing.imported import FACTS, Imported
 from submissions.importing.lm_eval import DEFAULT_OPTIONS, LmEvalOptions, read_lm_eval
+from submissions.importing.response_rows import TABLES, read_response_rows
 from submissions.schema import Manifest, Problem, Reported, Row
 from submissions.storage.submission_folders import write_submission
 from submissions.untrusted.findings import Findings, Refused
@@ -90,83 +92,26 @@ def _compare_heads(fields: Fields, partition: tuple[int, ...], scores: tuple[flo
         fields.problem("partition_scores", "differ from generation_scores", "compute both from the same scores")
 
 
-def read_jsonl_rows(path: Path, findings: Findings) -> Imported:
-    """Read JSON Lines: one row a prompt (`responses` or `generations`), or one row a response (`response`).
-
-    Rows of one response may have `sample_idx`; without it they count in the file's order.
-    """
-    made = Imported()
-    samples: dict[str, list[tuple[int, int, str, str | None]]] = {}
-    texts: dict[str, tuple[str | None, int]] = {}
-    for number, raw in read_jsonl(path, findings):
-        fields = Fields(raw, path.name, number, findings)
-        prompt_id = fields.text("prompt_id" if "prompt_id" in raw or "id" not in raw else "id")
-        prompt = fields.text("prompt") if "prompt" in raw else None
-        if "response" in raw:
-            used = {"prompt_id", "id", "prompt", "response", "sample_idx", "finish_reason"}
-            place = fields.integer("sample_idx") if "sample_idx" in raw else len(samples.get(prompt_id or "", ()))
-            response = fields.text("response")
-            reason = fields.text("finish_reason") if raw.get("finish_reason") is not None else None
-            if prompt_id is not None and response is not None and place is not None:
-                _same_prompt(fields, prompt_id, prompt, texts)
-                samples.setdefault(prompt_id, []).append((place, number, response, reason))
-        else:
-            name = "generations" if "generations" in raw and "responses" not in raw else "responses"
-            used = {"prompt_id", "id", "prompt", name, "finish_reasons"}
-            made.names["responses"] = name
-            responses = fields.texts(name)
-            reasons = fields.reasons("finish_reasons") if raw.get("finish_reasons") is not None else None
-            if prompt_id is not None and responses is not None:
-                made.rows.append(Row(number, prompt_id, prompt, responses, reasons))
-        made.note(number, raw, used)
-    for prompt_id, found in samples.items():
-        made.rows.append(_gather(prompt_id, texts[prompt_id][0], found, path.name, findings))
-        made.lines[prompt_id] = tuple(number for _, number, *_ in found)
-    return made
-
-
-def _same_prompt(fields: Fields, prompt_id: str, prompt: str | None, texts: dict[str, tuple[str | None, int]]) -> None:
-    known, row = texts.setdefault(prompt_id, (prompt, fields.number))
-    if known != prompt:
-        fields.problem("prompt", f"differs from that of {prompt_id} in row {row}", "give one text for each prompt id")
-
-
-def _gather(
-    prompt_id: str,
-    prompt: str | None,
-    found: list[tuple[int, int, str, str | None]],
-    file: str,
-    findings: Findings,
-) -> Row:
-    """The responses of one prompt from their rows, in the order of their `sample_idx`."""
-    places = Counter(place for place, *_ in found)
-    for place, number, *_ in found:
-        if places[place] > 1:
-            message = f"{prompt_id} has sample_idx {place} {places[place]} times"
-            findings.add(
-                Problem(
-                    "json", "error", file, number, "sample_idx", message, "number the samples of a prompt 0, 1, 2, …"
-                )
-            )
-    found.sort(key=lambda sample: sample[:2])
-    reasons = tuple(reason for *_, reason in found)
-    return Row(
-        number=found[0][1],
-        prompt_id=prompt_id,
-        prompt=prompt,
-        responses=tuple(text for _, _, text, _ in found),
-        finish_reasons=reasons if any(reason is not None for reason in reasons) else None,
-    )
-
-
-Format = Literal["noveltybench", "jsonl", "lm-eval"]
-Reader = Callable[[Path, Findings, Suite | None, LmEvalOptions], Imported]
+Format = Literal["noveltybench", "jsonl", "csv", "parquet", "lm-eval"]
+Reader = Callable[[Path, Findings, Suite | None, LmEvalOptions, str | None], Imported]
 Taken = dict[tuple[int | str, ...], tuple[str, int]]  # a field of the manifest: the file's field and row that say it
 FORMATS: dict[Format, Reader] = {
-    "noveltybench": lambda path, findings, suite, documents: read_noveltybench(path, findings),
-    "jsonl": lambda path, findings, suite, documents: read_jsonl_rows(path, findings),
-    "lm-eval": read_lm_eval,
+    "noveltybench": lambda path, findings, suite, documents, field: read_noveltybench(path, findings),
+    "jsonl": lambda path, findings, suite, documents, field: read_response_rows(path, findings, suite, field),
+    "csv": lambda path, findings, suite, documents, field: read_response_rows(path, findings, suite, field),
+    "parquet": lambda path, findings, suite, documents, field: read_response_rows(path, findings, suite, field),
+    "lm-eval": lambda path, findings, suite, documents, field: read_lm_eval(path, findings, suite, documents),
 }
+
+
+def detect_format(path: Path) -> Format:
+    """Tell the format of a file from its extension and its first row; a file that cannot be read is *jsonl*."""
+    if path.suffix in TABLES:
+        return "csv" if path.suffix == ".csv" else "parquet"
+    first: Mapping[str, Any] = next((row for _, row in read_jsonl(path, Findings())), {})
+    if "resps" in first and "doc" in first:
+        return "lm-eval"
+    return "noveltybench" if {"generations", "partition"} <= first.keys() else "jsonl"
 
 
 def import_submission(
@@ -176,6 +121,7 @@ def import_submission(
     known: Mapping[str, Any],
     find_suite: FindSuite = load_suite,
     documents: LmEvalOptions = DEFAULT_OPTIONS,
+    field: str | None = None,
 ) -> tuple[Report, set[str]]:
     """Make a submission folder from a file, and check it.
 
@@ -186,6 +132,7 @@ def import_submission(
         known: Fields of the manifest; they come before what the file says.
         find_suite: Function that finds the named suite; not called for *own*.
         documents: Options of *lm-eval*: how documents are identified, and which of their texts are the responses.
+        field: Field of the responses in *jsonl*, *csv* and *parquet*; None: it is found.
 
     Returns:
         The report of the checks, and the names of the file's fields that were not used.
@@ -198,12 +145,15 @@ def import_submission(
     if kind != "lm-eval" and documents != DEFAULT_OPTIONS:
         raise ConfigurationError(f"a file of {kind} has no documents or filters", "leave out the options for lm-eval")
     if not path.is_file():
-        raise ConfigurationError(f"there is no file {path}", "give the file to import")
+        there = sorted(each.name for each in path.parent.iterdir()) if path.parent.is_dir() else []
+        near = get_close_matches(path.name, there, n=1)
+        hint = f"did you mean {path.parent / near[0]}?" if near else "give the file to import"
+        raise ConfigurationError(f"there is no file {path}", hint)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigurationError(f"{out} already exists", "choose another folder with --out, or remove it")
     findings = Findings()
     suite = None if known["suite"] == OWN else find_suite(str(known["suite"]))
-    made = FORMATS[kind](path, findings, suite, documents)
+    made = FORMATS[kind](path, findings, suite, documents, field)
     if not made.rows and not findings.refused():
         message = "no rows"
         findings.add(Problem("json", "error", path.name, None, "", message, "write one JSON object per line"))
@@ -222,6 +172,10 @@ def import_submission(
         if report.submission is None:
             raise Refused(str(path), report.findings)
         report.submission = replace(report.submission, folder=out)
+    if made.trimmed:
+        message = f"{made.trimmed} prompts differ from the suite's in white space at their ends"
+        hint = "the suite's text was taken; check that the model saw the same"
+        report.findings.add(Problem("prompt_text", "warning", path.name, None, "prompt", message, hint))
     return report, made.unused_fields
 
 

@@ -97,3 +97,18 @@ def test_a_refused_folder_exits_1(tmp_path: Path, demo_file: Path) -> None:
     assert ended.returncode == 1
     assert "unknown field" in ended.stdout
     assert "refused" in ended.stderr
+
+
+def test_options_that_are_missing_are_named_together(demo_file: Path) -> None:
+    ended = divbench("import", demo_file)
+    assert ended.returncode == 2
+    assert "missing: --out, --name, --submitter" in ended.stderr
+
+
+def test_a_mistake_in_every_row_is_told_on_one_line(demo_file: Path) -> None:
+    ended = import_demo(demo_file, "--k", "3")
+    assert ended.returncode == 1
+    told = " ".join(ended.stderr.split())
+    assert "1 and 23 more" in told
+    assert told.count("generation.k in") == 1
+    assert "24 errors" in told

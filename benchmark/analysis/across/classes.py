@@ -5,21 +5,19 @@ equivalence classes together, so that a class means the same for everybody. Ever
 classes, exactly and not by drawing; only valid responses are in a class.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.analysis.contrast.systems import Responses
 from benchmark.equivalence.partitioning import ResponsesToGroup, partition_sets
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Partition
 from benchmark.scoring.backends import ScoringBackends
 from datasets_build.errors import ConfigurationError
-from datasets_build.schema import Prompt
 from submissions.checking.response_kinds import is_scorable
 
 Floats = NDArray[np.float64]
@@ -47,54 +45,112 @@ class AcrossSystems:
     similarity: Floats
 
 
-def group_across(
-    prompts: Sequence[Prompt],
-    responses: Sequence[Responses],
-    names: Sequence[str],
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupedPrompt:
+    """All systems' responses to one prompt.
+
+    Attributes:
+        labels: For each system the class of each response; None for a response that is in none.
+        similarity: Mean cosine similarities of the first k responses, [systems, systems], by k; NaN for systems that
+            have fewer.
+    """
+
+    labels: tuple[tuple[int | None, ...], ...]
+    similarity: Mapping[int, Floats]
+
+
+def group_prompt(
+    prompt: str,
+    sets: Sequence[Sequence[str]],
+    sizes: Sequence[int],
     backends: ScoringBackends,
-    finish_reasons: Sequence[Mapping[str, FinishReasons]] | None = None,
-    progress: Callable[[int], None] = lambda done: None,
-) -> AcrossSystems:
-    """Group the responses of all systems to each prompt, and compare their embeddings.
+    finish_reasons: Sequence[FinishReasons] | None = None,
+) -> GroupedPrompt:
+    """Group the responses of all systems to a prompt, and compare their embeddings.
 
     Args:
-        prompts: Prompts that all systems responded to.
-        responses: For each system its responses by prompt id, equally many everywhere.
-        names: Names of the systems.
+        prompt: Text of the prompt.
+        sets: Responses of each system.
+        sizes: Numbers of responses whose similarities are wanted.
         backends: Profile with an embedder and an equivalence backend.
-        finish_reasons: For each system why its responses ended, by prompt id, where that is known.
-        progress: Called with the number of prompts done.
+        finish_reasons: For each system why its responses ended, where that is known.
 
     Raises:
         ConfigurationError: The profile has no embedder or no equivalence backend, or a model cannot be loaded.
     """
-    read = {"embeddings", "partition+validity"}
-    backends.load([metric for metric in METRICS if metric.reads in read])
-    profile, embedder, equivalence, judge = backends.profile, backends.embedder, backends.equivalence, backends.validity
-    if embedder is None or equivalence is None or profile.partition is None or judge is None:
+    backends.load([metric for metric in METRICS if metric.reads in {"embeddings", "partition"}])
+    profile, embedder, equivalence = backends.profile, backends.embedder, backends.equivalence
+    if embedder is None or equivalence is None or profile.partition is None:
         hint = "choose a profile with an embedder, such as semantic"
         raise ConfigurationError(f"the profile {profile.name} cannot compare responses across systems", hint)
-    labels, similarity = [], []
-    for done, prompt in enumerate(prompts, 1):
-        name = prompt.prompt_id
-        sets = [own[name] for own in responses]
-        texts = [text for own in sets for text in own]
-        ended = [own.get(name) for own in finish_reasons or [{}] * len(sets)]
-        reasons = [each for own, why in zip(sets, ended, strict=True) for each in why or (None,) * len(own)]
-        group = ResponsesToGroup.of(prompt.prompt, texts, reasons)
-        (found,) = partition_sets([group], equivalence, profile.partition)
-        classes: Sequence[int | None] = [None] * len(texts) if isinstance(found, Missing) else found
-        scorable = sorted({text for text in texts if is_scorable(text)})
-        vectors = dict(zip(scorable, embedder.embed(scorable), strict=True))
-        unused = [Partition((None,) * len(own)) for own in sets]  # the discriminator needs no classes
-        known = vectors if judge.embedder is embedder else {}
-        invalid = [each for own in judge.reasons([prompt.prompt] * len(sets), sets, unused, known) for each in own]
-        valid = [NONE if c is None or why is not None else c for c, why in zip(classes, invalid, strict=True)]
-        labels.append(np.array(valid, np.int64).reshape(len(sets), -1))
-        similarity.append(_similarities([[vectors[text] for text in own if text in vectors] for own in sets]))
-        progress(done)
-    ids = tuple(prompt.prompt_id for prompt in prompts)
-    return AcrossSystems(tuple(names), ids, labels[0].shape[1], np.array(labels), np.array(similarity))
+    ended = finish_reasons or [None] * len(sets)
+    reasons = [each for own, why in zip(sets, ended, strict=True) for each in why or (None,) * len(own)]
+    group = ResponsesToGroup.of(prompt, [text for own in sets for text in own], reasons)
+    (found,) = partition_sets([group], equivalence, profile.partition)
+    labels = iter([None] * len(reasons) if isinstance(found, Missing) else found)
+    scorable = sorted({text for own in sets for text in own if is_scorable(text)})
+    vectors = dict(zip(scorable, embedder.embed(scorable), strict=True))
+    return GroupedPrompt(
+        tuple(tuple(next(labels) for _ in own) for own in sets),
+        {
+            size: _similarities(
+                [[vectors[text] for text in own[:size] if text in vectors] if len(own) >= size else [] for own in sets]
+            )
+            for size in sizes
+        },
+    )
+
+
+def across_systems(
+    names: Sequence[str], k: int, grouped: Mapping[str, GroupedPrompt], valid: Sequence[Mapping[str, Sequence[bool]]]
+) -> AcrossSystems:
+    """The first k responses of the systems that have as many; only valid responses stay in their classes.
+
+    Args:
+        names: Names of the systems.
+        k: Number of responses per prompt.
+        grouped: Responses of all systems, by prompt id.
+        valid: For each system which of its responses are valid, by prompt id.
+    """
+    sizes = [[len(each.labels[i]) for each in grouped.values()] for i in range(len(names))]
+    chosen = [i for i, own in enumerate(sizes) if min(own, default=0) >= k]
+    labels = [
+        [
+            [
+                label if label is not None and there else NONE
+                for label, there in zip(each.labels[i][:k], valid[i][prompt][:k], strict=True)
+            ]
+            for i in chosen
+        ]
+        for prompt, each in grouped.items()
+    ]
+    similarity = [each.similarity[k][np.ix_(chosen, chosen)] for each in grouped.values()]
+    shape = (len(grouped), len(chosen), k)
+    return AcrossSystems(
+        tuple(names[i] for i in chosen),
+        tuple(grouped),
+        k,
+        np.array(labels, np.int64).reshape(shape),
+        np.array(similarity, np.float64).reshape(len(grouped), len(chosen), len(chosen)),
+    )
+
+
+def valid_responses(
+    prompts: Sequence[str], sets: Sequence[Sequence[str]], backends: ScoringBackends
+) -> list[list[bool]]:
+    """Which responses are valid, by a profile without a reward model.
+
+    Args:
+        prompts: [sets], the prompt of each set.
+        sets: Responses.
+        backends: Profile and its models.
+    """
+    backends.load([metric for metric in METRICS if metric.reads == "partition+validity"])
+    if backends.validity is None:
+        return [[True] * len(own) for own in sets]
+    unused = [Partition((None,) * len(own)) for own in sets]  # a discriminator needs no classes
+    found = backends.validity.reasons(prompts, sets, unused, {})
+    return [[reason is None for reason in own] for own in found]
 
 
 def _similarities(vectors: Sequence[Sequence[Floats]]) -> Floats:

@@ -23,6 +23,7 @@ Pairing = Literal["consecutive", "all"]
 # Options of one use alone, as their functions' arguments have them: to give one in the other use is a slip.
 _OF_SYSTEMS = ("length", "alternative", "pairs", "prompt_set")
 _OF_LABELS = ("label_column", "positive", "negative", "against", "results")
+_OF_TESTS = ("length", "alternative", "pairs")
 _OF_SCORING = ("profile", "k", "cache", "results")
 
 
@@ -65,6 +66,14 @@ def contrast(
     pairs: Annotated[
         Pairing, typer.Option(help="Pairs of systems to compare.", rich_help_panel="Statistics")
     ] = "consecutive",
+    across: Annotated[
+        bool,
+        typer.Option(
+            "--across",
+            help="Homogeneity across systems in place of tests: how alike they are and what two of them cover.",
+            rich_help_panel="Data",
+        ),
+    ] = False,
     prompt_set: Annotated[PromptSet, typer.Option(help="Suite of olmo_stages.", rich_help_panel="Data")] = "alpacaeval",
     k: Annotated[
         int | None,
@@ -137,6 +146,10 @@ def contrast(
 
       divbench contrast subs/one subs/other --alternative two-sided --out table.md
 
+    With --across: how alike are the systems' responses, beside each one's own, and what do two of them cover together?
+
+      divbench contrast subs/one subs/other subs/third --across --profile semantic
+
     With --labels: do the scores of *one* system tell two groups of its prompts apart? For each metric: both means,
     Welch's t, Cohen's d, AUROC, and what a threshold on the score tells of prompts that it was not chosen on. Do
     prompts that call for a question back have more room for responses, and longer reasoning, as in arXiv:2510.12699?
@@ -162,6 +175,9 @@ def contrast(
     from benchmark.scoring.profiles import find_profile
     from benchmark.surprisal.cache import default_cache_path
 
+    if across:
+        _contrast_across(context, systems, profile, prompt_set, k, mirror, resamples, seed, destination, json=json)
+        return
     chosen = find_profile(profile)
     check_report_path(destination)
     texts = texts_of(open_systems(systems, prompt_set=prompt_set, k=k, mirror=mirror), length)
@@ -180,6 +196,44 @@ def contrast(
             progress=lambda sets: bar.advance(task, sets),
         )
     deliver(report_of(study), destination, as_json=json)
+
+
+def _contrast_across(
+    context: typer.Context,
+    systems: list[str],
+    profile: str,
+    prompt_set: PromptSet,
+    k: int | None,
+    mirror: Path | None,
+    resamples: int,
+    seed: int,
+    destination: Path | None,
+    *,
+    json: bool,
+) -> None:
+    """`--across`: how alike systems are."""
+    from benchmark.analysis.across.classes import across_systems, group_prompt, valid_responses
+    from benchmark.analysis.across.report import report_of
+    from benchmark.analysis.across.study import homogeneity
+    from benchmark.analysis.contrast.systems import open_systems
+    from benchmark.scoring.backends import ScoringBackends
+    from benchmark.scoring.profiles import find_profile
+
+    _refuse_given(context, _OF_TESTS, "is of paired tests, not of --across")
+    check_report_path(destination)
+    backends = ScoringBackends(find_profile(profile))
+    opened = open_systems(systems, prompt_set=prompt_set, k=k, mirror=mirror)
+    sets = list(opened.responses.values())
+    ids, texts = [each.prompt_id for each in opened.prompts], [each.prompt for each in opened.prompts]
+    with progress() as bar:
+        grouped = {
+            each.prompt_id: group_prompt(each.prompt, [own[each.prompt_id] for own in sets], (opened.k,), backends)
+            for each in bar.track(opened.prompts, description="grouping")
+        }
+    valid = [dict(zip(ids, valid_responses(texts, [own[i] for i in ids], backends), strict=True)) for own in sets]
+    found = across_systems(tuple(opened.responses), opened.k, grouped, valid)
+    study = homogeneity(found, resamples=resamples, seed=seed)
+    deliver(report_of(study, opened.suite.name, profile), destination, as_json=json)
 
 
 def _contrast_labels(

@@ -10,6 +10,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmark.analysis.across.classes import group_prompt
 from benchmark.metrics import Metric
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
@@ -20,8 +21,10 @@ from benchmark.scoring.scorer import Options, result_id, score_submission
 from benchmark.scoring.text_free import write_text_free
 from benchmark.surprisal.cache import default_cache_path
 from datasets_build.files import readable_json, write_text
+from leaderboard.data.reference.across import ACROSS_FILE, AcrossWriter
 from leaderboard.data.reference.results import ABOUT_FILE
-from leaderboard.data.reference.systems import SYSTEMS, find_system, make_submission
+from leaderboard.data.reference.systems import REAL, SYSTEMS, find_system, make_submission
+from submissions.schema import Row
 
 PROFILE = "offline"
 RESPONSES = (10, 8)  # numbers of responses per prompt, the largest first: its readings serve the other; people gave 8
@@ -34,10 +37,12 @@ class Job:
     Attributes:
         system: Name of the system.
         k: Number of responses per prompt.
+        surprisals: Whether the language model reads the responses, which takes minutes.
     """
 
     system: str
     k: int
+    surprisals: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +60,29 @@ class Done:
     recognised: bool
 
 
-def jobs(names: Sequence[str] = ()) -> list[Job]:
+def jobs(names: Sequence[str] = (), *, surprisals: bool = False) -> list[Job]:
     """The results of some systems, or of all.
+
+    Args:
+        names: Names of systems.
+        surprisals: Whether the language model reads the responses of all but attacks, at the largest k.
 
     Raises:
         ConfigurationError: There is no such system.
     """
     chosen = [find_system(name) for name in names] or SYSTEMS
-    return [Job(system.name, k) for system in chosen for k in RESPONSES if k <= system.k]
+    return [
+        Job(system.name, k, surprisals and system.kind != "attack" and k == max(RESPONSES))
+        for system in chosen
+        for k in RESPONSES
+        if k <= system.k
+    ]
 
 
 def metrics_of(job: Job) -> tuple[Metric, ...]:
-    """The metrics of a result: all of the profile, but for those that read surprisals of attacks and of k under 10.
-
-    The language model takes minutes per system, and every k anew.
-    """
+    """The metrics of a result: all of the profile that can be had."""
     there = find_profile(PROFILE).metrics()
-    if find_system(job.system).kind != "attack" and job.k == max(RESPONSES):
-        return there
-    unread = {metric.id for metric in metrics_from("causal_lm", there)}
+    unread = set() if job.surprisals else {metric.id for metric in metrics_from("causal_lm", there)}
     return tuple(metric for metric in there if metric.id not in unread)
 
 
@@ -98,6 +107,35 @@ def make_reference(wanted: Sequence[Job], out: Path, mirror: Path | None = None,
         return
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
         yield from pool.map(run, wanted)
+
+
+def group_reference(out: Path, mirror: Path | None = None) -> Iterator[str]:
+    """Group the responses of all systems but attacks to each prompt, and write `ACROSS_FILE`; yield the prompts done.
+
+    An interrupted run continues with the next prompt.
+
+    Args:
+        out: Folder of the reference results.
+        mirror: As in `make_reference`.
+
+    Raises:
+        ConfigurationError: Released files are not there.
+    """
+    rows: list[dict[str, Row]] = []
+    ids = []
+    with TemporaryDirectory() as folder:
+        for place, system in enumerate(REAL):
+            submission, suite = make_submission(system, Path(folder) / str(place), mirror)
+            rows.append({row.prompt_id: row for row in submission.rows()})
+            ids.append(submission.id)
+    backends = _backends()
+    writer = AcrossWriter(out / ACROSS_FILE, ids, backends.profile)
+    for prompt in (*suite.prompts[::2], *suite.prompts[1::2]):  # an interrupted run has seen prompts of all kinds
+        if prompt.prompt_id not in writer.done:
+            own = [each[prompt.prompt_id] for each in rows]
+            texts, ended = [row.responses for row in own], [row.finish_reasons for row in own]
+            writer.add(prompt.prompt_id, group_prompt(prompt.prompt, texts, RESPONSES, backends, ended))
+        yield prompt.prompt_id
 
 
 def finish(done: Sequence[Done], out: Path, scored_on: str) -> None:

@@ -1,7 +1,9 @@
 """Homogeneity across systems: exact counts against enumeration, and the laws that they obey."""
 
 from collections.abc import Sequence
+from datetime import date
 from itertools import combinations, product
+from pathlib import Path
 from statistics import fmean
 
 import numpy as np
@@ -11,19 +13,23 @@ from numpy.typing import NDArray
 from benchmark.analysis.across.classes import (
     NONE,
     AcrossSystems,
+    across_systems,
     class_counts,
     classes_in_common,
-    group_across,
+    group_prompt,
     one_of_several,
     pooled,
     same_class,
     several_of_one,
+    valid_responses,
 )
 from benchmark.analysis.across.study import cluster_order, estimates, homogeneity
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from datasets_build.errors import ConfigurationError
-from datasets_build.schema import Prompt
+from submissions.schema import Generation, Manifest, Row, Submitter, System
+from submissions.storage.submission_folders import write_submission
+from tests.conftest import divbench, document
 
 
 def across(labels: NDArray[np.int64]) -> AcrossSystems:
@@ -155,22 +161,64 @@ class Letters:
 
 
 def test_responses_are_grouped_and_compared_across_systems() -> None:
-    prompts = [Prompt("p0", "pets", "Name a pet that lives in a house.")]
     cat, dog = "A small grey cat is a good pet.", "Dogs of all kinds live in houses with people."
-    responses = [{"p0": (cat, dog)}, {"p0": (dog, dog)}, {"p0": (cat, "")}]
+    sets = [(cat, dog, cat), (dog, dog, dog), (cat, ""), ("qzx vkq jjw", dog)]
     backends = ScoringBackends(find_profile("lexical"), embedder=Letters())
-    found = group_across(prompts, responses, ["both", "dogs", "cat"], backends)
-    assert found.labels.tolist() == [[[0, 1], [1, 1], [0, NONE]]]
+    found = group_prompt("Name a pet that lives in a house.", sets, (2, 3), backends)
+    assert found.labels == ((0, 1, 0), (1, 1, 1), (0, None), (2, 1))
     a, b = Letters().embed([cat, dog])
     cosine = float(a @ b)
     wanted = [[cosine, (1 + cosine) / 2, (1 + cosine) / 2], [(1 + cosine) / 2, 1, cosine], [(1 + cosine) / 2, cosine]]
-    assert found.similarity[0, :2].tolist() == [pytest.approx(row) for row in wanted[:2]]
-    assert found.similarity[0, 2, :2].tolist() == pytest.approx(wanted[2])
-    assert np.isnan(found.similarity[0, 2, 2])  # one response has no other of its own
-    cut = group_across(prompts, responses[:1], ["both"], backends, finish_reasons=[{"p0": ("stop", "length")}])
-    assert cut.labels.tolist() == [[[0, NONE]]]
+    assert found.similarity[2][0, :3].tolist() == pytest.approx(wanted[0])
+    assert found.similarity[2][1, :3].tolist() == pytest.approx(wanted[1])
+    assert found.similarity[2][2, :2].tolist() == pytest.approx(wanted[2])
+    assert np.isnan(found.similarity[2][2, 2])  # one response has no other of its own
+    assert np.isnan(found.similarity[3][:, 2:]).all()
+    valid = [[True] * 3, [True] * 3, [True, False], [False, True]]
+    names = ["both", "dogs", "cat", "junk"]
+    made = across_systems(names, 2, {"p0": found}, [{"p0": each} for each in valid])
+    assert made.systems == tuple(names)
+    assert made.labels.tolist() == [[[0, 1], [1, 1], [0, NONE], [NONE, 1]]]
+    assert across_systems(names, 3, {"p0": found}, [{"p0": each} for each in valid]).systems == ("both", "dogs")
+    cut = group_prompt("A pet?", [(cat, dog)], (2,), backends, [("stop", "length")])
+    assert cut.labels == ((0, None),)
+
+
+def test_validity_is_that_of_the_profile() -> None:
+    backends = ScoringBackends(find_profile("lexical"))
+    sets = [
+        ("A small grey cat is a good pet.", "", "I'm sorry, but I can't help with that."),
+        ("Dogs live with people.",),
+    ]
+    assert valid_responses(["Name a pet."] * 2, sets, backends) == [[True, False, False], [True]]
 
 
 def test_a_profile_without_embedder_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="cannot compare"):
-        group_across([], [], [], ScoringBackends(find_profile("lexical")))
+        group_prompt("p", [("a",), ("b",)], (1,), ScoringBackends(find_profile("lexical")))
+
+
+def write_own(folder: Path, name: str, responses: dict[str, tuple[str, ...]]) -> None:
+    """A submission to prompts of its own."""
+    system = System(type="model")
+    submitter = Submitter(name="tester", date=date(2026, 1, 1))
+    k = len(next(iter(responses.values())))
+    manifest = Manifest(name=name, suite="own", system=system, generation=Generation(k=k), submitter=submitter)
+    folder.mkdir()
+    rows = [Row(i, prompt, f"Say {prompt}.", texts) for i, (prompt, texts) in enumerate(responses.items(), 1)]
+    write_submission(folder, manifest, rows)
+
+
+def test_the_command_says_how_alike_systems_are(tmp_path: Path) -> None:
+    for name, word in (("one", "cat"), ("other", "dog")):
+        write_own(tmp_path / name, name, {"p0": (f"A small {word} lives here.", f"My {word} is not at home today.")})
+    folders = (tmp_path / "one", tmp_path / "other")
+    found = document(divbench("contrast", *folders, "--across", "--profile", "semantic", "--resamples", 100, "--json"))
+    assert found["systems"] == ["one", "other"]
+    assert found["k"] == 2
+    assert [(pair["first"], pair["second"]) for pair in found["pairs"]] == [(0, 1)]
+    assert 0 < found["pairs"][0]["similarity"]["value"] < 1
+    assert divbench("contrast", *folders, "--across", "--pairs", "all").returncode == 2
+    refused = divbench("contrast", *folders, "--across")
+    assert refused.returncode == 2
+    assert "such as semantic" in refused.stderr

@@ -10,7 +10,15 @@ import pytest
 from benchmark.metrics.partition import Partition
 from benchmark.models.embedder import SentenceTransformersEmbedder
 from benchmark.validity.backend import BLANK, LOWEST, REFUSAL, ValidityJudge
-from benchmark.validity.discriminator import PARAMETERS, from_json, load_discriminator, mixture, to_json
+from benchmark.validity.discriminator import (
+    PARAMETERS,
+    evidence,
+    from_json,
+    load_discriminator,
+    mixture,
+    suspicions,
+    to_json,
+)
 from benchmark.validity.word_order import WordOrderModel, word_order
 from datasets_build.load import load_suite
 from submissions.demo import build
@@ -112,6 +120,30 @@ def test_word_order_is_against_the_mean_of_all_shuffles() -> None:
     assert found.gain == pytest.approx(own - np.mean(shuffled), abs=0.05)
     assert found.z > 2
     assert word_order(" ".join(sorted(words)), model).z < 1
+
+
+def test_short_texts_have_a_beginning_an_end_and_capitals() -> None:
+    model = load_discriminator().order
+    for right, wrong in (("The humble turnip", "turnip humble The"), ("It is my number.", "number my is It.")):
+        assert word_order(right, model).edges > word_order(wrong, model).edges
+        assert word_order(wrong, model).late_capital
+        assert not word_order(right, model).late_capital
+    assert not word_order("okra, I think. Yes", model).late_capital
+
+
+def test_a_word_alone_is_what_the_others_of_its_set_are(demo: tuple[dict[str, str], Sets]) -> None:
+    prompts, sets = demo
+    judge, i = ValidityJudge(), next(iter(sets))
+    shuffled = attacked(find_attack("shuffled-words"), prompts, sets)
+    for others, valid in ((sets[i], True), (shuffled[i], False)):
+        (made,) = judge.reasons([prompts[i]], [(*others, "Celeriac")], [Partition((0,) * 11)], {})
+        assert (made[-1] is None) == valid
+
+
+def test_a_repeated_text_is_judged_as_if_it_were_alone() -> None:
+    given = load_discriminator()
+    [[found]] = evidence(["Name a ship."], [["turnip humble The"]], given, None)
+    assert suspicions([found] * 10, given) == suspicions([found], given) * 10
 
 
 def _mean_of_neighbours(words: list[str], model: WordOrderModel) -> float:

@@ -209,7 +209,8 @@ def test_csv_rows_are_numbered_as_in_the_file(given: Intake, tmp_path: Path) -> 
     assert good.report["passed_over"] == ["mood"]
     bad = written((4, ["demo-01", "x", "warm", ""]), (7, ["demo-02", "one cell less", ""]))
     assert [row[1:4] for row in bad.rows] == [["answers.csv", "7", ""], ["answers.csv", "4", "temperature"]]
-    assert [row[3] for row in written((1, ["id", "text", "temperature", "mood"])).rows] == ["prompt_id", "response"]
+    assert written((1, ["id", "text", "temperature", "mood"])).manifest is not None
+    assert [row[3] for row in written((1, ["of", "words", "temperature", "mood"])).rows] == ["prompt_id"]
 
 
 @pytest.mark.parametrize(
@@ -245,7 +246,7 @@ def test_what_cannot_be_written_down_is_no_form(value: Any) -> None:
 def test_all_that_is_wrong_with_a_form_is_told_at_once() -> None:
     _, faults = form({"system.open_weights": "open", "generation.temperature": -1})
     assert faults is not None
-    assert {row[3] for row in faults.rows} == {"name", "suite", "system.type", "submitter.name", "submitter.date"} | {
+    assert {row[3] for row in faults.rows} == {"name", "suite", "system.type", "submitter.name"} | {
         "generation.temperature"
     }
 

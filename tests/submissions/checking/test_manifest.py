@@ -92,7 +92,11 @@ def test_a_blank_name_is_refused(name: str) -> None:
         ({"submitter__links": ["https://a b"]}, "submitter.links.0", "should match pattern"),
         ({"submitter__links": ["https://a.b"] * 11}, "submitter.links", "at most 10 items"),
         ({"notes": "x" * 2001}, "notes", "at most 2000 characters"),
-        ({"origin": {"format": "csv"}}, "origin.format", "'noveltybench', 'jsonl', 'lm-eval' or 'derived'"),
+        (
+            {"origin": {"format": "docx"}},
+            "origin.format",
+            "'csv', 'parquet', 'lm-eval' or 'derived'",
+        ),
         ({"origin": {"format": "jsonl", "sha256": "abc"}}, "origin.sha256", "should match pattern"),
     ],
     ids=str,

@@ -172,7 +172,7 @@ def test_fields_that_are_not_used_are_named(tmp_path: Path) -> None:
 
 
 def test_other_formats_still_refuse_such_a_file(tmp_path: Path) -> None:
-    assert {p.field for p in refused(jsonl(tmp_path / "in.jsonl", samples()))} == {"prompt_id", "responses"}
+    assert {p.field for p in refused(jsonl(tmp_path / "in.jsonl", samples()))} == {"prompt_id"}
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -324,7 +324,7 @@ def test_all_problems_of_a_file_are_listed_at_once(tmp_path: Path) -> None:
     rows = with_row(1, responses=["a", None, 5])
     rows[1] = b"{not json"
     rows[2] = b'{"prompt_id": "\xff"}'
-    rows += [{"prompt_id": 7, "responses": [LONE]}, b"[]"]
+    rows += [{"prompt_id": [7], "responses": [LONE]}, b"[]"]
     assert places(refused(jsonl(tmp_path / "in.jsonl", rows))) == [
         ("json", 1, "responses[1]"),
         ("json", 1, "responses[2]"),

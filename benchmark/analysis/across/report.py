@@ -1,0 +1,52 @@
+"""The report of `divbench contrast --across`: each system alone, and all pairs."""
+
+from dataclasses import asdict
+
+from benchmark.analysis.across.study import Homogeneity
+from benchmark.analysis.estimate import without_nan
+from datasets_build.tables import Report, Table
+
+LEGEND = (
+    "Similarity: mean cosine of embeddings over pairs of a response of each. Equivalent: the probability that two "
+    "valid responses are in one class. In common: share of both systems' classes that both have. Together: expected "
+    "classes among k responses, half from each; gain: the same less those of the better one alone. Means over "
+    "prompts with 95% bootstrap intervals over prompts."
+)
+
+
+def report_of(found: Homogeneity, suite: str, profile: str) -> Report:
+    """The report of a study of homogeneity.
+
+    Args:
+        found: The study.
+        suite: Name of the suite.
+        profile: Name of the profile.
+    """
+    title = f"{suite}, k = {found.k}, profile {profile}, {found.prompts} prompts"
+    alone = Table(
+        f"Alone: {title}",
+        ("system", "different", "similarity to own", "equivalent to own"),
+        [
+            (found.systems[i], str(own.distinct), str(own.similarity), str(own.same_class))
+            for i, own in ((i, found.alone[i]) for i in found.order)
+        ],
+    )
+    pairs = Table(
+        "Two systems together",
+        ("first", "second", "together", "gain", "similarity", "equivalent", "in common"),
+        [
+            (
+                found.systems[pair.first],
+                found.systems[pair.second],
+                *map(str, (pair.together, pair.gain, pair.similarity, pair.same_class, pair.in_common)),
+            )
+            for pair in sorted(found.pairs, key=lambda pair: -(pair.together.value or 0.0))
+        ],
+        numbers=("together", "gain", "similarity", "equivalent", "in common"),
+    )
+    several = (
+        f"{found.size} responses of one system give {found.of_one} different valid responses; one response of each of "
+        f"{found.size} systems gives {found.of_several}."
+    )
+    document = without_nan({"suite": suite, "profile": profile, **asdict(found)})
+    return Report("How alike systems are", [LEGEND, alone, pairs, several], document, [alone, pairs, several, LEGEND])

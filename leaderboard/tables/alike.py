@@ -1,0 +1,83 @@
+"""The page Alike or different?: how alike systems are, and what two of them cover together. Pure."""
+
+from collections.abc import Mapping
+
+from benchmark.analysis.across.study import Homogeneity
+from benchmark.analysis.estimate import Estimate
+from leaderboard.tables.table_view import TableView, number_text, ranged_text
+from submissions.untrusted.plain_text import shortened
+
+MEASURES: Mapping[str, str] = {
+    "similarity": "mean cosine similarity of embeddings",
+    "same_class": "probability that two valid responses are equivalent",
+}
+_NAME = 40  # characters of an untrusted name
+_PLACES = {"similarity": 2, "same_class": 2, "distinct": 1}
+
+
+def about_alike(found: Homogeneity) -> str:
+    """The answer in a few sentences; contains untrusted names."""
+    names = [shortened(name, _NAME) for name in found.systems]
+    closest = max(found.pairs, key=lambda pair: pair.similarity.value or 0.0)
+    widest = max(found.pairs, key=lambda pair: pair.together.value or 0.0)
+    best = max(range(len(names)), key=lambda i: found.alone[i].distinct.value or 0.0)
+    half = f"{found.k // 2}" if found.k % 2 == 0 else f"{found.k / 2:g}"
+    own = [number_text(found.alone[i].similarity.value, 2) for i in (closest.first, closest.second)]
+    return (
+        f"{found.size} responses of one model give {_said(found.of_one)} different valid responses; one response of "
+        f"each of {found.size} models gives {_said(found.of_several)}. The pair that covers most is "
+        f"{names[widest.first]} with {names[widest.second]}: {half} responses of each give {_said(widest.together)}, "
+        f"{found.k} of {names[best]}, the best alone, {_said(found.alone[best].distinct)}. Most alike are "
+        f"{names[closest.first]} and {names[closest.second]}: their responses have a similarity of "
+        f"{number_text(closest.similarity.value, 2)}, to those of their own system {own[0]} and {own[1]}. "
+        f"{found.prompts} prompts; intervals are 95%, by bootstrap over prompts."
+    )
+
+
+def _said(estimate: Estimate) -> str:
+    return ranged_text(estimate.value, estimate.low, estimate.high, 1)
+
+
+def pairs_table(found: Homogeneity) -> TableView:
+    """All pairs of systems, one per row, the one that covers most first."""
+    kinds = {
+        "first": "str",
+        "second": "str",
+        "together": "number",
+        "more than the better alone": "number",
+        "similarity": "number",
+        "equivalent": "number",
+        "classes in common": "number",
+    }
+    values, shown = [], []
+    for pair in sorted(found.pairs, key=lambda pair: -(pair.together.value or 0.0)):
+        names = found.systems[pair.first], found.systems[pair.second]
+        numbers = (pair.together, pair.gain, pair.similarity, pair.same_class, pair.in_common)
+        values.append((*names, *(each.value for each in numbers)))
+        shown.append((*names, *(ranged_text(each.value, each.low, each.high, 2) for each in numbers)))
+    return TableView(tuple(kinds), tuple(values), tuple(shown), tuple(kinds.values()))
+
+
+def alone_table(found: Homogeneity) -> TableView:
+    """Each system alone: its different responses, and how alike its responses are to each other and to others'."""
+    kinds = {
+        "system": "str",
+        "different responses": "number",
+        "similarity to its own": "number",
+        "equivalent to its own": "number",
+        "most alike": "str",
+        "similarity to those": "number",
+    }
+    values, shown = [], []
+    for place in found.order:
+        own, name = found.alone[place], found.systems[place]
+        near = max(
+            (pair for pair in found.pairs if place in (pair.first, pair.second)),
+            key=lambda pair: pair.similarity.value or 0.0,
+        )
+        other = found.systems[near.second if near.first == place else near.first]
+        numbers = (own.distinct, own.similarity, own.same_class)
+        values.append((name, *(each.value for each in numbers), other, near.similarity.value))
+        texts = [ranged_text(each.value, each.low, each.high, 2) for each in (*numbers, near.similarity)]
+        shown.append((name, *texts[:3], other, texts[3]))
+    return TableView(tuple(kinds), tuple(values), tuple(shown), tuple(kinds.values()))

@@ -1,0 +1,292 @@
+"""Reads rows of responses under the field names that people use: JSON Lines, CSV or Parquet.
+
+A row is a prompt with a list of responses, or one response. The field that holds them is found by its name where that
+is clear, and asked for where it is not. Prompts are known by their ids, else by their texts.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from datasets_build.schema import Suite
+from submissions.importing.imported import FACTS, Imported
+from submissions.schema import Problem, Row
+from submissions.untrusted.findings import Findings
+from submissions.untrusted.json_fields import Fields
+from submissions.untrusted.json_files import read_jsonl
+from submissions.untrusted.table_files import read_table
+
+LISTS = ("responses", "generations", "outputs", "completions", "samples", "texts")
+"""Fields that hold a list of responses; the first is ours."""
+TEXTS = ("response", "generation", "output", "completion", "sample", "text", "answer")
+"""Fields that hold one response; the first is ours."""
+IDS = ("prompt_id", "id")
+PROMPTS = ("prompt", "instruction", "question")
+_OURS = (LISTS[0], LISTS[1], TEXTS[0])
+_BESIDE = ("sample_idx", "finish_reason", "finish_reasons")
+_SHOWN = 5
+TABLES = (".csv", ".parquet")
+
+
+@dataclass(slots=True)
+class _Names:
+    """The file's names of what is read.
+
+    Attributes:
+        responses: Field of the responses.
+        is_list: Whether it holds a list of them.
+        prompt: Field of the prompt's text; None where there is none.
+        id: Field of the prompt's id; None where there is none.
+    """
+
+    responses: str
+    is_list: bool
+    prompt: str | None
+    id: str | None
+
+
+@dataclass(slots=True)
+class _Prompts:
+    """Finds the prompts that rows belong to.
+
+    Attributes:
+        suite: Suite of the prompts; None for prompts of one's own.
+        by_text: Ids by text, without white space at its ends.
+        trimmed: Ids of prompts that differ from the suite's in white space at their ends.
+        unknown: Rows whose prompts are not the suite's.
+    """
+
+    suite: Suite | None
+    by_text: dict[str, str] = field(default_factory=dict)
+    trimmed: set[str] = field(default_factory=set)
+    unknown: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for prompt in self.suite.prompts if self.suite else ():
+            self.by_text.setdefault(prompt.prompt.strip(), prompt.prompt_id)
+
+    def id_of(self, prompt: str, number: int) -> str | None:
+        """Return the id of a prompt that is known by its text; own prompts are numbered."""
+        key = prompt.strip()
+        if self.suite is None:
+            return self.by_text.setdefault(key, f"p{len(self.by_text) + 1:04}")
+        if key not in self.by_text:
+            self.unknown.append(number)
+        return self.by_text.get(key)
+
+    def text_of(self, prompt_id: str, prompt: str | None) -> str | None:
+        """Return the suite's text where the given one differs in white space at its ends alone."""
+        known = None if self.suite is None else self.suite.by_id.get(prompt_id)
+        if prompt is None or known is None or prompt == known.prompt or prompt.strip() != known.prompt.strip():
+            return prompt
+        self.trimmed.add(prompt_id)
+        return known.prompt
+
+
+def read_response_rows(
+    path: Path, findings: Findings, suite: Suite | None = None, responses: str | None = None
+) -> Imported:
+    """Read a file of responses.
+
+    Rows of one response may have `sample_idx`; without it they count in the file's order.
+
+    Args:
+        path: JSON Lines, or .csv or .parquet.
+        findings: Collector of problems.
+        suite: Suite of the prompts; None: prompts of one's own.
+        responses: Field of the responses; None: it is found.
+    """
+    made = Imported()
+    rows = _rows(path, responses, findings)
+    first = next(rows, None)
+    names = None if first is None else _names(first[1], chain([first], rows), responses, path.name, findings)
+    if first is None or names is None:
+        return made
+    made.names = {"prompt": names.prompt or "prompt", "prompt_id": names.id or "prompt_id"}
+    made.names["responses" if names.is_list else "response"] = names.responses
+    prompts = _Prompts(suite)
+    samples: dict[str, list[tuple[int, int, str, str | None]]] = {}
+    texts: dict[str, tuple[str | None, int]] = {}
+    for number, raw in chain([first], rows):
+        fields = Fields(raw, path.name, number, findings)
+        name, is_list = _field_of(raw, names)
+        prompt = fields.text(names.prompt) if names.prompt is not None and names.prompt in raw else None
+        prompt_id = _prompt_id(fields, names, prompt, prompts)
+        if prompt_id is not None:
+            prompt = prompts.text_of(prompt_id, prompt)
+        used = {*IDS, names.prompt or "prompt", name}
+        if is_list:
+            used.add("finish_reasons")
+            found = fields.texts(name)
+            reasons = fields.reasons("finish_reasons") if raw.get("finish_reasons") is not None else None
+            if prompt_id is not None and found is not None:
+                made.rows.append(Row(number, prompt_id, prompt, found, reasons))
+        else:
+            used |= {"sample_idx", "finish_reason"}
+            place = fields.integer("sample_idx") if "sample_idx" in raw else len(samples.get(prompt_id or "", ()))
+            response = fields.text(name)
+            reason = fields.text("finish_reason") if raw.get("finish_reason") is not None else None
+            if prompt_id is not None and response is not None and place is not None:
+                _same_prompt(fields, prompt_id, prompt, texts)
+                samples.setdefault(prompt_id, []).append((place, number, response, reason))
+        made.note(number, raw, used)
+    for prompt_id, of_prompt in samples.items():
+        made.rows.append(_gather(prompt_id, texts[prompt_id][0], of_prompt, path.name, findings))
+        made.lines[prompt_id] = tuple(number for _, number, *_ in of_prompt)
+    if prompts.unknown:
+        _not_of_the_suite(prompts, names.prompt or "prompt", path.name, findings)
+    made.trimmed = len(prompts.trimmed)
+    return made
+
+
+def _rows(path: Path, responses: str | None, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
+    if path.suffix not in TABLES:
+        yield from read_jsonl(path, findings)
+        return
+    texts = {*LISTS, *TEXTS, *([responses] if responses else [])}
+    table = read_table(path, [*texts, *IDS, *PROMPTS, *_BESIDE, *FACTS], findings, endings=(".jsonl", *TABLES))
+    for number, row in () if table is None else table.rows:
+        if path.suffix == ".csv":  # all its cells are texts; an empty one is none, but for a response
+            typed = {name: _typed(name, cell, path.name, number, findings) for name, cell in row.items()}
+            cells = {name: value for name, value in typed.items() if value not in (None, "") or name in texts}
+        else:
+            cells = row
+        # What `read_table` left out is named as not used.
+        yield number, cells | ({} if table is None else dict.fromkeys(set(table.columns) - row.keys() - _KNOWN))
+
+
+_WHOLE = ("sample_idx", "top_k", "max_tokens", "max_new_tokens", "seed")
+_DECIMAL = ("temperature", "top_p")
+_KNOWN = {*LISTS, *TEXTS, *IDS, *PROMPTS, *_BESIDE, *FACTS}
+
+
+def _typed(name: str, cell: str, file: str, number: int, findings: Findings) -> str | int | float | None:
+    """The value of a cell of CSV; None for an empty number."""
+    if name not in _WHOLE and name not in _DECIMAL:
+        return cell
+    try:
+        if len(cell) > 40:  # more digits than any number needs
+            raise ValueError
+        return None if cell == "" else int(cell) if name in _WHOLE else float(cell)
+    except ValueError:
+        wanted = "a whole number" if name in _WHOLE else "a number"
+        findings.add(Problem("csv", "error", file, number, name, f"is not {wanted}", "write digits, or leave it empty"))
+        return None
+
+
+def _names(
+    raw: Mapping[str, Any],
+    rows: Iterator[tuple[int, dict[str, Any]]],
+    responses: str | None,
+    file: str,
+    findings: Findings,
+) -> _Names | None:
+    """Find the fields from the first row; what is not clear is one problem of the file."""
+    prompt = next((name for name in PROMPTS if name in raw), None)
+    by_id = next((name for name in IDS if name in raw), None)
+    if prompt is None and by_id is None:
+        message = f"rows have neither an id nor the text of their prompt; they have {_quoted(raw)}"
+        hint = "give each row prompt_id or prompt: divbench data prompts writes those of a suite"
+        findings.add(Problem("json", "error", file, None, "prompt_id", message, hint))
+        return None
+    ours = [name for name in _OURS if name in raw]
+    there = [name for name in (*LISTS, *TEXTS) if isinstance(raw.get(name), list | str)]
+    chosen = responses or (ours or there if len(ours or there) else [None])[0]
+    if responses is None and not ours and len(there) != 1:
+        others = [name for name, value in raw.items() if _is_text(value) and name not in (prompt, by_id, *FACTS)]
+        counts = Counter(name for _, row in rows for name in (there or others) if name in row)
+        if not counts:
+            message, hint = (
+                f"no field holds texts; rows have {_quoted(raw)}",
+                "name the field of the responses: --field NAME",
+            )
+        else:
+            shown = ", ".join(f"{count} rows have {name!r}" for name, count in counts.most_common(_SHOWN))
+            message = f"which field holds the responses? {shown}"
+            hint = f"name it: --field {next(iter(counts))}"
+        findings.add(Problem("json", "error", file, None, "responses", message, hint))
+        return None
+    assert chosen is not None  # noqa: S101 - one is given, ours, or the only one
+    if chosen not in raw:
+        message = f"rows have no such field; they have {_quoted(raw)}"
+        findings.add(Problem("json", "error", file, None, chosen, message, "name the field of the responses: --field"))
+        return None
+    is_list = chosen in LISTS[:2] or (chosen != TEXTS[0] and isinstance(raw[chosen], list))
+    return _Names(chosen, is_list, prompt, by_id)
+
+
+def _field_of(raw: Mapping[str, Any], names: _Names) -> tuple[str, bool]:
+    """The field of a row's responses, and whether it is a list: files of ours may mix both kinds of rows."""
+    if names.responses not in _OURS:
+        return names.responses, names.is_list
+    if TEXTS[0] in raw:
+        return TEXTS[0], False
+    return (LISTS[1] if LISTS[1] in raw and LISTS[0] not in raw else LISTS[0]), True
+
+
+def _prompt_id(fields: Fields, names: _Names, prompt: str | None, prompts: _Prompts) -> str | None:
+    if names.id is None:
+        if prompt is None:
+            fields.problem(names.prompt or "prompt", "the field is missing", "give the prompt in every row")
+            return None
+        return prompts.id_of(prompt, fields.number)
+    name = IDS[0] if IDS[0] in fields.raw or IDS[1] not in fields.raw else IDS[1]
+    value = fields.raw.get(name)
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
+        return str(value)
+    return fields.text(name)
+
+
+def _not_of_the_suite(prompts: _Prompts, name: str, file: str, findings: Findings) -> None:
+    assert prompts.suite is not None  # noqa: S101 - own prompts are all known
+    rows, count = prompts.unknown, len(prompts.unknown)
+    shown = ", ".join(map(str, rows[:_SHOWN])) + (", …" if count > _SHOWN else "")
+    which = "1 row has a prompt" if count == 1 else f"{count} rows have prompts"
+    message = f"{which} not in {prompts.suite.name}: {shown}"
+    hint = "choose another --suite (own: prompts of your own), or sample those of divbench data prompts"
+    findings.add(Problem("prompt_text", "error", file, rows[0] if count == 1 else None, name, message, hint))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and bool(value) and isinstance(value[0], str))
+
+
+def _quoted(raw: Mapping[str, Any]) -> str:
+    return ", ".join(map(repr, list(raw)[:20])) or "no field"
+
+
+def _same_prompt(fields: Fields, prompt_id: str, prompt: str | None, texts: dict[str, tuple[str | None, int]]) -> None:
+    known, row = texts.setdefault(prompt_id, (prompt, fields.number))
+    if known != prompt:
+        fields.problem("prompt", f"differs from that of {prompt_id} in row {row}", "give one text for each prompt id")
+
+
+def _gather(
+    prompt_id: str,
+    prompt: str | None,
+    found: list[tuple[int, int, str, str | None]],
+    file: str,
+    findings: Findings,
+) -> Row:
+    """The responses of one prompt from their rows, in the order of their `sample_idx`."""
+    places = Counter(place for place, *_ in found)
+    for place, number, *_ in found:
+        if places[place] > 1:
+            message = f"{prompt_id} has sample_idx {place} {places[place]} times"
+            findings.add(
+                Problem(
+                    "json", "error", file, number, "sample_idx", message, "number the samples of a prompt 0, 1, 2, …"
+                )
+            )
+    found.sort(key=lambda sample: sample[:2])
+    reasons = tuple(reason for *_, reason in found)
+    return Row(
+        number=found[0][1],
+        prompt_id=prompt_id,
+        prompt=prompt,
+        responses=tuple(text for _, _, text, _ in found),
+        finish_reasons=reasons if any(reason is not None for reason in reasons) else None,
+    )

@@ -1,0 +1,133 @@
+"""Files as people have them: other names of fields, no ids, tables; and one message where a whole file is wrong."""
+
+import csv
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datasets_build.errors import ConfigurationError
+from submissions.checking.validate import Report
+from submissions.importing.importers import detect_format, import_submission
+from submissions.untrusted.findings import Refused
+from tests.cases import each
+from tests.conftest import toy_rows
+from tests.submissions.conftest import (
+    KNOWN,
+    Json,
+    a_prompt_a_row,
+    a_response_a_row,
+    as_noveltybench,
+    find_toy,
+    imported,
+    jsonl,
+    refused,
+)
+
+EXPECTED = [(row.prompt_id, row.responses) for row in toy_rows()]
+
+
+def rows_of(report: Report) -> list[tuple[str, tuple[str, ...]]]:
+    assert report.submission is not None
+    return [(row.prompt_id, row.responses) for row in report.submission.rows()]
+
+
+def renamed(rows: list[Json], **names: str | None) -> list[Json]:
+    """Rows with other names of fields; None takes a field out."""
+    return [{str(names.get(key, key)): value for key, value in row.items() if names.get(key, key)} for row in rows]
+
+
+def test_other_names_of_the_responses_are_found(tmp_path: Path) -> None:
+    for name in ("outputs", "completions", "samples", "texts", "text", "output"):
+        path = jsonl(tmp_path / name / "in.jsonl", renamed(a_prompt_a_row(), responses=name))
+        assert rows_of(imported(path)[0]) == EXPECTED, name
+    for name in ("output", "completion", "generation", "text", "answer"):
+        path = jsonl(tmp_path / f"one-{name}" / "in.jsonl", renamed(a_response_a_row(), response=name))
+        assert rows_of(imported(path)[0]) == EXPECTED, name
+    own = jsonl(tmp_path / "own" / "in.jsonl", renamed(a_prompt_a_row(), responses="what_it_said"))
+    report, _ = import_submission(own, "jsonl", tmp_path / "out", KNOWN, find_toy, field="what_it_said")
+    assert rows_of(report) == EXPECTED
+
+
+def test_where_it_is_not_clear_one_line_says_how_to_name_the_field(tmp_path: Path) -> None:
+    both = [row | {"text": "a note"} for row in renamed(a_prompt_a_row(), responses="outputs")]
+    (problem,) = refused(jsonl(tmp_path / "both" / "in.jsonl", both))
+    assert problem.message == "which field holds the responses? 4 rows have 'outputs', 4 rows have 'text'"
+    assert problem.hint == "name it: --field outputs"
+    none = renamed(a_prompt_a_row(), responses="said")
+    (problem,) = refused(jsonl(tmp_path / "none" / "in.jsonl", none))
+    assert (problem.row, problem.message) == (None, "which field holds the responses? 4 rows have 'said'")
+    (problem,) = refused(
+        jsonl(tmp_path / "neither" / "in.jsonl", renamed(a_prompt_a_row(), prompt=None, prompt_id="n"))
+    )
+    assert (problem.row, problem.field) == (None, "prompt_id")
+    assert "rows have neither an id nor the text of their prompt; they have 'n', 'responses'" in problem.message
+
+
+def test_prompts_are_known_by_their_texts_where_there_are_no_ids(tmp_path: Path) -> None:
+    rows = renamed(a_prompt_a_row(), prompt_id=None)
+    rows[1]["prompt"] += " \n"
+    report, _ = imported(jsonl(tmp_path / "in.jsonl", rows[::-1]))
+    assert rows_of(report) == EXPECTED
+    (warning,) = report.findings.problems
+    assert (warning.severity, warning.message[:9]) == ("warning", "1 prompts")
+    own = jsonl(tmp_path / "own" / "in.jsonl", rows)
+    assert [name for name, _ in rows_of(imported(own, suite="own")[0])] == ["p0001", "p0002", "p0003", "p0004"]
+
+
+def test_a_file_of_another_suite_is_one_problem(tmp_path: Path) -> None:
+    rows = [{"prompt": f"Something else {i}", "responses": ["a", "b", "c"]} for i in range(100)]
+    problems = refused(jsonl(tmp_path / "in.jsonl", rows))
+    assert [p.message for p in problems if "not in" in p.message] == [
+        "100 rows have prompts not in toy: 1, 2, 3, 4, 5, …"
+    ]
+    assert "--suite" in problems[0].hint
+    assert len(problems) == 1
+
+
+@each("rows", [a_prompt_a_row(), a_response_a_row()], ids=["lists", "responses"])
+def test_parquet_is_read(tmp_path: Path, rows: list[Json]) -> None:
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.Table.from_pylist([row | {"mood": "good"} for row in rows]), path)
+    assert detect_format(path) == "parquet"
+    report, unused = imported(path, "parquet")
+    assert rows_of(report) == EXPECTED
+    assert unused == {"mood"}
+
+
+def test_csv_has_typed_numbers_and_may_have_empty_cells(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    with path.open("w", newline="") as file:
+        made = csv.DictWriter(file, ["prompt", "sample_idx", "completion", "temperature", "finish_reason"])
+        made.writeheader()
+        for row in renamed(a_response_a_row(), prompt_id=None, response="completion")[::-1]:
+            made.writerow(row | {"temperature": "0.5"})
+    assert detect_format(path) == "csv"
+    report, _ = imported(path, "csv")
+    assert rows_of(report) == EXPECTED
+    assert report.submission is not None
+    assert report.submission.manifest.generation.temperature == 0.5
+    assert next(report.submission.rows()).finish_reasons is None
+
+
+def test_formats_are_detected_by_their_first_row(tmp_path: Path) -> None:
+    assert detect_format(jsonl(tmp_path / "a.jsonl", as_noveltybench())) == "noveltybench"
+    assert detect_format(jsonl(tmp_path / "b.jsonl", a_prompt_a_row())) == "jsonl"
+    assert detect_format(jsonl(tmp_path / "c.jsonl", [{"doc": {}, "resps": [["a"]]}])) == "lm-eval"
+    assert detect_format(jsonl(tmp_path / "d.jsonl", [b"{"])) == "jsonl"
+
+
+def test_a_file_that_is_not_there_is_looked_for_beside(tmp_path: Path) -> None:
+    jsonl(tmp_path / "samples.jsonl", a_prompt_a_row())
+    with pytest.raises(ConfigurationError) as caught:
+        imported(tmp_path / "sample.jsonl")
+    assert "did you mean" in str(caught.value.hint)
+    assert "samples.jsonl" in str(caught.value.hint)
+
+
+def test_a_file_without_rows_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("prompt,response\n")
+    with pytest.raises(Refused):
+        imported(path, "csv")
