@@ -25,7 +25,7 @@ Try it on what the package carries:
 
 Import responses, check them, score them, look at the board:
 
-  divbench import FILE --from jsonl --suite demo --name my-model --submitter me --out subs/my-model
+  divbench import FILE --suite demo --name my-model --submitter me --out subs/my-model
 
   divbench score subs/my-model --out results
 
@@ -44,6 +44,7 @@ class Command(NamedTuple):
 
 COMMANDS = (
     Command("demo", "leaderboard.commands", "demo", "Start"),
+    Command("quick", "leaderboard.quick_command", "quick", "Start"),
     Command("data", "datasets_build.commands", "app", "Start"),
     Command("import", "submissions.commands", "import_", "Start"),
     Command("validate", "submissions.commands", "validate", "Start"),

@@ -79,7 +79,7 @@ PRINTED_STAGES = (
     "number of responses or unmatched lengths give other values; only the order of the stages and d_z are comparable."
 )
 ALIKE = (
-    "Do different models say the same? How alike the responses of each pair of systems are on the same prompts, beside "
+    "Do different models give equivalent responses? How alike the responses of each pair of systems are on the same prompts, beside "
     "how alike each system's are to its own; and **what two systems cover together**."
 )
 ALIKE_METHOD = (

@@ -1,0 +1,169 @@
+"""`divbench quick`: from a file of responses to one's own row among the reference systems."""
+
+import re
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
+from datasets_build.errors import ConfigurationError
+from submissions.choices import Mode, SystemType
+
+if TYPE_CHECKING:
+    from benchmark.scoring.scorer import Scored
+    from leaderboard.tables.forest import Forest
+
+PROFILE = "offline"  # as the reference results, so that the numbers stand in one table
+PEOPLES_K = 8  # people gave so many responses to each prompt, and the reference results have it
+
+
+def quick(
+    file: Annotated[Path, typer.Argument(help="File with the responses: JSON Lines, CSV or Parquet.")],
+    suite: Annotated[
+        str, typer.Option(help="Suite of the prompts; own: prompts of your own.", rich_help_panel="File")
+    ] = "noveltybench-curated",
+    field: Annotated[
+        str | None,
+        typer.Option(help="Field or column with the responses; default: found by its name.", rich_help_panel="File"),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="System's name; default: the file's.", rich_help_panel="System")
+    ] = None,
+    type_: Annotated[SystemType, typer.Option("--type", help="System type.", rich_help_panel="System")] = "model",
+    mode: Annotated[
+        Mode | None, typer.Option(help="Sampling mode; default: unknown.", rich_help_panel="System")
+    ] = None,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Number of responses per prompt; default: 8, as people gave, or all if there are fewer."
+        ),
+    ] = None,
+    all_metrics: Annotated[
+        bool, typer.Option("--all", help="Metrics of surprisals too, which take several minutes.")
+    ] = False,
+    folder: Annotated[Path, typer.Option("--out", help="Working folder.")] = Path("quick"),
+    serve: Annotated[bool, typer.Option("--board/--no-board", help="Board in a browser at the end.")] = True,
+    port: Annotated[int | None, typer.Option(help="Port of the board; default: the first free one from 7860.")] = None,
+    mirror: MirrorOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Import, check and score a file of responses, and show it among known systems: one command.
+
+    The same file is scored once; a second call shows it at once. For a submission with everything stated about the
+    system, use divbench import and divbench score.
+
+    Examples:
+      divbench quick samples.jsonl
+
+      divbench quick samples.csv --field completion --name my-model --no-board
+    """
+    from datasets_build.load import load_suite
+    from leaderboard.data.live_results import LiveResults
+    from leaderboard.data.reference.results import WithReference
+    from leaderboard.data.sources import FolderSource
+
+    called = name or file.stem
+    submission = _imported(file, suite, field, called, type_, mode, folder, partial(load_suite, mirror=mirror))
+    scored = _scored(submission, k, folder / "results", partial(load_suite, mirror=mirror), all_metrics=all_metrics)
+    live = LiveResults(WithReference(FolderSource(folder / "results")))
+    view = _view(live, scored.result.result_id)
+    if json:
+        print_json({"folder": str(scored.folder), "sentence": view.sentence, "rows": _rows(view)})
+        return
+    _print(view, called)
+    out().print(f"Result: {scored.folder}", markup=False)
+    if serve:
+        from leaderboard.app.application import build_app, launch
+
+        launch(build_app(live), "127.0.0.1", port)
+
+
+def _imported(
+    file: Path,
+    suite: str,
+    field: str | None,
+    name: str,
+    type_: SystemType,
+    mode: Mode | None,
+    folder: Path,
+    find_suite: Any,
+) -> Path:
+    """The folder of the file's submission; named by its content, so that it is imported once."""
+    from datasets_build.files import content_id, sha256_of
+    from submissions.importing.importers import detect_format, import_submission
+
+    known = {
+        "name": name,
+        "suite": suite,
+        "system": {"type": type_},
+        "generation": {"mode": mode},
+        "submitter": {"name": "me"},
+    }
+    given = content_id([sha256_of(file), suite, field, name, type_, mode]) if file.is_file() else ""
+    made = folder / "submissions" / f"{re.sub('[^A-Za-z0-9._-]+', '-', name)[:60]}-{given[:8]}"
+    if not (file.is_file() and made.is_dir()):
+        report, _ = import_submission(file, detect_format(file), made, known, find_suite, field=field)
+        for warning in report.findings.problems[:5]:
+            err().print(f"{warning.message} ({warning.hint})", markup=False)
+    return made
+
+
+def _scored(folder: Path, k: int | None, results: Path, find_suite: Any, *, all_metrics: bool) -> "Scored":
+    from benchmark.scoring.backends import ScoringBackends
+    from benchmark.scoring.inputs import input_of
+    from benchmark.scoring.profiles import find_profile
+    from benchmark.scoring.scorer import Options, score_submission
+    from benchmark.surprisal.cache import default_cache_path
+    from submissions.checking.validate import open_submission
+
+    submission, suite, _ = open_submission(folder, find_suite)
+    profile, given = find_profile(PROFILE), submission.manifest.generation.k
+    if k is not None and k > given:
+        raise ConfigurationError(f"there are {given} responses per prompt, not {k}", f"--k {given} or less")
+    metrics = [metric for metric in profile.metrics() if all_metrics or "causal_lm" not in input_of(metric).sources]
+    with progress() as bar:
+        task = bar.add_task("scoring", total=submission.prompts)
+        return score_submission(
+            submission,
+            suite,
+            ScoringBackends(profile, default_cache_path()),
+            results,
+            Options(k=k or min(PEOPLES_K, given)),
+            metrics=tuple(metrics),
+            progress=lambda prompts: bar.update(task, completed=prompts),
+        )
+
+
+def _view(live: Any, result_id: str) -> "Forest":
+    """The first page of the board that has the result."""
+    from leaderboard.tables.forest import forest
+
+    board = next(b for b in live.snapshot().boards if any(e.result.result_id == result_id for e in b.entries))
+    column = board.columns[0]
+    return forest(board, column, live.scores(board).standings(column))
+
+
+def _rows(view: "Forest") -> list[dict[str, Any]]:
+    ranked = [(row.rank, row.system, row.type, row.mark) for row in view.rows]
+    lines = [(None, row.system, row.type, row.mark) for row in view.references]
+    return [
+        {"rank": rank, "system": system, "type": kind, "value": mark.text, "interval": mark.interval}
+        for rank, system, kind, mark in (*ranked, *lines)
+    ]
+
+
+def _print(view: "Forest", name: str) -> None:
+    from datasets_build.tables import Table, styled, to_terminal
+
+    rows = [
+        styled((row["rank"] or "", row["system"], row["type"], row["value"], row["interval"]), style)
+        for row in _rows(view)
+        if row["type"] != "baseline"
+        for style in ("bold green" if row["system"] == name else "",)
+    ]
+    columns = ("rank", "system", "type", view.metric, "95% interval")
+    out().print(to_terminal(Table(view.title, columns, rows, numbers=("rank", view.metric))))
+    out().print(view.sentence, markup=False)

@@ -1,0 +1,38 @@
+"""`divbench quick` from the outside: a file as people have it becomes a row; a second call computes nothing."""
+
+import json
+from pathlib import Path
+
+from tests.conftest import divbench, document
+
+
+def test_a_file_becomes_a_row_and_the_same_file_is_scored_once(tmp_path: Path) -> None:
+    prompts = {f"demo-{i:02}": [f"The {w} of {i}." for w in ("lamp", "river", "clock")] for i in range(24)}
+    path = tmp_path / "mine.jsonl"
+    path.write_text("".join(json.dumps({"id": key, "outputs": texts}) + "\n" for key, texts in prompts.items()))
+    options = ["--suite", "demo", "--out", tmp_path / "out", "--json", "--no-board"]
+    first = divbench("quick", path, *options)
+    assert first.returncode == 0, first.stderr
+    (row,) = document(first)["rows"]
+    assert (row["rank"], row["system"], row["type"]) == (1, "mine", "model")
+    assert "different valid responses of 3" in document(first)["sentence"]
+    folder = Path(document(first)["folder"])
+    result = json.loads((folder / "result.json").read_text())
+    assert (result["profile"], result["manifest"]["submitter"]["date"]) == ("offline", None)
+    assert not {"d_can", "coherence"} & {score["metric"] for score in result["scores"]}
+    written = (folder / "result.json").stat().st_mtime_ns
+    again = divbench("quick", path, *options)
+    assert document(again) == document(first)
+    assert (folder / "result.json").stat().st_mtime_ns == written
+
+
+def test_what_is_wrong_is_told_before_anything_is_scored(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text('{"prompt": "Say something.", "outputs": ["a", "b"]}\n')
+    ended = divbench("quick", path, "--suite", "demo", "--out", tmp_path / "out", "--no-board")
+    assert ended.returncode == 1
+    assert "not in demo" in ended.stderr
+    assert not (tmp_path / "out" / "results").exists()
+    assert "there is no file" in divbench("quick", tmp_path / "none.jsonl", "--no-board").stderr
+    ended = divbench("quick", path, "--suite", "own", "--k", "3", "--out", tmp_path / "out", "--no-board")
+    assert (ended.returncode, "there are 2 responses per prompt, not 3" in ended.stderr) == (2, True)
