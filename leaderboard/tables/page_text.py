@@ -79,8 +79,8 @@ PRINTED_STAGES = (
     "number of responses or unmatched lengths give other values; only the order of the stages and d_z are comparable."
 )
 ALIKE = (
-    "Do different models give equivalent responses? How alike the responses of each pair of systems are on the same prompts, beside "
-    "how alike each system's are to its own; and **what two systems cover together**."
+    "Do different models give equivalent responses? How alike the responses of each pair of systems are on the same "
+    "prompts, beside how alike each system's are to its own; and **what two systems cover together**."
 )
 ALIKE_METHOD = (
     "After the study of homogeneity across models (arXiv:2510.22954). For each prompt the responses of all systems "
