@@ -85,7 +85,7 @@ def serve(
     live = _live(results, store, study, refresh, reference=reference)
     now = live.snapshot()
     err().print(f"{sum(len(b.entries) for b in now.boards)} results in {len(now.boards)} tables", markup=False)
-    launch(build_app(live), host, port)
+    launch(build_app(live), live, host, port)
 
 
 @app.command()
@@ -206,6 +206,32 @@ def demo(
     console.print(f"Look at it in a browser: divbench board serve --results {folder / 'results'}", markup=False)
 
 
+def _there(results: Path) -> Path:
+    """The folder, if it is one of results.
+
+    Raises:
+        ConfigurationError: It is none; the hint says what to do with what it is.
+    """
+    from benchmark.scoring.result_files import RESULT_FILE
+    from submissions.storage.submission_folders import MANIFEST_FILE
+
+    if not results.is_dir():
+        raise ConfigurationError(f"there is no folder {results}", "name the one that divbench score --out wrote")
+    if (results / MANIFEST_FILE).is_file():
+        submissions = [results]
+    else:
+        submissions = sorted(each.parent for each in results.glob(f"*/{MANIFEST_FILE}"))
+    if submissions and not any(results.glob(f"*/{RESULT_FILE}")):
+        what = "a submission" if submissions == [results] else f"a folder of {len(submissions)} submissions"
+        raise ConfigurationError(
+            f"{results} is {what}, not of results",
+            f"score first: divbench score {submissions[0]} --out results, then divbench board serve --results results",
+        )
+    if (results / RESULT_FILE).is_file():
+        raise ConfigurationError(f"{results} is one result", f"name the folder that holds it: {results.parent}")
+    return results
+
+
 def _live(
     results: Path | None, store: str | None, study: Path | None, refresh: float | None, *, reference: bool | None
 ) -> "LiveResults":
@@ -230,7 +256,7 @@ def _live(
     if store is not None:
         source = StoreSource(open_store(store))
     elif results is not None or DEFAULT.is_dir():
-        source = FolderSource(results or DEFAULT)
+        source = FolderSource(_there(results or DEFAULT))
     if source is None and reference is False:
         raise ConfigurationError(f"there is no folder {DEFAULT}", "name the one that divbench score --out wrote")
     shown = reference or (reference is None and source is None)

@@ -1,17 +1,29 @@
 """The Gradio application: the frame around its pages."""
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
+from typing import Any
 
 import gradio as gr
-from gradio.components import Navbar
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
 from leaderboard.app.api import register
+from leaderboard.app.navigation import Link, navigation
+from leaderboard.app.page_heads import Head, PageHeads
 from leaderboard.app.pages import PAGES, Page
 from leaderboard.app.permalinks import count_on
 from leaderboard.app.submitting.intake import MAX_UPLOAD_BYTES
-from leaderboard.app.theme import CSS, HEAD, THEME
+from leaderboard.app.theme import CSS, THEME, head
+from leaderboard.data.board import frame
 from leaderboard.data.live_results import LiveResults
+from leaderboard.data.metric_study.files import load_studies
+from leaderboard.tables.export import as_csv
+from leaderboard.tables.measures import metric_sentences
 
 TITLE = "DivBench"
 _UPLOADS = (600, 3600)  # seconds between clean-ups of uploads, and the age at which uploads are deleted
@@ -27,19 +39,18 @@ def build_app(live: LiveResults, pages: tuple[Page, ...] = PAGES) -> gr.Blocks:
     """
     first, *others = pages
     with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True, delete_cache=_UPLOADS) as app:
-        Navbar(main_page_name=first.title)
-        _frame(app, live, first)
+        _frame(app, live, first, pages)
         register(live)
     for page in others:
         with app.route(page.title, page.path) as blocks:
-            Navbar(main_page_name=first.title)
-            _frame(blocks, live, page)
+            _frame(blocks, live, page, pages)
     made: gr.Blocks = app
     return made
 
 
-def _frame(blocks: gr.Blocks, live: LiveResults, page: Page) -> None:
-    """Build a page with the data warnings above it."""
+def _frame(blocks: gr.Blocks, live: LiveResults, page: Page, pages: tuple[Page, ...]) -> None:
+    """Build a page with the navigation and the data warnings above it; its footer is made where it is wired."""
+    gr.HTML(str(navigation([Link(p.title, p.path, p.group) for p in pages], page.path)), elem_id="nav", padding=False)
     gr.Markdown(f"# {TITLE} · {page.title}", elem_classes="masthead")
     warnings = gr.Textbox(
         "",
@@ -60,11 +71,55 @@ def _warnings(live: LiveResults) -> object:
     return gr.Textbox("\n".join(lines), visible=bool(lines))
 
 
-def launch(app: gr.Blocks, host: str, port: int | None, *, wait: bool = True) -> str:
-    """Serve the application and return its address, with `wait` once it has stopped."""
+def _heads(live: LiveResults, pages: tuple[Page, ...]) -> Mapping[str, Head]:
+    """Title and description of each page by its path."""
+
+    def about(page: Page) -> Callable[[], str]:
+        return partial(page.answer, live) if page.answer else lambda: page.about
+
+    return {page.path: Head(f"{page.title} · {TITLE}" if page.path else TITLE, about(page)) for page in pages}
+
+
+def _board_csv(live: LiveResults) -> Route:
+    """The address at which a board is a CSV file."""
+
+    def download(request: Request) -> Response:
+        name = request.query_params.get("table")
+        board = next((each for each in live.snapshot().boards if each.name == name), None)
+        if board is None:
+            return PlainTextResponse("There is no such table.\n", 404)
+        headers = {"content-disposition": f'attachment; filename="{board.name}.csv"'}
+        return Response(as_csv(frame(board)), media_type="text/csv; charset=utf-8", headers=headers)
+
+    return Route("/board.csv", download)
+
+
+def launch(
+    app: gr.Blocks,
+    live: LiveResults,
+    host: str,
+    port: int | None,
+    *,
+    pages: tuple[Page, ...] = PAGES,
+    wait: bool = True,
+) -> str:
+    """Serve the application and return its address, with `wait` once it has stopped.
+
+    Args:
+        app: Application from `build_app`.
+        live: Results that it shows.
+        host: Address to listen on.
+        port: Port; None: the first free one from Gradio's default.
+        pages: Pages that it was built of.
+        wait: Whether to return only when it has stopped.
+    """
     with suppress(ImportError):
         import_module("matplotlib.pyplot")  # else Gradio imports it during the first event
     app.queue(api_open=False, max_size=_WAITING, default_concurrency_limit=4)
+    served: dict[str, Any] = {
+        "routes": [_board_csv(live)],
+        "middleware": [Middleware(PageHeads, heads=_heads(live, pages), name=TITLE)],
+    }
     _, local, _ = app.launch(
         server_name=host,
         server_port=port,
@@ -78,6 +133,7 @@ def launch(app: gr.Blocks, host: str, port: int | None, *, wait: bool = True) ->
         footer_links=["api"],
         theme=THEME,
         css=CSS,
-        head=HEAD,
+        head=head(metric_sentences(load_studies(live.study).study)),
+        app_kwargs=served,
     )
     return local

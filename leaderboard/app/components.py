@@ -4,16 +4,20 @@ The first function of each pair creates a component when the page is built; the 
 is shown. Untrusted texts go only into tables and text boxes, which show them as plain text.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
+from benchmark.metrics import FAMILIES, METRICS
 from leaderboard.data.board import Board
 from leaderboard.tables.page_text import FIGURES
 from leaderboard.tables.table_view import TableView
 
+_FAMILY = {metric.id: metric.card.family for metric in METRICS if metric.card}
+_CURVE = 98  # pixels of a column in which an interval stands below its mean
 GONE = "The permalink names one that does not exist here; this is the first."
 
 
@@ -47,6 +51,11 @@ def filled(
     kinds: Any = list(view.kinds)
     wide: Any = list(widths or view.widths())
     return gr.Dataframe(value=value, datatype=kinds, column_widths=wide, visible=True, **more)
+
+
+def filled_curves(view: TableView) -> gr.Dataframe:
+    """An update that fills a table of curves, narrow enough that ten columns fit: intervals stand below their means."""
+    return filled(view, widths=[*view.widths()[:1], *[_CURVE for _ in view.headers[1:]]])
 
 
 def no_table() -> gr.Dataframe:
@@ -83,6 +92,13 @@ def note(name: str, lines: int = 3, text: str = "") -> gr.Textbox:
     return gr.Textbox(text, show_label=False, container=False, interactive=False, lines=lines, elem_id=name)
 
 
+def headline() -> gr.Textbox:
+    """The answer of a page in one sentence; it may contain untrusted text."""
+    return gr.Textbox(
+        "", show_label=False, container=False, interactive=False, lines=1, max_lines=4, elem_id="headline"
+    )
+
+
 def downloads() -> list[gr.DownloadButton]:
     """The buttons that download a table."""
     with gr.Row(elem_classes="downloads"):
@@ -102,14 +118,34 @@ def no_files() -> list[gr.DownloadButton]:
     return [gr.DownloadButton(visible=False), gr.DownloadButton(visible=False)]
 
 
-def board_choices(boards: Sequence[Board]) -> list[tuple[str, str]]:
-    """Label and name of each board, for a dropdown."""
-    return [(board.label, board.name) for board in boards]
+def board_choices(boards: Sequence[Board], *, suites: bool = True) -> list[tuple[str, str]]:
+    """Short label and name of each board, for a dropdown; revisions only where boards differ in nothing else.
+
+    Args:
+        boards: Boards to choose from.
+        suites: Whether labels name the suite.
+    """
+    labels = [f"{f'{b.suite}, ' if suites else ''}k {b.k}, {b.profile}" for b in boards]
+    counted = Counter(labels)
+    return [
+        (f"{label}, {board.revision[:6]}" if counted[label] > 1 else label, board.name)
+        for label, board in zip(labels, boards, strict=True)
+    ]
 
 
 def column_choices(board: Board | None) -> list[tuple[str, str]]:
-    """Text and label of each column of a board, for a dropdown."""
-    return [] if board is None else [(f"{column.label}: {column.title}", column.label) for column in board.columns]
+    """Short text and label of each column of a board, for a dropdown, in the groups of `FAMILIES`."""
+    if board is None:
+        return []
+    groups = list(FAMILIES)
+    of = [(_FAMILY.get(column.metric, "other"), column.label) for column in board.columns]
+    of.sort(key=lambda each: groups.index(each[0]) if each[0] in groups else len(groups))
+    return [(f"{group}: {label}", label) for group, label in of]
+
+
+def no_choice() -> gr.Dropdown:
+    """An update that hides a select box which has nothing to choose from."""
+    return gr.Dropdown([], value=None, visible=False)
 
 
 def gone(asked: Mapping[str, str], name: str, value: str | None) -> str:

@@ -13,6 +13,8 @@ import gradio as gr
 
 from datasets_build.errors import DivBenchError
 from leaderboard.app.components import told
+from leaderboard.app.navigation import footer
+from leaderboard.data.live_results import LiveResults
 
 MAX_VALUE = 2000  # characters of one value
 _REMEMBER = """(...values) => {
@@ -30,18 +32,20 @@ Restore = Callable[[Mapping[str, str]], Sequence[Any]]
 
 def wire(
     page: gr.Blocks,
+    live: LiveResults,
     controls: Mapping[str, Any],
     restore: Restore,
-    show: Callable[[Mapping[str, Any]], Any],
+    show: Callable[[Mapping[str, Any]], Sequence[Any]],
     outputs: Sequence[Any],
     *,
     nothing: Callable[[str], Sequence[Any]] | None = None,
     cascade: Sequence[str] = (),
 ) -> None:
-    """Fill a page when it is opened, and again whenever the visitor changes a control.
+    """Fill a page when it is opened, and again whenever the visitor changes a control; its footer, too.
 
     Args:
         page: Blocks of the page.
+        live: Results that the page shows.
         controls: Controls by their names in the address. Lists are separated by commas, commas in values are escaped.
         restore: Function from the query to a value or an update for each control, in their order. The query is limited
             to the controls' names and each value to `MAX_VALUE` characters.
@@ -50,7 +54,8 @@ def wire(
         nothing: Function from an error message to the outputs, for a `DivBenchError` in `show`.
         cascade: Names of controls that determine what the others offer: when one of them changes, `restore` runs again.
     """
-    inputs = list(controls.values())
+    inputs, foot = list(controls.values()), gr.HTML("", elem_id="foot", padding=False)
+    filling = [*outputs, foot]
 
     def restored(request: gr.Request) -> Any:
         given = dict(request.query_params)
@@ -58,15 +63,17 @@ def wire(
         return (values[0] if len(inputs) == 1 else list(values)) if inputs else None
 
     def shown(*values: Any) -> Any:
+        given = dict(zip(controls, values, strict=True))
         try:
-            return show(dict(zip(controls, values, strict=True)))
+            made = list(show(given))
         except DivBenchError as error:
             if nothing is None:
                 raise
-            return nothing(told(error))
+            made = list(nothing(told(error)))
+        return [*made, str(footer(live.snapshot(), given))]
 
     opened = page.load(restored, None, inputs, api_visibility="private", show_progress="hidden")
-    filled = opened.then(shown, inputs, list(outputs), api_visibility="private", show_progress="minimal")
+    filled = opened.then(shown, inputs, filling, api_visibility="private", show_progress="minimal")
     filled.then(None, js=count_on("shown"))
     script = remember(list(controls))
     for name in cascade:
@@ -83,7 +90,7 @@ def wire(
         then = changed.then(
             shown,
             inputs,
-            list(outputs),
+            filling,
             js=script,
             trigger_mode="always_last",  # an event for earlier keystrokes may still be running
             api_visibility="private",
@@ -96,7 +103,7 @@ def wire(
             events,
             shown,
             inputs,
-            list(outputs),
+            filling,
             trigger_mode="always_last",
             js=script,
             show_progress="minimal",

@@ -1,6 +1,7 @@
 """The theme of the application: system fonts, one accent, colours that are safe for colour-blind readers."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import gradio as gr
@@ -84,29 +85,15 @@ THEME = gr.themes.Base(
 )
 _ASSETS = Path(__file__).parent / "assets"
 CSS = "".join((_ASSETS / name).read_text(encoding="utf-8") for name in ("board.css", "forest.css"))
-# Gives every figure that is put into the page its text alternative; all of these texts are our own.
-_DESCRIBE = """
-const figures = FIGURES;
-const describe = () => {
-  for (const [name, text] of Object.entries(figures)) {
-    const figure = document.getElementById(name);
-    if (figure === null || figure.hasAttribute("aria-label")) continue;
-    figure.setAttribute("role", "figure");
-    figure.setAttribute("aria-label", text);
-  }
-};
-// A list of choices scrolls, so Tab would stop at it between two controls and lose its place when the list closes.
-const pass = () => {
-  for (const list of document.querySelectorAll("ul[role=listbox]:not([tabindex])")) list.tabIndex = -1;
-};
-let due = false;
-const look = () => { due = false; describe(); pass(); };
-new MutationObserver(() => {
-  if (!due) requestAnimationFrame(look);  // once a frame: a table comes in thousands of changes
-  due = true;
-}).observe(document, { childList: true, subtree: true });
-"""
-HEAD = (
-    '<meta name="color-scheme" content="light dark">'
-    f"<script>{_DESCRIBE.replace('FIGURES', json.dumps(FIGURES))}</script>"
-)
+
+
+def head(metrics: Mapping[str, str]) -> str:
+    """What every page loads: the script of `assets/pages.js` with our own texts.
+
+    Args:
+        metrics: Metrics in one plain sentence each, by id.
+    """
+    script = (_ASSETS / "pages.js").read_text(encoding="utf-8")
+    for name, texts in (("FIGURES", FIGURES), ("METRICS", metrics)):
+        script = script.replace(f" = {name}", f" = {json.dumps(texts).replace('<', chr(92) + 'u003c')}")
+    return f'<meta name="color-scheme" content="light dark"><script>(() => {{{script}}})();</script>'

@@ -12,8 +12,10 @@ from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
+from packaging.version import InvalidVersion, Version
 
 from benchmark.metrics import METRICS
+from benchmark.scoring.result_files import RESULT_FILE
 from benchmark.scoring.result_schema import Aggregate, Result, Signature
 
 RANKED_BY = (
@@ -70,12 +72,14 @@ class Entry:
         result: The result.
         cells: Aggregates by signature; a missing signature was not computed for this submission.
         origin: Remark on where the result comes from; empty for the results of the source.
+        older: Ids of other results of the submission under the board's terms, which the board does not show.
     """
 
     folder: Path
     result: Result
     cells: dict[Signature, Aggregate]
     origin: str = ""
+    older: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -131,19 +135,44 @@ class Board:
 def make_boards(
     results: Sequence[tuple[Path, Result]], origins: Mapping[Path, str] = MappingProxyType({})
 ) -> list[Board]:
-    """The boards of some results, the largest first, then by name.
+    """The boards of some results, the largest first, then by name; one row a submission.
 
     Args:
         results: Results with their folders.
         origins: Remarks on where results come from, by folder.
     """
-    groups: dict[tuple[str, str, int, str], list[Entry]] = {}
+    groups: dict[tuple[str, str, int, str], dict[str, list[tuple[Path, Result]]]] = {}
     for folder, result in results:
         key = (result.suite, result.suite_revision, result.k, result.profile)
-        cells = {score.signature: score for score in result.scores}
-        groups.setdefault(key, []).append(Entry(folder, result, cells, origins.get(folder, "")))
-    boards = [_board(key, entries) for key, entries in groups.items()]
+        groups.setdefault(key, {}).setdefault(result.submission_id, []).append((folder, result))
+    boards = [_board(key, [_entry(of_one, origins) for of_one in group.values()]) for key, group in groups.items()]
     return sorted(boards, key=lambda board: (-len(board.entries), board.name, board.revision))
+
+
+def _entry(results: Sequence[tuple[Path, Result]], origins: Mapping[Path, str]) -> Entry:
+    """The row of a submission: the newest of its results. A submission that was scored twice has one rank.
+
+    Results carry no time. So the newest is of the newest package, then the one with the most values (a submission may
+    have been scored partly, then wholly), then the one that was written last.
+    """
+
+    def age(found: tuple[Path, Result]) -> tuple[Version, int, float, str]:
+        folder, result = found
+        written = (folder / RESULT_FILE).stat().st_mtime if (folder / RESULT_FILE).is_file() else 0.0
+        values = sum(score.value is not None for score in result.scores)
+        return _version(result.divbench), values, written, result.result_id
+
+    *older, (folder, newest) = sorted(results, key=age)
+    cells = {score.signature: score for score in newest.scores}
+    return Entry(folder, newest, cells, origins.get(folder, ""), tuple(result.result_id for _, result in older))
+
+
+def _version(text: str) -> Version:
+    """A version for comparison; what is none is older than all."""
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return Version("0.dev0")
 
 
 def ranking_column(board: Board) -> Column | None:
@@ -244,6 +273,7 @@ def facts(entry: Entry) -> dict[str, Any]:
         "origin": entry.origin or None,
         "submission_id": result.submission_id,
         "result_id": result.result_id,
+        "older_results": len(entry.older) or None,
     }
 
 

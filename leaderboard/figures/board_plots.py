@@ -7,13 +7,14 @@ shapes or dashes repeat what colours say.
 from collections.abc import Sequence
 from typing import Any
 
-from benchmark.scoring.printing import ARROWS
 from datasets_build.errors import need
 from leaderboard.data.board import Column
+from leaderboard.figures.label_placement import label_positions
 from leaderboard.figures.plots import BLUE, LINES, VERMILION, inert, page_figure
 from leaderboard.tables.compare import Gap
 from leaderboard.tables.curves import Curve
 from leaderboard.tables.tradeoff import Point, Tradeoff, end_of
+from submissions.untrusted.plain_text import shortened
 
 # Colour, symbol and legend of each system type.
 MARKS = {
@@ -26,7 +27,9 @@ MARKS = {
 _SYMBOLS = ("circle", "diamond", "square", "x", "triangle-up", "star", "cross", "hexagon")
 _DASHES = ("solid", "dash", "dot", "dashdot")
 _COLOURS = 6  # of LINES: yellow is invisible on a light page, black on a dark one
-_NAMED = 14  # maximum number of systems named in the figure; beyond it, only those on the front are
+_NAMED = 40  # systems up to which all are named where there is room; of more, only those on the front
+_HEIGHT, _ROOM = 560, 0.07  # pixels of the trade-off; share of an axis around its points
+_WIDTHS = (520.0, 700.0, 900.0, 1100.0, 1300.0)  # of its inside on screens from a tablet to a desktop
 _GREY = "rgba(128, 128, 128, 0.55)"
 _LABEL, _NAME = 22, 40  # characters of a name in the figure, and in a legend
 
@@ -51,25 +54,46 @@ def tradeoff_figure(made: Tradeoff) -> Any:
         line = {"color": _GREY, "width": 2, "dash": "dash", "shape": "vh" if end_of(made.x) > 0 else "hv"}
         ends = {"x": [point.x for point in front], "y": [point.y for point in front]}
         traces.append(graph.Scatter(**ends, mode="lines", line=line, name="Pareto front", hoverinfo="skip"))
-    few = len(made.points) <= _NAMED
-    across = [point.x for point in made.points]
-    middle = (min(across) + max(across)) / 2 if across else 0.0
+    frame = [_range([(p.x, p.x_range) for p in made.points]), _range([(p.y, p.y_range) for p in made.points])]
+    positions = _named(made.points, frame)
     for kind, mark in MARKS.items():
-        points = [point for point in made.points if point.type == kind]
-        if points:
-            traces.append(_points(points, mark, few, middle))
-    figure = _figure(traces, 560)
-    figure.update_xaxes(title_text=_axis(made.x), zeroline=False)
-    figure.update_yaxes(title_text=_axis(made.y), zeroline=False)
+        own = [place for place, point in enumerate(made.points) if point.type == kind]
+        if own:
+            traces.append(_points([made.points[i] for i in own], mark, [positions[i] for i in own]))
+    figure = _figure(traces, _HEIGHT)
+    figure.update_xaxes(title_text=_axis(made.x), zeroline=False, range=list(frame[0]))
+    figure.update_yaxes(title_text=_axis(made.y), zeroline=False, range=list(frame[1]))
     return figure
 
 
-def _room(x: float, middle: float) -> str:
-    """The position of a name: towards the middle of the figure, above or below by its side."""
-    return "bottom left" if x > middle else "top right"
+def _range(values: Sequence[tuple[float, tuple[float, float] | None]]) -> tuple[float, float]:
+    """The range of an axis with room around all points and their intervals."""
+    ends = [end for value, interval in values for end in (value, *(interval or ()))]
+    low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
+    room = _ROOM * (high - low) or 0.5
+    return low - room, high + room
 
 
-def _points(points: Sequence[Point], mark: tuple[str, str, str], few: bool, middle: float) -> Any:
+def _named(points: Sequence[Point], frame: Sequence[tuple[float, float]]) -> list[str | None]:
+    """The position of each point's name, those on the front served first; None: hovering shows it."""
+
+    def share(axis: int, value: float) -> float:
+        low, high = frame[axis]
+        return (value - low) / (high - low)
+
+    at, bars = [], []
+    for point in points:
+        x, y = share(0, point.x), share(1, point.y)
+        at.append((x, y))
+        bars += [(share(0, point.x_range[0]), y, share(0, point.x_range[1]), y)] if point.x_range else []
+        bars += [(x, share(1, point.y_range[0]), x, share(1, point.y_range[1]))] if point.y_range else []
+    order = sorted(range(len(points)), key=lambda i: not points[i].on_front)
+    served = order if len(points) <= _NAMED else [i for i in order if points[i].on_front][:_NAMED]
+    names = [shortened(point.label, _LABEL) for point in points]
+    return label_positions(at, names, served, bars=bars, widths=_WIDTHS, height=_HEIGHT - 80)
+
+
+def _points(points: Sequence[Point], mark: tuple[str, str, str], positions: Sequence[str | None]) -> Any:
     """The systems of one type."""
     colour, symbol, title = mark
     graph = need("plotly.graph_objects", "board")
@@ -79,8 +103,8 @@ def _points(points: Sequence[Point], mark: tuple[str, str, str], few: bool, midd
         error_x=_errors([(point.x, point.x_range) for point in points], colour),
         error_y=_errors([(point.y, point.y_range) for point in points], colour),
         mode="markers+text",
-        text=[inert(point.label, _LABEL) if few or point.on_front else "" for point in points],
-        textposition=[_room(point.x, middle) for point in points],
+        text=[inert(point.label, _LABEL) if at else "" for point, at in zip(points, positions, strict=True)],
+        textposition=[at or "top center" for at in positions],
         textfont={"size": 12},
         marker={
             "color": colour,
@@ -196,23 +220,23 @@ def forest_figure(gaps: Sequence[Gap]) -> Any:
                 error_x=_errors(at, colour),
                 mode="markers",
                 marker={"color": colour, "symbol": [_shape(place, gap) for gap in own], "size": 9},
-                customdata=[[inert(gap.column.label, _NAME), gap.finding] for gap in own],
+                customdata=[[inert(gap.column.label, _NAME), inert(gap.finding, 2 * _NAME)] for gap in own],
                 hovertemplate="%{customdata[0]}: %{x:.2f}<br>%{customdata[1]}<extra></extra>",
-                name=pair,
+                name=inert(pair, 2 * _NAME),
             )
         )
     figure = _figure(traces, 170 + len(labels) * max(28, 16 * len(pairs)))
     figure.add_vline(x=0, line={"color": _GREY, "width": 1})
-    ends = {gap.column.label: ARROWS[end_of(gap.column)] for gap in gaps}
     figure.update_yaxes(
         tickmode="array",
         tickvals=list(range(len(labels))),
-        ticktext=[f"{inert(label, 28)} {ends[label]}".strip() for label in labels],
+        ticktext=[inert(label, 28) for label in labels],
         range=[len(labels) - 0.4, -0.6],
         automargin=True,
         zeroline=False,
     )
-    figure.update_xaxes(title_text="← second better · first better →", title_font_size=14, zeroline=False)
+    one, other = (inert(name, _LABEL) for name in gaps[0].names) if len(pairs) == 1 else ("first", "second")
+    figure.update_xaxes(title_text=f"← {other} better · {one} better →", title_font_size=14, zeroline=False)
     figure.update_layout(showlegend=True)
     return figure
 

@@ -6,6 +6,7 @@ Content-Security-Policy. It is the same in the application and in the static exp
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from markupsafe import Markup
 
@@ -31,8 +32,9 @@ def forest_table(forest: Forest, link: Link | None = None) -> Markup:
         '<th scope="col" class="plot">{axis}</th><th scope="col" class="value"><bdi>{metric}</bdi></th>{quality}</tr>'
         "</thead>"
     ).format(axis=_axis(forest, lines), metric=forest.metric, quality=quality)
-    body = Markup("").join(_row(row, lines, link, bool(forest.quality)) for row in forest.rows)
-    below = Markup("").join(_reference(each, lines, link, bool(forest.quality)) for each in forest.references)
+    drawn = partial(_whisker, lines=lines, zero=forest.zero)
+    body = Markup("").join(_row(row, drawn, link, bool(forest.quality)) for row in forest.rows)
+    below = Markup("").join(_reference(each, drawn, link, bool(forest.quality)) for each in forest.references)
     return Markup(
         '<section class="forest"><p class="answer"><bdi>{sentence}</bdi></p>'
         '<table><caption>{title}</caption>{head}<tbody>{body}</tbody><tbody class="references">{below}</tbody></table>'
@@ -66,8 +68,11 @@ def _axis(forest: Forest, lines: tuple[Reference, ...]) -> Markup:
     return Markup('<svg width="100%" height="42" aria-hidden="true">{}{}</svg>').format(Markup("").join(labels), ticks)
 
 
-def _whisker(mark: Mark, lines: tuple[Reference, ...], kind: str) -> Markup:
-    """A cell's drawing: reference lines, the interval, the value. The cells beside it have the numbers."""
+def _whisker(mark: Mark, kind: str, *, lines: tuple[Reference, ...], zero: float) -> Markup:
+    """A cell's drawing: reference lines, a bar from 0 (shown on narrow screens), the interval, the value.
+
+    The cells beside it have the numbers.
+    """
     across = Markup("").join(
         Markup('<line class="across {kind}" x1="{x}%" x2="{x}%" y1="0" y2="100%"/>').format(
             kind=each.type, x=each.mark.at
@@ -78,12 +83,20 @@ def _whisker(mark: Mark, lines: tuple[Reference, ...], kind: str) -> Markup:
     if mark.low is not None and mark.high is not None:
         interval = Markup('<line class="interval" x1="{}%" x2="{}%" y1="50%" y2="50%"/>').format(mark.low, mark.high)
     return Markup(
-        '<svg class="{kind}" width="100%" height="30" aria-hidden="true">{across}{interval}'
-        '<circle class="dot" cx="{at}%" cy="50%" r="5"/></svg>'
-    ).format(kind=kind, across=across, interval=interval, at=mark.at)
+        '<svg class="{kind}" width="100%" height="30" aria-hidden="true">'
+        '<rect class="bar" x="{start}%" width="{width}%" y="30%" height="40%"/>'
+        '{across}{interval}<circle class="dot" cx="{at}%" cy="50%" r="5"/></svg>'
+    ).format(
+        kind=kind,
+        start=min(zero, mark.at),
+        width=round(abs(mark.at - zero), 2),
+        across=across,
+        interval=interval,
+        at=mark.at,
+    )
 
 
-def _row(row: ForestRow, lines: tuple[Reference, ...], link: Link | None, has_quality: bool) -> Markup:
+def _row(row: ForestRow, draw: Callable[[Mark, str], Markup], link: Link | None, has_quality: bool) -> Markup:
     group = (
         " ".join(name for name, on in (("tied", True), ("opens", row.opens), ("closes", row.closes)) if on)
         if not (row.opens and row.closes)
@@ -94,16 +107,16 @@ def _row(row: ForestRow, lines: tuple[Reference, ...], link: Link | None, has_qu
     return _cells(
         Markup('<span class="{group}">{rank}{ranks}</span>').format(group=group, rank=row.rank, ranks=ranks),
         _name(row.system, row.id, link, row.origin) + mode,
-        _whisker(row.mark, lines, "model"),
+        draw(row.mark, "model"),
         row.mark,
         row.quality if has_quality else None,
     )
 
 
-def _reference(each: Reference, lines: tuple[Reference, ...], link: Link | None, has_quality: bool) -> Markup:
+def _reference(each: Reference, draw: Callable[[Mark, str], Markup], link: Link | None, has_quality: bool) -> Markup:
     said = {"human": "people", "baseline": "known-bad baseline"}[each.type]
     name = _name(each.system, each.id, link, each.origin) + Markup(' <span class="chip">{}</span>').format(said)
-    return _cells("", name, _whisker(each.mark, lines, each.type), each.mark, "" if has_quality else None)
+    return _cells("", name, draw(each.mark, each.type), each.mark, "" if has_quality else None)
 
 
 def _cells(rank: Markup | str, name: Markup, drawn: Markup, mark: Mark, quality: str | None) -> Markup:
@@ -137,22 +150,28 @@ def _origins(forest: Forest) -> Markup:
 
 
 def other_boards(board: Board, boards: Sequence[Board], address: Callable[..., str]) -> Markup:
-    """A line that names systems which other boards of the suite have and this one lacks, with links to those.
+    """A line that counts systems which other boards of the suite have and this one lacks, with links to those.
 
     Args:
         board: Board that is shown.
         boards: All boards.
         address: Function from `table=` to the address of the page with that board.
     """
-    there = {entry.result.submission_id for entry in board.entries}
+    here = {entry.result.submission_id for entry in board.entries}
     lines = []
     for each in boards:
-        more = {entry.result.submission_id for entry in each.entries} - there
-        if each.suite == board.suite and more:
-            said = f"{len(more)} more system{'s' if len(more) > 1 else ''} at {each.terms}"
-            lines.append(Markup('<a href="{}">{}</a>').format(address(table=each.name), said))
+        there = {entry.result.submission_id for entry in each.entries}
+        more = len(there - here)
+        if each.suite != board.suite or not more:
+            continue
+        terms = f"k = {each.k}" if each.k != board.k else each.terms
+        link = Markup('<a href="{}">compare {} at {}</a>').format(
+            address(table=each.name), "all" if here <= there else f"its {len(there)}", terms
+        )
+        hint = ""
+        if not here <= there and each.k != board.k:
+            hint = Markup(" (the others after <code>divbench score --k {}</code>)").format(each.k)
+        lines.append(Markup("{} system{} only at {}; {}{}").format(more, "s" if more > 1 else "", terms, link, hint))
     if not lines:
         return Markup("")
-    return Markup('<p class="elsewhere">Not comparable with these, on tables of their own: {}.</p>').format(
-        Markup("; ").join(lines)
-    )
+    return Markup('<p class="elsewhere">{}.</p>').format(Markup(". ").join(lines))

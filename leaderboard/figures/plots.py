@@ -20,9 +20,12 @@ from submissions.untrusted.plain_text import cut, shortened
 LABEL = 30  # characters of a text on an axis
 HOVER = 80  # characters of a text in a hover label
 WITHIN = 1.96  # standard errors; 95% of a normal distribution
-# Safe for colour-blind readers: Okabe and Ito's blue and vermilion, ColorBrewer's RdBu, and cividis.
+# Safe for colour-blind readers: Okabe and Ito's blue and vermilion, and cividis.
 BLUE, BAND, VERMILION = "#0072B2", "rgba(0, 114, 178, 0.2)", "#D55E00"
-DIVERGING, SEQUENTIAL = "RdBu", "Cividis"
+# The middle is nearly clear and the ends let the page through, so that letters in the page's colour are legible on
+# light pages and on dark ones.
+DIVERGING = [[0.0, "rgba(213, 94, 0, 0.72)"], [0.5, "rgba(128, 128, 128, 0.10)"], [1.0, "rgba(0, 114, 178, 0.72)"]]
+SEQUENTIAL = "Cividis"
 FONT = {"family": "system-ui, 'DejaVu Sans', sans-serif", "size": 14, "color": "#222"}
 # Okabe and Ito's eight colours; further lines differ by their dashes.
 LINES = (BLUE, VERMILION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")

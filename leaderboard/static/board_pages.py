@@ -56,7 +56,7 @@ def models_page(board: Board, scores: BoardScores, file: str) -> Page:
     columns, beside = columns_of(board, "everything", ())
     ranks = ranking_column(board) or board.columns[0]  # boards without columns are left out
     made = models_table(board, ranks, scores.standings(ranks), columns, beside, Filter(), scores.bytes_a_response)
-    presets = {name: _shown(board, name, made, columns, beside) for name in PRESETS}
+    presets = {name: _shown(board, name, made, columns) for name in PRESETS}
     marks = [MARKS.get(entry.result.manifest.system.type, "") for entry in made.entries]
     view = TableView(made.headers, made.values, made.shown, made.kinds)
     first = frozenset(presets["overview"])
@@ -80,13 +80,13 @@ def models_page(board: Board, scores: BoardScores, file: str) -> Page:
     return Page(file, MODELS, "models.html", values, MODELS, board.name)
 
 
-def _shown(board: Board, preset: str, made: ModelsTable, columns: Sequence[Column], beside: Sequence[str]) -> list[int]:
+def _shown(board: Board, preset: str, made: ModelsTable, columns: Sequence[Column]) -> list[int]:
     """The indices of the columns that a preset shows; the first two are the system and its rank."""
     wanted, facts = columns_of(board, preset, ())
-    start = len(made.headers) - len(columns)
     signatures = {column.signature for column in wanted}
-    shown = [0, 1, *(2 + place for place, name in enumerate(beside) if name in facts)]
-    return shown + [start + place for place, column in enumerate(columns) if column.signature in signatures]
+    shown = [0, 1, *(2 + place for place, column in enumerate(columns) if column.signature in signatures)]
+    start = 2 + len(columns)
+    return shown + [start + place for place, name in enumerate(made.beside) if name in facts]
 
 
 def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Made:

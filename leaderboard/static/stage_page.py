@@ -87,7 +87,7 @@ def _metric(board: Board, scores: BoardScores, series: Series, column: Column, f
         title=column.title,
         figure=Figure(name, f"{column.label} of every prompt by stage; the table has the quantiles.", 420),
         tables=(
-            Table(contrasts_table(found), f"{name}-contrasts-table", "Paired contrasts of consecutive stages"),
+            Table(contrasts_table(found, column), f"{name}-contrasts-table", "Paired contrasts of consecutive stages"),
             Table(quantiles_table(series, values), f"{name}-quantiles-table", "Distribution over prompts"),
         ),
     )

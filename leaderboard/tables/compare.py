@@ -3,26 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 
 from benchmark.analysis.ranking import prompt_wins
-from benchmark.equivalence.partition_columns import COLUMN as CLASSES
-from benchmark.scoring.printing import ARROWS
 from benchmark.scoring.resampling import bootstrap_means, cohens_dz, holm, wilcoxon
 from leaderboard.data.board import Board, Column, Entry
-from leaderboard.data.scores import BoardScores, prompt_row
-from leaderboard.tables.models import QUALITY
+from leaderboard.data.scores import BoardScores
+from leaderboard.tables.models import QUALITY, cell_texts
 from leaderboard.tables.prompts import prompts_of
-from leaderboard.tables.systems import system_ids
-from leaderboard.tables.table_view import TableView, number_text, p_text, places_for, places_for_all, ranged_text
+from leaderboard.tables.systems import system_ids, system_labels
+from leaderboard.tables.table_view import TableView, number_text, p_text, places_for_all, ranged_text
 from leaderboard.tables.tradeoff import end_of
 
 FEWEST, MOST = 2, 4
-LETTERS = "ABCD"
 LEVEL = 0.05  # significance level
+NO_DIFFERENCE, NOT_TESTED = "no significant difference", "not tested"
 RESAMPLES = 10_000
 SHOWN_PROMPTS = 50
 _EXCERPT = 120  # characters of a prompt in a table
@@ -34,11 +31,10 @@ class Gap:
 
     Attributes:
         column: Column of the metric.
-        first: Index of the first system among those compared, 0 for A.
+        first: Index of the first system among those compared.
         second: Index of the second system.
+        names: Labels of the two; untrusted.
         n: Number of prompts on which both have a value; everything below is over these.
-        mean_first: Mean of the first system; None if n is 0.
-        mean_second: Mean of the second system; None if n is 0.
         difference: Mean of first − second; None if n is 0.
         interval: Its 95% percentile bootstrap interval over prompts; None if there is none.
         d_z: Difference in standard deviations of the prompts' differences; None if they do not vary.
@@ -54,9 +50,8 @@ class Gap:
     column: Column
     first: int
     second: int
+    names: tuple[str, str]
     n: int
-    mean_first: float | None
-    mean_second: float | None
     difference: float | None
     interval: tuple[float, float] | None
     d_z: float | None
@@ -70,18 +65,42 @@ class Gap:
 
     @property
     def pair(self) -> str:
-        """Such as `A − B`."""
-        return f"{LETTERS[self.first]} − {LETTERS[self.second]}"
+        """Such as `people − gpt-4o`."""
+        return f"{self.names[0]} − {self.names[1]}"
+
+    @property
+    def ahead(self) -> str | None:
+        """The system that is ahead, if the corrected test finds a significant difference; else None."""
+        return significant(self.p_holm, self.difference, self.names, self.column)
 
     @property
     def finding(self) -> str:
-        """The system that is ahead, if the corrected test finds a significant difference."""
-        if self.p_holm is None or self.difference is None:
-            return "not tested"
-        if self.p_holm >= LEVEL or self.difference == 0:
-            return "no significant difference"
-        ahead = (self.difference > 0) == (end_of(self.column) >= 0)
-        return f"{LETTERS[self.first if ahead else self.second]} {_word(self.column)}"
+        """The verdict in words."""
+        return finding(self.ahead, self.column, tested=self.p_holm is not None and self.difference is not None)
+
+
+def significant(
+    p: float | None, difference: float | None, names: tuple[str, str], column: Column, level: float = LEVEL
+) -> str | None:
+    """The system that is ahead on a metric if the difference is significant; else None.
+
+    Args:
+        p: Corrected p-value; None if untested.
+        difference: Mean of the first system minus that of the second; None if unknown.
+        names: Names of the two.
+        column: Column of the metric.
+        level: Significance level.
+    """
+    if p is None or difference is None or p >= level or difference == 0:
+        return None
+    return names[0] if (difference > 0) == (end_of(column) >= 0) else names[1]
+
+
+def finding(ahead: str | None, column: Column, *, tested: bool) -> str:
+    """The verdict of a test in words, such as `people more diverse`."""
+    if not tested:
+        return NOT_TESTED
+    return NO_DIFFERENCE if ahead is None else f"{ahead} {_word(column)}"
 
 
 def _word(column: Column) -> str:
@@ -102,7 +121,7 @@ def compare(
 
     Args:
         scores: Scores of the board.
-        places: Indices of the systems on the board, A first.
+        places: Indices of the systems on the board.
         columns: Columns of the metrics.
         resamples: Number of bootstrap resamples, shared by all differences.
 
@@ -125,6 +144,7 @@ def compare(
     intervals = bootstrap_means(gaps, resamples=resamples)
     tests = [wilcoxon(of[column.signature][:, a], of[column.signature][:, b]) for column, a, b in pairs]
     adjusted = holm([np.nan if test.p is None else test.p for test in tests])
+    labels = system_labels(scores.board)
     made = []
     for i, (column, first, second) in enumerate(pairs):
         values, interval, test = of[column.signature][:, [first, second]], intervals[i], tests[i]
@@ -137,9 +157,8 @@ def compare(
                 column=column,
                 first=first,
                 second=second,
+                names=(labels[places[first]], labels[places[second]]),
                 n=len(both),
-                mean_first=float(both[:, 0].mean()) if len(both) else None,
-                mean_second=float(both[:, 1].mean()) if len(both) else None,
                 difference=float((both[:, 0] - both[:, 1]).mean()) if len(both) else None,
                 interval=None if interval is None else (interval.low, interval.high),
                 d_z=d_z if varies else None,
@@ -160,38 +179,43 @@ def _have(scores: BoardScores, column: Column, place: int) -> bool:
     return cell is not None and cell.value is not None
 
 
-def compare_table(gaps: Sequence[Gap]) -> TableView:
-    """The differences as a table, one row per metric and pair."""
+def compare_table(board: Board, places: Sequence[int], gaps: Sequence[Gap]) -> TableView:
+    """The differences as a table, one row per metric and pair; means are those of the page Models.
+
+    Args:
+        board: Board of the systems.
+        places: Indices of the systems on the board.
+        gaps: Result of `compare` for them.
+    """
+    labels = system_labels(board)
     headers = (
         "metric",
-        "pair",
         "finding",
-        "first mean",
-        "second mean",
+        "pair",
+        *(f"mean of {labels[place]}" for place in places),
         "difference [95%]",
         "d_z [95%]",
-        "won",
+        "prompts won",
         "tied",
         "lost",
         "p (Holm)",
         "p",
         "prompts",
     )
+    texts = {gap.column.signature: cell_texts(board, gap.column) for gap in gaps}
     values, shown = [], []
     for gap in gaps:
-        name = f"{gap.column.label} {ARROWS[end_of(gap.column)]}".strip()
         counts = (gap.wins, gap.ties, gap.losses)
-        means = (gap.mean_first, gap.mean_second)
-        values.append((name, gap.pair, gap.finding, *means, gap.difference, gap.d_z, *counts, gap.p_holm, gap.p, gap.n))
+        cells = [board.entries[place].cells.get(gap.column.signature) for place in places]
+        means = [None if cell is None else cell.value for cell in cells]
+        said = (gap.column.label, gap.finding, gap.pair)
+        values.append((*said, *means, gap.difference, gap.d_z, *counts, gap.p_holm, gap.p, gap.n))
         low, high = gap.interval or (None, None)
         small, great = gap.d_z_interval or (None, None)
-        places = places_for(high - low) if low is not None and high is not None else 3
         shown.append(
             (
-                name,
-                gap.pair,
-                gap.finding,
-                *(number_text(mean, places) for mean in means),
+                *said,
+                *(texts[gap.column.signature][place] for place in places),
                 ranged_text(gap.difference, low, high),
                 ranged_text(gap.d_z, small, great, 2),
                 *map(str, counts),
@@ -200,24 +224,50 @@ def compare_table(gaps: Sequence[Gap]) -> TableView:
                 str(gap.n),
             )
         )
-    return TableView(headers, tuple(values), tuple(shown), ("str", "str", "str", *["number"] * 10))
+    kinds = ("str", "str", "str", *["number"] * (len(headers) - 3))
+    return TableView(headers, tuple(values), tuple(shown), kinds)
 
 
-def about_compare(gaps: Sequence[Gap], labels: Sequence[str]) -> str:
-    """The caption of the comparison: who is A, B, …, and how to read the numbers."""
-    who = "; ".join(f"{letter} is {label}" for letter, label in zip(LETTERS, labels, strict=False))
+def headline(gaps: Sequence[Gap], labels: Sequence[str]) -> str:
+    """The comparison in one sentence, such as `people more diverse on 4 of 5 metrics; …`; names are untrusted.
+
+    Only metrics of diversity count: those with a direction.
+
+    Args:
+        gaps: Result of `compare`.
+        labels: Names of the systems compared.
+    """
+    counted = [gap for gap in gaps if gap.column.direction and gap.p_holm is not None]
+    if not counted:
+        return f"{' and '.join(labels)} have no tested metric of diversity in common."
+    of = "metrics" if len(labels) == FEWEST else "tests"
+    wins = [(sum(gap.ahead == label for gap in counted), label) for label in labels]
+    said = [
+        f"{label} more diverse on {won} of {len(counted)} {of}"
+        for won, label in sorted(wins, key=lambda each: -each[0])
+        if won
+    ]
+    even = sum(gap.ahead is None for gap in counted)
+    if even:
+        who = "" if said else f" between {' and '.join(labels)}"
+        said.append(f"{NO_DIFFERENCE}{who} on {even} of {len(counted)}{'' if said else f' {of}'}")
+    return f"{'; '.join(said)}."
+
+
+def about_compare(gaps: Sequence[Gap]) -> str:
+    """The caption of the comparison: how to read the numbers."""
     if not gaps:
-        return f"{who}. They have none of the metrics shown in common."
+        return "These systems have none of the metrics shown in common."
     tested = sum(gap.p is not None for gap in gaps)
-    significant = sum(gap.finding not in ("no significant difference", "not tested") for gap in gaps)
+    found = sum(gap.ahead is not None for gap in gaps)
     return (
-        f"{who}. {significant} of {tested} tests find a significant difference at {LEVEL:g} after Holm's correction "
-        f"over all {tested} shown. Differences are first − second over the prompts for which both have a value, with "
-        "95% percentile bootstrap intervals over prompts; p-values are from Wilcoxon's two-sided signed-rank test. "
-        "Intervals are for the mean and uncorrected, so they can disagree with the tests. The more diverse or better "
-        "system wins a prompt; on metrics without direction, the higher one. d_z is the difference in standard "
-        "deviations of the prompts' differences; in the figure, positive d_z means that the first system is better, "
-        "and open symbols mark metrics without direction."
+        f"{found} of {tested} tests find a significant difference at {LEVEL:g} after Holm's correction over all "
+        f"{tested} shown. Means are those of the page Models, over all prompts of a system; differences are over the "
+        "prompts for which both have a value, with 95% percentile bootstrap intervals over prompts; p-values are "
+        "from Wilcoxon's two-sided signed-rank test. Intervals are for the mean and uncorrected, so they can disagree "
+        "with the tests. The more diverse or better system wins a prompt; without direction, the higher one. "
+        "d_z is the difference in standard deviations of the prompts' differences; in the figure, positive d_z means "
+        "that the first system is better, and open symbols mark metrics without direction."
     )
 
 
@@ -282,14 +332,14 @@ def _texts(entries: Sequence[Entry], prompts: Sequence[str]) -> dict[str, tuple[
     return found
 
 
-def differing_table(rows: Sequence[Differing], systems: int) -> TableView:
+def differing_table(rows: Sequence[Differing], labels: Sequence[str]) -> TableView:
     """The prompts as a table, one row each.
 
     Args:
         rows: Prompts to show.
-        systems: Number of systems compared.
+        labels: Names of the systems compared.
     """
-    headers = ("prompt", "difference", *LETTERS[:systems], "text", "category")
+    headers = ("prompt", "difference", *labels, "text", "category")
     places = places_for_all(row.spread / 10 for row in rows)
     values = [(row.prompt_id, row.spread, *row.values, _excerpt(row.prompt), row.category) for row in rows]
     shown = [
@@ -302,59 +352,12 @@ def differing_table(rows: Sequence[Differing], systems: int) -> TableView:
         )
         for row in rows
     ]
-    return TableView(headers, tuple(values), tuple(shown), ("str", *["number"] * (systems + 1), "str", "str"))
+    return TableView(headers, tuple(values), tuple(shown), ("str", *["number"] * (len(labels) + 1), "str", "str"))
 
 
 def _excerpt(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _EXCERPT else f"{line[: _EXCERPT - 1]}…"
-
-
-@dataclass(frozen=True, slots=True)
-class SideBySide:
-    """Responses of several systems to one prompt.
-
-    Attributes:
-        prompt: Text of the prompt; empty if no system has it.
-        headers: Column headers: the response's number, then for each system its response and, if there is a partition,
-            the response's class.
-        rows: One row per number, all text; systems with fewer responses have empty cells.
-    """
-
-    prompt: str
-    headers: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-def side_by_side(entries: Sequence[Entry], prompt_id: str) -> SideBySide:
-    """The responses of systems to a prompt, side by side.
-
-    Args:
-        entries: Entries of the systems, A first.
-        prompt_id: Id of the prompt.
-
-    Raises:
-        InputError: A result's files are gone.
-    """
-    found = [prompt_row(entry, prompt_id) for entry in entries]
-    prompt = next((row["prompt"] for row in found if row is not None), "")
-    headers, columns = ["#"], []
-    for letter, row in zip(LETTERS, found, strict=False):
-        texts = [] if row is None else list(row["responses"])
-        headers.append(letter)
-        columns.append(texts)
-        labels = _class_labels(row)
-        if labels:
-            headers.append(f"{letter}'s class")
-            columns.append(["" if label is None else str(label + 1) for label in labels])
-    longest = max(map(len, columns), default=0)
-    rows = [(str(i + 1), *(column[i] if i < len(column) else "" for column in columns)) for i in range(longest)]
-    return SideBySide(prompt, tuple(headers), tuple(rows))
-
-
-def _class_labels(row: dict[str, Any] | None) -> list[int | None]:
-    classes = None if row is None else row.get(CLASSES)
-    return list(classes["labels"] or ()) if classes else []
 
 
 def explore_link(board: Board, place: int, prompt_id: str) -> str:

@@ -17,6 +17,7 @@ from leaderboard.tables.table_view import TableView, ranged_text
 
 PATIENCES = tuple(place / 10 for place in range(11))
 _RESAMPLES = 1000
+COLUMNS = 10  # points of a curve that a page has room for in a table
 _REACH = 0.8  # share of prompts that must reach a size: those with many valid responses are not a random sample
 
 
@@ -92,21 +93,23 @@ def patience_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
 
 
 def curves_table(curves: Sequence[Curve], of: str) -> TableView:
-    """The curves as a table, one row per system.
+    """The curves as a table, one row per system; of more than `COLUMNS` points every second.
 
     Args:
         curves: Curves to show.
         of: Symbol of the x-axis, such as `m` or `p`.
     """
     longest = max((curve.at for curve in curves), key=len, default=())
-    headers = ("system", *(f"{of} = {at:g}" for at in longest), "prompts")
+    kept = range(0, len(longest), 1 if len(longest) <= COLUMNS else 2)
+    headers = ("system", *(f"{of} = {longest[i]:g}" for i in kept), "prompts")
     values, shown = [], []
     for curve in curves:
-        gap = len(longest) - len(curve.at)
-        texts = [ranged_text(*each, places=2) for each in zip(curve.mean, curve.low, curve.high, strict=True)]
-        values.append((curve.name, *curve.mean, *[None] * gap, max(curve.prompts)))
-        shown.append((curve.name, *texts, *[""] * gap, _counts(curve.prompts)))
-    return TableView(headers, tuple(values), tuple(shown), ("str", *["number"] * (len(longest) + 1)))
+        there = [i for i in kept if i < len(curve.at)]
+        empty = len(kept) - len(there)
+        texts = [ranged_text(curve.mean[i], curve.low[i], curve.high[i], places=2) for i in there]
+        values.append((curve.name, *(curve.mean[i] for i in there), *[None] * empty, max(curve.prompts)))
+        shown.append((curve.name, *texts, *[""] * empty, _counts(curve.prompts)))
+    return TableView(headers, tuple(values), tuple(shown), ("str", *["number"] * (len(kept) + 1)))
 
 
 def _counts(prompts: Sequence[int]) -> str:

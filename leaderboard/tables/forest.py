@@ -97,6 +97,7 @@ class Forest:
         rows: Ranked systems, the best first.
         references: People first, then baselines, by value.
         ticks: Positions in percent and texts of the scale's marks.
+        zero: Position of 0, or of the end of the scale that is nearest to it.
         unranked: Systems without a value.
     """
 
@@ -107,6 +108,7 @@ class Forest:
     rows: tuple[ForestRow, ...]
     references: tuple[Reference, ...]
     ticks: tuple[tuple[float, str], ...]
+    zero: float
     unranked: tuple[str, ...]
 
 
@@ -173,6 +175,7 @@ def forest(board: Board, column: Column, standing: Sequence[Standing], places: S
         tuple(rows),
         tuple(references),
         scale.ticks(),
+        min(100.0, max(0.0, scale.at(0.0))),
         tuple(labels[place] for place in shown if place not in there),
     )
 

@@ -1,9 +1,11 @@
 """What the first page can be measured by: a few kinds of diversity, each with its agreement with people. Pure."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from benchmark.metrics import METRICS
 from leaderboard.data.board import Board, Column, ranking_column
-from leaderboard.data.metric_study.record import MetricStudy
+from leaderboard.data.metric_study.record import MetricStudy, Number
 
 # Each kind with its metrics; the first that a board has stands for it.
 KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -31,7 +33,7 @@ class Measure:
     @property
     def label(self) -> str:
         """Name and agreement, such as `words (.43)`."""
-        return self.name if self.agreement is None else f"{self.name} ({self.agreement:.2f})".replace("(0.", "(.")
+        return self.name if self.agreement is None else f"{self.name} ({_short(self.agreement)})"
 
 
 def measures(board: Board, study: MetricStudy | None) -> tuple[Measure, ...]:
@@ -41,15 +43,48 @@ def measures(board: Board, study: MetricStudy | None) -> tuple[Measure, ...]:
         board: The board.
         study: Study of metrics that says how far each agrees with people; None if there is none.
     """
-    overall = {each.metric: each.measures for each in study.overall} if study else {}
+    found = agreements(study)
     made = []
     for name, metrics in KINDS:
         column = next((c for metric in metrics for c in board.columns if c.metric == metric), None)
         if column is None:
             continue
-        found = overall.get(column.metric, {}).get("spearman")
-        made.append(Measure(name, column, found.value if found else None))
+        made.append(Measure(name, column, found[column.metric].value if column.metric in found else None))
     headline = ranking_column(board)
     if not made and headline is not None:
         made.append(Measure(headline.label, headline, None))
     return tuple(made)
+
+
+def agreements(study: MetricStudy | None) -> Mapping[str, Number]:
+    """Each metric's agreement with people: mean Spearman correlation with the labels of the tasks written by people."""
+    return (
+        {each.metric: each.measures["spearman"] for each in study.overall if "spearman" in each.measures}
+        if study
+        else {}
+    )
+
+
+def metric_sentences(study: MetricStudy | None) -> dict[str, str]:
+    """What each metric is in plain words, which end means more diverse, and how far it agrees with people, by id.
+
+    Args:
+        study: Study of metrics; None if there is none.
+    """
+    found, made = agreements(study), {}
+    for metric in METRICS:
+        said = [metric.card.summary if metric.card else f"{metric.title}."]
+        said += {1: ["Higher = more diverse."], -1: ["Lower = more diverse."], 0: []}[metric.direction]
+        number = found.get(metric.id)
+        agrees = "not measured" if number is None or number.value is None else f"Spearman {_short(number.value)}"
+        made[metric.id] = " ".join([*said, f"Agreement with people: {agrees}."])
+    return made
+
+
+def _short(value: float) -> str:
+    """A correlation with two digits, such as `.43`.
+
+    >>> _short(0.432), _short(-0.1)
+    ('.43', '-.10')
+    """
+    return f"{value:.2f}".replace("0.", ".", 1)

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 from benchmark.analysis.ranking import Standing
-from benchmark.scoring.printing import ARROWS
-from leaderboard.data.board import Board, Column, Entry, facts
+from leaderboard.data.board import Board, Column, Entry, facts, ranking_column
 from leaderboard.tables.systems import system_labels
 from leaderboard.tables.table_view import TableView, plain_table, ranged_texts
 
@@ -26,6 +26,7 @@ DIVERSITY = (
     "self_bleu",
 )
 COST = ("parameters", "responses", "bytes_a_response", "not_answered", "cut_off")
+_COUNTED = (*COST, "older_results")
 FACTS = ("type", "mode", "open_weights", "licence", "date")
 # The metrics (if the board has them) and the facts that a preset shows.
 PRESETS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -34,7 +35,7 @@ PRESETS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "diversity": (DIVERSITY, ("type", "mode")),
     "quality": ((*QUALITY, "distinct_k", "distinct_k_reported"), ("type", "mode")),
     "cost": (("distinct_k", "embedding_diversity", "utility_k"), ("type", *COST)),
-    "everything": ((), (*FACTS, *COST)),
+    "everything": ((), (*FACTS, *COST, "older_results", "signature")),
 }
 OWN = "custom"
 DIRECTIONS: Mapping[int, str] = {1: "higher is more diverse", -1: "lower is more diverse", 0: "no direction"}
@@ -88,9 +89,11 @@ class ModelsTable(TableView):
 
     Attributes:
         entries: Entries of the rows.
+        beside: Facts that are shown, in the order of the last columns.
     """
 
     entries: tuple[Entry, ...]
+    beside: tuple[str, ...]
 
 
 def columns_of(board: Board, preset: str, own: Sequence[str]) -> tuple[tuple[Column, ...], tuple[str, ...]]:
@@ -129,38 +132,49 @@ def models_table(
     """
     labels = system_labels(board)
     lengths = bytes_a_response() if "bytes_a_response" in beside else [float("nan")] * len(board.entries)
+    main = ranking_column(board)
+    known = [_known(entry, length, main) for entry, length in zip(board.entries, lengths, strict=True)]
+    beside = [name for name in beside if any(each[name] is not None for each in known)]  # no empty columns
     texts = {column.signature: cell_texts(board, column) for column in columns}
     places = [place for place, entry in enumerate(board.entries) if keep.takes(entry)]
     places.sort(key=lambda place: (standing[place].rank is None, standing[place].rank or 0, labels[place]))
-    headers = (
-        "system",
-        f"rank by {ranked_by.label}",
-        *beside,
-        *(f"{c.label} {ARROWS[c.direction]}".strip() for c in columns),
-    )
+    headers = ("system", f"rank by {ranked_by.label}", *(heading(c) for c in columns), *beside)
     values, shown = [], []
     for place in places:
-        entry = board.entries[place]
-        known = facts(entry) | {"bytes_a_response": None if lengths[place] != lengths[place] else lengths[place]}
+        entry, facts_here = board.entries[place], [known[place][name] for name in beside]
         cells = [entry.cells.get(column.signature) for column in columns]
-        values.append(
-            (
-                labels[place],
-                standing[place].rank,
-                *(known[name] for name in beside),
-                *(c.value if c else None for c in cells),
-            )
-        )
+        values.append((labels[place], standing[place].rank, *(c.value if c else None for c in cells), *facts_here))
         shown.append(
             (
                 labels[place],
                 rank_text(standing[place]),
-                *(fact_text(name, known[name]) for name in beside),
                 *(texts[column.signature][place] for column in columns),
+                *(fact_text(name, fact) for name, fact in zip(beside, facts_here, strict=True)),
             )
         )
-    kinds = ("str", "number", *("number" if name in COST else "str" for name in beside), *("number" for _ in columns))
-    return ModelsTable(headers, tuple(values), tuple(shown), kinds, tuple(board.entries[place] for place in places))
+    kinds = ("str", "number", *("number" for _ in columns), *("number" if n in _COUNTED else "str" for n in beside))
+    entries = tuple(board.entries[place] for place in places)
+    return ModelsTable(headers, tuple(values), tuple(shown), kinds, entries, tuple(beside))
+
+
+def _known(entry: Entry, length: float, main: Column | None) -> dict[str, Any]:
+    """The facts about a system; None where one is unknown.
+
+    Args:
+        entry: Entry of the system.
+        length: Mean length of its responses in bytes; NaN if unknown.
+        main: Column that the board is ranked by; a submission's newest signature in it is a fact.
+    """
+    signature = None if main is None or main.signature not in entry.cells else str(main.signature)
+    return facts(entry) | {"bytes_a_response": None if isnan(length) else length, "signature": signature}
+
+
+def heading(column: Column) -> str:
+    """The heading of a column. It has no arrow: on a heading, an arrow says how a table is sorted.
+
+    Where lower is more diverse, the heading says so.
+    """
+    return f"{column.label} (lower = more diverse)" if column.direction < 0 else column.label
 
 
 def cell_texts(board: Board, column: Column) -> list[str]:
@@ -180,7 +194,7 @@ def about_models(board: Board, made: ModelsTable, most: int | None = None) -> st
     entries = board.entries
     lines = [
         f"{len(made.entries)} of {len(entries)} systems on {board.suite} ({entries[0].result.prompts} prompts, "
-        f"revision {board.revision}). ↑: higher is more diverse; ↓: lower is more diverse; no arrow: no direction. "
+        f"revision {board.revision}). Higher is more diverse unless a heading says otherwise; click one to sort. "
         "Ranks are over the whole table, with 95% intervals. Columns ending in _reported contain values that came with "
         "the submission; all others are computed here from the texts."
     ]

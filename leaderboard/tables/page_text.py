@@ -110,7 +110,7 @@ _SAME = "The table below has the same numbers."
 FIGURES = {
     "tradeoff": f"Systems on two metrics with 95% intervals, and the Pareto front. {_SAME}",
     "classes-plot": f"Expected number of distinct responses among m, one line per system. {_SAME}",
-    "patience-plot": f"Utility by the reader's patience, one line per system. {_SAME}",
+    "patience-plot": "Utility by the reader's patience, one line per system. The table below has its numbers.",
     "forest": f"Paired differences between systems with 95% intervals, one row per metric. {_SAME}",
     "curve": f"Surprisal of the response at each position, given those before it. {_SAME}",
     "strip": "The tokens of each response, coloured by surprisal. The table below has the same in words.",

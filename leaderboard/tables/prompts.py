@@ -126,8 +126,10 @@ def find_entry(board: Board, start: str | None) -> Entry | None:
     """The system whose submission or result id starts so; names are not unique, so permalinks use ids."""
     if start is None or len(start) < FEWEST_DIGITS:
         return None
-    for ids in ([e.result.submission_id for e in board.entries], [e.result.result_id for e in board.entries]):
-        for place, own in enumerate(ids):
-            if own.startswith(start):
-                return board.entries[place]
+    for entry in board.entries:
+        if entry.result.submission_id.startswith(start):
+            return entry
+    for entry in board.entries:
+        if any(own.startswith(start) for own in (entry.result.result_id, *entry.older)):
+            return entry
     return None

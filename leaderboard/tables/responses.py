@@ -22,9 +22,9 @@ from submissions.checking.response_kinds import is_blank, is_placeholder, is_ref
 
 MOST_LETTERS = 20_000  # characters of one response on a page
 RESPONSE_COLUMNS: Mapping[str, str] = {
-    "#": "number",
-    "response": "str",
     "class": "str",
+    "response": "str",
+    "#": "number",
     "note": "str",
     "bits/byte alone": "number",
     "quality of class": "number",
@@ -295,23 +295,28 @@ def class_words(response: ShownResponse, view: PromptView) -> str:
     return f"{response.group + 1} of {len(view.sizes)}: {f'{count} equivalent' if count > 1 else 'unique'}"
 
 
+def by_class(view: PromptView) -> tuple[ShownResponse, ...]:
+    """The responses grouped by class, in sampling order within each; those in no class last."""
+    return tuple(sorted(view.responses, key=lambda r: (r.group is None, r.group or 0, r.number)))
+
+
 def responses_table(view: PromptView) -> TableView:
-    """The responses, one row each: number, text, class, notes, surprisal alone, quality, reward, size.
+    """The responses, one row each, grouped by class: class, text, number, notes, surprisal, quality, reward, size.
 
     Columns without any value are left out.
     """
     rows = [
         (
-            response.number,
-            response.text[:MOST_LETTERS],
             class_words(response, view),
+            response.text[:MOST_LETTERS],
+            response.number,
             "; ".join(response.notes),
             response.rate,
             response.quality,
             response.reward,
             response.size,
         )
-        for response in view.responses
+        for response in by_class(view)
     ]
     kept = [
         place

@@ -18,6 +18,7 @@ from benchmark.scoring.compute import Value
 from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.score_index import read_columns
+from leaderboard.tables.compare import finding, significant
 from leaderboard.tables.table_view import TableView, number_text, p_text, ranged_text
 from submissions.untrusted.plain_text import shortened
 
@@ -249,31 +250,38 @@ def contrasts(
     )
 
 
-def contrasts_table(found: Sequence[Contrast]) -> TableView:
-    """The contrasts, one row per pair: means, difference with 95% interval, d_z, Wilcoxon's p, Holm's p.
+def contrasts_table(found: Sequence[Contrast], column: Column) -> TableView:
+    """The contrasts, one row per pair: finding, means, difference with 95% interval, d_z, Wilcoxon's p, Holm's p.
 
     If a pair is untested, a column says why.
+
+    Args:
+        found: Contrasts of the stages.
+        column: Column of the metric that they are compared on.
     """
     kinds = {
         "stages": "str",
+        "finding": "str",
         "prompts": "number",
         "first": "number",
         "second": "number",
         "difference [95% interval]": "number",
         "d_z": "number",
-        "test": "str",
+        "hypothesis": "str",
         "p": "number",
         "p (Holm)": "number",
         "untested because": "str",
     }
     values, shown = [], []
     for c in found:
-        test = {"two-sided": "differ", "greater": "first is greater", "less": "first is less"}[c.alternative]
+        test = {"two-sided": "two-sided", "greater": "first > second", "less": "first < second"}[c.alternative]
         pair, why = f"{c.a} − {c.b}", c.untested or ""
-        values.append((pair, c.n, c.mean_a, c.mean_b, c.difference, c.d_z, test, c.p, c.p_holm, why))
+        said = finding(significant(c.p_holm, c.difference, (c.a, c.b), column), column, tested=c.p_holm is not None)
+        values.append((pair, said, c.n, c.mean_a, c.mean_b, c.difference, c.d_z, test, c.p, c.p_holm, why))
         shown.append(
             (
                 pair,
+                said,
                 str(c.n),
                 number_text(c.mean_a, 3),
                 number_text(c.mean_b, 3),

@@ -9,21 +9,17 @@ DEFAULT_LINES = 8  # lines that can be distinguished in one figure
 
 
 def system_labels(board: Board) -> tuple[str, ...]:
-    """A unique label for each entry: its name, with the start of an id if several have that name."""
+    """A unique label for each entry: its name, with the start of its submission's id if several have that name."""
     labels = [entry.result.manifest.name for entry in board.entries]
-    for ids in ([e.result.submission_id[:6] for e in board.entries], [e.result.result_id[:12] for e in board.entries]):
-        counted = Counter(labels)
-        labels = [f"{label} ({each})" if counted[label] > 1 else label for label, each in zip(labels, ids, strict=True)]
+    for letters in (6, None):
+        counted, ids = Counter(labels), [own[:letters] for own in system_ids(board)]
+        labels = [f"{label} ({own})" if counted[label] > 1 else label for label, own in zip(labels, ids, strict=True)]
     return tuple(labels)
 
 
 def system_ids(board: Board) -> tuple[str, ...]:
-    """The permalink id of each entry: its submission's id, or its result's if the submission has several results."""
-    counted = Counter(entry.result.submission_id for entry in board.entries)
-    return tuple(
-        entry.result.submission_id if counted[entry.result.submission_id] == 1 else entry.result.result_id
-        for entry in board.entries
-    )
+    """The permalink id of each entry: its submission's id."""
+    return tuple(entry.result.submission_id for entry in board.entries)
 
 
 def places_of(board: Board, ids: Sequence[str]) -> tuple[int, ...]:

@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.analysis.ranking import TIE
-from benchmark.scoring.printing import ARROWS
 from benchmark.scoring.resampling import Floats, resample_weights
 from leaderboard.data.board import Board, Column
 from leaderboard.data.scores import BoardScores
-from leaderboard.tables.models import QUALITY, cell_texts
+from leaderboard.tables.models import QUALITY, cell_texts, heading
 from leaderboard.tables.systems import system_labels
 from leaderboard.tables.table_view import TableView
 
@@ -259,7 +258,7 @@ def tradeoff_table(board: Board, made: Tradeoff) -> TableView:
         made: Result of `tradeoff`.
     """
     texts = {column.signature: cell_texts(board, column) for column in (made.x, made.y)}
-    heads = tuple(f"{column.label} {ARROWS[end_of(column)]}".strip() for column in (made.x, made.y))
+    heads = tuple(heading(column) for column in (made.x, made.y))
     headers = ("system", "type", *heads, "on front", "share of resamples")
     words = {True: "yes", False: "no", None: "not eligible"}
     order = list(words)

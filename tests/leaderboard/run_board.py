@@ -35,10 +35,10 @@ class TakingSource(FolderSource):
         return replace(super().read(), queue=listing(self._takes))
 
 
-def board(results: str, store: str | None, study: str | None, pages: tuple[Page, ...]) -> gr.Blocks:
+def results_of(results: str, store: str | None, study: str | None) -> LiveResults:
     folder = Path(results)
     source = TakingSource(folder, FolderStore(Path(store))) if store else FolderSource(folder)
-    return build_app(LiveResults(source, study=Path(study) if study else None), pages)
+    return LiveResults(source, study=Path(study) if study else None)
 
 
 def answer(boards: dict[str, gr.Blocks], asked: Mapping[str, Any]) -> dict[str, str]:
@@ -47,8 +47,9 @@ def answer(boards: dict[str, gr.Blocks], asked: Mapping[str, Any]) -> dict[str, 
         boards.pop(asked["close"]).close(verbose=False)
         return {}
     pages = PAGES if asked["pages"] == "all" else (Page("Submit", "", submit.build),)
-    made = board(asked["results"], asked["store"], asked["study"], pages)
-    url = launch(made, "127.0.0.1", asked["port"], wait=False).rstrip("/")
+    live = results_of(asked["results"], asked["store"], asked["study"])
+    made = build_app(live, pages)
+    url = launch(made, live, "127.0.0.1", asked["port"], pages=pages, wait=False).rstrip("/")
     boards[url] = made
     return {"url": url}
 
@@ -72,4 +73,5 @@ if __name__ == "__main__":
         serve()
     else:
         results, store, port = sys.argv[1:]
-        launch(board(results, store, None, (Page("Submit", "", submit.build),)), "127.0.0.1", int(port))
+        live, pages = results_of(results, store, None), (Page("Submit", "", submit.build),)
+        launch(build_app(live, pages), live, "127.0.0.1", int(port), pages=pages)

@@ -5,11 +5,13 @@ import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from shutil import copyfile
 from textwrap import indent
 
 import pytest
 
 from leaderboard.cli import COMMANDS
+from submissions.demo.build import TEXTS
 from tests.conftest import RUN, divbench, divbench_anew, document, import_demo, write_toy
 from tests.submissions.conftest import change_manifest
 
@@ -258,3 +260,18 @@ def test_a_terminal_without_our_letters_gets_others() -> None:
     assert ended.returncode == 0, ended.stderr
     assert "distinct_k" in ended.stdout
     assert ended.stdout.isascii()
+
+
+def test_a_board_over_a_folder_of_submissions_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "subs").mkdir()
+    copyfile(TEXTS / "varied.jsonl", tmp_path / "subs" / "varied.jsonl")
+    assert import_demo(tmp_path / "subs" / "varied.jsonl").returncode == 0
+    for given, what in (
+        (tmp_path / "subs", "a folder of 1 submissions"),
+        (tmp_path / "subs" / "out", "a submission"),
+    ):
+        for command in ("serve", "show"):
+            ended = divbench("board", command, "--results", str(given))
+            assert ended.returncode == 2
+            assert f"{what}, not of results" in " ".join(ended.stderr.split())
+            assert "divbench score" in ended.stderr

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import gradio as gr
 
+from leaderboard.app.navigation import GROUPS
 from leaderboard.app.pages import (
     about,
     alike,
@@ -29,23 +30,48 @@ class Page:
         title: Title in the navigation.
         path: Path of its address; empty for the first page.
         build: Function that creates its components; data is read when the page is opened.
+        group: Group of the navigation, one of `navigation.GROUPS`.
+        about: Description in link previews.
+        answer: Function to a description made from the results, in place of `about`.
     """
 
     title: str
     path: str
     build: Callable[[gr.Blocks, LiveResults], None]
+    group: str = GROUPS[-1]
+    about: str = ""
+    answer: Callable[[LiveResults], str] | None = None
 
 
+_RESULTS, _RESPONSES, _METHODS, _TAKE_PART = GROUPS
 PAGES: tuple[Page, ...] = (
-    Page("Models", "", models.build),
-    Page("System", "system", system.build),
-    Page("Diversity × quality", "tradeoff", tradeoff.build),
-    Page("Compare", "compare", compare.build),
-    Page("Explore", "explore", explore.build),
-    Page("Alike or different?", "alike", alike.build),
-    Page("Metrics", "metrics", metrics.build),
-    Page("Post-training", "post-training", stages.build),
-    Page("Datasets", "datasets", datasets.build),
-    Page("Submit", "submit", submit.build),
-    Page("About", "about", about.build),
+    Page("Models", "", models.build, _RESULTS, answer=models.answer),
+    Page(
+        "System",
+        "system",
+        system.build,
+        _RESULTS,
+        "One system: scores, ranks, sampling, most and least diverse prompts.",
+    ),
+    Page(
+        "Diversity × quality", "tradeoff", tradeoff.build, _RESULTS, "Which language models are both diverse and good."
+    ),
+    Page("Compare", "compare", compare.build, _RESULTS, "Two to four systems compared prompt by prompt, with tests."),
+    Page("Alike or different?", "alike", alike.build, _RESULTS, "How alike the responses of different systems are."),
+    Page("Explore", "explore", explore.build, _RESPONSES, "The responses behind the scores, grouped by meaning."),
+    Page(
+        "Post-training",
+        "post-training",
+        stages.build,
+        _RESPONSES,
+        "How the diversity of responses changes in post-training.",
+    ),
+    Page(
+        "Metrics", "metrics", metrics.build, _METHODS, "Which metric of diversity to trust, and where each one fails."
+    ),
+    Page(
+        "Datasets", "datasets", datasets.build, _METHODS, "Prompts and labelled response sets: licences, sizes, rows."
+    ),
+    Page("About", "about", about.build, _METHODS, "How the board works, citations, versions, published results."),
+    Page("Submit", "submit", submit.build, _TAKE_PART, "Validate and submit a system's responses."),
 )

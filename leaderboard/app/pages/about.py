@@ -31,7 +31,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     _table(versions(), "Version of each metric and its date", "versions")
     gr.Markdown(f"## Published elsewhere\n\n{PUBLISHED_NOTE}")
     _table(published(), "Published results of NoveltyBench", "published")
-    wire(page, {}, lambda query: [], lambda given: None, [])
+    wire(page, live, {}, lambda query: [], lambda given: [], [])
 
 
 def _table(made: TableView, label: str, name: str) -> None:

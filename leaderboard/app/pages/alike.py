@@ -38,6 +38,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         gr.Markdown(page_text.ALIKE_METHOD)
     wire(
         page,
+        live,
         dict(zip(CHOICES, (table, measure), strict=True)),
         lambda asked: _controls(live, asked),
         lambda given: _shown(live, given),
@@ -61,6 +62,8 @@ def _controls(live: LiveResults, asked: Mapping[str, str]) -> list[Any]:
     offered = components.board_choices(_boards(live))
     names = [name for _, name in offered]
     table = chosen(asked, "table", names, names[0] if names else None)
+    if table is None:
+        return [components.no_choice(), gr.Radio(visible=False)]
     return [
         gr.Dropdown(offered, value=table, info=components.gone(asked, "table", table)),
         chosen(asked, "measure", list(MEASURES), "similarity"),

@@ -17,7 +17,6 @@ from leaderboard.figures.board_plots import forest_figure
 from leaderboard.tables import page_text
 from leaderboard.tables.compare import (
     FEWEST,
-    LETTERS,
     MOST,
     about_compare,
     compare,
@@ -25,12 +24,14 @@ from leaderboard.tables.compare import (
     differing,
     differing_table,
     explore_link,
-    side_by_side,
+    headline,
 )
 from leaderboard.tables.models import PRESETS, columns_of
+from leaderboard.tables.side_by_side import side_by_side
 from leaderboard.tables.systems import first_systems, places_of, system_ids, system_labels
 from leaderboard.tables.table_view import plain_table
 from leaderboard.tables.tradeoff import default_axes
+from submissions.untrusted.plain_text import shortened
 
 _CHOOSE = "Choose two to four systems; select a prompt's row to read their responses."
 TOO_FEW = f"Choose {FEWEST} to {MOST} systems."
@@ -48,11 +49,12 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         table = gr.Dropdown([], label="Table", elem_id="table", scale=2)
         systems = gr.Dropdown([], multiselect=True, max_choices=MOST, label="Systems", elem_id="systems", scale=3)
         metrics = gr.Dropdown(SHOWN, value="overview", label="Metrics", elem_id="show", scale=1)
-    note = components.note("note", 4)
+    said = components.headline()
     plot = components.figure("forest")
     shown = components.table(
         "Data of the figure: paired differences over prompts", "gaps", height=560, pinned_columns=1
     )
+    note = components.note("note", 4)
     taken = components.downloads()
     gr.Markdown("### Largest differences")
     by = gr.Dropdown([], label="Metric of the differences", elem_id="by")
@@ -63,10 +65,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     asked = gr.Textbox("", label="Text of the prompt", interactive=False, lines=2, elem_id="asked")
     responses = components.table("Responses side by side", "responses", height=700, wrap=True)
     with gr.Row(elem_classes="downloads"):
-        buttons = [
-            gr.Button(f"Explore {letter}'s responses", size="sm", visible=False, elem_id=f"explore-{letter}")
-            for letter in LETTERS
-        ]
+        buttons = [gr.Button("", size="sm", visible=False, elem_id=f"explore-{place}") for place in range(1, MOST + 1)]
     controls = dict(zip(CHOICES, (table, systems, metrics, by, prompt), strict=True))
     reading = [asked, responses, *buttons]
 
@@ -85,8 +84,17 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         except DivBenchError as error:
             return [gr.Dropdown(), components.told(error), *_unread()[1:]]
 
-    outputs = [note, plot, shown, *taken, prompts, *reading]
-    wire(page, controls, partial(_controls, live), show, outputs, nothing=_nothing, cascade=("table", "systems", "by"))
+    outputs = [said, note, plot, shown, *taken, prompts, *reading]
+    wire(
+        page,
+        live,
+        controls,
+        partial(_controls, live),
+        show,
+        outputs,
+        nothing=_nothing,
+        cascade=("table", "systems", "by"),
+    )
     selected = prompts.select(
         read,
         [table, systems, prompt],
@@ -107,7 +115,7 @@ def _controls(live: LiveResults, asked: Mapping[str, str]) -> list[Any]:
     table = chosen(asked, "table", names, names[0] if names else None)
     board = snapshot.board(table)
     if board is None:
-        return [gr.Dropdown([], value=None) for _ in CHOICES]
+        return [components.no_choice() for _ in CHOICES]
     ids = system_ids(board)
     systems = chosen_several(asked, "systems", ids, [ids[place] for place in first_systems(board, FEWEST)])[:MOST]
     labels = components.column_choices(board)
@@ -159,15 +167,16 @@ def _shown(live: LiveResults, downloads: Downloads, board: Board, given: Mapping
     scores = live.scores(board)
     columns, _ = columns_of(board, given["show"], ())
     gaps = _remembered(scores, places, columns or board.columns)
-    view = compare_table(gaps)
+    view = compare_table(board, places, gaps)
     files = downloads.write(view.frame(), f"{board.name}-compare")
-    labels = system_labels(board)
+    labels = [system_labels(board)[place] for place in places]
     return [
-        about_compare(gaps, [labels[place] for place in places]),
+        headline(gaps, labels),
+        about_compare(gaps),
         components.drawn(forest_figure(gaps) if gaps else None),
         components.filled(view),
         *components.files(files),
-        components.filled(differing_table(differing(scores, places, by), len(places))),
+        components.filled(differing_table(differing(scores, places, by), labels)),
         *_reading(board, places, given["prompt"]),
     ]
 
@@ -176,29 +185,31 @@ def _reading(board: Board, places: Sequence[int], prompt_id: str | None) -> list
     """The prompt, the responses and the links to Explore."""
     if prompt_id is None or not places:
         return _unread()
-    beside = side_by_side([board.entries[place] for place in places], prompt_id)
-    widths: Any = [50 if head == "#" else 90 if "class" in head else _ANSWER for head in beside.headers]
+    beside = side_by_side(board, places, prompt_id)
+    widths: Any = [_ANSWER if holds else 60 for holds in beside.texts]
     table = (
         components.filled(plain_table(beside.headers, beside.rows), widths=widths)
         if beside.rows
         else components.no_table()
     )
-    links = [explore_link(board, place, prompt_id) for place in places]
+    labels = system_labels(board)
+    links = [(f"Explore {shortened(labels[place], 40)}", explore_link(board, place, prompt_id)) for place in places]
     return [
         beside.prompt,
         table,
-        *(gr.Button(link=link, visible=True) for link in links),
-        *(gr.Button(visible=False) for _ in range(len(LETTERS) - len(links))),
+        *(gr.Button(words, link=link, visible=True) for words, link in links),
+        *(gr.Button(visible=False) for _ in range(MOST - len(links))),
     ]
 
 
 def _unread() -> list[Any]:
-    return ["", components.no_table(), *(gr.Button(visible=False) for _ in LETTERS)]
+    return ["", components.no_table(), *(gr.Button(visible=False) for _ in range(MOST))]
 
 
 def _nothing(why: str) -> list[Any]:
     return [
         why,
+        "",
         components.drawn(None),
         components.no_table(),
         *components.no_files(),

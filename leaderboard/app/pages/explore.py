@@ -36,6 +36,7 @@ from leaderboard.tables.prompts import (
 )
 from leaderboard.tables.responses import (
     PromptView,
+    by_class,
     curve_table,
     make_view,
     remarks,
@@ -50,9 +51,9 @@ CHOICES = ("table", "system", "category", "q", "prompt")
 _ABSOLUTE = "(query) => query.startsWith('?') ? window.location.origin + window.location.pathname + query : query"
 # The response column is as wide as the screen allows, so that a narrow screen shows it whole.
 _WIDTHS: dict[str, int | str] = {
-    "#": 44,
-    "response": "min(66vw, 640px)",
-    "class": 150,
+    "class": 140,
+    "response": "min(66vw, 760px)",
+    "#": 50,
     "note": 200,
     "bytes": 80,
 }
@@ -71,7 +72,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         back = gr.Button("Previous prompt", size="sm", elem_id="previous")
         forward = gr.Button("Next prompt", size="sm", elem_id="next")
     asked = gr.Textbox(label="Prompt", interactive=False, lines=2, max_lines=12, elem_id="asked", buttons=["copy"])
-    responses = components.table("Responses, in sampling order", "responses", height=900, wrap=True)
+    responses = components.table("Responses, grouped by class", "responses", height=900, wrap=True)
     note = components.note("note", 2)
     link = gr.Textbox("", label="Permalink", interactive=False, max_lines=2, buttons=["copy"], elem_id="link")
     with gr.Row(equal_height=False):
@@ -90,6 +91,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
     wire(
         page,
+        live,
         controls,
         lambda asked_for: _controls(live.snapshot(), asked_for),
         lambda chosen_now: _shown(live.snapshot(), chosen_now),
@@ -189,7 +191,11 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     board = snapshot.board(name)
     words = asked.get("q", "")[:200]
     if board is None:
-        return [gr.Dropdown([], value=None), gr.Dropdown([], value=None), ANY, words, gr.Dropdown([], value=None)]
+        return [
+            *(components.no_choice() for _ in range(3)),
+            gr.Textbox(words, visible=False),
+            components.no_choice(),
+        ]
     wanted = find_entry(board, asked.get("system"))
     entry = wanted or first_entry(board)
     try:
@@ -295,7 +301,7 @@ def _curve(view: PromptView) -> tuple[Any, Any]:
 def _answers(view: PromptView) -> Any:
     """The responses, equivalent ones in the colour of their class."""
     made, colours = responses_table(view), shared_classes(view)
-    places = [None if response.group is None else colours.get(response.group) for response in view.responses]
+    places = [None if response.group is None else colours.get(response.group) for response in by_class(view)]
     tints = ["" if place is None else f"background: {TINTS[place % len(TINTS)]}" for place in places]
     widths = [_WIDTHS.get(name, 110) for name in made.headers]
     return components.filled(made, styling=[[tint] * len(made.headers) for tint in tints], widths=widths)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 import gradio as gr
 
@@ -9,9 +10,10 @@ from leaderboard.app import components
 from leaderboard.app.permalinks import chosen, wire
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.metric_study.files import Studies, load_studies
-from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks
+from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks, has_real_model
 from leaderboard.data.metric_study.record import MEASURES, Agreement
 from leaderboard.figures.metric_plots import agreement_map, correlation_map
+from leaderboard.figures.trust_table import trust_table
 from leaderboard.reports.gss.figure import heat_map_of
 from leaderboard.tables import page_text
 from leaderboard.tables.metrics import (
@@ -26,6 +28,7 @@ from leaderboard.tables.metrics import (
     pair_accuracies,
 )
 from leaderboard.tables.table_view import TableView, plain_table
+from leaderboard.tables.trust import trust_caption, trust_sentence, trusted
 
 NO_TEXTS = (
     "The texts of these response sets are not included, since their licence is unknown; divbench metrics study "
@@ -35,27 +38,31 @@ CHOICES = ("measure", "over", "metric", "case")
 
 
 def build(page: gr.Blocks, live: LiveResults) -> None:
-    """Build the page: correlations, accuracies, agreement, and one metric with its largest disagreements."""
+    """Build the page: which metric to trust; below, closed, all that this rests on."""
     there = load_studies(live.study)
-    gr.Markdown(f"{page_text.METRICS} Choose a metric to see its definition and known failures.", elem_classes="lead")
-    measure = gr.Dropdown([], label="Measure", elem_id="measure")
-    plot = components.figure("correlations-plot")
-    shown = components.table("Data of the figure, with 95% intervals", "correlations", pinned_columns=1)
-    note = components.note("note", 4)
-    gr.Markdown(f"### Prompt pairs\n\n{page_text.PAIRS}")
-    pair_plot = components.figure("pairs-plot")
-    pairs = components.table("Data of the figure", "pairs", pinned_columns=1)
-    gr.Markdown(f"### Do metrics measure the same thing?\n\n{page_text.AGREEMENT}")
-    over = gr.Dropdown([], label="Agreement over", elem_id="over")
-    agree_plot = components.figure("agreement-plot")
-    agree = components.table("Data of the figure: Spearman's rho", "agreement", pinned_columns=1)
-    gr.Markdown("### Metric details")
-    metric = gr.Dropdown([], label="Metric", elem_id="metric")
-    about = components.table("Definition", "about-metric", height=1200, wrap=True)
-    worst = components.table(page_text.WORST, "worst", pinned_columns=1)
-    case = gr.Dropdown([], label="Read a response set", elem_id="case")
-    context = gr.Textbox("", label="Prompt or context", interactive=False, lines=2, elem_id="context")
-    responses = components.table("Responses", "case-responses", wrap=True)
+    gr.Markdown(page_text.METRICS, elem_classes="lead")
+    gr.HTML(_trust(there), elem_id="trust", padding=False)
+    with gr.Accordion("Agreement with people and labels, task by task", open=False, elem_id="by-task") as by_task:
+        measure = gr.Dropdown([], label="Measure", elem_id="measure")
+        plot = components.figure("correlations-plot")
+        shown = components.table("Data of the figure, with 95% intervals", "correlations", pinned_columns=1)
+        note = components.note("note", 4)
+    with gr.Accordion(_pairs_title(there.pairs), open=has_real_model(there.pairs), elem_id="by-pair"):
+        gr.Markdown(page_text.PAIRS)
+        pair_plot = components.figure("pairs-plot")
+        pairs = components.table("Data of the figure", "pairs", pinned_columns=1)
+    with gr.Accordion("Do metrics measure the same thing?", open=False, elem_id="between") as between:
+        gr.Markdown(page_text.AGREEMENT)
+        over = gr.Dropdown([], label="Agreement over", elem_id="over")
+        agree_plot = components.figure("agreement-plot")
+        agree = components.table("Data of the figure: Spearman's rho", "agreement", pinned_columns=1)
+    with gr.Accordion("One metric: definition, failures, disagreements", open=False, elem_id="details") as details:
+        metric = gr.Dropdown([], label="Metric", elem_id="metric")
+        about = components.table("Definition", "about-metric", height=1200, wrap=True)
+        worst = components.table(page_text.WORST, "worst", pinned_columns=1)
+        case = gr.Dropdown([], label="Read a response set", elem_id="case")
+        context = gr.Textbox("", label="Prompt or context", interactive=False, lines=2, elem_id="context")
+        responses = components.table("Responses", "case-responses", wrap=True)
     controls = dict(zip(CHOICES, (measure, over, metric, case), strict=True))
     outputs = [plot, shown, note, pair_plot, pairs, agree_plot, agree, about, worst, context, responses]
 
@@ -70,7 +77,31 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             *_metric(there, given["metric"], given["case"]),
         ]
 
-    wire(page, controls, restore, show, outputs, cascade=("metric",))
+    def unfolded(request: gr.Request) -> list[Any]:
+        """Open the sections that the permalink names a choice of."""
+        asked = set(request.query_params)
+        return [gr.Accordion(open=bool(asked & names)) for names in ({"measure"}, {"over"}, {"metric", "case"})]
+
+    page.load(unfolded, None, [by_task, between, details], api_visibility="private", show_progress="hidden")
+    wire(page, live, controls, restore, show, outputs, cascade=("metric",))
+
+
+def _trust(there: Studies) -> str:
+    """The answer of the page: the metrics that agree best with people, and what attacks gain under them."""
+    if there.study is None:
+        return ""
+    rows = trusted(there.study, there.gaming)
+    sentence = trust_sentence(rows, there.study, there.gaming)
+    made = trust_table(
+        rows, sentence, trust_caption(there.gaming), lambda name: f"metrics?{urlencode({'metric': name})}"
+    )
+    return str(made)
+
+
+def _pairs_title(study: PairStudy | None) -> str:
+    """The heading of the section on prompt pairs, with the reason why it is closed."""
+    real = study is None or has_real_model(study)
+    return "Prompt pairs (GSSBench)" + ("" if real else ": only the bundled model so far, near chance")
 
 
 def _agreements(there: Studies, live: LiveResults) -> dict[str, Agreement]:

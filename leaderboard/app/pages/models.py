@@ -2,17 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
 import gradio as gr
+from markupsafe import Markup
 
+from datasets_build.errors import DivBenchError
 from leaderboard.app import components
 from leaderboard.app.downloads import Downloads
 from leaderboard.app.permalinks import chosen, chosen_several, wire
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.metric_study.files import load_studies
+from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import Snapshot
 from leaderboard.figures.forest_table import forest_table, other_boards
 from leaderboard.tables import page_text
@@ -52,7 +56,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     plot = gr.HTML("", elem_id="forest", padding=False)
     with gr.Accordion("All metrics, filters and downloads", open=False, elem_id="more") as more:
         with gr.Row(equal_height=False):
-            table = gr.Dropdown([], label="k, profile and revision", elem_id="table", min_width=220, scale=2)
+            table = gr.Dropdown([], label="k and profile", elem_id="table", min_width=220, scale=2)
             other = gr.Dropdown([AS_ABOVE], label="Rank by", elem_id="by", min_width=220, scale=2)
             preset = gr.Dropdown(
                 [*PRESETS, OWN], value="overview", label="Columns", elem_id="show", min_width=130, scale=1
@@ -68,8 +72,8 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         own = gr.Dropdown([], multiselect=True, label="Custom columns", visible=False, elem_id="columns")
         many = gr.Radio([FEW, ALL], value=FEW, label="Rows", visible=False, elem_id="rows")
         with gr.Row(equal_height=False, elem_id="filters"):
-            types = gr.Dropdown([], multiselect=True, label="System type", elem_id="types")
-            modes = gr.Dropdown([], multiselect=True, label="Sampling mode", elem_id="modes")
+            types = gr.Dropdown([], multiselect=True, label="System type", elem_id="types", elem_classes="keeps-all")
+            modes = gr.Dropdown([], multiselect=True, label="Sampling mode", elem_id="modes", elem_classes="keeps-all")
             weights = gr.Dropdown([ANY, "open", "closed"], value=ANY, label="Weights", elem_id="weights")
             size = gr.Dropdown([ANY, *SIZES], value=ANY, label="Maximum parameters", elem_id="size")
             licence = gr.Dropdown([ANY], value=ANY, label="Licence", elem_id="licence")
@@ -109,12 +113,18 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         board = live.snapshot().board(name)
         return components.no_table() if board is None else components.filled(columns_table(board))
 
+    def unfolded(request: gr.Request) -> Any:
+        """Open what is behind the button if the permalink asks for it; without results it is hidden."""
+        asked = bool(set(request.query_params) & set(CHOICES) - set(FRONT))
+        return gr.Accordion(open=asked, visible=bool(live.snapshot().boards))
+
     # Columns are described per table, whatever else is chosen.
     table.change(means, table, meaning, api_visibility="private", show_progress="hidden")
-    page.load(_unfolded, None, more, api_visibility="private", show_progress="hidden")
+    page.load(unfolded, None, more, api_visibility="private", show_progress="hidden")
     # Another suite or table has other systems, metrics and filter values: choices that it does not offer are dropped.
     wire(
         page,
+        live,
         controls,
         lambda asked: _controls(live.snapshot(), asked, study),
         show,
@@ -124,13 +134,26 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     )
 
 
-def _unfolded(request: gr.Request) -> Any:
-    """Open what is behind the button if the permalink asks for any of it."""
-    return gr.Accordion(open=bool(set(request.query_params) & set(CHOICES) - set(FRONT)))
+def answer(live: LiveResults) -> str:
+    """The sentence of the first board, for link previews; it contains untrusted names."""
+    board = live.snapshot().board(None)
+    column = ranking_column(board) if board else None
+    if board is None or column is None:
+        return page_text.NO_RESULTS
+    try:
+        return _sentence(live.scores(board), column)
+    except DivBenchError:
+        return page_text.NO_RANKS
+
+
+@lru_cache(maxsize=4)
+def _sentence(scores: BoardScores, column: Column) -> str:
+    return forest(scores.board, column, scores.standings(column)).sentence
 
 
 def _nothing(why: str) -> list[Any]:
-    return ["", components.no_table(), *components.no_files(), why]
+    said = Markup('<section class="forest"><p class="answer">{}</p></section>').format(why)
+    return [str(said), components.no_table(), *components.no_files(), ""]
 
 
 def _address(**choices: str) -> str:
@@ -181,7 +204,7 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str], study: Any) -> list[
     suites = list(dict.fromkeys(board.suite for board in boards))
     named = next((board for board in boards if board.name == asked.get("table")), None)
     suite = chosen(asked, "suite", suites, named.suite if named else suites[0] if suites else None)
-    offered = [(each.terms, each.name) for each in boards if each.suite == suite]
+    offered = components.board_choices([each for each in boards if each.suite == suite], suites=False)
     there = [name for _, name in offered]
     table = chosen(asked, "table", there, there[0] if there else None)
     board = snapshot.board(table)
@@ -196,10 +219,11 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str], study: Any) -> list[
     systems = len(board.entries) if board else 0
     preset = chosen(asked, "show", [*PRESETS, OWN], "overview")
     return [
-        gr.Radio(suites, value=suite),
+        gr.Radio(suites, value=suite, visible=bool(suites)),
         gr.Radio(
             [(each.label, each.column.label) for each in kinds],
             value=None if other != AS_ABOVE else chosen(asked, "rank", front, front[0] if front else None),
+            visible=bool(front),
         ),
         gr.Dropdown(offered, value=table),
         gr.Dropdown([AS_ABOVE, *labels], value=other),

@@ -69,7 +69,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
             quantiles = components.table("Distribution over prompts", "quantiles", height=420)
     with gr.Accordion("How series are found and contrasts computed", open=False):
         components.note("rule", 9, f"{RULE}\n\n{page_text.CONTRASTS}")
-    with gr.Accordion(page_text.PRINTED, open=False):
+    with gr.Accordion(page_text.PRINTED, open=not _boards(live.snapshot())):  # an example where there are no stages
         components.note("printed", 3, page_text.PRINTED_STAGES)
         made = published_table()
         components.table(
@@ -79,6 +79,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
     wire(
         page,
+        live,
         controls,
         lambda asked: _controls(live.snapshot(), asked),
         lambda given: _shown(live, given),
@@ -100,12 +101,9 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     boards = _boards(snapshot)
     names = list(boards)
     name = chosen(asked, "table", names, names[0] if names else None)
-    pairs, expected = (
-        chosen(asked, "pairs", PAIRS, "consecutive"),
-        chosen(asked, "expected", EXPECTED, "two-sided"),
-    )
     if name is None:
-        return [gr.Dropdown([], value=None) for _ in range(3)] + [pairs, expected]
+        return [*(components.no_choice() for _ in range(3)), *(gr.Radio(visible=False) for _ in range(2))]
+    pairs, expected = chosen(asked, "pairs", PAIRS, PAIRS[0]), chosen(asked, "expected", EXPECTED, EXPECTED[0])
     board, series = boards[name]
     keys = [each.key for each in series]
     labels = components.column_choices(board)
@@ -151,7 +149,7 @@ def _shown(live: LiveResults, given: Mapping[str, Any]) -> list[Any]:
     spread = distributions_figure(by_stage(series.stages, values.T), scores.prompts, column.title, column.unit)
     return [
         _about(board, series, curves),
-        components.filled(contrasts_table(found)),
+        components.filled(contrasts_table(found, column)),
         *_curves(curves),
         components.drawn(spread),
         components.filled(quantiles_table(series, values)),

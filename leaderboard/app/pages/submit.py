@@ -29,6 +29,7 @@ from leaderboard.tables.submission_queue import (
 )
 from submissions.checking.prompts import OWN
 from submissions.choices import Mode, SystemType
+from submissions.demo.build import TEXTS
 
 LEAD = """Validate a system's responses: all problems are listed at once, by row, with a suggested fix. A valid
 submission can be submitted, to be scored with every metric; **its texts become as public as the store that receives
@@ -46,8 +47,12 @@ ABOUT_LINES = """One JSON object per line with `prompt_id` and `responses` (a li
 ABOUT_FORMATS = f"""*jsonl*: {ABOUT_LINES[0].lower()}{ABOUT_LINES[1:]}
 *csv*: the same names as columns, one response per row. *noveltybench*: generations.jsonl, partitions.jsonl or
 scores.jsonl from its code. *lm-eval*: sample files of lm-evaluation-harness. Up to 64 MB."""
+EXAMPLE_FIELDS = {"name": "an example", "suite": "demo", "system.type": "human", "submitter.name": "me"}
 EXAMPLE = '{"prompt_id": "demo-00", "responses": ["one response", "another response"]}'
-NO_QUEUE = "This board shows a folder of results and has no queue. `divbench submit` submits to a service with a queue."
+NO_QUEUE = (
+    "This board shows a folder of results: it validates, and takes no submissions. `divbench submit` submits to a "
+    "service."
+)
 FRESH_SECONDS = 5.0  # minimum age of a snapshot that the button rereads
 _TURNS: Mapping[str, Any] = {"api_visibility": "private", "concurrency_limit": 2, "concurrency_id": "submissions"}
 _QUIET: Mapping[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
@@ -96,12 +101,14 @@ class _Queue:
 def build(page: gr.Blocks, live: LiveResults) -> None:
     """Build the page: upload, validation result, submitting, queue."""
     intake = Intake()
-    gr.Markdown(LEAD, elem_classes="lead")
+    has_queue = live.source.store is not None
+    gr.Markdown(LEAD if has_queue else f"{LEAD} {NO_QUEUE}", elem_classes="lead")
     if login_is_real():
         with gr.Row():  # at the top: signing in leaves the page and loses what was validated
             gr.LoginButton(size="md", scale=0, min_width=240, elem_id="login")
     given, verdict = _given(), _verdict(intake)
-    queue = _queue()
+    with gr.Column(visible=has_queue, elem_id="queue-panel"):
+        queue = _queue()
     controls = {"way": given.way, "state": queue.states, "submission": queue.which}
     outputs = [*given.panels, queue.text, queue.table, queue.details, queue.history]
 
@@ -110,14 +117,15 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         return [
             chosen(asked, "way", list(WAYS), "folder"),
             chosen_several(asked, "state", STATES, []),
-            gr.Dropdown(offered, value=chosen(asked, "submission", [name for _, name in offered], None)),
+            gr.Dropdown(
+                offered,
+                value=chosen(asked, "submission", [name for _, name in offered], None),
+                visible=bool(offered),
+            ),
         ]
 
     def show(given: Mapping[str, Any]) -> list[Any]:
-        way = given["way"]
-        panels = [way == "folder", way == "file", way == "paste", way != "folder"]
-        waiting = _waiting(live, given["state"], given["submission"])
-        return [*(gr.Column(visible=visible) for visible in panels), *waiting]
+        return [*_panels(given["way"]), *_waiting(live, given["state"], given["submission"])]
 
     def show_values(*values: Any) -> list[Any]:
         return show(dict(zip(controls, values, strict=True)))
@@ -129,7 +137,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         return restore({"way": way, "state": ",".join(states), "submission": which or ""})
 
     inputs = list(controls.values())
-    wire(page, controls, restore, show, outputs)
+    wire(page, live, controls, restore, show, outputs)
     _wire_check(live, intake, given, verdict)
     for event in (_wire_submit(live, intake, verdict, queue), queue.refresh.click(again, inputs, inputs, **_QUIET)):
         event.then(show_values, inputs, outputs, js=remember(list(controls)), **_QUIET).then(None, js=count_on("shown"))
@@ -152,7 +160,22 @@ def _given() -> _Given:
         fields = _fields()
     with gr.Row():
         check = gr.Button("Validate", variant="primary", scale=0, min_width=160, elem_id="check")
-    return _Given(way, (folder, single, paste, about), files, file, kind, pasted, fields, check)
+        example = gr.Button("Fill in an example", scale=0, min_width=240, elem_id="example")
+    panels = (folder, single, paste, about)
+    filled = example.click(_example, None, [way, *panels, pasted, *(fields[name] for name in EXAMPLE_FIELDS)], **_QUIET)
+    filled.then(None, js=count_on("filled"))
+    return _Given(way, panels, files, file, kind, pasted, fields, check)
+
+
+def _example() -> list[Any]:
+    """A whole submission to look at and to validate: responses that ship with the package, and the form for them."""
+    text = (TEXTS / "varied.jsonl").read_text(encoding="utf-8")
+    return ["paste", *_panels("paste"), text, *EXAMPLE_FIELDS.values()]
+
+
+def _panels(way: str) -> list[gr.Column]:
+    """The panels of a kind of upload: folder, file, text, form."""
+    return [gr.Column(visible=visible) for visible in (way == "folder", way == "file", way == "paste", way != "folder")]
 
 
 def _fields() -> dict[str, Any]:
@@ -173,9 +196,9 @@ def _fields() -> dict[str, Any]:
             "system.model_id": gr.Textbox(label="Model (Hub id, or the provider's name)", max_length=200),
             "system.revision": gr.Textbox(label="Revision of the weights or API", max_length=200),
             "system.parameters": gr.Number(None, label="Parameters", precision=0),
-            "system.open_weights": gr.Dropdown([("", ""), "open", "closed"], value="", label="Weights"),
+            "system.open_weights": gr.Dropdown([("unknown", ""), "open", "closed"], value="", label="Weights"),
             "system.licence": gr.Textbox(label="Licence", max_length=200),
-            "generation.mode": gr.Dropdown([("", ""), *get_args(Mode)], value="", label="Sampling mode"),
+            "generation.mode": gr.Dropdown([("unknown", ""), *get_args(Mode)], value="", label="Sampling mode"),
             "generation.temperature": gr.Number(None, label="Temperature"),
             "generation.top_p": gr.Number(None, label="Top-p"),
             "generation.top_k": gr.Number(None, label="Top-k", precision=0),
@@ -214,7 +237,14 @@ def _queue() -> _Queue:
     gr.Markdown("## The queue")
     text = components.note("queue-text", 2)
     with gr.Row(equal_height=False):
-        states = gr.Dropdown(list(STATES), multiselect=True, label="Show only these states", elem_id="state", scale=2)
+        states = gr.Dropdown(
+            list(STATES),
+            multiselect=True,
+            label="Show only these states",
+            elem_id="state",
+            elem_classes="keeps-all",
+            scale=2,
+        )
         refresh = gr.Button("Snapshot again", size="sm", scale=0, min_width=120, elem_id="refresh")
     table = components.table(
         "Submissions: the queue in its order, then the most recently changed",
@@ -240,7 +270,7 @@ def _waiting(live: LiveResults, states: list[str], which: str | None) -> list[An
     """The text and table of the queue, and the details and history of one submission."""
     listing, now = live.snapshot().queue, datetime.now(UTC)
     if listing is None:
-        return [NO_QUEUE, components.no_table(), gr.Textbox("", visible=False), components.no_table()]
+        return ["", components.no_table(), gr.Textbox("", visible=False), components.no_table()]
     rows = queue_rows(listing, now, states)
     state = find(listing, which)
     shown: list[Any] = [queue_text(listing, now), gr.Dataframe(value=rows, visible=True)]

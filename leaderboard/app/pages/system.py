@@ -1,5 +1,6 @@
 """Page System: one system with its scores, its sampling, its neighbours, and where it is most and least diverse."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -14,6 +15,7 @@ from leaderboard.data.live_results import LiveResults
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import Snapshot
 from leaderboard.figures.board_plots import system_curves_figure
+from leaderboard.figures.response_plots import TINTS
 from leaderboard.tables import page_text
 from leaderboard.tables.about import divbench_citation
 from leaderboard.tables.curves import curves_table, distinct_curves
@@ -39,16 +41,16 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     with gr.Row(equal_height=False):
         table = gr.Dropdown([], label="Table", elem_id="table", scale=2)
         system = gr.Dropdown([], label="System", elem_id="system", scale=2)
-    headline = gr.Textbox("", show_label=False, container=False, interactive=False, lines=2, elem_id="headline")
+    headline = components.headline()
     with gr.Row(elem_classes="downloads"):
         links = [gr.Button(label, size="sm", elem_id=f"link-{i}", scale=0) for i, label in enumerate(LINKS)]
     scores = components.table("All metrics: mean over prompts [95% interval]", "scores", height=560)
     with gr.Row(equal_height=False):
         with gr.Column(min_width=320):
             curve = components.figure("classes-plot", "Expected distinct responses among m")
-            numbers = components.table("Data of the figure", "curve-table", height=220)
         with gr.Column(min_width=320):
             facts = components.table("Sampling and provenance", "facts", height=560, wrap=True)
+    numbers = components.table("Data of the figure", "curve-table", height=220, pinned_columns=1, wrap=True)
     most = components.table("Most diverse prompts", "most", height=640, wrap=True)
     least = components.table("Least diverse prompts", "least", height=640, wrap=True)
     near = components.table("Systems whose scores go up and down over the same prompts", "near", height=260)
@@ -56,6 +58,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     outputs = [headline, *links, scores, curve, numbers, facts, most, least, near]
     wire(
         page,
+        live,
         dict(zip(CHOICES, (table, system), strict=True)),
         lambda asked: _controls(live.snapshot(), asked),
         lambda given: _shown(live, given),
@@ -72,7 +75,7 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     name = chosen(asked, "table", there, there[0] if there else None)
     board = snapshot.board(name)
     if board is None:
-        return [gr.Dropdown([], value=None), gr.Dropdown([], value=None)]
+        return [components.no_choice() for _ in CHOICES]
     wanted = find_entry(board, asked.get("system"))
     entry = wanted or first_entry(board)
     return [
@@ -117,7 +120,7 @@ def _shown(live: LiveResults, given: Mapping[str, Any]) -> list[Any]:
         *_links(board, place, near[0][0] if near else None),
         components.filled(system_scores(board, place, standing)),
         components.drawn(system_curves_figure(curves, "m", "expected classes", diagonal=True) if curves else None),
-        components.filled(curves_table(curves, "m")) if curves else components.no_table(),
+        components.filled_curves(curves_table(curves, "m")) if curves else components.no_table(),
         components.filled(facts_table(board, place)),
         *(_extremes(each) for each in ends),
         components.filled(neighbours_table(board, near)) if near else components.no_table(),
@@ -148,4 +151,12 @@ def _links(board: Board, place: int, other: int | None) -> list[Any]:
 
 
 def _extremes(found: tuple[Extreme, ...]) -> Any:
-    return components.filled(extremes_table(found)) if found else components.no_table()
+    """The prompts at one end, equivalent responses in the colour of their class; hidden if there are none."""
+    if not found:
+        return components.no_table()
+    view, tints = extremes_table(found), []
+    for each in found:
+        shared = [group for group, size in sorted(Counter(each.groups).items(), key=str) if size > 1]
+        colours = {group: f"background: {TINTS[i % len(TINTS)]}" for i, group in enumerate(shared)}
+        tints += ["" if group is None else colours.get(group, "") for group in each.groups]
+    return components.filled(view, styling=[[tint] * len(view.headers) for tint in tints])

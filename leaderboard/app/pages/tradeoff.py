@@ -45,11 +45,11 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     with gr.Row(equal_height=False):
         with gr.Column(min_width=320):
             classes_plot = components.figure("classes-plot")
-            classes = components.table(f"Expected distinct responses among m {_RANGE}", "classes", pinned_columns=1)
         with gr.Column(min_width=320):
             patience_plot = components.figure("patience-plot")
-            patience = components.table(f"Utility by the reader's patience p {_RANGE}", "patience", pinned_columns=1)
-            lacking = components.note("no-patience", text=page_text.NO_PATIENCE)
+    classes = components.table(f"Expected distinct responses among m {_RANGE}", "classes", pinned_columns=1, wrap=True)
+    patience = components.table(f"Utility by the reader's patience p {_RANGE}", "patience", pinned_columns=1, wrap=True)
+    lacking = components.note("no-patience", text=page_text.NO_PATIENCE)
     controls = dict(zip(CHOICES, (table, x, y, front, systems), strict=True))
     outputs = [plot, note, shown, *taken, classes_plot, classes, patience_plot, patience, lacking]
 
@@ -60,7 +60,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
     def restore(asked: Mapping[str, str]) -> list[Any]:
         return _controls(live.snapshot(), asked)
 
-    wire(page, controls, restore, show, outputs, nothing=_nothing, cascade=("table",))
+    wire(page, live, controls, restore, show, outputs, nothing=_nothing, cascade=("table",))
 
 
 def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
@@ -70,15 +70,18 @@ def _controls(snapshot: Snapshot, asked: Mapping[str, str]) -> list[Any]:
     table = chosen(asked, "table", names, names[0] if names else None)
     board = snapshot.board(table)
     axes = default_axes(board) if board else None
+    if board is None or axes is None:
+        nothing = components.no_choice
+        return [nothing(), nothing(), nothing(), gr.Radio(visible=False), nothing()]
     labels = components.column_choices(board)
     offered = [label for _, label in labels]
-    ids = system_ids(board) if board else ()
-    systems = list(zip(system_labels(board), ids, strict=True)) if board else []
-    drawn = [ids[place] for place in first_systems(board)] if board else []
+    ids = system_ids(board)
+    systems = list(zip(system_labels(board), ids, strict=True))
+    drawn = [ids[place] for place in first_systems(board)]
     return [
         gr.Dropdown(tables, value=table),
-        gr.Dropdown(labels, value=chosen(asked, "x", offered, axes[0].label if axes else None)),
-        gr.Dropdown(labels, value=chosen(asked, "y", offered, axes[1].label if axes else None)),
+        gr.Dropdown(labels, value=chosen(asked, "x", offered, axes[0].label)),
+        gr.Dropdown(labels, value=chosen(asked, "y", offered, axes[1].label)),
         chosen(asked, "front", [value for _, value in FIELDS], "systems"),
         gr.Dropdown(systems, value=chosen_several(asked, "systems", ids, drawn)[:MOST_LINES]),
     ]
@@ -89,6 +92,8 @@ def _shown(live: LiveResults, downloads: Downloads, board: Board, given: Mapping
     if axes is None:
         return _nothing(page_text.NO_RANKS)
     x, y = (board.column(given[name]) or default for name, default in zip("xy", axes, strict=True))
+    if x is y:
+        return _nothing(f"Both axes show {x.label}: choose two different metrics.")
     made = _remembered(live.scores(board), x, y, baselines=given["front"] == "all")
     view = tradeoff_table(board, made)
     files = downloads.write(view.frame(), f"{board.name}-tradeoff")
@@ -109,7 +114,7 @@ def _curve_views(curves: Sequence[Curve], at: str, of: str, letter: str) -> list
     if not curves:
         return [components.drawn(None), components.no_table()]
     figure = system_curves_figure(curves, at, of, diagonal=letter == "m")
-    return [components.drawn(figure), components.filled(curves_table(curves, letter))]
+    return [components.drawn(figure), components.filled_curves(curves_table(curves, letter))]
 
 
 def _nothing(why: str) -> list[Any]:

@@ -18,6 +18,7 @@ from benchmark.analysis.metaeval.labelled import Labelled
 from datasets_build.errors import DivBenchError, InputError
 from datasets_build.files import atomic_file, write_text
 from datasets_build.schema import conform
+from leaderboard.data.metric_study.attack_gains import GamingRecord
 from leaderboard.data.metric_study.pair_accuracies import PairStudy
 from leaderboard.data.metric_study.record import MetricStudy
 from submissions.schema import Problem
@@ -28,6 +29,7 @@ from submissions.untrusted.parquet_files import open_parquet, parquet_rows
 from submissions.untrusted.plain_text import shortened
 
 STUDY_FILE, TEXTS_FILE, PAIRS_FILE = "metric_study.json", "disagreements.parquet", "gssbench.json"
+GAMING_FILE = "gaming.json"
 MAX_STUDY_BYTES = 8 * 2**20
 MAX_TEXT_BYTES = 64 * 2**20  # decoded size of all texts together
 MEASURED = Path(__file__).parents[2] / "measured"
@@ -61,6 +63,11 @@ def read_pairs(path: Path) -> PairStudy:
     return _read(path, PairStudy, "build it again: divbench metrics study --gss")
 
 
+def read_gaming(path: Path) -> GamingRecord:
+    """Read what attacks gain; errors as in `read_study`."""
+    return _read(path, GamingRecord, "build it again: divbench metrics gaming --out gaming.json")
+
+
 @dataclass(frozen=True, slots=True)
 class Studies:
     """The studies that the page Metrics shows.
@@ -68,12 +75,14 @@ class Studies:
     Attributes:
         study: Agreement of metrics with people, labels and each other; None if there is none.
         pairs: GSSBench's accuracies; None if there are none.
+        gaming: What attacks gain under each metric; None if it was not studied.
         texts: Context and responses of disagreements, by task and set.
         faults: Files that could not be read and why, without local paths.
     """
 
     study: MetricStudy | None
     pairs: PairStudy | None
+    gaming: GamingRecord | None
     texts: Mapping[tuple[str, str], SetTexts]
     faults: tuple[str, ...]
 
@@ -83,8 +92,9 @@ def load_studies(folder: Path | None) -> Studies:
     faults: list[str] = []
     study = _found(folder, STUDY_FILE, read_study, faults)
     pairs = _found(folder, PAIRS_FILE, read_pairs, faults)
+    gaming = _found(folder, GAMING_FILE, read_gaming, faults)
     texts = _found(folder, TEXTS_FILE, read_texts, faults)
-    return Studies(study, pairs, texts or {}, tuple(faults))
+    return Studies(study, pairs, gaming, texts or {}, tuple(faults))
 
 
 def _found(folder: Path | None, name: str, read: Callable[[Path], _Found], faults: list[str]) -> _Found | None:

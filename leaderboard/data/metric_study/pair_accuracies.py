@@ -13,6 +13,7 @@ from benchmark.analysis.gss.accuracy import BALANCED, HALF, MEAN, MISSING, TIES,
 from benchmark.analysis.metaeval.prompt_pairs import SPLITS
 from leaderboard.data.metric_study.record import Line, MetricName, Number
 
+BUNDLED = "divbench/"  # begins the id of the bundled model
 WEIGHTED = "pair-weighted"
 COLUMNS: tuple[str, ...] = (*SPLITS, MEAN, WEIGHTED, BALANCED, HALF, TIES, MISSING)
 _MAX_BLOCKS, _MAX_ROWS = 100, 200
@@ -149,6 +150,11 @@ def blocks_of(study: PairStudy) -> tuple[Block, ...]:
 def drawn_blocks(study: PairStudy) -> tuple[Block, ...]:
     """The blocks of the heat map: all but published ones, which only the table shows."""
     return tuple(made for made, block in zip(blocks_of(study), study.blocks, strict=True) if block.kind != "published")
+
+
+def has_real_model(study: PairStudy | None) -> bool:
+    """Whether a model other than the one that ships here was scored on the pairs."""
+    return study is not None and any(b.kind == "model" and not b.beneath.startswith(BUNDLED) for b in study.blocks)
 
 
 def _number(found: Estimate) -> Number:

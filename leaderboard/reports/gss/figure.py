@@ -7,7 +7,7 @@ from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.gss.accuracy import HALF, MEAN, MISSING, TIES, Block, GssStudy, Row
 from benchmark.analysis.metaeval.prompt_pairs import SPLITS
 from datasets_build.errors import need
-from leaderboard.figures.plots import DIVERGING, FONT, inert
+from leaderboard.figures.plots import CLEAR, DIVERGING, FONT, inert
 from leaderboard.reports.metaeval.pair_report import SHORT
 
 _ROW, _TOP, _BETWEEN, _BOTTOM, _LABELS = 30, 150, 120, 150, 124  # pixels: a row; above, between, below, left of panels
@@ -61,6 +61,8 @@ def heat_map_of(given: Sequence[Block]) -> Any:
         height=inside + _TOP + _BOTTOM,
         margin={"t": _TOP, "b": _BOTTOM, "l": _LABELS, "r": 8},
         hoverlabel={"align": "left"},
+        paper_bgcolor=CLEAR,
+        plot_bgcolor=CLEAR,
         coloraxis={
             "colorscale": DIVERGING,
             "cmin": 0,

@@ -17,15 +17,16 @@ from leaderboard.tables.compare import (
     differing,
     differing_table,
     explore_link,
-    side_by_side,
+    headline,
 )
 from leaderboard.tables.models import columns_of
 from leaderboard.tables.page_text import FIGURES
+from leaderboard.tables.side_by_side import side_by_side
 from leaderboard.tables.systems import places_of, system_ids, system_labels
 from tests.leaderboard.app.test_page_tradeoff import any_file, drawn, shows
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import console_errors, open_page, shown_anew, until
-from tests.leaderboard.page_reading import described, query, rows, value
+from tests.leaderboard.page_reading import described, gaps, query, rows, selects, value
 
 pytestmark = pytest.mark.browser
 
@@ -42,7 +43,7 @@ def ids_of(board: Board, *names: str) -> list[str]:
 
 def responses_are(browser: Any, board: Board, ids: list[str], prompt: str) -> None:
     """The responses on the page come to be those of the systems to the prompt."""
-    beside = side_by_side([board.entries[place] for place in places_of(board, ids)], prompt)
+    beside = side_by_side(board, places_of(board, ids), prompt)
     wanted = [[" ".join(cell.split()) for cell in row] for row in beside.rows]
 
     def there() -> bool:
@@ -56,12 +57,18 @@ def test_tables_hold_the_numbers_of_the_pure_functions(site_address: str, browse
     ids = ids_of(board, "varied", "collapsed", "repeated")
     open_page(browser, f"{site_address}/compare?systems={quote(','.join(ids))}&show=diversity&by=self_bleu")
     places, scores = places_of(board, ids), BoardScores(board)
-    gaps = compare(scores, places, columns_of(board, "diversity", ())[0])
-    shows(browser, "gaps", compare_table(gaps))
-    assert value(browser, "note") == about_compare(gaps, [system_labels(board)[place] for place in places])
+    found = compare(scores, places, columns_of(board, "diversity", ())[0])
+    labels = [system_labels(board)[place] for place in places]
+    view = compare_table(board, places, found)
+    shows(browser, "gaps", view)
+    assert {row[1] for row in view.shown} >= {"varied more diverse", "no significant difference"}
+    assert value(browser, "headline") == headline(found, labels)
+    assert value(browser, "note") == about_compare(found)
+    assert gaps(browser) == []
+    assert selects(browser) == ([], [])
     by = next(column for column in board.columns if column.label == "self_bleu")
     prompts = differing(scores, places, by)
-    view = differing_table(prompts, 3)
+    view = differing_table(prompts, labels)
     first = view.shown[0][0]
     until(
         lambda: [row[0] for row in rows(browser, "prompts")][:5] == [row[0] for row in view.shown[:5]], "other prompts"
@@ -69,7 +76,9 @@ def test_tables_hold_the_numbers_of_the_pure_functions(site_address: str, browse
     assert rows(browser, "prompts")[0] == list(view.shown[0])
     responses_are(browser, board, ids, first)  # those of the first prompt, unless another is asked for
     figure = drawn(browser, "forest")
-    assert all(pair in figure for pair in ("A − B", "A − C", "B − C", "self_bleu"))
+    assert all(
+        pair in figure for pair in ("varied − collapsed", "varied − repeated", "collapsed − repeated", "self_bleu")
+    )
     assert described(browser) == {"forest": FIGURES["forest"]}
     assert console_errors(browser) == []
 
@@ -83,7 +92,7 @@ def test_a_permalink_restores_every_choice_and_leads_on(site_address: str, brows
     assert value(browser, "show") == "everything"
     assert value(browser, "by").startswith("ead")
     links = [link for link in browser.find_elements("css selector", "[id^=explore-]") if link.is_displayed()]
-    assert [link.text for link in links] == ["Explore A's responses", "Explore B's responses"]
+    assert [link.text for link in links] == ["Explore paraphrased", "Explore varied"]
     wanted = [f"{site_address}/{explore_link(board, place, 'demo-17')}" for place in places_of(board, ids)]
     assert [link.get_property("href") for link in links] == wanted
 
@@ -108,10 +117,10 @@ def test_one_system_is_not_compared_and_strange_addresses_show_the_default(
     site_address: str, browser: Any, board: Board
 ) -> None:
     open_page(browser, f"{site_address}/compare?systems={ids_of(board, 'varied')[0]}")
-    assert value(browser, "note") == "Choose 2 to 4 systems."
+    assert value(browser, "headline") == "Choose 2 to 4 systems."
     assert rows(browser, "gaps") == []
     open_page(browser, f"{site_address}/compare?systems=%3Cb%3E&table=x&by=%3Cscript%3E&show=cost&prompt=%3Csvg%3E")
-    assert value(browser, "note") == "Choose 2 to 4 systems."
+    assert value(browser, "headline") == "Choose 2 to 4 systems."
     open_page(browser, f"{site_address}/compare?by=%3Cscript%3E&prompt=%3Csvg%3E")
     until(lambda: len(rows(browser, "gaps")) > 0, "nothing is compared")
     assert console_errors(browser) == []
@@ -124,7 +133,8 @@ def test_downloads_equal_the_table(site_address: str, browser: Any, board: Board
     for kind in ("csv", "parquet"):
         browser.find_element("css selector", f"#{kind}").click()
         until(partial(any_file, tmp_path, kind), f"no {kind} was downloaded")
-    gaps = compare(BoardScores(board), places_of(board, ids), columns_of(board, "overview", ())[0])
-    wanted = compare_table(gaps).frame()
+    places = places_of(board, ids)
+    found = compare(BoardScores(board), places, columns_of(board, "overview", ())[0])
+    wanted = compare_table(board, places, found).frame()
     pd.testing.assert_frame_equal(pd.read_parquet(next(tmp_path.glob("*.parquet"))), wanted)
     pd.testing.assert_frame_equal(pd.read_csv(next(tmp_path.glob("*.csv"))), wanted)

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from leaderboard.data.metric_study.files import MEASURED, PAIRS_FILE, STUDY_FILE, TEXTS_FILE, write_texts
+from leaderboard.data.metric_study.files import MEASURED, PAIRS_FILE, STUDY_FILE, TEXTS_FILE, load_studies, write_texts
 from leaderboard.tables.metrics import correlations, described, disagreements
 from leaderboard.tables.page_text import FIGURES
+from leaderboard.tables.trust import trusted
 from tests.leaderboard.conftest import console_errors, open_page, until
 from tests.leaderboard.injections import INJECTIONS, assert_inert
-from tests.leaderboard.page_reading import column, value
+from tests.leaderboard.page_reading import column, gaps, value
 from tests.leaderboard.page_reading import described as alternatives
 from tests.leaderboard.servers import serving
 from tests.leaderboard.shipped import shipped_study
@@ -40,6 +41,14 @@ def address(results: Path, own: Path) -> Any:
 
 def test_a_permalink_shows_the_study_that_ships_here(site_address: str, browser: Any) -> None:
     over = shipped_study().agreements[-1]
+    open_page(browser, f"{site_address}/metrics")
+    best = trusted(shipped_study(), load_studies(None).gaming)
+    first = [each.text for each in browser.find_elements("css selector", "#trust tbody th")]
+    assert first == [row.metric for row in best]
+    assert len(first) == 10
+    figures = [each.is_displayed() for each in browser.find_elements("css selector", ".js-plotly-plot")]
+    assert not any(figures)  # all else is closed: GSSBench, too, as long as only the bundled model was scored
+    assert browser.execute_script("return document.documentElement.scrollHeight") < 1300
     open_page(browser, f"{site_address}/metrics?measure=roc_auc&metric=vendi_score&over=sets:{over.group}&case=1")
     view = correlations(shipped_study(), "roc_auc")
     shown = column(browser, "correlations", 0)
@@ -51,15 +60,17 @@ def test_a_permalink_shows_the_study_that_ships_here(site_address: str, browser:
     assert "ROC" in value(browser, "measure")
     assert value(browser, "metric") == "vendi_score"
     assert value(browser, "over") == f"sets: {over.group}"
+    browser.find_element("css selector", "#by-pair button").click()  # the others are open for what the permalink asks
     drawn = "return document.querySelectorAll('.js-plotly-plot .hm').length"
     until(lambda: int(browser.execute_script(drawn)) >= 3, "the figures are not drawn")
+    assert gaps(browser) == []
     names = ("correlations-plot", "pairs-plot", "agreement-plot")
     assert alternatives(browser) == {name: FIGURES[name] for name in names}
     assert console_errors(browser) == []
 
 
 def test_texts_are_shown_as_text_and_a_damaged_file_is_named_beside_the_rest(address: str, browser: Any) -> None:
-    open_page(browser, f"{address}/metrics?metric={METRIC}&case=0")
+    open_page(browser, f"{address}/metrics?metric={METRIC}&case=0&measure=spearman&over=x")
     until(lambda: value(browser, "context") == INJECTIONS[0], "the context is not shown")
     shown = " ".join(column(browser, "case-responses", 1))
     assert "window.hacked=1" in shown

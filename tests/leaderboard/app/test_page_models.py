@@ -14,7 +14,7 @@ from leaderboard.tables.forest import forest
 from leaderboard.tables.models import cell_texts, rank_text
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, shown_anew, until
-from tests.leaderboard.page_reading import column, query
+from tests.leaderboard.page_reading import column, gaps, query, selects
 
 pytestmark = pytest.mark.browser
 
@@ -97,7 +97,7 @@ def test_a_permalink_restores_every_choice(site_address: str, browser: Any) -> N
     assert set(column(browser, "systems", 0)) == {"shuffled-words", "random-characters", "repeated"}
     headings = [e.text.split("\n")[0] for e in browser.find_elements("css selector", "#systems thead th")]
     assert headings[1] == "rank by self_bleu"
-    assert [heading.split()[0] for heading in headings[4:]] == ["ead", "self_bleu"]
+    assert [heading.split()[0] for heading in headings[2:4]] == ["ead", "self_bleu"]
     assert browser.find_element("css selector", "#q input, #q textarea").get_property("value") == "e"
 
 
@@ -110,7 +110,7 @@ def test_an_address_that_asks_for_what_is_not_offered_shows_the_default(site_add
 def test_choices_go_into_the_address_and_a_reload_keeps_them(site_address: str, browser: Any) -> None:
     open_page(browser, site_address)
     unfold(browser)
-    choose(browser, "by", "self_bleu: mean BLEU of each response against the others")
+    choose(browser, "by", "words: self_bleu")
     until(lambda: query(browser).get("by") == ["self_bleu"], "the choice is not in the address")
     field = browser.find_element("css selector", "#q input, #q textarea")
     field.send_keys("paraphr")
@@ -121,22 +121,37 @@ def test_choices_go_into_the_address_and_a_reload_keeps_them(site_address: str, 
     assert "rank by self_bleu" in browser.find_element("css selector", "#systems thead").text
 
 
+def _sorted(browser: Any, heading: Any, order: str, names: list[str]) -> bool:
+    """Whether the rows stand so, and the arrow of the heading and its label for screen readers say so."""
+    arrow = heading.find_element("css selector", ".sort-indicator").get_attribute("aria-label")
+    said = heading.get_attribute("aria-sort")
+    return column(browser, "systems", 0) == names and (arrow, said) == (f"Sorted {order}", order)
+
+
 def test_sorting_goes_by_number_and_texts_move_along(site_address: str, browser: Any, board: Board) -> None:
-    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.keys import Keys
 
     open_page(browser, f"{site_address}/?show=custom&columns=ead")
-    table = browser.find_element("css selector", "#systems")
-    heading = next(h for h in table.find_elements("css selector", "th") if h.text.startswith("ead"))
-    menu = heading.find_element("css selector", "[aria-label='Open cell menu']")
-    ActionChains(browser).move_to_element(heading).click(menu).perform()  # the menu shows under the pointer
-    items = browser.find_elements("css selector", "[role=menuitem]")
-    next(item for item in items if item.text == "Sort ascending").click()
     chosen = next(column for column in board.columns if column.label == "ead")
     ascending = sorted(board.entries, key=lambda entry: entry.cells[chosen.signature].value or 0.0)
     wanted = [entry.result.manifest.name for entry in ascending]
-    until(lambda: column(browser, "systems", 0) == wanted, "the table is not sorted")
     texts = dict(zip([entry.result.manifest.name for entry in board.entries], cell_texts(board, chosen), strict=True))
-    assert column(browser, "systems", 4) == [texts[name] for name in wanted]
+    heading = browser.find_element("css selector", "#systems th[data-heading='2']")
+    told = heading.get_attribute("title")
+    assert told.startswith("ead: ")
+    assert "Higher = more diverse. Agreement with people: Spearman ." in told
+    assert heading.get_attribute("aria-sort") == "none"
+    for order, names in (("descending", wanted[::-1]), ("ascending", wanted)):  # the best comes first
+        heading.click()
+        until(partial(_sorted, browser, heading, order, names), f"a click does not sort: {order}")
+        assert column(browser, "systems", 2) == [texts[name] for name in names]
+    heading.click()
+    until(lambda: not heading.find_elements("css selector", ".sort-indicator"), "the third click leaves the order")
+    browser.execute_script("arguments[0].focus()", heading)
+    heading.send_keys(Keys.ENTER)  # by the keyboard, too
+    until(lambda: column(browser, "systems", 0) == wanted[::-1], "Enter does not sort")
+    assert selects(browser) == ([], [])
+    assert gaps(browser) == []
 
 
 def test_what_each_column_means_can_be_unfolded(site_address: str, browser: Any, board: Board) -> None:
@@ -168,5 +183,5 @@ def test_downloads_equal_the_table(site_address: str, browser: Any, board: Board
     assert [row["system"] for row in rows] == frame["system"].tolist() == column(browser, "systems", 0)
     chosen = next(column for column in board.columns if column.label == "ead")
     values = {entry.result.manifest.name: entry.cells[chosen.signature].value for entry in board.entries}
-    assert dict(zip(frame["system"], frame["ead ↑"], strict=True)) == values
-    assert {row["system"]: float(row["ead ↑"]) for row in rows} == values
+    assert dict(zip(frame["system"], frame["ead"], strict=True)) == values
+    assert {row["system"]: float(row["ead"]) for row in rows} == values

@@ -1,5 +1,6 @@
 """Tables from results: what is comparable stands together, and nothing else does."""
 
+import os
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from datasets_build.files import content_id
 from leaderboard.data.board import Board, frame, make_boards, ranking_column
 from leaderboard.tables.export import about_json, export
 from leaderboard.tables.models import cell_texts
+from leaderboard.tables.prompts import find_entry
 from leaderboard.tables.systems import system_labels
 from submissions.schema import Generation, Manifest, Submitter, System
 
@@ -72,6 +74,29 @@ def result(name: str, *scores: Aggregate, k: int = 3, profile: str = "lexical", 
 
 def boards(*results: Result) -> list[Board]:
     return make_boards([(Path(each.result_id), each) for each in results])
+
+
+def test_a_submission_scored_twice_is_one_row_and_the_newest_result_is_shown(tmp_path: Path) -> None:
+    """Partly, then wholly, then again: two ranks for one submission would push others down."""
+    wholly = result("a", aggregate("distinct_n", 0.5), aggregate("ead", 0.5))
+    partly = wholly.model_copy(update={"result_id": "1" * 16, "scores": wholly.scores[:1]})
+    again = wholly.model_copy(update={"result_id": "2" * 16})
+    other = result("b", aggregate("distinct_n", 0.4))
+    written = []
+    for age, each in enumerate((again, wholly, partly, other)):
+        folder = tmp_path / str(age)
+        folder.mkdir()
+        (folder / "result.json").write_text(each.model_dump_json(), encoding="utf-8")
+        os.utime(folder / "result.json", (1000 - age, 1000 - age))
+        written.append((folder, each))
+    (board,) = make_boards(written)
+    assert [entry.result.result_id for entry in board.entries] == [again.result_id, other.result_id]
+    assert board.entries[0].older == (partly.result_id, wholly.result_id)
+    assert find_entry(board, wholly.result_id) is find_entry(board, partly.result_id) is board.entries[0]
+    assert frame(board)["older_results"].tolist()[0] == 2
+    newer = partly.model_copy(update={"result_id": "3" * 16, "divbench": "0.2.0"})
+    (board,) = make_boards([*written, (tmp_path / "none", newer)])
+    assert board.entries[0].result is newer
 
 
 def test_results_of_other_k_profile_or_revision_stand_on_other_boards() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from leaderboard.figures.board_plots import MARKS, forest_figure, system_curves_
 from leaderboard.figures.plots import inert
 from leaderboard.tables.compare import compare
 from leaderboard.tables.curves import Curve, distinct_curves
+from leaderboard.tables.systems import system_labels
 from leaderboard.tables.tradeoff import Tradeoff, tradeoff
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import HOSTILE_NAME
@@ -57,7 +59,7 @@ def test_points_stand_where_the_systems_do_with_their_intervals(made: Tradeoff) 
     assert list(zip(front.x, front.y, strict=True)) == on
     drawn: dict[str, Any] = {}
     for trace in traces:
-        for i, name in enumerate(trace.text):
+        for i, (name, _) in enumerate(trace.customdata):
             ends = [
                 (at[i] - e.arrayminus[i], at[i] + e.array[i])
                 for at, e in ((trace.x, trace.error_x), (trace.y, trace.error_y))
@@ -65,7 +67,7 @@ def test_points_stand_where_the_systems_do_with_their_intervals(made: Tradeoff) 
             drawn[name] = (trace.x[i], trace.y[i], *ends, trace.marker.symbol, trace.marker.size[i])
     assert len(drawn) == len(made.points) == 7
     for point in made.points:
-        x, y, x_range, y_range, symbol, size = drawn[inert(point.label, 22)]
+        x, y, x_range, y_range, symbol, size = drawn[inert(point.label, 40)]
         assert (x, y, symbol) == (point.x, point.y, MARKS[point.type][1])
         assert (x_range, y_range) == (pytest.approx(point.x_range), pytest.approx(point.y_range))
         assert (size > 10) == bool(point.on_front)
@@ -78,9 +80,9 @@ def test_every_type_has_a_shape_of_its_own() -> None:
 def test_where_there_are_many_systems_only_those_on_the_front_are_named(made: Tradeoff) -> None:
     some = next(point for point in made.points if point.on_front)
     other = replace(some, on_front=False, label="other")
-    crowd = replace(made, points=(some, *(replace(other, place=place) for place in range(20))))
+    crowd = replace(made, points=(some, *(replace(other, place=place) for place in range(50))))
     texts = [text for trace in tradeoff_figure(crowd).data[1:] for text in trace.text]
-    assert sorted(texts) == [""] * 20 + [inert(some.label, 22)]
+    assert sorted(texts) == [""] * 50 + [inert(some.label, 22)]
 
 
 def test_stairs_turn_at_the_corner_that_is_worse(board: Board, scores: BoardScores) -> None:
@@ -125,13 +127,16 @@ def test_differences_point_to_the_better_end(board: Board, scores: BoardScores) 
         assert trace.x[i] + trace.error_x.array[i] == pytest.approx(max(sign * end for end in gap.d_z_interval))
     assert all(value > 0 for value in trace.x[:2])  # varied answers are more diverse, whichever end says so
     assert [symbol.endswith("-open") for symbol in trace.marker.symbol] == [False, False, True]
-    assert list(figure.layout.yaxis.ticktext) == ["distinct_k ↑", "self_bleu ↓", "ead"]
+    assert list(figure.layout.yaxis.ticktext) == ["distinct_k", "self_bleu", "ead"]
+    assert figure.layout.xaxis.title.text == "← collapsed better · varied better →"
 
 
 def test_each_pair_has_a_shape_and_a_height_of_its_own(board: Board, scores: BoardScores) -> None:
     gaps = compare(scores, (0, 1, 2, 3), [column_of(board, "self_bleu"), column_of(board, "ead")], resamples=50)
     traces = forest_figure(gaps).data
-    assert [trace.name for trace in traces] == ["A − B", "A − C", "A − D", "B − C", "B − D", "C − D"]
+    assert [trace.name for trace in traces] == [
+        inert(f"{a} − {b}", 80) for a, b in combinations(system_labels(board)[:4], 2)
+    ]
     assert len({trace.marker.symbol[0] for trace in traces}) == 6
     heights = [y for trace in traces for y in trace.y]
     assert len(set(heights)) == len(heights)

@@ -94,7 +94,7 @@ def test_the_map_of_pairs_has_their_savings_about_a_middle_of_0(found: Explanati
         assert row == [None if i == j else saved[i, j] for j in range(len(RESPONSES))]
     assert trace["zmid"] == 0
     middle = trace["colorscale"][len(trace["colorscale"]) // 2]
-    assert middle == [0.5, "rgb(247,247,247)"]  # neither colour
+    assert middle == [0.5, "rgba(128, 128, 128, 0.10)"]  # neither colour
     first, *_, last = trace["colorscale"]
     assert first[1] != last[1]
 

@@ -150,7 +150,7 @@ def test_the_injections_are_alive_where_a_page_lets_them(browser: "Chrome", tmp_
 def test_a_head_sorts_and_the_address_keeps_it(browser: "Chrome", exported: Path) -> None:
     opened(browser, exported / "index.html", "#show=diversity")
     shown = "#systems thead th"
-    place = next(i for i, text in enumerate(texts(browser, shown)) if text.startswith("distinct_n "))
+    place = next(i for i, text in enumerate(texts(browser, shown)) if text == "distinct_n")
     column = (
         "return [...document.querySelectorAll('#systems tbody tr')].map((row) => [...row.cells].filter("
         "(cell) => !cell.hidden)[arguments[0]].dataset.value ?? null)"

@@ -42,7 +42,9 @@ def test_contrasts_of_the_stages_are_those_of_the_tables(stages: Path, tmp_path:
     found = contrasts(series, scores.prompts, values_of(series, board, scores.matrix(column)), column)
     page = Page(made.folder / "post-training.html")
     rows = page.tables[f"distinct_k-{series.key}-contrasts-table"]
-    assert [[text for text, _ in row] for row in rows[1:]] == [list(row) for row in contrasts_table(found).shown]
+    assert [[text for text, _ in row] for row in rows[1:]] == [
+        list(row) for row in contrasts_table(found, column).shown
+    ]
     figures = [given["id"] for tag, given in page.elements if given.get("class") == "figure"]
     assert figures == [f"distinct_k-{series.key}"]  # no language model read them, so there are no curves
     assert (made.folder / "figures" / f"distinct_k-{series.key}.js").is_file()

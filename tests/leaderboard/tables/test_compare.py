@@ -22,9 +22,11 @@ from leaderboard.tables.compare import (
     differing,
     differing_table,
     explore_link,
-    side_by_side,
+    headline,
 )
+from leaderboard.tables.models import cell_texts
 from leaderboard.tables.prompts import find_entry
+from leaderboard.tables.side_by_side import side_by_side
 from leaderboard.tables.systems import system_ids, system_labels
 from submissions.checking.validate import open_submission
 from tests.leaderboard.boards import load_boards
@@ -74,8 +76,6 @@ def test_numbers_are_those_of_the_paired_contrast(
             assert (gap.first, gap.second) == (int(each.a), int(each.b))
             assert (gap.n, gap.p, gap.untested) == (each.n, each.p, each.untested)
             assert gap.difference == pytest.approx(each.difference)
-            assert gap.mean_first == pytest.approx(each.mean_a)
-            assert gap.mean_second == pytest.approx(each.mean_b)
             assert gap.interval is not None
             assert list(gap.interval) == [pytest.approx(each.low), pytest.approx(each.high)]
             assert gap.d_z == (None if each.d_z is None else pytest.approx(each.d_z))
@@ -86,7 +86,7 @@ def test_numbers_are_those_of_scipy(
 ) -> None:
     column = column_of(board, "self_bleu")
     a, b = scores.matrix(column)[:, places[0]], scores.matrix(column)[:, places[1]]
-    gap = next(gap for gap in gaps if gap.column is column and gap.pair == "A − B")
+    gap = next(gap for gap in gaps if gap.column is column and gap.names == THREE[:2])
     assert gap.p == stats.wilcoxon(a, b).pvalue
     assert gap.d_z == pytest.approx((a - b).mean() / (a - b).std(ddof=1))
     drawn = stats.bootstrap((a - b,), np.mean, method="percentile", rng=np.random.default_rng(3), n_resamples=20_000)
@@ -118,15 +118,15 @@ def test_wins_are_counted_towards_the_better_end(
 
 
 def test_findings_name_who_is_ahead_whichever_end_is_better(gaps: tuple[Gap, ...]) -> None:
-    by_label = {gap.column.label: gap for gap in gaps if gap.pair == "A − B"}
+    by_label = {gap.column.label: gap for gap in gaps if gap.names == THREE[:2]}
     up, down = by_label["distinct_k"], by_label["self_bleu"]
     assert (up.column.direction, down.column.direction) == (1, -1)
     assert (up.difference or 0) > 0 > (down.difference or 0)
-    assert (up.finding, down.finding) == ("A more diverse", "A more diverse")
+    assert (up.finding, down.finding) == ("varied more diverse", "varied more diverse")
     assert replace(up, p_holm=0.05).finding == "no significant difference"
     assert replace(up, p_holm=None).finding == "not tested"
     turned = replace(down, column=replace(down.column, direction=0))
-    assert turned.finding == "B higher"
+    assert turned.finding == "collapsed higher"
 
 
 def test_a_metric_that_only_one_system_has_is_left_out(board: Board, places: tuple[int, ...]) -> None:
@@ -137,8 +137,9 @@ def test_a_metric_that_only_one_system_has_is_left_out(board: Board, places: tup
     ]
     some = BoardScores(replace(board, entries=tuple(bare)))
     assert compare(some, places[:2], [column]) == ()
-    assert [gap.pair for gap in compare(some, places, [column], resamples=50)] == ["A − C"]
-    assert "none of the metrics" in about_compare((), ["x", "y"])
+    assert [gap.pair for gap in compare(some, places, [column], resamples=50)] == [f"varied − {HOSTILE_NAME}"]
+    assert "none of the metrics" in about_compare(())
+    assert headline((), ["x", "y"]) == "x and y have no tested metric of diversity in common."
 
 
 def test_identical_systems_are_not_told_apart(board: Board, scores: BoardScores, places: tuple[int, ...]) -> None:
@@ -147,23 +148,37 @@ def test_identical_systems_are_not_told_apart(board: Board, scores: BoardScores,
     assert (gap.finding, gap.ties, gap.wins, gap.losses) == ("no significant difference", gap.n, 0, 0)
 
 
-def test_the_table_holds_the_numbers(gaps: tuple[Gap, ...]) -> None:
-    view = compare_table(gaps)
+def test_the_table_holds_the_numbers_and_the_means_of_the_page_models(
+    board: Board, places: tuple[int, ...], gaps: tuple[Gap, ...]
+) -> None:
+    view = compare_table(board, places, gaps)
     assert len(view.values) == len(gaps)
+    assert view.headers[3:6] == tuple(f"mean of {name}" for name in THREE)
     for row, shown, gap in zip(view.values, view.shown, gaps, strict=True):
-        numbers = (gap.mean_first, gap.mean_second, gap.difference, gap.d_z)
-        assert row[1:] == (gap.pair, gap.finding, *numbers, gap.wins, gap.ties, gap.losses, gap.p_holm, gap.p, gap.n)
-        assert row[0].split(" ")[0] == shown[0].split(" ")[0] == gap.column.label
-        written = shown[5].split(" ")[0]
-        places = len(written.partition(".")[2])
-        assert float(written) == pytest.approx(gap.difference, abs=0.51 * 10**-places)
+        means = [board.entries[place].cells[gap.column.signature].value for place in places]
+        numbers = (*means, gap.difference, gap.d_z)
+        assert row[:3] == (gap.column.label, gap.finding, gap.pair)
+        assert row[3:] == (*numbers, gap.wins, gap.ties, gap.losses, gap.p_holm, gap.p, gap.n)
+        texts = cell_texts(board, gap.column)  # as the page Models writes them
+        assert shown[3:6] == tuple(texts[place] for place in places)
+        written = shown[6].split(" ")[0]
+        digits = len(written.partition(".")[2])
+        assert float(written) == pytest.approx(gap.difference, abs=0.51 * 10**-digits)
     assert view.frame()["p (Holm)"].dtype == "float64"
 
 
-def test_words_say_who_is_who_and_how_many_are_told_apart(gaps: tuple[Gap, ...]) -> None:
-    said = about_compare(gaps, THREE)
+def test_one_sentence_counts_the_findings_by_name(gaps: tuple[Gap, ...]) -> None:
     told = sum(gap.finding != "no significant difference" for gap in gaps if gap.p is not None)
-    assert said.startswith(f"A is varied; B is collapsed; C is {HOSTILE_NAME}. {told} of ")
+    assert about_compare(gaps).startswith(f"{told} of ")
+    two = [gap for gap in gaps if gap.names == THREE[:2] and gap.column.direction]
+    wins = sum(gap.finding == "varied more diverse" for gap in two)
+    assert wins > 3
+    said = headline(two, THREE[:2])
+    assert said.startswith(f"varied more diverse on {wins} of {len(two)} metrics")
+    even = [replace(gap, p_holm=0.11) for gap in two]
+    assert headline(even, THREE[:2]) == (
+        f"no significant difference between varied and collapsed on {len(two)} of {len(two)} metrics."
+    )
 
 
 @pytest.mark.parametrize("label", ["distinct_k", "self_bleu", "ead"])
@@ -181,8 +196,8 @@ def test_prompts_stand_by_the_range_of_their_values(
         assert list(row.values) == values[row.prompt_id]
         assert row.spread == pytest.approx(spread[row.prompt_id])
         assert (row.prompt, row.category) == (suite.by_id[row.prompt_id].prompt, suite.by_id[row.prompt_id].category)
-    view = differing_table(found, 3)
-    assert view.headers[:5] == ("prompt", "difference", "A", "B", "C")
+    view = differing_table(found, THREE)
+    assert view.headers[:5] == ("prompt", "difference", *THREE)
     assert [row[:2] for row in view.values] == [(row.prompt_id, row.spread) for row in found]
     assert submission.manifest.name == "varied"
 
@@ -195,9 +210,9 @@ def test_prompts_that_one_system_alone_answered_are_no_difference(board: Board, 
 
 
 def test_answers_stand_side_by_side_as_they_were_given(board: Board, places: tuple[int, ...]) -> None:
-    entries = [board.entries[place] for place in places]
-    beside = side_by_side(entries, "demo-05")
-    assert beside.headers == ("#", "A", "A's class", "B", "B's class", "C", "C's class")
+    beside = side_by_side(board, places, "demo-05")
+    assert beside.headers == ("#", THREE[0], "class", THREE[1], "class", THREE[2], "class")
+    assert beside.texts == (False, True, False, True, False, True, False)
     folder = board.entries[0].folder.parents[1] / "submissions"
     for column, name in ((1, "varied"), (3, "collapsed"), (5, "hostile")):
         rows = open_submission(folder / name)[0].rows()
@@ -206,7 +221,7 @@ def test_answers_stand_side_by_side_as_they_were_given(board: Board, places: tup
     varied = [row[2] for row in beside.rows]
     assert varied[0] == "1"
     assert set(varied) <= set(map(str, range(1, 11)))
-    assert side_by_side(entries, "no such prompt").rows == ()
+    assert side_by_side(board, places, "no such prompt").rows == ()
 
 
 def test_a_link_leads_to_the_systems_prompt_whatever_the_prompt_is_called(board: Board) -> None:
@@ -222,5 +237,5 @@ def test_a_link_leads_to_the_systems_prompt_whatever_the_prompt_is_called(board:
 def test_a_result_that_is_gone_is_an_error_that_names_it(board: Board, tmp_path: Path) -> None:
     gone = replace(board.entries[0], folder=tmp_path / "gone")
     with pytest.raises(InputError, match="gone"):
-        side_by_side([gone], "demo-00")
+        side_by_side(replace(board, entries=(gone,)), [0], "demo-00")
     assert len(system_labels(board)) == 7

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from shutil import copytree
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,14 @@ from benchmark.scoring.result_files import PER_PROMPT_FILE
 from benchmark.scoring.scorer import score_submission
 from datasets_build.errors import InputError
 from leaderboard.data.board import Board, Entry
-from leaderboard.tables.curves import PATIENCES, class_curves, curves_table, distinct_curves, patience_curves
+from leaderboard.tables.curves import (
+    COLUMNS,
+    PATIENCES,
+    class_curves,
+    curves_table,
+    distinct_curves,
+    patience_curves,
+)
 from leaderboard.tables.systems import first_systems, places_of, system_ids, system_labels
 from leaderboard.tables.table_view import p_text, places_for, ranged_text
 from submissions.checking.validate import open_submission
@@ -134,8 +140,11 @@ def test_without_a_judge_here_patience_is_of_what_came_with_the_submission(tmp_p
 def test_the_table_of_curves_holds_their_numbers(board: Board) -> None:
     curves = patience_curves(board, [2, 0])
     view = curves_table(curves, "p")
-    assert view.headers == ("system", *(f"p = {p:g}" for p in PATIENCES), "prompts")
-    assert [row[1:-1] for row in view.values] == [curve.mean for curve in curves]
+    assert len(PATIENCES) > COLUMNS  # then every second has a column
+    assert view.headers == ("system", *(f"p = {p:g}" for p in PATIENCES[::2]), "prompts")
+    assert [row[1:-1] for row in view.values] == [curve.mean[::2] for curve in curves]
+    few = [replace(c, at=c.at[:3], mean=c.mean[:3], low=c.low[:3], high=c.high[:3]) for c in curves]
+    assert curves_table(few, "p").headers[1:-1] == tuple(f"p = {p:g}" for p in PATIENCES[:3])
     assert view.shown[0][1] == ranged_text(curves[0].mean[0], curves[0].low[0], curves[0].high[0], 2)
     assert curves_table((), "p").values == ()
 
@@ -146,20 +155,20 @@ def test_a_result_that_is_gone_is_an_error_that_names_it(board: Board, tmp_path:
         distinct_curves(replace(board, entries=(gone,)), [0])
 
 
-def test_no_two_systems_have_the_same_label_or_id(board: Board, tmp_path: Path) -> None:
-    results = board.entries[0].folder.parent
+def test_no_two_systems_have_the_same_label_or_id(board: Board) -> None:
     one, *others = board.entries
-    copy = copytree(one.folder, tmp_path / "copy")
-    again = replace(one, folder=copy, result=one.result.model_copy(update={"result_id": "0" * 16}))
-    named = one.result.manifest.model_copy(update={"name": others[0].result.manifest.name})
-    double = replace(one, result=one.result.model_copy(update={"manifest": named, "submission_id": "1" * 16}))
-    crowd = replace(board, entries=(one, again, double, *others))
+
+    def named(name: str, own: str) -> Entry:
+        manifest = one.result.manifest.model_copy(update={"name": name})
+        return replace(one, result=one.result.model_copy(update={"manifest": manifest, "submission_id": own}))
+
+    name = others[0].result.manifest.name
+    start = others[0].result.submission_id[:6]
+    crowd = replace(board, entries=(named(name, "1" * 16), named(f"{name} ({start})", "2" * 16), one, *others))
     labels, ids = system_labels(crowd), system_ids(crowd)
     assert len(set(labels)) == len(set(ids)) == len(crowd.entries)
-    assert ids[3:] == tuple(entry.result.submission_id for entry in others)
-    assert {ids[0], ids[1]} == {one.result.result_id, "0" * 16}
+    assert ids[2:] == tuple(entry.result.submission_id for entry in board.entries)
     assert places_of(crowd, [ids[2], "<b>", ids[0], ids[2]]) == (2, 0)
-    assert results.is_dir()
 
 
 def test_people_come_first_and_baselines_last(board: Board) -> None:

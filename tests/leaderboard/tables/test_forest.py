@@ -104,7 +104,7 @@ def test_no_name_becomes_markup(board: Board) -> None:
     """The table parses as XML whose only elements are our own, whatever systems are called."""
     hostile = (*HTML, *MARKDOWN, *SVG)
     own = {"section", "p", "bdi", "table", "caption", "thead", "tbody", "tr", "th", "td", "span", "small", "a"}
-    own |= {"svg", "line", "circle", "text"}
+    own |= {"svg", "line", "circle", "rect", "text"}
     for start in range(0, len(hostile), len(board.entries)):
         names = hostile[start : start + len(board.entries)]
         entries = tuple(_renamed(*each) for each in zip(board.entries, names, strict=False))
@@ -122,8 +122,12 @@ def test_systems_on_other_tables_are_linked(board: Board) -> None:
     first, second, *_ = board.entries
     here, there = replace(board, entries=(first,)), replace(board, k=board.k + 1, entries=(first, second))
     line = str(other_boards(here, [here, there], lambda table: f"?table={table}"))
-    assert "1 more system at k = " in line
-    assert f"?table={there.name}" in line
+    assert f"1 system only at k = {there.k}; " in line
+    assert f'<a href="?table={there.name}">compare all at k = {there.k}</a>' in line
+    apart = replace(there, entries=(second,))  # as people scored at a k that nothing else has
+    alone = str(other_boards(here, [here, apart], lambda table: f"?table={table}"))
+    assert f"compare its 1 at k = {there.k}</a>" in alone
+    assert f"divbench score --k {there.k}" in alone
     assert str(other_boards(there, [here, there], lambda table: "")) == ""
     other_suite = replace(there, suite="another")
     assert str(other_boards(here, [here, other_suite], lambda table: "")) == ""

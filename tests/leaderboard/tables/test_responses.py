@@ -79,7 +79,10 @@ def test_responses_are_those_of_the_submission_in_their_order(board: Board, odd:
             assert tuple(answer.text for answer in view.responses) == row.responses
             assert [answer.number for answer in view.responses] == list(range(1, 11))
             table = responses_table(view).frame()
-            assert tuple(table["response"]) == row.responses
+            assert list(table["response"]) == [row.responses[number - 1] for number in table["#"]]
+            groups = [view.responses[number - 1].group for number in table["#"]]
+            assert sorted(table["#"]) == list(range(1, 11))
+            assert groups == sorted(groups, key=lambda group: (group is None, group or 0))  # one class after the other
 
 
 def test_surprisals_belong_to_the_answers_around_what_is_no_answer(board: Board) -> None:
@@ -117,9 +120,9 @@ def test_classes_are_counted_and_have_the_quality_of_their_first(board: Board, o
         assert answer.quality == wanted
     assert any(answer.quality is not None for answer in view.responses)
     words = responses_table(view).frame()["class"].tolist()
-    assert words[0] == f"1 of {len(counted)}: 3 equivalent"
-    assert words[1] == "none"
-    assert words[9].endswith(": unique")
+    assert words[:3] == [f"1 of {len(counted)}: 3 equivalent"] * 3
+    assert words[-4].endswith(": unique")
+    assert words[-3:] == ["none"] * 3
 
 
 def test_what_is_to_be_said_of_a_response(board: Board) -> None:
@@ -168,7 +171,7 @@ def test_what_is_missing_is_said(results: Path) -> None:
     said = " ".join(remarks(view, board.profile))
     assert "No quality: the profile lexical has no reward model" in said
     assert "No curve: the profile lexical has no language model" in said
-    assert responses_table(view).headers == ("#", "response", "class", "bytes")
+    assert responses_table(view).headers == ("class", "response", "#", "bytes")
     assert curve_table(view).values == ()
 
 

@@ -160,19 +160,26 @@ def test_contrasts_are_scipys(board: Board, series: Series, metric: str, expecte
         p.append(stats.wilcoxon(first[there], second[there], alternative=side).pvalue)
         assert c.p == pytest.approx(p[-1])
     assert [c.p_holm for c in found] == pytest.approx(holm(p).tolist())
-    table = contrasts_table(found)
+    table = contrasts_table(found, column)
+    assert [row[1] for row in table.values] == [
+        "no significant difference"
+        if (c.p_holm or 0) >= 0.05
+        else f"{c.a if ((c.difference or 0) > 0) == (column.direction > 0) else c.b} more diverse"
+        for c in found
+    ]
     assert [row[0] for row in table.values] == ["base − SFT", "base − DPO", "SFT − DPO"]
-    assert [row[4] for row in table.values] == [c.difference for c in found]
+    assert [row[5] for row in table.values] == [c.difference for c in found]
     assert "untested because" not in table.headers
 
 
 def test_few_prompts_are_not_tested_and_it_is_said(board: Board, series: Series) -> None:
     column = next(column for column in board.columns if column.metric == "ead")
     values = np.array([[0.5, 0.4, np.nan], [0.6, 0.5, 0.1]])
-    table = contrasts_table(contrasts(series, ["a", "b"], values, column, resamples=50))
+    table = contrasts_table(contrasts(series, ["a", "b"], values, column, resamples=50), column)
     assert [row[-1] for row in table.values] == ["fewer than 5 pairs"] * 2
-    assert [row[7] for row in table.values] == [None, None]
-    assert table.shown[0][7] == ""
+    assert [row[8] for row in table.values] == [None, None]
+    assert table.shown[0][8] == ""
+    assert [row[1] for row in table.values] == ["not tested"] * 2
 
 
 def test_quantiles_are_numpys_and_missing_values_leave(series: Series) -> None:

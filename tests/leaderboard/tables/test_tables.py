@@ -20,6 +20,7 @@ from leaderboard.tables.models import (
     direction_text,
     facets,
     fact_text,
+    heading,
     models_table,
     rank_text,
 )
@@ -62,11 +63,24 @@ def test_ranks_follow_the_direction_of_the_metric(board: Board) -> None:
 def test_values_are_those_of_the_results_and_texts_say_them(board: Board) -> None:
     made = _table(board)
     column = board.columns[0]
-    place = made.headers.index(f"{column.label} ↑")
+    place = made.headers.index(column.label)
     for row, texts, entry in zip(made.values, made.shown, made.entries, strict=True):
         cell = entry.cells[column.signature]
         assert row[place] == cell.value
         assert float(texts[place].split()[0]) == pytest.approx(cell.value, abs=0.005)
+
+
+def test_everything_begins_with_metrics_and_has_no_empty_column(board: Board) -> None:
+    made = _table(board, preset="everything")
+    columns, beside = columns_of(board, "everything", ())
+    assert made.headers[2 : 2 + len(columns)] == tuple(map(heading, columns))
+    assert made.headers[2 + len(columns) :] == made.beside
+    assert set(made.beside) < set(beside)  # nobody stated a size or a licence
+    for place, head in enumerate(made.headers[2:], 2):
+        assert any(row[place] not in (None, "") for row in made.shown), head
+    assert made.beside[-1] == "signature"  # a submission's newest
+    assert not [head for head in made.headers if set(head) & set("↑↓")]  # an arrow is the order of a table
+    assert "self_bleu (lower = more diverse)" in made.headers
 
 
 def test_the_mean_length_of_responses_is_counted_in_bytes(board: Board, results: Path) -> None:

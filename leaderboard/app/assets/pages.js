@@ -1,0 +1,75 @@
+// What Gradio's components lack: text alternatives of figures, plain words on headings, sorting by a click on one, the
+// menu of a narrow screen, and the link of the footer. FIGURES and METRICS are replaced by our own texts.
+const figures = FIGURES, metrics = METRICS;
+
+const describe = () => {
+  for (const [name, text] of Object.entries(figures)) {
+    const figure = document.getElementById(name);
+    if (figure === null || figure.hasAttribute("aria-label")) continue;
+    figure.setAttribute("role", "figure");
+    figure.setAttribute("aria-label", text);
+  }
+};
+
+// A list of choices scrolls, so Tab would stop at it between two controls and lose its place when the list closes.
+const pass = () => {
+  for (const list of document.querySelectorAll("ul[role=listbox]:not([tabindex])")) list.tabIndex = -1;
+};
+
+// The metric that a text begins with: a heading may go on with what tells two columns of one metric apart.
+const metricOf = (text) => metrics[text.replace(/^rank by /, "").split(/[\s[:]/)[0]];
+
+const explain = () => {
+  for (const head of document.querySelectorAll("th.header-cell")) {
+    const sorted = head.querySelector(".sort-indicator")?.getAttribute("aria-label") ?? "";
+    head.setAttribute("aria-sort", sorted.includes("desc") ? "descending" : sorted ? "ascending" : "none");
+    const text = head.innerText.trim(), told = metricOf(text);
+    if (head.dataset.told === text) continue;
+    head.dataset.told = text;
+    head.title = `${told ? `${text}: ${told}` : text}\nClick to sort.`;
+  }
+  for (const cell of document.querySelectorAll("[role=gridcell][data-col='0']")) {
+    const text = cell.innerText.trim(), told = metricOf(text);
+    if (told && cell.dataset.told !== text) [cell.dataset.told, cell.title] = [text, `${text}: ${told}`];
+    else if (!told && cell.dataset.told) { delete cell.dataset.told; cell.removeAttribute("title"); }
+  }
+};
+
+let due = false;
+const look = () => { due = false; describe(); pass(); explain(); };
+new MutationObserver(() => {
+  if (!due) requestAnimationFrame(look);  // once a frame: a table comes in thousands of changes
+  due = true;
+}).observe(document, { childList: true, subtree: true });
+
+// Sort a table by a heading, through the menu that Gradio hides behind it: numbers begin with the highest.
+const sortBy = async (head) => {
+  const column = head.dataset.heading, table = head.closest("[role=grid], .table-wrap, table");
+  const first = table?.querySelector(`[role=gridcell][data-col='${column}']`)?.innerText.trim() ?? "";
+  const order = /^[-−+.\d]/.test(first) ? ["none", "descending", "ascending"] : ["none", "ascending", "descending"];
+  const now = head.querySelector(".sort-indicator")?.getAttribute("aria-label") ?? "";
+  const at = order.indexOf(now.includes("desc") ? "descending" : now ? "ascending" : "none");
+  const next = order[(at + 1) % order.length];
+  head.querySelector(".cell-menu-button")?.click();
+  await Promise.resolve();
+  const items = [...document.querySelectorAll("[role=menuitem]")];
+  items[{ ascending: 0, descending: 1, none: 2 }[next]]?.click();
+};
+
+document.addEventListener("click", (event) => {
+  const head = event.target.closest("th.header-cell");
+  if (head && !event.target.closest("button, input")) sortBy(head);
+  const menu = event.target.closest("#nav .menu");
+  if (menu) menu.setAttribute("aria-expanded", String(menu.getAttribute("aria-expanded") !== "true"));
+  if (event.target.closest(".show-endpoints")) document.querySelector("footer .show-api")?.click();
+  const copy = event.target.closest(".copy-link");
+  if (copy) {
+    navigator.clipboard?.writeText(window.location.href);
+    copy.textContent = "Link copied";
+  }
+}, true);
+
+document.addEventListener("keydown", (event) => {
+  const head = event.target.closest?.("th.header-cell");
+  if (head && (event.key === "Enter" || event.key === " ")) { event.preventDefault(); sortBy(head); }
+}, true);

@@ -1,0 +1,89 @@
+"""What stands above and below every page: the navigation in four groups, and a footer that says what is shown."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import metadata, version
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+
+from leaderboard.data.board import Board
+from leaderboard.data.sources import Snapshot
+from leaderboard.tables.about import divbench_citation
+
+GROUPS = ("Results", "Responses", "Methods", "Take part")
+PAPER = "https://arxiv.org/abs/2606.01811"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A page in the navigation: title, path (empty for the first page) and group, one of `GROUPS`."""
+
+    title: str
+    path: str
+    group: str
+
+
+def repository() -> str | None:
+    """The address of the repository, as the package's metadata have it; None if they have none."""
+    for entry in metadata("divbench").get_all("Project-URL") or ():
+        label, _, address = entry.partition(",")
+        if label.strip().lower() in ("repository", "source", "homepage") and address.strip().startswith("https://"):
+            return str(address.strip())
+    return None
+
+
+def navigation(pages: Sequence[Link], here: str) -> Markup:
+    """The navigation: pages in groups, the repository and the paper; on a narrow screen behind one button.
+
+    Args:
+        pages: All pages.
+        here: Path of the page that it stands on.
+    """
+    groups = {group: [_page(page, here) for page in pages if page.group == group] for group in GROUPS}
+    source = repository()
+    outside = [("Code", source)] if source else []
+    groups[GROUPS[-1]] += [
+        Markup('<li><a href="{}" rel="noopener">{}</a></li>').format(address, name)
+        for name, address in [*outside, ("Paper", PAPER)]
+    ]
+    lists = Markup("").join(
+        Markup('<div class="group"><span aria-hidden="true">{}</span><ul aria-label="{}">{}</ul></div>').format(
+            group, group, Markup("").join(links)
+        )
+        for group, links in groups.items()
+        if links
+    )
+    return Markup(
+        '<nav aria-label="Pages"><button type="button" class="menu" aria-expanded="false" aria-controls="pages">Menu'
+        '</button><div id="pages">{}</div></nav>'
+    ).format(lists)
+
+
+def _page(page: Link, here: str) -> Markup:
+    current = Markup(' aria-current="page"') if page.path == here else Markup("")
+    return Markup('<li><a href="{}"{}>{}</a></li>').format(page.path or "./", current, page.title)
+
+
+def footer(snapshot: Snapshot, given: Mapping[str, object]) -> Markup:
+    """The footer: version, date, suite and k, the table as CSV, the API, how to cite, a button that copies the link.
+
+    Args:
+        snapshot: What is shown.
+        given: Choices on the page; *table* names the board, without it the first is meant.
+    """
+    name = given.get("table")
+    board = snapshot.board(name if isinstance(name, str) else None)
+    said = [f"DivBench {version('divbench')}", f"results read on {snapshot.as_of:%Y-%m-%d %H:%M} UTC"]
+    said += [f"{board.suite}, {board.terms}"] if board else []
+    links = [Markup('<button type="button" class="copy-link">Copy link</button>')]
+    links += [_csv(board)] if board else []
+    links += [Markup('<button type="button" class="show-endpoints">API</button>')]
+    return Markup(
+        '<footer class="foot"><p>{}</p><div class="links">{}<details><summary>Cite</summary><pre tabindex="0">{}</pre>'
+        "</details></div></footer>"
+    ).format(" · ".join(said), Markup(" ").join(links), divbench_citation())
+
+
+def _csv(board: Board) -> Markup:
+    return Markup('<a href="board.csv?{}" download>CSV</a>').format(urlencode({"table": board.name}))

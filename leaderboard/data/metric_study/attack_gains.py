@@ -1,0 +1,53 @@
+"""What attacks gain under each metric: the part of `divbench metrics gaming --out gaming.json` that the board shows."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from leaderboard.data.metric_study.record import Line, MetricName, Number
+
+PAID = 0.15  # of the distance between the least and the most diverse real system, beyond which an attack pays
+_MOST = 200
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
+
+
+class _Estimate(_Part):
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class _Scores(_Part):
+    gain: _Estimate | None
+
+
+class GamingRecord(_Part):
+    """`gaming.json`; what the board does not show is ignored.
+
+    Attributes:
+        source: Name of the attacked system.
+        suite: Suite and revision.
+        k: Number of responses per prompt.
+        prompts: Number of prompts.
+        profile: Name of the profile.
+        attacks: By attack, its scores by metric.
+    """
+
+    source: Line
+    suite: Line
+    k: Annotated[int, Field(ge=1, le=10_000)]
+    prompts: Annotated[int, Field(ge=1, le=1_000_000)]
+    profile: Line
+    attacks: dict[MetricName, dict[MetricName, _Scores]] = Field(min_length=1, max_length=_MOST)
+
+    def gains(self, metric: str) -> dict[str, Number]:
+        """The gain of each attack under a metric, in units of the distance between real systems; empty if unknown."""
+        found = {attack: scores[metric].gain for attack, scores in self.attacks.items() if metric in scores}
+        return {
+            attack: Number(gain.value, gain.low, gain.high)
+            for attack, gain in found.items()
+            if gain is not None and gain.value is not None
+        }

@@ -1,0 +1,71 @@
+"""Where names fit beside the points of a figure without covering each other or other points. Pure."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from benchmark.scoring.resampling import Floats
+
+# Plotly's positions of a text at a point, with the direction from the point to the middle of the text.
+POSITIONS = {
+    "middle right": (1.0, 0.0),
+    "middle left": (-1.0, 0.0),
+    "top center": (0.0, 1.0),
+    "bottom center": (0.0, -1.0),
+    "top right": (1.0, 1.0),
+    "top left": (-1.0, 1.0),
+    "bottom right": (1.0, -1.0),
+    "bottom left": (-1.0, -1.0),
+}
+# Pixels: width of a letter, height of a line, around a point, half an error bar.
+LETTER, LINE, GAP, MARKER, BAR = 7.0, 15.0, 8.0, 8.0, 1.0
+
+
+def label_positions(
+    at: Sequence[tuple[float, float]],
+    names: Sequence[str],
+    order: Sequence[int],
+    *,
+    bars: Sequence[tuple[float, float, float, float]] = (),
+    widths: Sequence[float],
+    height: float,
+) -> list[str | None]:
+    """A position for each name at which it covers nothing at any width of the figure; None if there is none.
+
+    Args:
+        at: Points in shares of the figure, from 0 to 1 on both axes.
+        names: Name of each point.
+        order: Indices of the points in the order in which they are served; a point that is not in it gets no name.
+        bars: Error bars as left, bottom, right, top in the same shares; no name covers one.
+        widths: Widths of the figure in pixels.
+        height: Its height.
+    """
+    points = np.array(at, dtype=float).reshape(-1, 2)
+    size = np.array([[width, height] for width in widths])
+    middles = points[None] * size[:, None]  # [widths, points, axes]
+    taken: list[Floats] = [np.concatenate([middles - MARKER, middles + MARKER], axis=-1)]  # as left, bottom, right, top
+    lines = np.array(bars, dtype=float).reshape(-1, 4)[None] * np.concatenate([size, size], axis=-1)[:, None]
+    taken.append(lines + np.array([-BAR, -BAR, BAR, BAR]))
+    made: list[str | None] = [None] * len(names)
+    for i in order:
+        half = np.array([LETTER * len(names[i]) / 2, LINE / 2])
+        others = np.concatenate([np.delete(taken[0], i, axis=1), *taken[1:]], axis=1)
+        for position, direction in POSITIONS.items():
+            middle = middles[:, i] + np.array(direction) * (half + np.array([GAP, GAP / 2 if direction[0] else GAP]))
+            box = np.concatenate([middle - half, middle + half], axis=-1)
+            inside = (box[:, :2] >= 0).all() and (box[:, 2:] <= size).all()
+            if inside and not _overlaps(box[:, None], others).any():
+                made[i] = position
+                taken.append(box[:, None])
+                break
+    return made
+
+
+def _overlaps(one: Floats, others: Floats) -> np.ndarray:
+    """Whether boxes [..., left, bottom, right, top] share any of their insides."""
+    return (
+        (one[..., 0] < others[..., 2])
+        & (others[..., 0] < one[..., 2])
+        & (one[..., 1] < others[..., 3])
+        & (others[..., 1] < one[..., 3])
+    )

@@ -1,0 +1,83 @@
+"""The metrics that agree best with people, as the study has them, beside what attacks gain under them."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from leaderboard.data.metric_study.attack_gains import PAID, GamingRecord
+from leaderboard.data.metric_study.files import GAMING_FILE, MEASURED, read_gaming
+from leaderboard.figures.trust_table import trust_table
+from leaderboard.tables.measures import metric_sentences
+from leaderboard.tables.trust import Trusted, trust_caption, trust_sentence, trusted
+from tests.leaderboard.injections import HTML
+from tests.leaderboard.shipped import shipped_study
+
+
+def record(**gains: dict[str, float | None]) -> GamingRecord:
+    """What made-up attacks gain, by attack and metric."""
+    attacks = {
+        attack.replace("_", "-"): {metric: {"gain": {"value": v, "low": v, "high": v}} for metric, v in of.items()}
+        for attack, of in gains.items()
+    }
+    known = {"source": "a", "suite": "s@1", "k": 8, "prompts": 20, "profile": "semantic", "attacks": attacks}
+    return GamingRecord.model_validate(known)
+
+
+def test_ten_metrics_stand_by_their_agreement_with_people() -> None:
+    study = shipped_study()
+    rows = trusted(study, None)
+    wanted = sorted((each.measures["spearman"] for each in study.overall), key=lambda number: -(number.value or -2))[
+        :10
+    ]
+    assert [(row.value, row.low, row.high) for row in rows] == [tuple(number) for number in wanted]
+    assert [row.paid for row in rows] == [None] * 10
+    assert trust_sentence(rows, study, None).startswith(f"{rows[0].metric} agrees best with people: Spearman ")
+    assert "not measured" not in trust_caption(None)
+
+
+def test_attacks_that_pay_are_counted_and_the_worst_is_named() -> None:
+    study = shipped_study()
+    first, second, *_ = [row.metric for row in trusted(study, None)]
+    gaming = record(
+        random_words={first: PAID + 0.5, second: PAID - 0.01},
+        echoes={first: PAID + 0.1, second: -1.0},
+        refusals={first: None, second: PAID},
+    )
+    one, other, third = trusted(study, gaming)[:3]
+    assert (one.paid, one.worst) == (2, f"random words +{PAID + 0.5:.2f}")
+    assert (other.paid, other.worst) == (0, "")
+    assert (third.paid, third.worst) == (None, "")
+    assert f"{second} agrees best among those that no attack raises" in trust_sentence(
+        trusted(study, gaming), study, gaming
+    )
+    assert "of 3 attacks on a (20 prompts, profile semantic)" in trust_caption(gaming)
+
+
+def test_no_name_becomes_markup() -> None:
+    rows = [Trusted(name, 0.5, 0.4, 0.6, name, 3, name) for name in HTML]
+    html = str(trust_table(rows, HTML[0], HTML[1], lambda name: f"metrics?{name}"))
+    tree = ElementTree.fromstring(html)  # noqa: S314 - our own table
+    own = {"section", "p", "bdi", "table", "caption", "thead", "tbody", "tr", "th", "td", "span", "small", "a"}
+    assert {element.tag for element in tree.iter()} <= own | {"svg", "line", "circle", "rect", "text"}
+    assert [element.text for element in tree.iter("bdi")][2:] == list(HTML)
+
+
+def test_every_metric_has_one_plain_sentence_with_its_better_end_and_its_agreement() -> None:
+    said = metric_sentences(shipped_study())
+    assert "Higher = more diverse." in said["distinct_n"]
+    assert "Lower = more diverse." in said["self_bleu"]
+    agreement = next(each for each in shipped_study().overall if each.metric == "distinct_n").measures["spearman"]
+    assert f"Agreement with people: Spearman {agreement.value:.2f}.".replace("0.", ".") in said["distinct_n"]
+    assert "Agreement with people: not measured." in said["utility_k"]
+    assert all("<" not in text for text in said.values())
+
+
+@pytest.mark.skipif(not (MEASURED / GAMING_FILE).exists(), reason="gains of attacks do not ship")
+def test_gains_that_ship_are_read() -> None:
+    gaming = read_gaming(MEASURED / GAMING_FILE)
+    assert len(gaming.attacks) == 19
+    gains = gaming.gains("valid_distinct_k")
+    assert max(gain.value or 0.0 for gain in gains.values()) < PAID  # which is why boards rank by it
+    assert gaming.gains("distinct_n")["random-characters"].value == pytest.approx(
+        max(gain.value or 0.0 for gain in gaming.gains("distinct_n").values())
+    )
