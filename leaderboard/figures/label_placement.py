@@ -30,34 +30,38 @@ def label_positions(
     widths: Sequence[float],
     height: float,
 ) -> list[str | None]:
-    """A position for each name at which it covers nothing at any width of the figure; None if there is none.
+    """A position for each name at which it covers no name and no point at any width; None if there is none.
 
     Args:
         at: Points in shares of the figure, from 0 to 1 on both axes.
         names: Name of each point.
         order: Indices of the points in the order in which they are served; a point that is not in it gets no name.
-        bars: Error bars as left, bottom, right, top in the same shares; no name covers one.
+        bars: Error bars as left, bottom, right, top in the same shares; names avoid them where they can.
         widths: Widths of the figure in pixels.
         height: Its height.
     """
     points = np.array(at, dtype=float).reshape(-1, 2)
     size = np.array([[width, height] for width in widths])
     middles = points[None] * size[:, None]  # [widths, points, axes]
-    taken: list[Floats] = [np.concatenate([middles - MARKER, middles + MARKER], axis=-1)]  # as left, bottom, right, top
+    marks = np.concatenate([middles - MARKER, middles + MARKER], axis=-1)  # as left, bottom, right, top
     lines = np.array(bars, dtype=float).reshape(-1, 4)[None] * np.concatenate([size, size], axis=-1)[:, None]
-    taken.append(lines + np.array([-BAR, -BAR, BAR, BAR]))
+    lines = lines + np.array([-BAR, -BAR, BAR, BAR])
+    named = np.empty((len(size), 0, 4))
     made: list[str | None] = [None] * len(names)
     for i in order:
         half = np.array([LETTER * len(names[i]) / 2, LINE / 2])
-        others = np.concatenate([np.delete(taken[0], i, axis=1), *taken[1:]], axis=1)
+        others = np.concatenate([np.delete(marks, i, axis=1), named], axis=1)
+        boxes = {}
         for position, direction in POSITIONS.items():
             middle = middles[:, i] + np.array(direction) * (half + np.array([GAP, GAP / 2 if direction[0] else GAP]))
             box = np.concatenate([middle - half, middle + half], axis=-1)
             inside = (box[:, :2] >= 0).all() and (box[:, 2:] <= size).all()
             if inside and not _overlaps(box[:, None], others).any():
-                made[i] = position
-                taken.append(box[:, None])
-                break
+                boxes[position] = box[:, None]
+        clear = (position for position, box in boxes.items() if not _overlaps(box, lines).any())
+        made[i] = next(clear, next(iter(boxes), None))  # rather over an error bar than nowhere
+        if made[i] is not None:
+            named = np.concatenate([named, boxes[made[i] or ""]], axis=1)
     return made
 
 

@@ -23,7 +23,7 @@ const explain = () => {
   for (const head of document.querySelectorAll("th.header-cell")) {
     const sorted = head.querySelector(".sort-indicator")?.getAttribute("aria-label") ?? "";
     head.setAttribute("aria-sort", sorted.includes("desc") ? "descending" : sorted ? "ascending" : "none");
-    const text = head.innerText.trim(), told = metricOf(text);
+    const text = (head.querySelector(".header-content") ?? head).innerText.trim(), told = metricOf(text);
     if (head.dataset.told === text) continue;
     head.dataset.told = text;
     head.title = `${told ? `${text}: ${told}` : text}\nClick to sort.`;
@@ -44,7 +44,7 @@ new MutationObserver(() => {
 
 // Sort a table by a heading, through the menu that Gradio hides behind it: numbers begin with the highest.
 const sortBy = async (head) => {
-  const column = head.dataset.heading, table = head.closest("[role=grid], .table-wrap, table");
+  const column = head.dataset.heading, table = head.closest("[role=grid]");
   const first = table?.querySelector(`[role=gridcell][data-col='${column}']`)?.innerText.trim() ?? "";
   const order = /^[-−+.\d]/.test(first) ? ["none", "descending", "ascending"] : ["none", "ascending", "descending"];
   const now = head.querySelector(".sort-indicator")?.getAttribute("aria-label") ?? "";

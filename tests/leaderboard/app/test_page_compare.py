@@ -90,7 +90,7 @@ def test_a_permalink_restores_every_choice_and_leads_on(site_address: str, brows
     responses_are(browser, board, ids, "demo-17")
     assert value(browser, "prompt") == "demo-17"
     assert value(browser, "show") == "everything"
-    assert value(browser, "by").startswith("ead")
+    assert value(browser, "by") == "words: ead"
     links = [link for link in browser.find_elements("css selector", "[id^=explore-]") if link.is_displayed()]
     assert [link.text for link in links] == ["Explore paraphrased", "Explore varied"]
     wanted = [f"{site_address}/{explore_link(board, place, 'demo-17')}" for place in places_of(board, ids)]

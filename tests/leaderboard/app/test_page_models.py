@@ -59,9 +59,10 @@ def test_the_first_screen_answers_the_question(site_address: str, browser: Any, 
     assert values == [row.mark.text for row in drawn.rows]
     boxes = ("#warnings", ".forest .answer", ".forest tbody tr")
     warnings, answer, row = (browser.execute_script(_BOX, each) for each in boxes)
-    above = warnings["height"] if warnings else 0  # this board has a damaged result
+    above = warnings["height"] + 12 if warnings else 0  # this board has a damaged result
     assert answer["width"] > 500
-    assert answer["top"] - above < 170  # two lines of it leave the first row above y = 260
+    assert row["top"] - above < 260
+    assert answer["bottom"] - above < 220
     assert row["top"] - answer["bottom"] < 60
     assert browser.execute_script("return window.hacked") is None
     browser.find_elements("css selector", ".forest tbody th a")[0].click()
