@@ -101,7 +101,7 @@ def test_responses_that_say_the_same_have_one_colour(address: str, browser: Any,
     colours = [browser.execute_script(f"return getComputedStyle({cell}).backgroundColor", row) for row in range(10)]
     tinted = [row for row, colour in enumerate(colours) if flat(colour) == TINTS[0].replace("0.20", "0.2")]
     found = rows(browser, "responses")
-    assert tinted == [0, 1, 2], colours
+    assert tinted == [0, 1, 2], (colours, found)
     assert [row[2] for row in found[:3]] == ["1", "5", "9"]
     assert {row[0] for row in found[:3]} == {"1 of 4: 3 equivalent"}
 
