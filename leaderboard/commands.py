@@ -242,7 +242,7 @@ def _live(
         store: Store in place of a folder.
         study: Folder of a metric study.
         refresh: As in `LiveResults`.
-        reference: Whether reference results are shown; None: if there are no others.
+        reference: Whether reference results are shown; None: if the folder has no others.
 
     Raises:
         ConfigurationError: There is no such folder, or nothing to show.
@@ -259,5 +259,6 @@ def _live(
         source = FolderSource(_there(results or DEFAULT))
     if source is None and reference is False:
         raise ConfigurationError(f"there is no folder {DEFAULT}", "name the one that divbench score --out wrote")
-    shown = reference or (reference is None and source is None)
+    alone = source is None or (isinstance(source, FolderSource) and not source.read().boards)
+    shown = reference or (reference is None and alone)  # an empty folder shows what a board looks like
     return LiveResults(WithReference(source) if shown or source is None else source, study=study, refresh=refresh)

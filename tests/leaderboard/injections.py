@@ -86,7 +86,8 @@ for (const entry of performance.getEntriesByType("resource"))
 const fetching = ["src", "href", "xlink:href", "action", "formaction", "srcdoc", "data", "poster", "style", "content"];
 for (const element of document.querySelectorAll("*")) for (const {name, value} of element.attributes) {
   const live = /javascript:|hacked\\.invalid|hacked=1/.test(value);
-  if (live && (name.startsWith("on") || fetching.includes(name)))
+  const told = name === "content" && !element.hasAttribute("http-equiv");  // a link preview is text
+  if (live && !told && (name.startsWith("on") || fetching.includes(name)))
     found.push("<" + element.localName + " " + name + "=" + value + ">");
 }
 return found;

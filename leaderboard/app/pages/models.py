@@ -35,6 +35,7 @@ from leaderboard.tables.models import (
     facets,
     models_table,
 )
+from submissions.untrusted.plain_text import shortened
 
 FEW, ALL = "first 250", "all"
 MOST = 250  # rows that a browser renders without delay
@@ -148,7 +149,7 @@ def answer(live: LiveResults) -> str:
 
 @lru_cache(maxsize=4)
 def _sentence(scores: BoardScores, column: Column) -> str:
-    return forest(scores.board, column, scores.standings(column)).sentence
+    return shortened(forest(scores.board, column, scores.standings(column)).sentence, 300)
 
 
 def _nothing(why: str) -> list[Any]:

@@ -20,6 +20,7 @@ from leaderboard.data.scores import BoardScores
 from leaderboard.tables import page_text
 from leaderboard.tables.export import as_csv
 from leaderboard.tables.forest import forest
+from submissions.untrusted.plain_text import shortened
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import console_errors, open_page, until
 from tests.leaderboard.page_reading import rows, selects
@@ -31,7 +32,7 @@ PHONE = 390  # pixels wide
 _UNSEEN = """
 const light = (text) => { const [r, g, b] = text.match(/[\\d.]+/g).map((v) => v / 255).map((v) =>
   v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-const page = light(getComputedStyle(document.body).backgroundColor);
+const page = light(getComputedStyle(document.querySelector(".gradio-container")).backgroundColor);
 return [...document.querySelectorAll(":is(input[type=radio], input[type=checkbox]):not(:checked)")].filter((input) => {
   const style = getComputedStyle(input);
   if (style.opacity === "0" || !input.getBoundingClientRect().width) return false;
@@ -146,7 +147,7 @@ def test_every_page_has_its_own_link_preview_and_answers_head(site_address: str,
         found = _Previews()
         found.feed(text)
         assert found.seen["og:title"] == found.seen["twitter:title"] == found.title
-        assert found.seen["og:description"] == (page.about or sentence)  # names in it are escaped
+        assert found.seen["og:description"] == (page.about or shortened(sentence, 300))  # names in it are escaped
         seen.add(found.title)
     assert len(seen) == len(PAGES)
     with urllib.request.urlopen(f"{site_address}/board.csv?table={board.name}", timeout=30) as answer:  # noqa: S310 - ours

@@ -10,6 +10,7 @@ import pytest
 from leaderboard.app.pages import PAGES
 from leaderboard.data.board import Board
 from leaderboard.tables.systems import system_ids
+from submissions.untrusted.plain_text import shortened
 from tests.leaderboard.app.test_app import assert_opened
 from tests.leaderboard.app.test_page_compare import responses_are
 from tests.leaderboard.boards import load_boards
@@ -115,6 +116,12 @@ def test_every_page_opens_without_errors_and_nothing_untrusted_comes_to_life(
 
 def test_all_names_are_in_the_table_of_models_and_found_by_search(address: str, browser: Any) -> None:
     open_whole(browser, address, "?show=overview")
+    shown = browser.execute_script(
+        "return [...document.querySelectorAll('.forest tbody th bdi')].map(e => e.innerText)"
+    )
+    assert flat(shown) == flat(NAMES)  # all have a value, so all have a row, and each name is text
+    assert len(browser.find_elements("css selector", ".forest tbody .dot")) == len(NAMES)
+    assert any(name in browser.find_element("css selector", ".forest .answer").text for name in flat(NAMES))
     assert column(browser, "systems", 0) == flat(NAMES)
     assert offered(browser, "licence") == flat(NAMES) | {"any"}
     is_inert(browser)
@@ -145,8 +152,10 @@ def test_systems_prompts_and_answers_are_text_side_by_side(
     ids = [of_name[name] for name in names]
     open_whole(browser, address, f"compare?systems={','.join(ids)}&show=everything&prompt=demo-{place:02d}")
     responses_are(browser, board, ids, f"demo-{place:02d}")
-    said = browser.find_element("css selector", "#note textarea").get_property("value")
-    assert all(f"{letter} is {name}" in said for letter, name in zip("ABCD", names, strict=True))
+    heads = flat(e.text.split("\n")[0] for e in browser.find_elements("css selector", "#gaps th .header-content"))
+    assert {f"mean of {name}" for name in flat(names)} <= heads
+    links = flat(e.text for e in browser.find_elements("css selector", "[id^=explore-]"))
+    assert {f"Explore {shortened(name, 40)}" for name in flat(names)} == links
     assert offered(browser, "systems") == flat(NAMES)
     is_inert(browser)
 
