@@ -78,7 +78,7 @@ def quick(
     if serve:
         from leaderboard.app.application import build_app, launch
 
-        launch(build_app(live), "127.0.0.1", port)
+        launch(build_app(live), live, "127.0.0.1", port)
 
 
 def _imported(
