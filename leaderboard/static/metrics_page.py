@@ -6,6 +6,7 @@ from typing import Any
 
 from benchmark.metrics import FAMILIES, METRICS
 from leaderboard.data.board import Board
+from leaderboard.data.metric_study.axioms import AxiomStudy
 from leaderboard.data.metric_study.files import load_studies
 from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_blocks
 from leaderboard.data.metric_study.record import MEASURES, MetricStudy
@@ -15,9 +16,11 @@ from leaderboard.static.board_pages import Made, Part
 from leaderboard.static.render import Figure, Page, Table, figure_script
 from leaderboard.tables import page_text
 from leaderboard.tables.metrics import (
+    about_axioms,
     about_study,
     agreement_table,
     agreements_of,
+    axioms_table,
     correlations,
     described,
     disagreements,
@@ -45,6 +48,7 @@ def metrics_page(boards: Sequence[Board], folder: Path | None, file: str) -> Mad
     parts += [] if study is None else _agreement_with_people(study, figures)
     parts += [] if pairs is None else [_pairs(pairs, figures)]
     parts += _agreement(boards, study, figures)
+    parts += [] if there.axioms is None else [_axioms(there.axioms)]
     for family, about in FAMILIES.items():
         title, _, said = about.partition(": ")
         parts.append(Part(title=title, text=(f"{said[0].upper()}{said[1:]}",)))
@@ -87,6 +91,11 @@ def _pairs(study: PairStudy, figures: Figures) -> Part:
         )
     table = Table(pair_accuracies(study), "metrics-pairs-table", "Share of prompt pairs ordered correctly")
     return Part(title="Prompt pairs", text=(page_text.PAIRS,), figure=figure, tables=(table,))
+
+
+def _axioms(axioms: AxiomStudy) -> Part:
+    table = Table(axioms_table(axioms), "metrics-axioms-table", "Axioms that metrics obey")
+    return Part(title="Axioms", text=(page_text.AXIOMS,), said=(about_axioms(axioms),), tables=(table,))
 
 
 def _agreement(boards: Sequence[Board], study: MetricStudy | None, figures: Figures) -> list[Part]:

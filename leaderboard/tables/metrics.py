@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
+from benchmark.analysis.axioms import AXIOMS
 from benchmark.metrics import FAMILIES, METRICS
 from leaderboard.data.board import Board
+from leaderboard.data.metric_study.axioms import AxiomStudy
 from leaderboard.data.metric_study.build import systems_agreement
 from leaderboard.data.metric_study.files import SetTexts
 from leaderboard.data.metric_study.pair_accuracies import COLUMNS, PairStudy
 from leaderboard.data.metric_study.record import MEASURES, Agreement, Measure, MetricStudy, Number
 from leaderboard.tables.models import DIRECTIONS
-from leaderboard.tables.table_view import TableView, number_text, ranged_text
+from leaderboard.tables.table_view import TableView, number_text, plain_table, ranged_text
 
 _KNOWN = {metric.id: metric for metric in METRICS}
 NOTHING = Number(None, None, None)
@@ -80,6 +82,23 @@ def pair_accuracies(study: PairStudy) -> TableView:
             said = "" if row.pairs is None else f"{row.pairs:,}"
             texts.append((block.title, row.metric, *(ranged_text(*number) for number in numbers), said))
     return TableView(headers, tuple(values), tuple(texts), ("str", "str", *("number" for _ in headers[2:])))
+
+
+def axioms_table(study: AxiomStudy) -> TableView:
+    """One row per metric: the axioms that it obeys, and their number; the most first."""
+    signs = {True: "yes", False: "no", None: "-"}
+    obeyed = {name: sum(holds is True for holds in own.values()) for name, own in study.metrics.items()}
+    rows: list[list[str | int | None]] = [
+        [name, *(signs[holds] for holds in study.metrics[name].values()), obeyed[name]]
+        for name in sorted(obeyed, key=lambda name: -obeyed[name])
+    ]
+    return plain_table(("metric", *study.axioms, "obeyed"), rows)
+
+
+def about_axioms(study: AxiomStudy) -> str:
+    """What the axioms of a study demand, of those that this package knows, and the profile."""
+    known = [f"{axiom.name}: {axiom.about}" for axiom in AXIOMS if axiom.name in study.axioms]
+    return f"Profile {study.profile}. {'; '.join(known)}."
 
 
 def agreement_table(agreement: Agreement) -> TableView:

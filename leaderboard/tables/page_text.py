@@ -54,6 +54,10 @@ PAIRS = (
     "published results."
 )
 AGREEMENT = "Rank correlation between every two metrics, over the same response sets or over the systems of a table."
+AXIOMS = (
+    "What a measure of diversity should obey, tested on response sets that were constructed for it. **No** is certain, "
+    "since one case is enough; **yes** is no proof."
+)
 WORST = "Largest disagreements with people, by difference in rank"
 STAGES = (
     "How does post-training change diversity? Responses of a model to the same prompts after each stage of its "

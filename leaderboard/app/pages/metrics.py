@@ -17,9 +17,11 @@ from leaderboard.figures.trust_table import trust_table
 from leaderboard.reports.gss.figure import heat_map_of
 from leaderboard.tables import page_text
 from leaderboard.tables.metrics import (
+    about_axioms,
     about_study,
     agreement_table,
     agreements_of,
+    axioms_table,
     correlations,
     described,
     disagreement_text,
@@ -56,6 +58,12 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         over = gr.Dropdown([], label="Agreement over", elem_id="over")
         agree_plot = components.figure("agreement-plot")
         agree = components.table("Data of the figure: Spearman's rho", "agreement", pinned_columns=1)
+    if there.axioms is not None:
+        with gr.Accordion("Axioms: what a measure of diversity should obey", open=False, elem_id="by-axiom"):
+            gr.Markdown(page_text.AXIOMS)
+            view = axioms_table(there.axioms)
+            components.table("Axioms that metrics obey", "axioms", value=view.value(), column_widths=view.widths())
+            gr.Markdown(about_axioms(there.axioms))
     with gr.Accordion("One metric: definition, failures, disagreements", open=False, elem_id="details") as details:
         metric = gr.Dropdown([], label="Metric", elem_id="metric")
         about = components.table("Definition", "about-metric", height=1200, wrap=True)

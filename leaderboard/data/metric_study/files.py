@@ -1,4 +1,4 @@
-"""The files of a metric study: its numbers, the texts of its largest disagreements, GSSBench's accuracies.
+"""The files of a metric study: its numbers, the texts of its largest disagreements, GSSBench's accuracies, axioms.
 
 They are untrusted: their size is checked before parsing, JSON must be unambiguous, and the record is closed. Errors
 name the file and field. The texts are untrusted, too, and must be shown as plain text.
@@ -19,6 +19,7 @@ from datasets_build.errors import DivBenchError, InputError
 from datasets_build.files import atomic_file, write_text
 from datasets_build.schema import conform
 from leaderboard.data.metric_study.attack_gains import GamingRecord
+from leaderboard.data.metric_study.axioms import AxiomStudy
 from leaderboard.data.metric_study.pair_accuracies import PairStudy
 from leaderboard.data.metric_study.record import MetricStudy
 from submissions.schema import Problem
@@ -29,7 +30,7 @@ from submissions.untrusted.parquet_files import open_parquet, parquet_rows
 from submissions.untrusted.plain_text import shortened
 
 STUDY_FILE, TEXTS_FILE, PAIRS_FILE = "metric_study.json", "disagreements.parquet", "gssbench.json"
-GAMING_FILE = "gaming.json"
+GAMING_FILE, AXIOMS_FILE = "gaming.json", "axioms.json"
 MAX_STUDY_BYTES = 8 * 2**20
 MAX_TEXT_BYTES = 64 * 2**20  # decoded size of all texts together
 MEASURED = Path(__file__).parents[2] / "measured"
@@ -68,6 +69,11 @@ def read_gaming(path: Path) -> GamingRecord:
     return _read(path, GamingRecord, "build it again: divbench metrics gaming --out gaming.json")
 
 
+def read_axioms(path: Path) -> AxiomStudy:
+    """Read which axioms metrics obey; errors as in `read_study`."""
+    return _read(path, AxiomStudy, "build it again: divbench metrics axioms")
+
+
 @dataclass(frozen=True, slots=True)
 class Studies:
     """The studies that the page Metrics shows.
@@ -76,6 +82,7 @@ class Studies:
         study: Agreement of metrics with people, labels and each other; None if there is none.
         pairs: GSSBench's accuracies; None if there are none.
         gaming: What attacks gain under each metric; None if it was not studied.
+        axioms: Axioms that metrics obey; None if there are none.
         texts: Context and responses of disagreements, by task and set.
         faults: Files that could not be read and why, without local paths.
     """
@@ -83,6 +90,7 @@ class Studies:
     study: MetricStudy | None
     pairs: PairStudy | None
     gaming: GamingRecord | None
+    axioms: AxiomStudy | None
     texts: Mapping[tuple[str, str], SetTexts]
     faults: tuple[str, ...]
 
@@ -93,8 +101,9 @@ def load_studies(folder: Path | None) -> Studies:
     study = _found(folder, STUDY_FILE, read_study, faults)
     pairs = _found(folder, PAIRS_FILE, read_pairs, faults)
     gaming = _found(folder, GAMING_FILE, read_gaming, faults)
+    axioms = _found(folder, AXIOMS_FILE, read_axioms, faults)
     texts = _found(folder, TEXTS_FILE, read_texts, faults)
-    return Studies(study, pairs, gaming, texts or {}, tuple(faults))
+    return Studies(study, pairs, gaming, axioms, texts or {}, tuple(faults))
 
 
 def _found(folder: Path | None, name: str, read: Callable[[Path], _Found], faults: list[str]) -> _Found | None:

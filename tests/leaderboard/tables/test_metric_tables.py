@@ -1,13 +1,22 @@
 """The board of metrics as tables: the numbers of the study, and nothing that it does not say."""
 
+from pathlib import Path
+
 import pytest
 
+from benchmark.analysis.axioms import AXIOMS
 from benchmark.metrics import METRICS, Metric
+from benchmark.scoring.inputs import computed
+from benchmark.scoring.profiles import find_profile
+from leaderboard.data.metric_study.axioms import AxiomStudy
+from leaderboard.data.metric_study.files import AXIOMS_FILE, MEASURED, read_axioms
 from leaderboard.data.metric_study.record import MEASURES, MetricStudy, Number
 from leaderboard.figures.metric_plots import agreement_map, correlation_map
 from leaderboard.tables.metrics import (
+    about_axioms,
     about_study,
     agreement_table,
+    axioms_table,
     correlations,
     described,
     disagreement_text,
@@ -33,6 +42,27 @@ def test_correlations_are_those_of_the_study_best_first(study: MetricStudy) -> N
             assert task is not None
             found = {each.metric: each.measures for each in task.results}
             assert value == (found[row[0]]["spearman"].value if row[0] in found else None)
+
+
+def test_axioms_are_signs_and_the_metric_that_obeys_most_is_first() -> None:
+    one = {"order": False, "twin property": None}
+    study = AxiomStudy(profile="offline", metrics={"a": one, "b": {"order": True, "twin property": None}})
+    view = axioms_table(study)
+    assert view.headers == ("metric", "order", "twin property", "obeyed")
+    assert view.values == (("b", "yes", "-", 1), ("a", "no", "-", 0))
+    assert about_axioms(study).startswith("Profile offline. twin property: every response twice")
+    with pytest.raises(ValueError, match="b has other axioms than a"):
+        AxiomStudy(profile="offline", metrics={"a": one, "b": {"order": True}})
+
+
+def test_axioms_that_ship_are_those_of_the_docs_and_of_all_metrics_with_a_direction() -> None:
+    study = read_axioms(MEASURED / AXIOMS_FILE)
+    wanted = [metric.id for metric in computed(find_profile(study.profile).metrics()) if metric.direction]
+    assert sorted(study.metrics) == sorted(wanted)
+    assert study.axioms == tuple(axiom.name for axiom in AXIOMS)
+    written = (Path(__file__).parents[3] / "docs" / "gaming.md").read_text(encoding="utf-8")
+    for name, *signs in axioms_table(study).values:
+        assert f"| `{name}` | {' | '.join(map(str, signs))} |" in written
 
 
 def test_a_measure_shows_only_tasks_that_have_it(study: MetricStudy) -> None:
