@@ -6,6 +6,7 @@ is shown. Untrusted texts go only into tables and text boxes, which show them as
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,8 @@ def filled(
 
 def filled_curves(view: TableView) -> gr.Dataframe:
     """An update that fills a table of curves, narrow enough that ten columns fit: intervals stand below their means."""
-    return filled(view, widths=[*view.widths()[:1], *[_CURVE for _ in view.headers[1:]]])
+    shown = tuple(tuple(text.replace(", ", ",\u00a0") for text in row) for row in view.shown)  # no break in an interval
+    return filled(replace(view, shown=shown), widths=[*view.widths()[:1], *[_CURVE for _ in view.headers[1:]]])
 
 
 def no_table() -> gr.Dataframe:

@@ -24,7 +24,7 @@ return [...document.querySelectorAll('.js-plotly-plot')].map((plot) => {
 def rows(browser: Any, table: str) -> list[list[str]]:
     """The texts of a table's cells by row, in the order in which the rows are shown; none where it is hidden."""
     found: list[list[str]] = browser.execute_script(_ROWS, table)
-    return [[text.strip() for text in row] for row in found]
+    return [[text.replace("\u00a0", " ").strip() for text in row] for row in found]
 
 
 def column(browser: Any, table: str, place: int) -> list[str]:

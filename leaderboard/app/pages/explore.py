@@ -49,10 +49,10 @@ from leaderboard.tables.systems import system_ids
 CHOICES = ("table", "system", "category", "q", "prompt")
 # Makes the permalink absolute: the page's address with the query that the server gave.
 _ABSOLUTE = "(query) => query.startsWith('?') ? window.location.origin + window.location.pathname + query : query"
-# The response column is as wide as the screen allows, so that a narrow screen shows it whole.
+# The response column takes its share of the screen, so that a narrow one shows it whole beside the class.
 _WIDTHS: dict[str, int | str] = {
     "class": 140,
-    "response": "min(66vw, 760px)",
+    "response": "62%",
     "#": 50,
     "note": 200,
     "bytes": 80,
@@ -320,7 +320,7 @@ def _read_tokens(snapshot: Snapshot, given: Mapping[str, Any]) -> list[Any]:
     return [
         said,
         components.drawn(token_figure(read.costs)),
-        components.filled(live_models.tokens_table(read), widths=[44, 80, 80, "min(66vw, 900px)"]),
+        components.filled(live_models.tokens_table(read), widths=[44, 80, 80, "66%"]),
     ]
 
 

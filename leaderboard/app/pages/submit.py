@@ -251,6 +251,7 @@ def _queue() -> _Queue:
         "queue",
         headers=list(QUEUE_HEADERS),
         datatype="str",
+        column_widths=[90, 240, 180, 160, 110, 90, 190, 190, 190],
     )
     which = gr.Dropdown([], label="History of", elem_id="submission")
     about = components.note("details", 2)

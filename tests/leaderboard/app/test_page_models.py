@@ -3,18 +3,24 @@
 import csv
 from functools import partial
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.profiles import find_profile
+from benchmark.scoring.scorer import Options, score_submission
 from leaderboard.data.board import Board
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.forest import forest
 from leaderboard.tables.models import cell_texts, rank_text
+from submissions.checking.validate import open_submission
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import HOSTILE_NAME, console_errors, open_page, shown_anew, until
 from tests.leaderboard.page_reading import column, gaps, query, selects
+from tests.leaderboard.servers import serving
 
 pytestmark = pytest.mark.browser
 
@@ -186,3 +192,48 @@ def test_downloads_equal_the_table(site_address: str, browser: Any, board: Board
     values = {entry.result.manifest.name: entry.cells[chosen.signature].value for entry in board.entries}
     assert dict(zip(frame["system"], frame["ead"], strict=True)) == values
     assert {row["system"]: float(row["ead"]) for row in rows} == values
+
+
+@pytest.fixture(scope="module")
+def twice(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results, one of them again with fewer values, as after scoring partly and then wholly; two at another k."""
+    folder = tmp_path_factory.mktemp("twice") / "results"
+    copytree(results, folder, ignore=lambda _, names: [name for name in names if name == "damaged"])
+    board = load_boards(folder)[0][0]
+    again = next(entry for entry in board.entries if entry.result.manifest.name == "varied")
+    partly = again.result.model_copy(update={"result_id": "0" * 16, "scores": again.result.scores[:3]})
+    copytree(again.folder, folder / partly.result_id)
+    (folder / partly.result_id / "result.json").write_text(partly.model_dump_json(), encoding="utf-8")
+    lexical = ScoringBackends(find_profile("lexical"))
+    for name in ("varied", "repeated"):
+        opened, suite, _ = open_submission(results.parent / "submissions" / name)
+        score_submission(opened, suite, lexical, folder, Options(k=8))
+    (folder / partly.result_id).touch()
+    return folder
+
+
+def test_a_submission_scored_twice_has_one_row_and_systems_at_another_k_are_a_link_away(
+    twice: Path, browser: Any, board: Board
+) -> None:
+    with serving(twice) as address:
+        open_page(browser, f"{address}/?show=everything")
+        names = [row.text for row in browser.find_elements("css selector", ".forest tbody th a")]
+        assert len(names) == len(set(names)) == len(board.entries)
+        ranks = [
+            row.text.split()[0] for row in browser.find_elements("css selector", ".forest tbody .rank") if row.text
+        ]
+        assert ranks == [str(place) for place in range(1, len(ranks) + 1)]  # nobody is pushed down
+        heads = [e.text.split("\n")[0] for e in browser.find_elements("css selector", "#systems th .header-content")]
+        assert {"older_results", "signature"} <= set(heads)
+        assert gaps(browser) == []
+        smaller = load_boards(twice)[0][1]
+        assert (smaller.k, len(smaller.entries)) == (8, 2)
+        open_page(browser, f"{address}/?table={smaller.name}")
+        line = browser.find_element("css selector", ".elsewhere")
+        assert line.text == "5 systems only at k = 10; compare all at k = 10."
+        line.find_element("tag name", "a").click()
+        until(
+            lambda: len(browser.find_elements("css selector", ".forest tbody th a")) == len(board.entries),
+            "the link does not lead to all of them",
+        )
+        assert console_errors(browser) == []
