@@ -17,7 +17,7 @@ from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.operations import claim, listing, refuse
 from tests.leaderboard.conftest import console_errors, open_page, until
 from tests.leaderboard.injections import INJECTIONS, NAMES, assert_inert, not_shown
-from tests.leaderboard.page_reading import query, rows, value
+from tests.leaderboard.page_reading import query, rows, selects, value
 from tests.leaderboard.servers import serving
 
 pytestmark = pytest.mark.browser
@@ -251,5 +251,13 @@ def test_a_board_without_a_store_checks_and_says_how_to_submit(folder_address: s
     assert said.startswith("Accepted: varied as ")
     assert "divbench submit DIR --to STORE" in said
     assert not browser.find_elements("css selector", "#submit")
-    assert "has no queue" in value(browser, "queue-text")
-    assert rows(browser, "queue") == []
+    text = browser.find_element("tag name", "body").text
+    assert "it validates, and takes no submissions" in text
+    assert "The queue" not in text
+    assert selects(browser) == ([], [])
+    browser.find_element("id", "example").click()  # a filled form to look at
+    until(lambda: value(browser, "f-name") == "an example", "the example is not filled in")
+    assert selects(browser) == ([], [])
+    browser.find_element("id", "check").click()
+    until(lambda: value(browser, "verdict").startswith("Accepted: an example as "), "the example is not valid")
+    assert console_errors(browser) == []
