@@ -23,6 +23,7 @@ from benchmark.models.embedder import Embedder, TokenStates
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, score_submission
+from benchmark.validity.backend import ValidityJudge
 from datasets_build.errors import ConfigurationError, DivBenchError
 from submissions.checking.validate import validate
 from tests.benchmark.fakes import HashEmbedder
@@ -97,7 +98,7 @@ def main() -> None:
     embedder: Embedder = HashEmbedder()
     if given.trouble != "none":
         embedder = TroublesomeEmbedder(given.trouble, given.text, given.marker)
-    backends = ScoringBackends(find_profile("offline"), embedder=embedder, reader=HASH_READER)
+    backends = ScoringBackends(find_profile("offline"), embedder=embedder, reader=HASH_READER, validity=ValidityJudge())
     lost: list[ActorLost] = []
     place = Cluster(given.address, given.actors, patience=given.patience, events=lost.append)
     try:

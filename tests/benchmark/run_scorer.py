@@ -14,6 +14,7 @@ from pathlib import Path
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, score_submission
+from benchmark.validity.backend import ValidityJudge
 from submissions.checking.validate import validate
 from tests.benchmark.fakes import HashEmbedder
 from tests.benchmark.helpers import HASH_READER, suite_of
@@ -49,6 +50,7 @@ def main() -> None:
             profile,
             embedder=HashEmbedder() if profile.embedder else None,
             reader=HASH_READER if profile.causal_lm else None,
+            validity=ValidityJudge() if profile.embedder else None,
         ),
         given.results,
         Options(k=given.k, resamples=200),

@@ -19,6 +19,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import Value
 from benchmark.scoring.profiles import find_profile
+from benchmark.validity.backend import ValidityJudge
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Prompt, Suite
 from datasets_build.sources.olmo import PROMPT_SETS, STAGES
@@ -247,7 +248,7 @@ def lexical_study(demo: list[Path], **options: Any) -> Study:
 
 def test_every_metric_of_a_profile_is_compared_on_the_same_texts(demo: list[Path]) -> None:
     offline = find_profile("offline")
-    backends = ScoringBackends(offline, embedder=HashEmbedder(), reader=HASH_READER)
+    backends = ScoringBackends(offline, embedder=HashEmbedder(), reader=HASH_READER, validity=ValidityJudge())
     systems = open_systems([str(folder) for folder in demo[:3]])
     seen: list[int] = []
     study = contrast_systems(texts_of(systems, "both"), backends, pairing="all", resamples=100, progress=seen.append)

@@ -14,6 +14,7 @@ import pytest
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, score_submission
+from benchmark.validity.backend import ValidityJudge
 from submissions.storage.submission_folders import Submission
 from tests.benchmark.clusters import OURS, cluster, end, on_request, start_machine
 from tests.benchmark.fakes import HashEmbedder
@@ -40,7 +41,9 @@ def submission(tmp_path_factory: pytest.TempPathFactory) -> Submission:
 
 def here(submission: Submission, out: Path) -> int:
     """Score in this process; how many prompts an earlier run had done."""
-    backends = ScoringBackends(find_profile("offline"), embedder=HashEmbedder(), reader=HASH_READER)
+    backends = ScoringBackends(
+        find_profile("offline"), embedder=HashEmbedder(), reader=HASH_READER, validity=ValidityJudge()
+    )
     return score_submission(submission, suite_of(PROMPTS), backends, out, Options(resamples=200)).resumed
 
 
