@@ -1,0 +1,1 @@
+"""Hooks into other libraries; each module imports its library."""

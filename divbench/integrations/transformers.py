@@ -1,0 +1,207 @@
+"""Watches the diversity of a model's responses while transformers' Trainer, or one of TRL's, trains it.
+
+>>> from divbench.integrations.transformers import DiversityCallback  # doctest: +SKIP
+>>> trainer.add_callback(DiversityCallback(trainer, ["Name a pet.", "Tell me a joke."]))  # doctest: +SKIP
+"""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from transformers import TrainerCallback
+
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.compute import score_sets
+from benchmark.scoring.resampling import bootstrap_means
+from benchmark.surprisal.engine import ResponseSet
+from datasets_build.errors import ConfigurationError
+from divbench.scores import choose_metrics
+
+CHEAP = ("distinct_n", "self_bleu", "unique_1grams")
+SAMPLING: Mapping[str, Any] = MappingProxyType(
+    {"max_new_tokens": 64, "temperature": 1.0, "do_sample": True, "top_k": 0}
+)
+_FEWEST_PROMPTS = 4  # with fewer no interval says anything
+
+
+class CollapseWarning(UserWarning):
+    """The model's responses have become much less diverse than they were."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A measurement.
+
+    Attributes:
+        step: Training step.
+        values: Mean over the prompts, by metric id; without metrics that no prompt has.
+        headline: [prompts], values of the headline; NaN where missing.
+        low: Lower end of the 95% interval of the headline's change since the first measurement; None for the first.
+        high: Upper end, likewise.
+        collapsed: Whether it is a collapse.
+    """
+
+    step: int
+    values: dict[str, float]
+    headline: tuple[float, ...]
+    low: float | None
+    high: float | None
+    collapsed: bool
+
+
+class DiversityCallback(TrainerCallback):
+    """Samples responses to a few prompts every N steps, logs their diversity, and warns at collapse.
+
+    The headline and three cheap metrics go to whatever the trainer logs to, as `diversity/…`. A collapse is a headline
+    that has lost more than `drop` of its first value: the 95% bootstrap interval over prompts of (value − (1 − drop) ×
+    first value) lies below 0 in `patience` measurements in a row. Training is not changed: random states are restored.
+
+    Args:
+        trainer: Trainer that the callback is added to; its tokeniser samples.
+        prompts: At least four prompts; as messages of a user where the tokeniser has a chat template.
+        k: Number of responses to each prompt.
+        every: Steps between measurements; the first is before training.
+        headline: Id of the metric that tells a collapse.
+        metrics: Ids of the other metrics.
+        sampling: Options of `generate`, in place of 64 new tokens at temperature 1.
+        drop: Share of the headline's first value whose loss is a collapse.
+        patience: Number of measurements in a row.
+        stop: Whether training stops at a collapse.
+
+    Attributes:
+        measured: All measurements.
+
+    Raises:
+        ConfigurationError: There is no such metric, there are too few prompts, or the trainer has no tokeniser.
+    """
+
+    def __init__(
+        self,
+        trainer: Any,
+        prompts: Sequence[str],
+        *,
+        k: int = 8,
+        every: int = 200,
+        headline: str = "valid_distinct_k",
+        metrics: Sequence[str] = CHEAP,
+        sampling: Mapping[str, Any] = SAMPLING,
+        drop: float = 0.5,
+        patience: int = 2,
+        stop: bool = False,
+    ) -> None:
+        if len(prompts) < _FEWEST_PROMPTS:
+            raise ConfigurationError(f"{len(prompts)} prompts are too few for an interval", "give at least four")
+        if not 0 < drop < 1 or min(k - 1, every, patience) < 1:
+            raise ConfigurationError(
+                "drop is in (0, 1), k at least 2, every and patience at least 1", "fix the options"
+            )
+        self._tokeniser = getattr(trainer, "processing_class", None)
+        if self._tokeniser is None:
+            raise ConfigurationError("the trainer has no tokeniser", "give Trainer(processing_class=…)")
+        self._trainer, self._prompts = trainer, tuple(prompts)
+        profile, self._metrics = choose_metrics([headline, *metrics], None)
+        self._backends = ScoringBackends(profile)
+        self._k, self._every, self._headline = k, every, headline
+        self._sampling = {**SAMPLING, **sampling}
+        self._drop, self._patience, self._stop = drop, patience, stop
+        self.measured: list[Measured] = []
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Measure the model before training."""
+        self._measure(state, control, kwargs["model"])
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Measure every so many steps."""
+        if state.global_step % self._every == 0:
+            self._measure(state, control, kwargs["model"])
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether the last measurements are a collapse."""
+        last = self.measured[-self._patience :]
+        return len(last) == self._patience and all(each.collapsed for each in last)
+
+    def _measure(self, state: Any, control: Any, model: Any) -> None:
+        if not state.is_world_process_zero:
+            return
+        sets = [ResponseSet(prompt, texts) for prompt, texts in zip(self._prompts, self._sample(model), strict=True)]
+        found = score_sets(self._backends.materials(sets, self._metrics), self._metrics, list(self._prompts))
+        columns = {m.id: [_number(values[m.id]) for values in found] for m in self._metrics}
+        means = {name: float(np.nanmean(column)) for name, column in columns.items() if np.isfinite(column).any()}
+        now = tuple(columns[self._headline])
+        low, high, has_collapsed = self._against_first(now)
+        self.measured.append(Measured(state.global_step, means, now, low, high, has_collapsed))
+        self._trainer.log({f"diversity/{name}": value for name, value in means.items()})
+        if self.collapsed:
+            first = float(np.nanmean(self.measured[0].headline))
+            warnings.warn(
+                f"step {state.global_step}: {self._headline} fell from {first:.3g} to {means[self._headline]:.3g}: "
+                "the model's responses have collapsed",
+                CollapseWarning,
+                stacklevel=2,
+            )
+            control.should_training_stop = control.should_training_stop or self._stop
+
+    def _against_first(self, now: Sequence[float]) -> tuple[float | None, float | None, bool]:
+        """The interval of the change since the first measurement, and whether it is a collapse."""
+        if not self.measured:
+            return None, None, False
+        first, last = np.array(self.measured[0].headline), np.array(now)
+        both = np.column_stack([last - first, last - (1 - self._drop) * first])
+        change, excess = bootstrap_means(both, resamples=2000)
+        if change is None or excess is None:
+            return None, None, False
+        return change.low, change.high, excess.high < 0
+
+    def _sample(self, model: Any) -> list[tuple[str, ...]]:
+        """Responses to each prompt; the model, its mode and random states are as before afterwards."""
+        tokeniser, texts = self._tokeniser, list(self._prompts)
+        if getattr(tokeniser, "chat_template", None):
+            texts = [
+                tokeniser.apply_chat_template(
+                    [{"role": "user", "content": text}], tokenize=False, add_generation_prompt=True
+                )
+                for text in texts
+            ]
+        made = []
+        with _as_before(model):
+            for text in texts:
+                given = tokeniser(text, return_tensors="pt", add_special_tokens=text in self._prompts).to(model.device)
+                given.pop("token_type_ids", None)
+                ids = model.generate(
+                    **given, **self._sampling, num_return_sequences=self._k, pad_token_id=_pad(tokeniser)
+                )
+                new = ids[:, given["input_ids"].shape[1] :]
+                made.append(tuple(tokeniser.batch_decode(new, skip_special_tokens=True)))
+        return made
+
+
+@contextmanager
+def _as_before(model: Any) -> Iterator[None]:
+    """Inside, a model in evaluation mode and a random state of its own."""
+    import torch
+
+    devices = [model.device] if model.device.type == "cuda" else []
+    was_training, caches = model.training, model.config.use_cache
+    with torch.random.fork_rng(devices=devices), torch.no_grad():
+        torch.manual_seed(0)
+        model.eval()
+        model.config.use_cache = True
+        try:
+            yield
+        finally:
+            model.config.use_cache = caches
+            model.train(was_training)
+
+
+def _pad(tokeniser: Any) -> int | None:
+    return tokeniser.eos_token_id if tokeniser.pad_token_id is None else tokeniser.pad_token_id
+
+
+def _number(value: float | Missing) -> float:
+    return value if isinstance(value, float) else float("nan")

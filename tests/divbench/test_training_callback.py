@@ -1,0 +1,111 @@
+"""A tiny model that is trained to collapse raises the alarm; ten that are not stay silent; training is unchanged."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+pytest.importorskip("accelerate", reason="the Trainer needs it: pip install 'divbench[cluster]'")
+
+from transformers import Trainer, TrainingArguments, default_data_collator
+
+from datasets_build.errors import ConfigurationError
+from divbench.integrations.transformers import CollapseWarning, DiversityCallback
+from tests.benchmark.lms import LINES, one_thread, random_model, tokeniser
+
+__all__ = ["one_thread"]  # a fixture
+
+PROMPTS = [*LINES[:6]]
+STEPS = 24
+
+
+def rows(texts: list[str], count: int) -> list[dict[str, list[int]]]:
+    encoded = [tokeniser("merging")(text)["input_ids"][:16] for text in texts]
+    longest = max(map(len, encoded))
+    padded = [ids + [0] * (longest - len(ids)) for ids in encoded]
+    return [{"input_ids": padded[i % len(padded)], "labels": padded[i % len(padded)]} for i in range(count)]
+
+
+def trained(home: Path, texts: list[str], rate: float, seed: int, watch: bool = True, **options: Any) -> Any:
+    torch.manual_seed(seed)
+    arguments = TrainingArguments(
+        output_dir=str(home),
+        max_steps=STEPS,
+        per_device_train_batch_size=4,
+        learning_rate=rate,
+        lr_scheduler_type="constant",
+        logging_steps=1000,
+        save_strategy="no",
+        report_to=[],
+        seed=seed,
+        use_cpu=True,
+        disable_tqdm=True,
+    )
+    model = random_model("qwen2", len(tokeniser("merging")))
+    trainer = Trainer(
+        model=model,
+        args=arguments,
+        train_dataset=rows(texts, 64),
+        processing_class=tokeniser("merging"),
+        data_collator=default_data_collator,
+    )
+    callback = None
+    if watch:
+        callback = DiversityCallback(
+            trainer,
+            PROMPTS,
+            k=6,
+            every=8,
+            headline="distinct_k",
+            metrics=["distinct_n"],
+            sampling={"max_new_tokens": 8},
+            **options,
+        )
+        trainer.add_callback(callback)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*pin_memory.*")
+        trainer.train()
+    return trainer, callback
+
+
+def test_collapse_is_told_logged_and_stops_training(tmp_path: Path) -> None:
+    with pytest.warns(CollapseWarning, match="distinct_k fell from"):
+        trainer, callback = trained(tmp_path, [LINES[0]], 0.02, 0, stop=True)
+    assert callback.collapsed
+    assert trainer.state.global_step <= STEPS
+    logged = [entry["diversity/distinct_k"] for entry in trainer.state.log_history if "diversity/distinct_k" in entry]
+    assert logged == [each.values["distinct_k"] for each in callback.measured]
+    assert logged[-1] < logged[0] / 2
+    last = callback.measured[-1]
+    assert last.low <= logged[-1] - logged[0] <= last.high < 0
+
+
+def test_ten_runs_that_do_not_collapse_are_silent_and_unchanged(tmp_path: Path) -> None:
+    for seed in range(10):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", CollapseWarning)
+            trainer, callback = trained(tmp_path, [*LINES], 1e-4, seed)
+        assert not callback.collapsed
+        assert [each.step for each in callback.measured] == [0, 8, 16, 24]
+    alone, _ = trained(tmp_path, [*LINES], 1e-4, 9, watch=False)
+    weights = zip(trainer.model.parameters(), alone.model.parameters(), strict=True)
+    assert all(torch.equal(a, b) for a, b in weights)
+    assert trainer.model.training == alone.model.training
+
+
+def test_options_that_cannot_work_are_refused_at_once(tmp_path: Path) -> None:
+    trainer = Trainer(
+        model=random_model("qwen2", len(tokeniser("merging"))),
+        args=TrainingArguments(output_dir=str(tmp_path), report_to=[], use_cpu=True),
+    )
+    with pytest.raises(ConfigurationError, match="no tokeniser"):
+        DiversityCallback(trainer, PROMPTS)
+    trainer.processing_class = tokeniser("merging")
+    with pytest.raises(ConfigurationError, match="too few"):
+        DiversityCallback(trainer, PROMPTS[:3])
+    with pytest.raises(ConfigurationError, match="there is no metric 'distinct_m'"):
+        DiversityCallback(trainer, PROMPTS, headline="distinct_m")
+    with pytest.raises(ConfigurationError, match="drop is in"):
+        DiversityCallback(trainer, PROMPTS, drop=1.0)
