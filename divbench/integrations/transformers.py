@@ -100,10 +100,10 @@ class DiversityCallback(TrainerCallback):
             raise ConfigurationError(
                 "drop is in (0, 1), k at least 2, every and patience at least 1", "fix the options"
             )
-        self._tokeniser = getattr(trainer, "processing_class", None)
-        if self._tokeniser is None:
+        tokeniser: Any = getattr(trainer, "processing_class", None)
+        if tokeniser is None:
             raise ConfigurationError("the trainer has no tokeniser", "give Trainer(processing_class=…)")
-        self._trainer, self._prompts = trainer, tuple(prompts)
+        self._trainer, self._tokeniser, self._prompts = trainer, tokeniser, tuple(prompts)
         profile, self._metrics = choose_metrics([headline, *metrics], None)
         self._backends = ScoringBackends(profile)
         self._k, self._every, self._headline = k, every, headline
@@ -200,7 +200,8 @@ def _as_before(model: Any) -> Iterator[None]:
 
 
 def _pad(tokeniser: Any) -> int | None:
-    return tokeniser.eos_token_id if tokeniser.pad_token_id is None else tokeniser.pad_token_id
+    found: int | None = tokeniser.eos_token_id if tokeniser.pad_token_id is None else tokeniser.pad_token_id
+    return found
 
 
 def _number(value: float | Missing) -> float:
