@@ -28,6 +28,10 @@ const explain = () => {
     head.dataset.told = text;
     head.title = `${told ? `${text}: ${told}` : text}\nClick to sort.`;
   }
+  for (const name of document.querySelectorAll(".forest thead .value bdi")) {
+    const told = metricOf(name.innerText.trim());
+    if (told && !name.title) name.title = told;
+  }
   for (const cell of document.querySelectorAll("[role=gridcell][data-col='0']")) {
     const text = cell.innerText.trim(), told = metricOf(text);
     if (told && cell.dataset.told !== text) [cell.dataset.told, cell.title] = [text, `${text}: ${told}`];

@@ -13,8 +13,10 @@ from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, score_submission
 from leaderboard.data.board import Board
+from leaderboard.data.metric_study.files import load_studies
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.forest import forest
+from leaderboard.tables.measures import metric_sentences
 from leaderboard.tables.models import cell_texts, rank_text
 from submissions.checking.validate import open_submission
 from tests.leaderboard.boards import load_boards
@@ -70,6 +72,8 @@ def test_the_first_screen_answers_the_question(site_address: str, browser: Any, 
     assert row["top"] - above < 260
     assert answer["bottom"] - above < 220
     assert row["top"] - answer["bottom"] < 60
+    told = browser.find_element("css selector", ".forest thead .value bdi").get_attribute("title")
+    assert told == metric_sentences(load_studies(None).study)["distinct_n"]
     assert browser.execute_script("return window.hacked") is None
     browser.find_elements("css selector", ".forest tbody th a")[0].click()
     until(lambda: browser.find_elements("css selector", "#headline textarea"), "the name does not lead to its page")
