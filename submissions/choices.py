@@ -3,4 +3,4 @@
 from typing import Literal
 
 SystemType = Literal["human", "model", "inference-time method", "trained method", "baseline"]
-Mode = Literal["resample", "paraphrase", "system-prompt", "in-context"]
+Mode = Literal["resample", "paraphrase", "system-prompt", "in-context", "verbalized", "verbalized-tail"]

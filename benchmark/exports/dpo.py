@@ -54,6 +54,8 @@ _TABLE_ENDINGS = (".csv", ".parquet", ".jsonl")
 _OTHER_PROMPTS: dict[Mode | None, str] = {
     "in-context": "each response was generated with the earlier ones in its context",
     "paraphrase": "the responses are to paraphrases of the prompts",
+    "verbalized": "all responses to a prompt were generated in one reply",
+    "verbalized-tail": "all responses to a prompt were generated in one reply",
 }
 _PROMPTS_AT_ONCE = 64
 _ROWS_A_GROUP = 1024

@@ -60,7 +60,7 @@ def generate(
         ),
     ] = None,
     mode: Annotated[
-        Mode, typer.Option(help="Sampling mode, one of NoveltyBench's four.", rich_help_panel="Sampling")
+        Mode, typer.Option(help="Sampling mode: NoveltyBench's four, or verbalized.", rich_help_panel="Sampling")
     ] = "resample",
     k: Annotated[
         int, typer.Option(min=1, max=1000, help="Number of responses per prompt.", rich_help_panel="Sampling")
@@ -213,7 +213,7 @@ def generate(
     _check_output(destination, is_sweep=points is not None)
     _check_options(
         model, internals=internals, swept=sweep, sets=sets, chat_template=chat_template, template=template,
-        thinking=thinking, stop=stop,
+        thinking=thinking, stop=stop, mode=mode,
     )  # fmt: skip
     asked = PromptingSettings(mode, system_prompt, chat_template, template or "{prompt}", thinking)
     ends = tuple(str(with_lines(each)) for each in stop or ())
@@ -271,9 +271,11 @@ def _check_options(
     template: str | None,
     thinking: bool | None,
     stop: list[str] | None,
+    mode: str,
 ) -> None:
     """Refuse options that would do nothing, or do not go together."""
     from benchmark.generation.setup import is_server
+    from benchmark.generation.verbalized import is_verbalized
 
     if is_server(model):
         if not chat_template or template is not None or thinking is not None or stop:
@@ -283,6 +285,8 @@ def _check_options(
             name = model.partition("@")[0]
             hint = f"give its weights: divbench metrics internals SUBMISSION --model ORG/NAME@COMMIT ({name})"
             raise ConfigurationError("a server's model cannot be looked into", hint)
+    if internals and is_verbalized(mode):
+        raise ConfigurationError(f"the mode {mode} has no tokens of single responses", "leave out --internals")
     if template is not None and chat_template:
         raise ConfigurationError("--template is for models asked without chat template", "add --no-chat-template")
     if internals and swept is not None:
@@ -335,7 +339,7 @@ def _sample(plan: "Plan", loaded: "Model", journal: "Journal") -> None:
     Raises:
         InputError: Some prompts have no responses yet.
     """
-    from benchmark.generation.run import failures, sample_plan
+    from benchmark.generation.run import UNPARSED, failures, sample_plan
     from benchmark.generation.sampler import SamplerFault
     from benchmark.generation.setup import expect_same_server, keep_server
 
@@ -352,6 +356,8 @@ def _sample(plan: "Plan", loaded: "Model", journal: "Journal") -> None:
     except SamplerFault:
         err().print(f"{len(journal.done())} of {len(plan.sets)} prompts have their responses; they are kept")
         raise
+    if unparsed := journal.told(UNPARSED):
+        err().print(f"{unparsed} {UNPARSED}, which were asked for again", style="yellow")
     lacking = len(plan.sets) - len(journal.done())
     if lacking:
         reasons = list(failures(journal))

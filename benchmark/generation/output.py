@@ -23,6 +23,7 @@ _COLUMNS: list[tuple[str, pa.DataType]] = [
     ("prompt_id", pa.string()),
     ("mean_tokens", pa.float64()),  # sampled for a response, including reasoning and EOS
     ("mean_reasoning_tokens", pa.float64()),  # of those, reasoning; null where unknown
+    ("probabilities", pa.list_(pa.float64())),  # stated with the responses in verbalized sampling; else null
 ]
 TOKENS = pa.schema(_COLUMNS)
 
@@ -92,5 +93,7 @@ def _write_tokens(path: Path, items: Sequence[PlannedSet], journal: Journal) -> 
         ):
             known = [value for value in values if value is not None]
             row[name] = sum(known) / len(known) if len(known) == len(values) else None
+        stated = [sample.probability for sample in samples]
+        row["probabilities"] = stated if any(each is not None for each in stated) else None
         rows.append(row)
     pq.write_table(pa.Table.from_pylist(rows, schema=TOKENS), path, compression="zstd")

@@ -1,4 +1,4 @@
-"""From prompts to chats and tokens: NoveltyBench's four modes (arXiv:2504.05228, section 5.3), and chat templates.
+"""From prompts to chats and tokens: NoveltyBench's four modes (arXiv:2504.05228, section 5.3), verbalized ones.
 
 Only the prompt and the responses so far decide the next chat, so that it can be reconstructed for any submission whose
 manifest says how it was made.
@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmark.generation.sampler import Message
+from benchmark.generation.verbalized import instruction, is_verbalized
 from benchmark.models.hf_tokeniser import HFTokeniser
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Prompt
@@ -30,6 +31,7 @@ class PromptingSettings:
     Attributes:
         mode: *resample*: the prompt, K times. *paraphrase*: its i-th paraphrase for the i-th response. *system-prompt*:
             with a system prompt that asks for novel responses. *in-context*: one chat that grows with each response.
+            *verbalized*, *verbalized-tail*: one call for all responses; see verbalized.py.
         system_prompt: System prompt of every chat; None: none, but NoveltyBench's in the mode *system-prompt*.
         chat_template: Whether to use the model's chat template; else the model reads `template`.
         template: Text with `{prompt}` in it, for models without a chat template.
@@ -46,7 +48,7 @@ class PromptingSettings:
     thinking: bool | None = None
 
     def __post_init__(self) -> None:
-        if not self.chat_template and self.mode in ("system-prompt", "in-context"):
+        if not self.chat_template and self.mode not in ("resample", "paraphrase"):
             raise ConfigurationError(f"the mode {self.mode} needs a chat", "use a chat model with its chat template")
         if not self.chat_template and (self.system_prompt is not None or self.thinking is not None):
             raise ConfigurationError("a system prompt and thinking need a chat", "put it into --template")
@@ -77,7 +79,7 @@ def prompting_of(manifest: Manifest) -> PromptingSettings:
 
 
 def messages(
-    prompting: PromptingSettings, prompt: Prompt, place: int, before: Sequence[str] = ()
+    prompting: PromptingSettings, prompt: Prompt, place: int, before: Sequence[str] = (), k: int = 1
 ) -> tuple[Message, ...]:
     """Return the chat that a response continues.
 
@@ -86,8 +88,11 @@ def messages(
         prompt: Prompt; in the mode *paraphrase* it needs a paraphrase for each response.
         place: Index of the response, from 0.
         before: Earlier responses, which the mode *in-context* shows.
+        k: Number of responses that the modes *verbalized* and *verbalized-tail* ask for at once.
     """
     made = [] if prompting.system is None else [Message("system", prompting.system)]
+    if is_verbalized(prompting.mode):
+        return (*made, Message("user", instruction(prompt, k, prompting.mode)))
     made.append(Message("user", prompt.paraphrases[place] if prompting.mode == "paraphrase" else prompt.prompt))
     if prompting.mode == "in-context":
         for response in before[:place]:

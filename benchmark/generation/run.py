@@ -21,12 +21,14 @@ from benchmark.generation.sampler import (
     SamplingSettings,
     draw_seed,
 )
+from benchmark.generation.verbalized import ATTEMPTS, is_verbalized, parse
 from benchmark.models.hf_states import TokenisedResponse
 from benchmark.scoring.internals_file import record
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Prompt
 
 _CHUNK = 8  # times the sampler's batch: few ends of chunks, at which the sampler idles
+UNPARSED = "replies without a list of responses"
 _SHOWN = 5  # impossible prompts that the message names
 _READ_AT_ONCE = 64  # prompts whose internals go to the journal together
 Progress = Callable[[int], None]
@@ -98,15 +100,19 @@ def sample_plan(plan: Plan, sampler: Sampler, journal: Journal, progress: Progre
         part = waiting[start : start + size]
         if chat:
             _chats(plan, sampler, part, finish)
+        elif is_verbalized(plan.prompting.mode):
+            _in_one_call(plan, sampler, part, journal, finish)
         else:
             _apart(plan, sampler, part, finish)
 
 
 def request_of(plan: Plan, item: PlannedSet, place: int, before: Sequence[str] = ()) -> Request:
-    """Make the request for one response."""
-    return Request(
-        messages(plan.prompting, item.prompt, place, before), item.settings, draw_seed(plan.seed, item.id, place)
-    )
+    """Make the request for one response; in verbalized sampling for all of them, `place` being the attempt."""
+    settings = item.settings
+    if is_verbalized(plan.prompting.mode):
+        settings = replace(settings, max_tokens=settings.max_tokens * plan.k)
+    chat = messages(plan.prompting, item.prompt, place, before, plan.k)
+    return Request(chat, settings, draw_seed(plan.seed, item.id, place))
 
 
 def greedy_request(plan: Plan, item: PlannedSet) -> Request:
@@ -181,6 +187,38 @@ def _chats(
         ask([(item, greedy_request(plan, item)) for item in alive()])
     for item in items:
         finish(item, found[item.id])
+
+
+def _in_one_call(
+    plan: Plan,
+    sampler: Sampler,
+    items: Sequence[PlannedSet],
+    journal: Journal,
+    finish: Callable[[PlannedSet, list[Outcome]], None],
+) -> None:
+    """Sample all responses of an item at once; a reply that is no list of them is counted and asked for again."""
+    found: dict[str, list[Outcome]] = {}
+    for attempt in range(ATTEMPTS):
+        asked = [item for item in items if item.id not in found]
+        replies: dict[int, Outcome] = {}
+        if asked:
+            sampler.sample([request_of(plan, item, attempt) for item in asked], replies.__setitem__)
+        unparsed = 0
+        for place, item in enumerate(asked):
+            reply = replies[place]
+            if isinstance(reply, Failed):
+                found[item.id] = [reply]
+            elif (responses := parse(reply.text, plan.k)) is not None:
+                found[item.id] = [Sampled(text, "stop", probability=stated) for text, stated in responses]
+            else:
+                unparsed += 1
+        if unparsed:
+            journal.tell(UNPARSED, str(unparsed + int(journal.told(UNPARSED) or 0)))
+    lacking = Failed(f"no list of {plan.k} responses in {ATTEMPTS} replies")
+    greedy = [item for item in items if plan.greedy and not isinstance(found.get(item.id, [lacking])[0], Failed)]
+    sampler.sample([greedy_request(plan, item) for item in greedy], lambda at, each: found[greedy[at].id].append(each))
+    for item in items:
+        finish(item, found.get(item.id, [lacking]))
 
 
 def _keep(journal: Journal, plan: Plan, item: PlannedSet, outcomes: Sequence[Outcome]) -> None:

@@ -66,6 +66,7 @@ class Sampled:
         reasoning_ids: Those tokens; empty if unknown.
         ids: Tokens of the response and of its end; None: unknown.
         content: Number of `ids` that are the response; the others are its end.
+        probability: Probability that the model stated in verbalized sampling; None: it stated none.
     """
 
     text: str
@@ -75,6 +76,7 @@ class Sampled:
     reasoning_ids: tuple[int, ...] = ()
     ids: tuple[int, ...] | None = None
     content: int = 0
+    probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
