@@ -33,6 +33,12 @@ def gaming(
         list[str] | None,
         typer.Option(help="Attack to make; may be repeated; default: all.", rich_help_panel="Data"),
     ] = None,
+    prompts: Annotated[
+        int | None,
+        typer.Option(
+            min=2, help="Number of prompts, evenly spaced in the suite; default: all.", rich_help_panel="Data"
+        ),
+    ] = None,
     destination: Annotated[
         Path | None,
         typer.Option("--out", help="Report file: .md, .csv or .json.", rich_help_panel="Output"),
@@ -67,15 +73,19 @@ def gaming(
         raise ConfigurationError("the submissions answer different prompts", "name those of one suite")
     numbers = scoring.numbers()
     k = numbers.k or min(submission.manifest.generation.k for submission, _ in opened)
+    count = min(prompts or len(suite.prompts), len(suite.prompts))
+    kept = {suite.prompts[i * len(suite.prompts) // count].prompt_id for i in range(count)}
     systems = {
-        submission.manifest.name: {row.prompt_id: row.responses[:k] for row in submission.rows()}
+        submission.manifest.name: {
+            row.prompt_id: row.responses[:k] for row in submission.rows() if row.prompt_id in kept
+        }
         for submission, _ in opened
     }
     if len(systems) < len(opened):
         raise ConfigurationError("two submissions have the same name", "name each system once")
     attacks = ATTACKS if not kind else tuple(map(find_attack, kind))
     with progress() as bar:
-        task = bar.add_task("scoring", total=(len(systems) + len(attacks)) * len(suite.prompts))
+        task = bar.add_task("scoring", total=(len(systems) + len(attacks)) * count)
         study = study_gaming(
             next(iter(systems)),
             systems,

@@ -1,5 +1,7 @@
 """The metrics that agree best with people, as the study has them, beside what attacks gain under them."""
 
+from pathlib import Path
+from shutil import copyfile
 from xml.etree import ElementTree
 
 import pytest
@@ -9,6 +11,8 @@ from leaderboard.data.metric_study.files import GAMING_FILE, MEASURED, read_gami
 from leaderboard.figures.trust_table import trust_table
 from leaderboard.tables.measures import metric_sentences
 from leaderboard.tables.trust import Trusted, trust_caption, trust_sentence, trusted
+from submissions.demo.build import TEXTS
+from tests.conftest import divbench, import_demo
 from tests.leaderboard.injections import HTML
 from tests.leaderboard.shipped import shipped_study
 
@@ -81,3 +85,14 @@ def test_gains_that_ship_are_read() -> None:
     assert gaming.gains("distinct_n")["random-characters"].value == pytest.approx(
         max(gain.value or 0.0 for gain in gaming.gains("distinct_n").values())
     )
+
+
+def test_the_command_writes_what_the_page_reads(tmp_path: Path) -> None:
+    copyfile(TEXTS / "varied.jsonl", tmp_path / "varied.jsonl")
+    assert import_demo(tmp_path / "varied.jsonl").returncode == 0
+    options = ("--profile", "lexical", "--metric", "distinct_n", "--kind", "repeated", "--prompts", "3")
+    ended = divbench("metrics", "gaming", tmp_path / "out", *options, "--out", tmp_path / GAMING_FILE)
+    assert ended.returncode == 0, ended.stderr
+    gaming = read_gaming(tmp_path / GAMING_FILE)
+    assert (gaming.source, gaming.prompts, list(gaming.attacks)) == ("mine", 3, ["repeated"])
+    assert (gaming.gains("distinct_n")["repeated"].value or 0.0) < 0  # one response, repeated, is less diverse
