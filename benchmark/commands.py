@@ -10,16 +10,19 @@ import typer
 from benchmark.cluster.options import ClusterOptions
 from benchmark.scoring.options import ProfileName, ScoringOptions
 from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
+from datasets_build.errors import ConfigurationError
 from datasets_build.option_groups import with_option_groups
 from datasets_build.tables import Styled, Table, to_terminal
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
     from benchmark.cluster.connection import ActorLost
 
 
 @with_option_groups
 def score(
-    folder: Annotated[Path, typer.Argument(help="Submission folder.")],
+    folders: Annotated[list[Path], typer.Argument(help="Submission folders; the models are loaded once.")],
     *,
     scoring: ScoringOptions,
     profile: ProfileName = "offline",
@@ -51,14 +54,14 @@ def score(
     cluster: ClusterOptions,
     json: JsonOption = False,
 ) -> None:
-    """Score a submission with every metric of a profile.
+    """Score submissions with every metric of a profile.
 
     Writes OUT/RESULT_ID/result.json (means with 95% intervals, missing values with reasons, the signature of every
     number) and per_prompt.parquet. After an interruption the same command continues. An existing result is reused.
 
     Everything that needs no download:
 
-      divbench score subs/my-model --out results
+      divbench score subs/my-model subs/another --out results
 
     D_Can under a language model of your choice, on a GPU if there is one (docs/gpu.md):
 
@@ -82,9 +85,11 @@ def score(
     from datasets_build.load import load_suite
     from submissions.checking.validate import open_submission
 
+    if internals is not None and len(folders) > 1:
+        raise ConfigurationError("--internals belongs to one submission", "score the submissions one by one")
     chosen = scoring.profile(profile)
-    submission, suite, report = open_submission(folder, partial(load_suite, mirror=mirror))
-    said = find_internals(submission, internals)
+    opened = [open_submission(folder, partial(load_suite, mirror=mirror)) for folder in folders]
+    said = [find_internals(submission, internals) for submission, *_ in opened]
     lost: list[ActorLost] = []  # actors, where there are any
 
     def tell(each: "ActorLost") -> None:
@@ -93,24 +98,29 @@ def score(
 
     place = cluster.place(tell)
     backends = ScoringBackends(chosen, cache or (None if place else default_cache_path()))
-    wanted = metrics_named(metric, chosen, internals=said is not None)
+    wanted = [metrics_named(metric, chosen, internals=each is not None) for each in said]
+    every = max(wanted, key=len)
+    done = []
     with (
         progress() as bar,
-        nullcontext() if place is None else open_cluster(place, backends, wanted) as held,
+        nullcontext() if place is None else open_cluster(place, backends, every) as held,
     ):
-        task = bar.add_task(f"scoring {submission.manifest.name[:40]}", total=submission.prompts)
-        scored = score_submission(
-            submission,
-            suite,
-            backends,
-            results,
-            scoring.numbers(),
-            metrics=wanted,
-            internals=said,
-            progress=lambda prompts: bar.update(task, completed=prompts),
-            run=None if held is None else held.run,
-        )
-    if json:
+        for (submission, suite, _), own, metrics in zip(opened, said, wanted, strict=True):
+            task = bar.add_task(f"scoring {submission.manifest.name[:40]}", total=submission.prompts)
+            scored = score_submission(
+                submission,
+                suite,
+                backends,
+                results,
+                scoring.numbers(),
+                metrics=metrics,
+                internals=own,
+                progress=partial(_completed, bar, task),
+                run=None if held is None else held.run,
+            )
+            done.append(scored)
+    documents = []
+    for scored in done:
         state: dict[str, object] = {
             "folder": str(scored.folder),
             "recognised": scored.recognised,
@@ -118,15 +128,22 @@ def score(
         }
         if place is not None:
             state["lost_actors"], state["repeated_prompts"] = len(lost), sum(each.prompts for each in lost)
-        print_json(state | {"result": scored.result.model_dump(mode="json")})
+        documents.append(state | {"result": scored.result.model_dump(mode="json")})
+    if json:
+        print_json(documents[0] if len(documents) == 1 else documents)
         return
-    if report.findings.count("warning"):
-        err().print(f"{report.findings.count('warning')} warnings: divbench validate {folder}", markup=False)
     from benchmark.scoring.printing import print_result
 
-    print_result(scored.result, out())
-    how = "recognised: computed before, nothing done" if scored.recognised else "written"
-    out().print(f"{how}: {scored.folder}", markup=False)
+    for folder, (_, _, report), scored in zip(folders, opened, done, strict=True):
+        if count := report.findings.count("warning"):
+            err().print(f"{count} warnings: divbench validate {folder}", markup=False)
+        print_result(scored.result, out())
+        how = "recognised: computed before, nothing done" if scored.recognised else "written"
+        out().print(f"{how}: {scored.folder}", markup=False)
+
+
+def _completed(bar: "Progress", task: "TaskID", prompts: int) -> None:
+    bar.update(task, completed=prompts)
 
 
 def metrics(json: JsonOption = False) -> None:

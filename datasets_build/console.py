@@ -2,16 +2,27 @@
 
 import json
 import sys
+from datetime import timedelta
 from pathlib import Path
+from time import monotonic
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from datasets_build.tables import Report, print_blocks, write_report
 
 PIPED_WIDTH = 160
+SECONDS_A_LINE = 15.0  # between lines of progress, where there is no terminal
 MirrorOption = Annotated[
     Path | None,
     typer.Option(help="Folder with released files, for datasets that do not ship here. (env: DIVBENCH_MIRROR)"),
@@ -36,10 +47,35 @@ def _console(stderr: bool) -> Console:
     return made
 
 
+class _Lines(Progress):
+    """A progress bar for what is no terminal: a line now and then, with the time left."""
+
+    _told = 0.0
+
+    def update(self, task_id: TaskID, **changes: Any) -> None:
+        """Take the change, and tell it if the last line is some time ago."""
+        super().update(task_id, **changes)
+        self._tell(task_id)
+
+    def advance(self, task_id: TaskID, advance: float = 1) -> None:
+        """Likewise."""
+        super().advance(task_id, advance)
+        self._tell(task_id)
+
+    def _tell(self, task_id: TaskID) -> None:
+        now, self._told = monotonic(), self._told or monotonic()
+        if now - self._told < SECONDS_A_LINE:
+            return
+        self._told, task = now, self._tasks[task_id]
+        done = f"{task.completed:g}" if task.total is None else f"{task.completed:g} of {task.total:g}"
+        left = "" if task.time_remaining is None else f", about {timedelta(seconds=round(task.time_remaining))} left"
+        self.console.print(f"{task.description}: {done}{left}", markup=False)
+
+
 def progress() -> Progress:
-    """Make a progress bar on stderr; nothing is drawn if stderr is not a terminal."""
+    """Make a progress bar on stderr; lines with the time left if stderr is not a terminal."""
     console = err()
-    return Progress(
+    return (Progress if console.is_terminal else _Lines)(
         TextColumn("{task.description}", markup=False),  # it may contain untrusted text
         BarColumn(),
         MofNCompleteColumn(),

@@ -45,6 +45,15 @@ def test_score_takes_the_first_k(submission: Path, tmp_path: Path) -> None:
     assert (found["result"]["k"], found["result"]["counts"]["responses"]) == (4, 24 * 4)
 
 
+def test_several_submissions_are_scored_in_one_run(submission: Path, tmp_path: Path) -> None:
+    folders = [str(submission), str(submission.with_name("collapsed"))]
+    ended = divbench("score", *folders, "--profile", "lexical", "--out", str(tmp_path), "--resamples", "100", "--json")
+    assert ended.returncode == 0, ended.stderr
+    assert [each["result"]["manifest"]["name"] for each in json.loads(ended.stdout)] == ["varied", "collapsed"]
+    ended = divbench("score", *folders, "--internals", str(tmp_path / "x.parquet"))
+    assert (ended.returncode, "--internals belongs to one submission" in ended.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
