@@ -66,7 +66,7 @@ class System(_Part):
     type: SystemType
     model_id: Line | None = Field(default=None, description="Hub id or the provider's model name")
     revision: Line | None = Field(default=None, description="commit of the weights, or version of the API")
-    parameters: Annotated[int, Field(gt=0)] | None = None
+    parameters: Annotated[int, Field(gt=0, lt=10**16)] | None = None
     open_weights: bool | None = None
     licence: Line | None = None
 
@@ -76,11 +76,11 @@ class Generation(_Part):
 
     k: Annotated[int, Field(ge=1, le=MAX_K)] = Field(description="responses for each prompt")
     mode: Mode | None = None
-    temperature: Annotated[float, Field(ge=0)] | None = None
-    top_k: Annotated[int, Field(gt=0)] | None = None
+    temperature: Annotated[float, Field(ge=0, lt=10**3)] | None = None
+    top_k: Annotated[int, Field(gt=0, lt=10**9)] | None = None
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
-    max_tokens: Annotated[int, Field(gt=0)] | None = None
-    seed: int | None = None
+    max_tokens: Annotated[int, Field(gt=0, lt=10**9)] | None = None
+    seed: Annotated[int, Field(ge=-(2**128), lt=2**128)] | None = None
     chat_template: bool | None = Field(default=None, description="whether the prompt went through the model's own")
     prompt_template: Text | None = Field(default=None, description="around {prompt}, where there is no chat template")
     system_prompt: Text | None = None
