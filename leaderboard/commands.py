@@ -167,7 +167,8 @@ def demo(
     """Run the whole path on what the package carries: import, validate, score, board. No network, no model hub.
 
     Six submissions to 24 prompts: varied, paraphrased and collapsed responses that we wrote, and three known-bad
-    systems derived from the first. No model made them; they show what the metrics do.
+    systems derived from the first. No model made them; they show what the metrics do. At the end stand known systems,
+    whose results come with the package.
 
     Example: divbench demo --out demo-run
     """
@@ -176,8 +177,9 @@ def demo(
     from benchmark.scoring.scorer import score_submission
     from benchmark.surprisal.cache import default_cache_path
     from leaderboard.data.board import make_boards
+    from leaderboard.data.reference.results import WithReference
     from leaderboard.tables.export import export as write
-    from leaderboard.tables.printing import board_json, print_board, print_curves
+    from leaderboard.tables.printing import board_json, print_board, print_curves, print_front
     from submissions.checking.validate import open_submission
     from submissions.demo.build import write_demo_submissions
 
@@ -203,7 +205,10 @@ def demo(
     for board in boards:
         print_board(board, console)
         print_curves(board, console)
-    console.print(f"Look at it in a browser: divbench board serve --results {folder / 'results'}", markup=False)
+    console.print("5. known systems, whose results come with the package", markup=False)
+    for board in WithReference().read().boards[:1]:
+        print_front(board, console)
+    console.print(f"All of it in a browser: divbench board serve --results {folder / 'results'}", markup=False)
 
 
 def _there(results: Path) -> Path:

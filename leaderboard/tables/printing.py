@@ -7,8 +7,10 @@ from rich.console import Console
 from benchmark.scoring.printing import ARROWS
 from datasets_build.tables import Cell, Table, to_terminal
 from leaderboard.data.board import Board, facts, ranking_column
+from leaderboard.data.scores import BoardScores
 from leaderboard.tables.curves import class_curves
 from leaderboard.tables.export import about_json
+from leaderboard.tables.forest import forest
 from leaderboard.tables.models import cell_texts
 from leaderboard.tables.systems import system_labels
 
@@ -23,6 +25,24 @@ def print_board(board: Board, console: Console) -> None:
         for column in board.columns
     ]
     console.print(to_terminal(Table(title, ("metric", *system_labels(board)), rows)))
+
+
+def print_front(board: Board, console: Console) -> None:
+    """Print what the first page shows of a board: the answer, and the systems by rank; references are not ranked."""
+    column = ranking_column(board)
+    if column is None:
+        return
+    made = forest(board, column, BoardScores(board).standings(column))
+    rows: list[tuple[Cell, ...]] = [
+        (f"{row.rank} {f'({row.ranks})' if row.ranks else ''}", row.system, row.mark.text, row.mark.interval)
+        for row in made.rows
+    ]
+    rows += [("", f"{each.system} ({each.type})", each.mark.text, each.mark.interval) for each in made.references]
+    console.print(made.sentence, markup=False)
+    origins = sorted({entry.origin for entry in board.entries} - {""})
+    title = f"{board.suite}, k = {board.k}, profile {board.profile}"
+    heads = ("rank", "system", made.metric, "95% interval")
+    console.print(to_terminal(Table(title, heads, rows, origins, numbers=heads[2:])))
 
 
 def print_curves(board: Board, console: Console) -> None:

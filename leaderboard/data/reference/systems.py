@@ -32,6 +32,10 @@ STAGES = Submitter(
     name="D_Can authors", date=date(2026, 6, 1), links=("https://github.com/AMindToThink/icl-diversity",)
 )
 _DATED = "The date is that of the paper: when the responses were generated is not stated."
+_CUT = (
+    "At most 100 tokens were sampled, so that most responses are unfinished. Finish reasons are left out: a class of "
+    "unfinished responses alone would not count, and the stages would be ranked by their length."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +169,10 @@ def _write_stage(system: ReferenceSystem, suite: Suite, folder: Path, mirror: Pa
         system=_stated(system),
         generation=sampling,
         submitter=STAGES,
-        notes=_DATED,
+        notes=f"{_DATED} {_CUT}",
     )
     rows = [
-        Row(place, each.prompt_id, row["prompt"], tuple(row["responses"]), tuple(row["finish_reasons"]))
+        Row(place, each.prompt_id, row["prompt"], tuple(row["responses"]))
         for place, each in enumerate(suite.prompts, 1)
         for row in (found[each.prompt_id],)
     ]

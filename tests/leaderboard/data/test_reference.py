@@ -9,15 +9,22 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from benchmark.analysis.across.classes import pooled
 from benchmark.metrics.metric import Missing
+from benchmark.scoring.inputs import input_of
+from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.scoring.result_schema import Result
+from benchmark.scoring.scorer import Options, result_id
 from benchmark.scoring.text_free import COLUMN, write_text_free
 from datasets_build.errors import InputError
 from datasets_build.files import sha256_of
 from leaderboard.app.live_models import why_no_tokens, why_not_added
-from leaderboard.data.board import Board, facts
-from leaderboard.data.reference.results import ABOUT_FILE, WithReference, reference_results
+from leaderboard.data.board import Board, facts, make_boards, ranking_column
+from leaderboard.data.reference.across import board_across
+from leaderboard.data.reference.build import Job, jobs, make_reference, metrics_of
+from leaderboard.data.reference.results import ABOUT_FILE, FOLDER, WithReference, reference_results
+from leaderboard.data.reference.systems import REAL, SYSTEMS, make_submission
 from leaderboard.data.reference.texts import NOT_INCLUDED
 from leaderboard.data.result_checks import checked_result
 from leaderboard.data.scores import BoardScores, prompt_row
@@ -45,8 +52,6 @@ def reference(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def board_of(*results: tuple[Path, Result]) -> Board:
-    from leaderboard.data.board import make_boards
-
     return make_boards(results)[0]
 
 
@@ -145,3 +150,83 @@ def test_without_texts_a_prompt_shows_its_classes_and_says_why(results: Path, re
     assert NO_TEXTS not in remarks(ours, "lexical")
     texts = [each.text for each in theirs.responses]
     assert why_no_tokens("offline", "", texts) == why_not_added("offline", "", texts) == NO_TEXTS
+
+
+def test_what_ships_is_small_whole_and_without_texts() -> None:
+    shipped = reference_results()
+    assert shipped.unreadable == {}
+    about = json.loads((FOLDER / ABOUT_FILE).read_bytes())
+    assert {each.result_id: f"{each.manifest.name}, k = {each.k}" for each in shipped.results.values()} == about[
+        "results"
+    ]
+    assert {path.name for path in shipped.results} == set(about["results"])
+    assert {(each.manifest.name, each.k) for each in shipped.results.values()} == {(j.system, j.k) for j in jobs()}
+    assert sum(path.stat().st_size for path in FOLDER.rglob("*")) < 4_000_000
+    words = {"prompt_id", "category"}  # and reasons why a value is missing or a response is not valid
+    for path in shipped.results:
+        schema = pq.read_schema(path / PER_PROMPT_FILE)
+        texts = {field.name for field in schema if "string" in str(field.type)}
+        assert texts - words <= {"missing", "invalid", "finish_reasons"}
+        reasons = pq.read_table(path / PER_PROMPT_FILE, columns=["invalid", "finish_reasons"]).to_pydict()
+        said = {each for column in reasons.values() for row in column for each in row or () if each is not None}
+        assert max(map(len, said), default=0) < 60
+
+
+@pytest.mark.mirror
+def test_what_ships_is_what_the_code_computes(mirror: Path, tmp_path: Path) -> None:
+    profile, options = find_profile("offline"), {job: Options(k=job.k) for job in jobs()}
+    made = {system.name: make_submission(system, tmp_path / str(place), mirror) for place, system in enumerate(SYSTEMS)}
+    wanted = {
+        result_id(*made[job.system], profile, options[job], metrics=metrics_of(job)): f"{job.system}, k = {job.k}"
+        for job in jobs()
+    }
+    assert json.loads((FOLDER / ABOUT_FILE).read_bytes())["results"] == wanted
+    # A sample is scored. Without a model the bytes are the same everywhere; a model's last digits are the processor's.
+    (done,) = make_reference([Job("repeated", 8)], tmp_path / "again", mirror)
+    found, shipped = (
+        pq.read_table(folder / done.result_id / PER_PROMPT_FILE) for folder in (tmp_path / "again", FOLDER)
+    )
+    assert found.schema.equals(shipped.schema)
+    for metric in metrics_of(done.job):
+        ours, theirs = found[metric.id].to_numpy(), shipped[metric.id].to_numpy()
+        if input_of(metric).sources == ("embedder",):
+            np.testing.assert_allclose(ours, theirs, atol=1e-6)
+        else:
+            assert ours.tobytes() == theirs.tobytes(), metric.id
+    others = [name for name in found.column_names if name not in {metric.id for metric in metrics_of(done.job)}]
+    assert found.select(others).equals(shipped.select(others))
+
+
+@pytest.mark.mirror
+def test_texts_come_from_released_files_where_those_are_at_hand(mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    board = next(each for each in WithReference().read().boards if each.k == 8)
+    entry = next(each for each in board.entries if each.result.manifest.name == "humans")
+    monkeypatch.setenv("DIVBENCH_MIRROR", str(mirror))
+    row = prompt_row(entry, "curated-17")
+    assert row is not None
+    assert row["responses"][0] == "Durian"
+    assert len(row["responses"]) == 8
+    assert row["prompt"].startswith("What is the top item")
+    assert not make_view(board, entry, row).text_free
+    stranger = replace(entry, result=entry.result.model_copy(update={"submission_id": "0" * 16}))
+    bare = prompt_row(stranger, "curated-17")
+    assert bare is not None
+    assert set(bare["responses"]) == {NOT_INCLUDED}  # texts are of this very submission, or none
+
+
+def test_reference_systems_of_a_board_are_compared() -> None:
+    for board in WithReference().read().boards:
+        found = board_across(board)
+        assert found is not None
+        across, entries = found
+        assert list(across.systems) == [s.name for s in REAL if s.k >= board.k]
+        assert len(across.prompts) == 100
+        assert across.labels.shape == (100, len(entries), board.k)
+        # Grouped with all others' responses, a system's responses are hardly fewer: the classes are the headline's.
+        column = ranking_column(board)
+        assert column is not None
+        headline = [entry.cells[column.signature].value or 0.0 for entry in entries]
+        alone = np.diagonal(pooled(across), axis1=1, axis2=2).mean(axis=0)
+        assert np.corrcoef(headline, alone)[0, 1] > 0.95
+        assert np.isfinite(across.similarity).all()
+    assert board_across(replace(board, k=3)) is None

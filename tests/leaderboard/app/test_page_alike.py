@@ -1,0 +1,46 @@
+"""The page Alike or different? over the reference results, in a real browser."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.leaderboard.conftest import console_errors, open_page, shown_anew
+from tests.leaderboard.servers import serving, serving_by_command
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def address(results: Path) -> Iterator[str]:
+    """The address of `divbench board serve` over results without systems that are compared."""
+    with serving_by_command("--results", str(results)) as url:
+        yield url
+
+
+def text_of(browser: Any, css: str) -> str:
+    return str(browser.find_element("css selector", css).get_property("value"))
+
+
+def test_reference_systems_are_compared_on_a_fresh_board(address: str, browser: Any) -> None:
+    open_page(browser, f"{address}/alike")
+    note = text_of(browser, "#note textarea")
+    assert "9 responses of one model give" in note  # k = 10, nine systems
+    assert "one response of each of 9 models gives" in note
+    assert "100 prompts" in note
+    systems = [each.text for each in browser.find_elements("css selector", "#alike-plot .ytick text")]
+    assert len(systems) == 9
+    assert "gpt-4o" in systems
+    with shown_anew(browser):
+        browser.find_element("css selector", "#measure input[value=same_class]").click()
+    assert "measure=same_class" in browser.current_url
+    assert "equivalent" in browser.find_element("css selector", "#alike-plot .gtitle").text
+    assert console_errors(browser) == []
+
+
+def test_a_board_without_such_systems_says_what_to_do(results: Path, browser: Any) -> None:
+    with serving(results) as url:
+        open_page(browser, f"{url}/alike")
+        assert "divbench contrast SUBMISSION SUBMISSION --across" in text_of(browser, "#note textarea")
+        assert browser.find_elements("css selector", "#alike-plot .ytick") == []
