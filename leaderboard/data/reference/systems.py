@@ -6,7 +6,6 @@ gpt-4o's responses, which look diverse without being so. To add a system, add it
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,13 +24,11 @@ from submissions.storage.submission_folders import Submission, write_submission
 
 SUITE = "noveltybench-curated"
 ATTACKED = "gpt-4o"  # the system from whose responses the attacks are made
+# When the responses were generated is not stated.
 RELEASED = Submitter(
-    name="NoveltyBench authors", date=date(2025, 4, 7), links=("https://github.com/novelty-bench/novelty-bench",)
+    name="DivBench (released by NoveltyBench)", links=("https://github.com/novelty-bench/novelty-bench",)
 )
-STAGES = Submitter(
-    name="D_Can authors", date=date(2026, 6, 1), links=("https://github.com/AMindToThink/icl-diversity",)
-)
-_DATED = "The date is that of the paper: when the responses were generated is not stated."
+STAGES = Submitter(name="DivBench (released with D_Can)", links=("https://github.com/AMindToThink/icl-diversity",))
 _CUT = (
     "At most 100 tokens were sampled, so that most responses are unfinished. Finish reasons are left out: a class of "
     "unfinished responses alone would not count, and the stages would be ranked by their length."
@@ -135,7 +132,6 @@ def make_submission(system: ReferenceSystem, folder: Path, mirror: Path | None =
             "system": _stated(system).model_dump(exclude_none=True),
             "generation": {**system.sampling, "k": system.k},
             "submitter": RELEASED.model_dump(),
-            "notes": _DATED,
             "reported": "NoveltyBench's classifier (deberta-v3-large) and reward model, as released",
         }
         import_submission(fetch(submission_path(system.of)), "noveltybench", folder, known, lambda name: suite)
@@ -169,7 +165,7 @@ def _write_stage(system: ReferenceSystem, suite: Suite, folder: Path, mirror: Pa
         system=_stated(system),
         generation=sampling,
         submitter=STAGES,
-        notes=f"{_DATED} {_CUT}",
+        notes=_CUT,
     )
     rows = [
         Row(place, each.prompt_id, row["prompt"], tuple(row["responses"]))
