@@ -104,21 +104,26 @@ def prompt_row(entry: Entry, prompt_id: str) -> dict[str, Any] | None:
 
 
 def released_texts(entry: Entry, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The prompt and responses of a row that has none, from released files if they are at hand.
-
-    With *text_free* true they are not, and a remark stands in place of each response.
+    """The prompt and responses of a row without texts from released files; as `no_texts` if those are not at hand.
 
     Args:
         entry: Entry of a reference system.
         row: Row of its per-prompt table.
     """
-    result, prompt_id = entry.result, row["prompt_id"]
-    k = len((row.get(FACTS) or {}).get("bytes") or ())
-    found = released_rows(result.manifest.name, result.submission_id).get(prompt_id)
-    prompt = suite_prompts(result.suite).get(prompt_id, "")
+    result, absent = entry.result, no_texts(entry, row)
+    found = released_rows(result.manifest.name, result.submission_id).get(row["prompt_id"])
     if found is None:
-        return {"prompt": prompt, "responses": [NOT_INCLUDED] * k, "text_free": True}
-    return {"prompt": found.prompt or prompt, "responses": list(found.responses[:k]), "text_free": False}
+        return absent
+    texts = list(found.responses[: len(absent["responses"])])
+    return {"prompt": found.prompt or absent["prompt"], "responses": texts, "text_free": False}
+
+
+def no_texts(entry: Entry, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The prompt, if it is at hand, and a remark in place of each response."""
+    facts = row.get(FACTS)
+    lengths = facts.get("bytes") if isinstance(facts, dict) else None
+    prompt = suite_prompts(entry.result.suite).get(row["prompt_id"], "")
+    return {"prompt": prompt, "responses": [NOT_INCLUDED] * len(lengths or ()), "text_free": True}
 
 
 @lru_cache(_SYSTEMS)

@@ -31,19 +31,25 @@ def reference(
     """Rebuild the reference results from released responses: known systems and attacks, scored here, without texts.
 
     The systems are NoveltyBench's six released submissions, the four training stages of OLMo-2-7B, and attacks made
-    from gpt-4o's responses. What is there already is not scored again, so an interrupted run continues.
+    from gpt-4o's responses. At the end all systems' responses to each prompt are grouped together, for the page Alike
+    or different?. What is there already is not made again, so an interrupted run continues.
 
     Example: divbench board reference --mirror released-files --processes 2
     """
-    from leaderboard.data.reference.build import finish, jobs, make_reference
+    from datasets_build.load import load_suite
+    from leaderboard.data.reference.build import finish, group_reference, jobs, make_reference
     from leaderboard.data.reference.results import FOLDER
+    from leaderboard.data.reference.systems import SUITE
 
     if system and destination is None:
         raise ConfigurationError("the package has results of all systems", "name another folder with --out")
     folder, wanted = destination or FOLDER, jobs(system or (), surprisals=surprisals)
     with progress() as bar:
         found = list(bar.track(make_reference(wanted, folder, mirror, processes), len(wanted), description="results"))
-    finish(found, folder, datetime.now(UTC).date().isoformat())
+        finish(found, folder, datetime.now(UTC).date().isoformat())
+        if not system:
+            prompts = len(load_suite(SUITE, mirror).prompts)
+            list(bar.track(group_reference(folder, mirror), prompts, description="grouping"))
     new = sum(not each.recognised for each in found)
     if json:
         print_json({"folder": str(folder), "new": new, "results": [each.result_id for each in found]})

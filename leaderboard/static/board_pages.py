@@ -7,10 +7,12 @@ from typing import Any
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.scores import BoardScores
 from leaderboard.figures.board_plots import system_curves_figure, tradeoff_figure
+from leaderboard.figures.forest_table import forest_table
 from leaderboard.static.render import Figure, Page, Table, figure_script
 from leaderboard.tables import page_text
 from leaderboard.tables.compare import LEVEL, Gap, compare
 from leaderboard.tables.curves import Curve, curves_table, distinct_curves, patience_curves
+from leaderboard.tables.forest import forest
 from leaderboard.tables.models import (
     PRESETS,
     Filter,
@@ -52,15 +54,17 @@ class Made:
 
 
 def models_page(board: Board, scores: BoardScores, file: str) -> Page:
-    """The page Models: all columns, of which each preset shows some."""
+    """The page Models: the answer and the forest plot, then all columns, of which each preset shows some."""
     columns, beside = columns_of(board, "everything", ())
     ranks = ranking_column(board) or board.columns[0]  # boards without columns are left out
-    made = models_table(board, ranks, scores.standings(ranks), columns, beside, Filter(), scores.bytes_a_response)
+    standing = scores.standings(ranks)
+    made = models_table(board, ranks, standing, columns, beside, Filter(), scores.bytes_a_response)
     presets = {name: _shown(board, name, made, columns) for name in PRESETS}
     marks = [MARKS.get(entry.result.manifest.system.type, "") for entry in made.entries]
     view = TableView(made.headers, made.values, made.shown, made.kinds)
     first = frozenset(presets["overview"])
     values = {
+        "forest": forest_table(forest(board, ranks, standing)),
         "lead": (page_text.MODELS,),
         "presets": presets,
         "systems": Table(view, "systems", "Mean over prompts [95% interval]", marks, first),

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from benchmark.scoring.result_files import PER_PROMPT_FILE
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.score_index import table_faults
-from leaderboard.data.scores import BoardScores
+from leaderboard.data.scores import BoardScores, no_texts
 from leaderboard.static.board_pages import EXPLORE, Part
 from leaderboard.static.render import Page, data_script
 from leaderboard.tables import page_text
@@ -71,7 +71,8 @@ def _views(board: Board, entry: Entry) -> Iterator[PromptView]:
     with table_faults(entry), pq.ParquetFile(entry.folder / PER_PROMPT_FILE) as file:
         for batch in file.iter_batches(batch_size=_AT_ONCE):
             for row in batch.to_pylist():
-                yield make_view(board, entry, row)
+                # Texts of reference results are not ours to pass on, even where they are at hand.
+                yield make_view(board, entry, row if "responses" in row else row | no_texts(entry, row))
 
 
 def _prompt(view: PromptView, columns: Sequence[Column]) -> dict[str, Any]:

@@ -161,7 +161,8 @@ def _fault(board: Board, error: InputError) -> str:
 def _assets(folder: Path, plotly: Path) -> None:
     """Write one style sheet, board.js and plotly for all pages."""
     own = HERE / "assets"
-    sheets = (own / "variables.css", own / "static.css", HERE.parent / "app" / "assets" / "board.css")
+    shared = HERE.parent / "app" / "assets"
+    sheets = (own / "variables.css", own / "static.css", shared / "board.css", shared / "forest.css")
     write_text(folder / "board.css", "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets))
     for name in ("board.js", "figures.css"):
         copyfile(own / name, folder / name)
