@@ -156,11 +156,10 @@ def test_what_ships_is_small_whole_and_without_texts() -> None:
     shipped = reference_results()
     assert shipped.unreadable == {}
     about = json.loads((FOLDER / ABOUT_FILE).read_bytes())
-    assert {each.result_id: f"{each.manifest.name}, k = {each.k}" for each in shipped.results.values()} == about[
-        "results"
-    ]
-    assert {path.name for path in shipped.results} == set(about["results"])
-    assert {(each.manifest.name, each.k) for each in shipped.results.values()} == {(j.system, j.k) for j in jobs()}
+    named = {each.result_id: f"{each.manifest.name}, k = {each.k}" for each in shipped.results.values()}
+    assert named == about["results"]
+    assert {path.name for path in shipped.results} == set(named)
+    assert {f"{system.name}, k = 8" for system in REAL} <= set(named.values())
     assert sum(path.stat().st_size for path in FOLDER.rglob("*")) < 4_000_000
     words = {"prompt_id", "category"}  # and reasons why a value is missing or a response is not valid
     for path in shipped.results:
@@ -180,7 +179,7 @@ def test_what_ships_is_what_the_code_computes(mirror: Path, tmp_path: Path) -> N
         result_id(*made[job.system], profile, options[job], metrics=metrics_of(job)): f"{job.system}, k = {job.k}"
         for job in jobs()
     }
-    assert json.loads((FOLDER / ABOUT_FILE).read_bytes())["results"] == wanted
+    assert json.loads((FOLDER / ABOUT_FILE).read_bytes())["results"].items() <= wanted.items()
     # A sample is scored. Without a model the bytes are the same everywhere; a model's last digits are the processor's.
     (done,) = make_reference([Job("repeated", 8)], tmp_path / "again", mirror)
     found, shipped = (
