@@ -162,6 +162,9 @@ def show(results: Results = None, store: Store = None, reference: Reference = No
 def demo(
     folder: Annotated[Path, typer.Option("--out", help="Working folder.")] = Path("demo-run"),
     profile: Annotated[str, typer.Option(help="Profile of models: lexical or offline.")] = "offline",
+    all_metrics: Annotated[
+        bool, typer.Option("--all", help="Metrics of surprisals too, which take several minutes.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Run the whole path on what the package carries: import, validate, score, board. No network, no model hub.
@@ -173,6 +176,7 @@ def demo(
     Example: divbench demo --out demo-run
     """
     from benchmark.scoring.backends import ScoringBackends
+    from benchmark.scoring.inputs import input_of
     from benchmark.scoring.profiles import find_profile
     from benchmark.scoring.scorer import score_submission
     from benchmark.surprisal.cache import default_cache_path
@@ -184,6 +188,8 @@ def demo(
     from submissions.demo.build import write_demo_submissions
 
     backends = ScoringBackends(find_profile(profile), default_cache_path())
+    there = backends.profile.metrics()
+    metrics = tuple(each for each in there if all_metrics or "causal_lm" not in input_of(each).sources)
     console = err() if json else out()
     console.print(f"1. import and derive six submissions into {folder / 'submissions'}", markup=False)
     folders = write_demo_submissions(folder / "submissions")
@@ -192,7 +198,7 @@ def demo(
     with progress() as bar:
         for each in bar.track(folders, description="scoring"):
             submission, suite, _ = open_submission(each)
-            scored = score_submission(submission, suite, backends, folder / "results")
+            scored = score_submission(submission, suite, backends, folder / "results", metrics=metrics)
             results.append((scored.folder, scored.result))
             state = "was scored before" if scored.recognised else "scored"
             console.print(f"   {submission.manifest.name}: {state} as {scored.result.result_id}", markup=False)

@@ -18,7 +18,7 @@ def alike_map(found: Homogeneity, measure: str, title: str) -> Any:
         title: What that is.
 
     Returns:
-        A `plotly.graph_objects.Figure` of one trace.
+        A `plotly.graph_objects.Figure` of two traces: the cells, and their numbers.
 
     Raises:
         MissingExtra: plotly is not installed.
@@ -28,15 +28,11 @@ def alike_map(found: Homogeneity, measure: str, title: str) -> Any:
     order = found.order
     values = [[matrix[i][j] for j in order] for i in order]
     names = [inert(found.systems[i], _NAME) for i in order]
-    texts = [["" if value is None else f"{value:.2f}" for value in row] for row in values]
     places = list(range(len(order)))
     trace = graph.Heatmap(
         z=values,
         x=places,
         y=places,
-        text=texts,
-        texttemplate="%{text}",
-        textfont={"size": 11},
         customdata=[[[row, column] for column in names] for row in names],
         hovertemplate="%{customdata[0]}<br>%{customdata[1]}<br>%{z:.3f}<extra></extra>",
         hoverongaps=False,
@@ -45,7 +41,7 @@ def alike_map(found: Homogeneity, measure: str, title: str) -> Any:
         ygap=1,
         colorbar={"orientation": "h", "thickness": 12, "y": 0, "yref": "container", "yanchor": "bottom"},
     )
-    figure = graph.Figure([trace])
+    figure = graph.Figure([trace, _numbers(graph, values)])
     own = [
         {
             "type": "rect",
@@ -72,3 +68,19 @@ def alike_map(found: Homogeneity, measure: str, title: str) -> Any:
     figure.update_xaxes(showgrid=False, tickfont={"size": 11})
     figure.update_yaxes(showgrid=False, tickfont={"size": 11}, automargin=True)
     return figure
+
+
+def _numbers(graph: Any, values: list[list[float | None]]) -> Any:
+    """The number in each cell, light on the dark half of the colours and dark on the light half."""
+    cells = [(x, y, value) for y, row in enumerate(values) for x, value in enumerate(row) if value is not None]
+    there = [value for *_, value in cells]
+    middle = (min(there, default=0.0) + max(there, default=0.0)) / 2
+    return graph.Scatter(
+        x=[x for x, *_ in cells],
+        y=[y for _, y, _ in cells],
+        text=[f"{value:.2f}" for value in there],
+        mode="text",
+        textfont={"size": 11, "color": ["#ffffff" if value < middle else "#111111" for value in there]},
+        hoverinfo="skip",
+        showlegend=False,
+    )
