@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from leaderboard.data.board import RANKED_BY
 from leaderboard.data.metric_study.attack_gains import PAID, GamingRecord
 from leaderboard.data.metric_study.record import MetricStudy
 from leaderboard.tables.measures import agreements, metric_sentences
@@ -85,4 +86,7 @@ def trust_caption(gaming: GamingRecord | None) -> str:
             f"{gaming.profile}), those that gain more than {PAID:g} of the distance between the least and the most "
             "diverse real system; the largest gain beside them. –: not measured."
         )
+        headline = [gain.value or 0.0 for gain in gaming.gains(RANKED_BY[0]).values()]
+        if headline:
+            said += f" {RANKED_BY[0]} pays {sum(gain > PAID for gain in headline)}: boards rank by it."
     return said
