@@ -37,7 +37,8 @@ def forest_table(forest: Forest, link: Link | None = None) -> Markup:
     below = Markup("").join(_reference(each, drawn, link, bool(forest.quality)) for each in forest.references)
     return Markup(
         '<section class="forest"><p class="answer"><bdi>{sentence}</bdi></p>'
-        '<table id="forest-table"><caption>{title}</caption>{head}<tbody>{body}</tbody><tbody class="references">{below}</tbody></table>'
+        '<table id="forest-table"><caption>{title}</caption>{head}<tbody>{body}</tbody>'
+        '<tbody class="references">{below}</tbody></table>'
         "{origins}</section>"
     ).format(sentence=forest.sentence, title=forest.title, head=head, body=body, below=below, origins=_origins(forest))
 
