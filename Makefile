@@ -1,6 +1,7 @@
 # Two commands on a machine with Python (3.11 or later), pip and make:
 #   make demo   set up and run the whole path on what the package carries
 #   make test   set up and run all checks and tests
+#   make docs   set up and build the documentation site into site/
 # Nothing outside this folder is changed; the environment is .venv.
 
 PYTHON ?= python3
@@ -10,7 +11,7 @@ PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --c
 # Without compiled modules, each of the hundreds of interpreters that tests start would compile DivBench again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check clean help
+.PHONY: demo test check docs clean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -27,8 +28,11 @@ check: $(VENV)/dev.stamp
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
+docs: $(VENV)/dev.stamp
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
+
 clean:
-	rm -rf $(VENV) demo-run
+	rm -rf $(VENV) demo-run site
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

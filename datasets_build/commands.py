@@ -1,5 +1,6 @@
-"""`divbench data`: list, build, info, verify, card, publish, pull, solution-pairs."""
+"""`divbench data`: list, build, info, prompts, verify, card, publish, pull, solution-pairs."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -177,6 +178,38 @@ def info(
     for flaw in source.flaws:
         console.print(f"- {flaw}", markup=False)
     console.print(source.citation, markup=False)
+
+
+@app.command()
+def prompts(
+    suite: Annotated[str, typer.Argument(help="Name of a suite, such as noveltybench-curated.")],
+    destination: Annotated[
+        Path | None, typer.Option("--out", help="JSON Lines file to write; default: stdout.", show_default=False)
+    ] = None,
+    mirror: Mirror = None,
+    json: JsonOption = False,
+) -> None:
+    """Write the prompts of a suite, to sample responses to: one row {"prompt_id", "prompt"} per prompt.
+
+    Keep the ids with the responses, or the texts as they are: divbench import and divbench quick know both.
+
+    Example: divbench data prompts noveltybench-curated --out prompts.jsonl
+    """
+    import json as json_module
+
+    from datasets_build.files import write_text
+    from datasets_build.load import load_suite
+
+    found = load_suite(suite, mirror=mirror)
+    rows = [{"prompt_id": each.prompt_id, "prompt": each.prompt} for each in found.prompts]
+    lines = "".join(json_module.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    if destination is not None:
+        write_text(destination, lines)
+        err().print(f"written: {destination}", markup=False, soft_wrap=True)
+    if json:
+        print_json({"suite": found.name, "revision": found.revision, "prompts": rows})
+    elif destination is None:
+        sys.stdout.write(lines)
 
 
 @app.command("verify")

@@ -29,8 +29,8 @@ def load(
     Raises:
         ConfigurationError: There is no such config or split, or its files are not available; says how to get them.
 
-    >>> load("demo").column_names[:3]
-    ['prompt_id', 'category', 'prompt']
+    >>> print(*load("demo").column_names[:3])
+    prompt_id category prompt
     """
     from datasets_build.errors import ConfigurationError
     from datasets_build.load import load_split

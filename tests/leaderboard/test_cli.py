@@ -1,5 +1,6 @@
 """The front door, as people and programs meet it: exit status, one JSON document on stdout, nothing heavy imported."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -216,6 +217,9 @@ def test_the_datasets_are_listed_built_and_verified(tmp_path: Path) -> None:
 
 
 def test_info_says_whence_a_dataset_comes_and_what_is_wrong_with_it() -> None:
+    prompts = [json.loads(line) for line in divbench("data", "prompts", "demo").stdout.splitlines()]
+    assert (len(prompts), prompts[0]["prompt_id"], list(prompts[0])) == (24, "demo-00", ["prompt_id", "prompt"])
+    assert document(divbench("data", "prompts", "demo", "--json"))["prompts"] == prompts
     about = document(divbench("data", "info", "dectest", "--json"))
     assert about["splits"]["prompt_gen"] == 1000
     assert any("blank" in flaw for flaw in about["flaws"])

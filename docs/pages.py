@@ -1,0 +1,84 @@
+"""Pages of the documentation site that are made from the code: metric cards, datasets, commands, Python API."""
+
+import re
+from typing import Any
+
+from mkdocs.structure.files import File
+
+_OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\(\.\./[^)]*\)")
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the generated pages."""
+    for path, make in (
+        ("reference/metric-cards.md", metric_cards),
+        ("reference/datasets.md", datasets),
+        ("reference/python.md", python_api),
+        ("reference/commands.md", commands),
+    ):
+        files.append(File.generated(config, path, content=make()))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Show links to files of the repository as their names: the site has the folder docs/ alone."""
+    return _OUTSIDE.sub(r"\1", markdown)
+
+
+def metric_cards() -> str:
+    """Return the cards of all metrics."""
+    import divbench
+    from benchmark.metrics import METRICS
+    from datasets_build.tables import escape_markdown
+
+    parts = [
+        "# Metric cards\n\nDefinition, direction, source, agreement with people and known failures of every metric."
+    ]
+    for metric in METRICS:
+        lines = str(divbench.metric(metric.id)).splitlines()[1:]
+        parts.append(f"## {metric.id}\n\n" + "\n".join(f"- {escape_markdown(line)}" for line in lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def datasets() -> str:
+    """Return what there is to know of every config."""
+    from datasets_build.sources import DATASETS
+    from datasets_build.tables import escape_markdown
+
+    parts = [
+        "# Datasets\n\nConfigs of one Hub dataset repository. `divbench data info NAME` names every source file, too."
+    ]
+    for source in DATASETS:
+        for config in source.configs:
+            splits = ", ".join(f"{split.name} ({split.count:,})" for split in config.splits)
+            fields = [f"| {f.name} | {f.type} | {escape_markdown(config.fields[f.name])} |" for f in config.schema]
+            flaws = [f"- {escape_markdown(flaw)}" for flaw in source.flaws]
+            parts += [
+                f"## {config.name}",
+                f"{escape_markdown(config.about[0].upper() + config.about[1:])}. {escape_markdown(config.made)}",
+                f"From {source.paper or 'this package'}; licence: {escape_markdown(source.licence)}. Splits: {splits}.",
+                "\n".join(["| field | type | what |", "| --- | --- | --- |", *fields]),
+                "\n".join(["Known flaws:", "", *flaws]) if flaws else "",
+            ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def python_api() -> str:
+    """Return directives for the public functions."""
+    import divbench
+
+    names = sorted(divbench.__all__, key=str.lower)
+    return "# Python\n\n" + "\n\n".join(f"::: divbench.{name}" for name in names) + "\n"
+
+
+def commands() -> str:
+    """Return the help of every command."""
+    import typer.main
+    from typer.cli import get_docs_for_click
+
+    from leaderboard.cli import build
+
+    command = typer.main.get_command(build())
+    context = command.make_context("divbench", [], resilient_parsing=True)
+    made = get_docs_for_click(obj=command, ctx=context, name="divbench", title="Commands")
+    return re.sub(r"<([a-z])", r"&lt;\1", made)
