@@ -241,7 +241,7 @@ def test_internals_that_do_not_fit(submission: Submission, tmp_path: Path) -> No
     write_own_internals(other, submission, submission_id="f" * 16)
     ended = divbench("export", "dpo", submission.folder, *wanted, "--internals", other)
     assert ended.returncode == 1
-    assert f"is of the submission {'f' * 16}, not of {submission.id}" in ended.stderr
+    assert f"belongs to the submission {'f' * 16}, not to {submission.id}" in ended.stderr
 
     ended = divbench("export", "dpo", submission.folder, *wanted, "--internals", tmp_path / "none.parquet")
     assert ended.returncode == 2

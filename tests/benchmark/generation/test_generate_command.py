@@ -88,7 +88,11 @@ def test_every_answer_stands_at_its_prompt_with_its_reason_and_tokens(command: C
         assert row.finish_reasons == tuple("length" if each else "stop" for each in odd)
     tokens = pq.read_table(out / TOKENS_FILE)
     assert tokens.schema.equals(TOKENS)
-    means = {"mean_tokens": 8, "mean_reasoning_tokens": None}  # what is not known of one is not known of their mean
+    means = {
+        "mean_tokens": 8,
+        "mean_reasoning_tokens": None,
+        "probabilities": None,
+    }  # what is not known of one is not known of their mean
     assert tokens.to_pylist() == [{"prompt_id": row.prompt_id} | means for row in rows]
 
 

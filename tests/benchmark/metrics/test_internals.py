@@ -210,7 +210,7 @@ def test_files_that_are_none_are_named(tmp_path: Path) -> None:
     found = find_internals(submission)
     assert found is not None
     assert (found.path, found.digest) == (submission.folder / INTERNALS_FILE, file.digest)
-    with pytest.raises(InputError, match=f"is of the submission {submission.id}, not of"):
+    with pytest.raises(InputError, match=f"belongs to the submission {submission.id}, not to"):
         open_internals(file.path, "f" * 16)
     with pytest.raises(InputError, match="has no row of prompt 'other'"):
         file.of(["other"])

@@ -142,6 +142,7 @@ def test_ratios_are_those_of_the_documents() -> None:
         "generation": [4.0],
         "equivalence": [2.0],
         "alternatives": [3.0],
+        "learned_equivalence": [1.2],
         "cluster": [1.6],
     }
 

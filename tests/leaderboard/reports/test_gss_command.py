@@ -263,7 +263,7 @@ def test_metrics_of_states_that_were_not_read_have_no_accuracy(
         (["{old}"], 1, "score the submission again"),
         (["{damaged}"], 1, "is no whole result"),
         (["{plain}", "{plain}"], 2, "is given twice"),
-        (["{strange}"], 1, "is of the submission"),
+        (["{strange}"], 1, "belongs to the submission"),
         (["{plain}", "--metric", "e_average"], 2, "none of the metrics can be had: there are no internals"),
         (["{plain}", "--metric", "eigenscore_output"], 2, "the profile lexical has no metric 'eigenscore_output'"),
         (["nowhere", "--metric", "nothing"], 2, "there is no metric 'nothing'"),

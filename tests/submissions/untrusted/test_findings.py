@@ -110,13 +110,22 @@ def test_what_is_shown_of_a_text_is_printable() -> None:
 
 
 def test_errors_are_printed_before_warnings_and_not_all_of_them() -> None:
-    findings = many(100)
+    findings = Findings()
+    for row in range(1, 101):
+        findings.add(replace(WARNING, row=row, message=f"blank response of {row}"))
     findings.add(replace(ERROR, message="the one error"))
     text = printed(findings)
     assert text.index("the one error") < text.index("blanks")
     assert text.count("blanks") == 49
     assert "1 errors, 100 warnings" in text
-    assert "The first 50 are shown" in text
+    assert "The first 50 kinds are shown" in text
+
+
+def test_what_is_wrong_in_every_row_is_one_line() -> None:
+    text = printed(many(100))
+    assert text.count("blanks") == 1
+    assert "1 and 99 more" in text
+    assert "0 errors, 100 warnings" in text
 
 
 def test_no_problems_print_only_the_counts() -> None:
