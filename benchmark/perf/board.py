@@ -44,7 +44,7 @@ def server(results: Path, home: Path) -> Iterator[tuple[str, int, float]]:
     environment = {**os.environ, "DIVBENCH_HOME": str(home)}
     begun = time.perf_counter()
     with subprocess.Popen(  # noqa: S603 - our own module
-        [*command, "--results", str(results), "--port", str(port)],
+        [*command, "--results", str(results), "--no-reference", "--port", str(port)],
         env=environment,
         stdout=subprocess.DEVNULL,
     ) as running:
