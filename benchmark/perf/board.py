@@ -1,4 +1,4 @@
-"""How fast the board is with many results: `python -m benchmark.perf.board [--submissions 1000] [--out FILE.json]`.
+"""How fast the board is with many results: `python -m benchmark.perf.board [--submissions 1000]`.
 
 Makes up results, starts `divbench board serve` on them in a process of its own, twice: without an index of the scores
 and with one. Then a headless Chromium looks: how long until rows stand in the table of models, at the first visit and
