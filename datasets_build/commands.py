@@ -195,14 +195,14 @@ def prompts(
 
     Example: divbench data prompts noveltybench-curated --out prompts.jsonl
     """
-    import json as json_module
+    from json import dumps
 
     from datasets_build.files import write_text
     from datasets_build.load import load_suite
 
     found = load_suite(suite, mirror=mirror)
     rows = [{"prompt_id": each.prompt_id, "prompt": each.prompt} for each in found.prompts]
-    lines = "".join(json_module.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    lines = "".join(dumps(row, ensure_ascii=False) + "\n" for row in rows)
     if destination is not None:
         write_text(destination, lines)
         err().print(f"written: {destination}", markup=False, soft_wrap=True)

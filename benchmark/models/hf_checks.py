@@ -53,7 +53,7 @@ def check(lm: "HFCausalLM") -> None:
 
 
 def fuse(lm: "HFCausalLM") -> str | None:
-    """Compute norms in one kernel where all bits stay the same; return why not, or None."""
+    """Compute norms in one kernel if the bits stay within the tolerance; return why they do not, or None."""
     probes = [_all_scored(ids) for ids in _probes(lm)]
     own = np.concatenate(lm.read_apart(probes))
     if not fuse_norms(lm.model):

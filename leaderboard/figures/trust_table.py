@@ -33,7 +33,7 @@ def trust_table(rows: Sequence[Trusted], sentence: str, caption: str, link: Call
     head = Markup(
         '<thead><tr><th scope="col">metric</th><th scope="col" class="plot"><svg width="100%" height="42" '
         'aria-hidden="true">{}</svg></th><th scope="col" class="value">agreement</th>'
-        '<th scope="col" class="paid">attacks paid</th></tr></thead>'
+        '<th scope="col" class="paid">attacks rewarded</th></tr></thead>'
     ).format(ticks)
     body = Markup("").join(_row(row, at, link) for row in rows)
     return Markup(

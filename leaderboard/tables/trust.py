@@ -1,4 +1,4 @@
-"""Which metric to trust: agreement with people, and how many attacks a metric pays. Pure."""
+"""Which metric to trust: agreement with people, and how many attacks a metric rewards. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ class Trusted:
         low: Lower end of its interval; None if there is none.
         high: Upper end, likewise.
         about: What it is, in plain words; empty if unknown.
-        paid: Number of attacks that it pays; None if not measured.
-        worst: The attack that gains most under it and its gain; empty if it pays none.
+        paid: Number of attacks that it rewards; None if not measured.
+        worst: The attack that gains most under it and its gain; empty if it rewards none.
     """
 
     metric: str
@@ -36,7 +36,7 @@ class Trusted:
 
 
 def trusted(study: MetricStudy, gaming: GamingRecord | None, most: int = ROWS) -> tuple[Trusted, ...]:
-    """The metrics that agree best with people, the best first, each with the attacks that it pays.
+    """The metrics that agree best with people, the best first, each with the attacks that it rewards.
 
     Args:
         study: Study of metrics.
@@ -82,11 +82,11 @@ def trust_caption(gaming: GamingRecord | None) -> str:
     said = "Dot: mean Spearman correlation with people's labels; line: 95% interval over contexts."
     if gaming is not None:
         said += (
-            f" Attacks paid: of {len(gaming.attacks)} attacks on {gaming.source} ({gaming.prompts} prompts, profile "
+            f" Attacks rewarded: of {len(gaming.attacks)} attacks on {gaming.source} ({gaming.prompts} prompts, profile "
             f"{gaming.profile}), those that gain more than {PAID:g} of the distance between the least and the most "
             "diverse real system; the largest gain beside them. –: not measured."
         )
         headline = [gain.value or 0.0 for gain in gaming.gains(RANKED_BY[0]).values()]
         if headline:
-            said += f" {RANKED_BY[0]} pays {sum(gain > PAID for gain in headline)}: boards rank by it."
+            said += f" {RANKED_BY[0]} rewards {sum(gain > PAID for gain in headline)} of them; boards rank by it."
     return said

@@ -148,14 +148,16 @@ def _rows(path: Path, responses: str | None, findings: Findings) -> Iterator[tup
         return
     texts = {*LISTS, *TEXTS, *([responses] if responses else [])}
     table = read_table(path, [*texts, *IDS, *PROMPTS, *_BESIDE, *FACTS], findings, endings=(".jsonl", *TABLES))
-    for number, row in () if table is None else table.rows:
+    if table is None:
+        return
+    unread = dict.fromkeys(set(table.columns) - texts - _KNOWN)  # named as not used
+    for number, row in table.rows:
         if path.suffix == ".csv":  # all its cells are texts; an empty one is none, but for a response
             typed = {name: _typed(name, cell, path.name, number, findings) for name, cell in row.items()}
             cells = {name: value for name, value in typed.items() if value not in (None, "") or name in texts}
         else:
             cells = row
-        # What `read_table` left out is named as not used.
-        yield number, cells | ({} if table is None else dict.fromkeys(set(table.columns) - row.keys() - _KNOWN))
+        yield number, cells | unread
 
 
 _WHOLE = ("sample_idx", "top_k", "max_tokens", "max_new_tokens", "seed")

@@ -10,12 +10,15 @@ from collections import Counter
 from collections.abc import Set
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.equivalence.backend import Floats
 from benchmark.models.embedder import TokenStates
+
+Key = TypeVar("Key", str, tuple[str, str])
 
 # Each feature, and whether more of it makes equivalence more (1) or less (−1) likely, whatever the others; 0: either.
 FEATURES: tuple[tuple[str, int], ...] = (
@@ -211,9 +214,9 @@ def _dot(a: Floats, b: Floats) -> float:
     return float(np.sum(a * b))  # not a matrix product, whose last digits change with its shape
 
 
-def _f1(a: Counter[str] | Counter[tuple[str, str]], b: Counter[str] | Counter[tuple[str, str]]) -> float:
+def _f1(a: Counter[Key], b: Counter[Key]) -> float:
     total = a.total() + b.total()
-    return 2 * (a & b).total() / total if total else math.nan  # type: ignore[operator]
+    return 2 * (a & b).total() / total if total else math.nan
 
 
 def _overlap(a: Set[str], b: Set[str]) -> float:

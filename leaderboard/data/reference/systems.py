@@ -82,7 +82,7 @@ REAL: tuple[ReferenceSystem, ...] = (
     _stage("OLMo-2-7B DPO", "dpo", "OLMo-2-1124-7B-DPO"),
     _stage("OLMo-2-7B Instruct", "instruct", "OLMo-2-1124-7B-Instruct"),
 )
-# Of each kind those that gain most under common metrics (docs/gaming.md).
+# Of each kind those that gain most under common metrics, and those that gain most under the headline (docs/gaming.md).
 ATTACKS: tuple[ReferenceSystem, ...] = tuple(
     ReferenceSystem(name, "attack", name)
     for name in (
@@ -93,6 +93,8 @@ ATTACKS: tuple[ReferenceSystem, ...] = tuple(
         "other-prompts",
         "book-sentences",
         "random-suffixes",
+        "random-prefixes",
+        "translated-openings",
         "padded",
     )
 )

@@ -85,7 +85,7 @@ def test_gains_that_ship_are_read() -> None:
         for metric in ("valid_distinct_k", "distinct_k", "distinct_n", "embedding_diversity")
     }
     assert min(paid, key=lambda metric: paid[metric]) == "valid_distinct_k"  # which is why boards rank by it
-    assert f"valid_distinct_k pays {paid['valid_distinct_k']}" in trust_caption(gaming)
+    assert f"valid_distinct_k rewards {paid['valid_distinct_k']}" in trust_caption(gaming)
 
 
 def test_the_command_writes_what_the_page_reads(tmp_path: Path) -> None:
