@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from leaderboard.data.metric_study.record import Line, MetricName, Number
 
-PAID = 0.15  # of the distance between the least and the most diverse real system, beyond which a metric rewards an attack
+PAID = 0.15  # of the distance between the least and most diverse real systems: a larger gain is a reward
 _MOST = 200
 
 
