@@ -83,8 +83,8 @@ def trust_caption(gaming: GamingRecord | None) -> str:
     if gaming is not None:
         said += (
             f" Attacks rewarded: of {len(gaming.attacks)} attacks on {gaming.source} ({gaming.prompts} prompts, "
-            f"profile {gaming.profile}), those that gain more than {PAID:g} of the distance between the least and the most "
-            "diverse real system; the largest gain beside them. –: not measured."
+            f"profile {gaming.profile}), those that gain more than {PAID:g} of the distance between the least and the "
+            "most diverse real system; the largest gain beside them. –: not measured."
         )
         headline = [gain.value or 0.0 for gain in gaming.gains(RANKED_BY[0]).values()]
         if headline:
