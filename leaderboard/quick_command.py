@@ -93,7 +93,7 @@ def _imported(
 ) -> Path:
     """The folder of the file's submission; named by its content, so that it is imported once."""
     from datasets_build.files import content_id, sha256_of
-    from submissions.importing.importers import detect_format, import_submission
+    from submissions.importing.importers import ImportOptions, detect_format, import_submission
 
     known = {
         "name": name,
@@ -105,7 +105,7 @@ def _imported(
     given = content_id([sha256_of(file), suite, field, name, type_, mode]) if file.is_file() else ""
     made = folder / "submissions" / f"{re.sub('[^A-Za-z0-9._-]+', '-', name)[:60]}-{given[:8]}"
     if not (file.is_file() and made.is_dir()):
-        report, _ = import_submission(file, detect_format(file), made, known, find_suite, field=field)
+        report, _ = import_submission(file, detect_format(file), made, known, find_suite, ImportOptions(field=field))
         for warning in report.findings.problems[:5]:
             err().print(f"{warning.message} ({warning.hint})", markup=False)
     return made

@@ -22,6 +22,8 @@ class FromFormat(StrEnum):
     csv = "csv"
     parquet = "parquet"
     lm_eval = "lm-eval"
+    openai_batch = "openai-batch"
+    inspect = "inspect"
 
 
 class AnswersIn(StrEnum):
@@ -130,6 +132,12 @@ def import_(
         str | None,
         typer.Option("--filter", help="Filter whose rows are read from an lm-eval file.", rich_help_panel="File"),
     ] = None,
+    requests: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of a batch's requests, which has the prompts of an openai-batch file.", rich_help_panel="File"
+        ),
+    ] = None,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -147,6 +155,11 @@ def import_(
     prompt is found by the "prompt_id" of its doc or by its text; --id-field names another field. The responses are
     "resps", one per repeat, before any filter.
 
+    openai-batch: output file of OpenAI's Batch API. The "custom_id" of a request is the prompt's id, or the id and the
+    sample's number ("curated-7-3"); else --requests names the file of requests, and prompts are known by their texts.
+
+    inspect: .eval log of Inspect, one response per epoch (pip install 'divbench[inspect]').
+
     Examples:
       divbench import scores.jsonl --name gpt-4o --submitter me --out subs/gpt-4o
 
@@ -157,7 +170,7 @@ def import_(
     from datasets_build.load import load_suite
     from datasets_build.tables import plain
     from submissions.checking.printing import print_report
-    from submissions.importing.importers import LmEvalOptions, detect_format, import_submission
+    from submissions.importing.importers import ImportOptions, LmEvalOptions, detect_format, import_submission
     from submissions.untrusted.findings import problems_json
 
     needed = {"--out": destination, "--name": name, "--submitter": submitter}
@@ -192,15 +205,14 @@ def import_(
         "notes": notes,
         "reported": reported_by,
     }
-    documents = LmEvalOptions(id_field, answers.value, filter_)
+    options = ImportOptions(field, LmEvalOptions(id_field, answers.value, filter_), requests)
     report, unused_fields = import_submission(
         file,
         detect_format(file) if from_ is None else from_.value,
         destination,
         known,
         partial(load_suite, mirror=mirror),
-        documents,
-        field,
+        options,
     )
     if json:
         document = {"id": report.submission.id if report.submission else None, "folder": str(destination)}

@@ -101,7 +101,7 @@ class Submitter(_Part):
 class Origin(_Part):
     """The file that the submission was imported from, and where its reported values come from."""
 
-    format: Literal["noveltybench", "jsonl", "csv", "parquet", "lm-eval", "derived"]
+    format: Literal["noveltybench", "jsonl", "csv", "parquet", "lm-eval", "openai-batch", "inspect", "derived"]
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
     reported: Line | None = Field(default=None, description="what made the reported partition and scores")
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from submissions.schema import Problem, Reported, Row
 from submissions.storage.submission_folders import GENERATIONS_FILE, REPORTED_FILE
@@ -28,6 +28,22 @@ FACTS |= {
 }
 _PLACE = re.compile(r"(?P<name>responses|finish_reasons)\[(?P<place>\d+)\]")
 _OF_ONE = {"responses": "response", "finish_reasons": "finish_reason"}  # the names where a row is one response
+
+
+class Answer(NamedTuple):
+    """One response where a prompt's responses stand in several places of a file.
+
+    Attributes:
+        sample: The sample's number, as the file counts.
+        row: The file's row.
+        text: The response.
+        finish_reason: Why it ended; None: unknown.
+    """
+
+    sample: int
+    row: int
+    text: str
+    finish_reason: str | None
 
 
 @dataclass(slots=True)
@@ -58,6 +74,23 @@ class Imported:
             if isinstance(raw.get(name), str | int | float | tuple):  # a tuple is of ours: JSON has none
                 self.facts.setdefault(name, {}).setdefault(raw[name], number)
         self.unused_fields |= raw.keys() - used - FACTS.keys()
+
+    def gather_all(self, answers: Mapping[str, list[Answer]], prompts: Mapping[str, str | None]) -> None:
+        """Add prompts with their responses, in the order of the samples; those of one row stay in their order.
+
+        Args:
+            answers: By prompt id.
+            prompts: Texts by prompt id; None: unknown.
+        """
+        for prompt_id, given in answers.items():
+            if not given:
+                continue
+            ordered = sorted(given, key=lambda answer: (answer.sample, answer.row))
+            reasons = tuple(answer.finish_reason for answer in ordered)
+            known = reasons if any(reason is not None for reason in reasons) else None
+            responses = tuple(answer.text for answer in ordered)
+            self.rows.append(Row(ordered[0].row, prompt_id, prompts[prompt_id], responses, known))
+            self.lines[prompt_id] = tuple(answer.row for answer in ordered)
 
     def in_source(self, problem: Problem, file: str, reported: Sequence[int]) -> Problem:
         """A problem of our files as one of the file that was read, with its row and its name of the field."""

@@ -1,13 +1,14 @@
 """Other projects' files as submissions. Nothing is written unless the result passes every check.
 
 `FORMATS` names the readers: *noveltybench* (its generations.jsonl, partitions.jsonl and scores.jsonl), *jsonl*, *csv*
-and *parquet* (rows of responses under the names that people use; see response_rows.py) and *lm-eval* (samples of
-lm-evaluation-harness; see lm_eval.py). Own prompts (the suite *own*) stand in the file with their texts.
+and *parquet* (rows of responses under the names that people use; see response_rows.py), *lm-eval* (samples of
+lm-evaluation-harness; see lm_eval.py), *openai-batch* (output files of the Batch API; see openai_batch.py) and
+*inspect* (logs of Inspect; see inspect_logs.py). Own prompts (the suite *own*) stand in the file with their texts.
 """
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +22,11 @@ from datasets_build.schema import Suite
 from submissions.checking.prompts import OWN, own_suite
 from submissions.checking.validate import FindSuite, Report, validate
 from submissions.importing.imported import FACTS, Imported
-from submissions.importing.lm_eval import DEFAULT_OPTIONS, LmEvalOptions, read_lm_eval
+from submissions.importing.inspect_logs import ENDING as INSPECT
+from submissions.importing.inspect_logs import read_inspect_log
+from submissions.importing.lm_eval import DEFAULT_OPTIONS as DEFAULT_DOCUMENTS
+from submissions.importing.lm_eval import LmEvalOptions, read_lm_eval
+from submissions.importing.openai_batch import read_openai_batch
 from submissions.importing.response_rows import TABLES, read_response_rows
 from submissions.schema import Manifest, Problem, Reported, Row
 from submissions.storage.submission_folders import write_submission
@@ -92,15 +97,35 @@ def _compare_heads(fields: Fields, partition: tuple[int, ...], scores: tuple[flo
         fields.problem("partition_scores", "differ from generation_scores", "compute both from the same scores")
 
 
-Format = Literal["noveltybench", "jsonl", "csv", "parquet", "lm-eval"]
-Reader = Callable[[Path, Findings, Suite | None, LmEvalOptions, str | None], Imported]
+Format = Literal["noveltybench", "jsonl", "csv", "parquet", "lm-eval", "openai-batch", "inspect"]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """What some formats need to be told.
+
+    Attributes:
+        field: Field of the responses in *jsonl*, *csv* and *parquet*; None: it is found.
+        documents: Of *lm-eval*: how documents are identified, and which of their texts are the responses.
+        requests: Of *openai-batch*: file of the batch's requests.
+    """
+
+    field: str | None = None
+    documents: LmEvalOptions = DEFAULT_DOCUMENTS
+    requests: Path | None = None
+
+
+DEFAULT_OPTIONS = ImportOptions()
+Reader = Callable[[Path, Findings, Suite | None, ImportOptions], Imported]
 Taken = dict[tuple[int | str, ...], tuple[str, int]]  # a field of the manifest: the file's field and row that say it
 FORMATS: dict[Format, Reader] = {
-    "noveltybench": lambda path, findings, suite, documents, field: read_noveltybench(path, findings),
-    "jsonl": lambda path, findings, suite, documents, field: read_response_rows(path, findings, suite, field),
-    "csv": lambda path, findings, suite, documents, field: read_response_rows(path, findings, suite, field),
-    "parquet": lambda path, findings, suite, documents, field: read_response_rows(path, findings, suite, field),
-    "lm-eval": lambda path, findings, suite, documents, field: read_lm_eval(path, findings, suite, documents),
+    "noveltybench": lambda path, findings, suite, options: read_noveltybench(path, findings),
+    "jsonl": lambda path, findings, suite, options: read_response_rows(path, findings, suite, options.field),
+    "csv": lambda path, findings, suite, options: read_response_rows(path, findings, suite, options.field),
+    "parquet": lambda path, findings, suite, options: read_response_rows(path, findings, suite, options.field),
+    "lm-eval": lambda path, findings, suite, options: read_lm_eval(path, findings, suite, options.documents),
+    "openai-batch": lambda path, findings, suite, options: read_openai_batch(path, findings, suite, options.requests),
+    "inspect": lambda path, findings, suite, options: read_inspect_log(path, findings, suite),
 }
 
 
@@ -108,9 +133,13 @@ def detect_format(path: Path) -> Format:
     """Tell the format of a file from its extension and its first row; a file that cannot be read is *jsonl*."""
     if path.suffix in TABLES:
         return "csv" if path.suffix == ".csv" else "parquet"
+    if path.suffix == INSPECT:
+        return "inspect"
     first: Mapping[str, Any] = next((row for _, row in read_jsonl(path, Findings())), {})
     if "resps" in first and "doc" in first:
         return "lm-eval"
+    if {"custom_id", "response"} <= first.keys():
+        return "openai-batch"
     return "noveltybench" if {"generations", "partition"} <= first.keys() else "jsonl"
 
 
@@ -120,8 +149,7 @@ def import_submission(
     out: Path,
     known: Mapping[str, Any],
     find_suite: FindSuite = load_suite,
-    documents: LmEvalOptions = DEFAULT_OPTIONS,
-    field: str | None = None,
+    options: ImportOptions = DEFAULT_OPTIONS,
 ) -> tuple[Report, set[str]]:
     """Make a submission folder from a file, and check it.
 
@@ -131,19 +159,20 @@ def import_submission(
         out: The folder to make; it must not exist, or be empty.
         known: Fields of the manifest; they come before what the file says.
         find_suite: Function that finds the named suite; not called for *own*.
-        documents: Options of *lm-eval*: how documents are identified, and which of their texts are the responses.
-        field: Field of the responses in *jsonl*, *csv* and *parquet*; None: it is found.
+        options: What some formats need to be told.
 
     Returns:
         The report of the checks, and the names of the file's fields that were not used.
 
     Raises:
         Refused: The file or its content does not pass; nothing is written.
-        ConfigurationError: No such file, `out` is in use, a given manifest field is bad, or `documents` are given for
+        ConfigurationError: No such file, `out` is in use, a given manifest field is bad, or options are given for
             another format.
     """
-    if kind != "lm-eval" and documents != DEFAULT_OPTIONS:
+    if kind != "lm-eval" and options.documents != DEFAULT_DOCUMENTS:
         raise ConfigurationError(f"a file of {kind} has no documents or filters", "leave out the options for lm-eval")
+    if kind != "openai-batch" and options.requests is not None:
+        raise ConfigurationError(f"a file of {kind} has no requests", "leave out --requests")
     if not path.is_file():
         there = sorted(each.name for each in path.parent.iterdir()) if path.parent.is_dir() else []
         near = get_close_matches(path.name, there, n=1)
@@ -153,7 +182,7 @@ def import_submission(
         raise ConfigurationError(f"{out} already exists", "choose another folder with --out, or remove it")
     findings = Findings()
     suite = None if known["suite"] == OWN else find_suite(str(known["suite"]))
-    made = FORMATS[kind](path, findings, suite, documents, field)
+    made = FORMATS[kind](path, findings, suite, options)
     if not made.rows and not findings.refused():
         message = "no rows"
         findings.add(Problem("json", "error", path.name, None, "", message, "write one JSON object per line"))
@@ -227,4 +256,4 @@ def _not_a_manifest(error: ValidationError, taken: Taken, file: str, findings: F
         raise ConfigurationError(f"the manifest would be invalid: {'; '.join(lines)}", "fix the options") from error
 
 
-__all__ = ["FORMATS", "Format", "Imported", "LmEvalOptions", "Suite", "import_submission"]
+__all__ = ["FORMATS", "Format", "ImportOptions", "Imported", "LmEvalOptions", "Suite", "import_submission"]

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from datasets_build.schema import Suite
-from submissions.importing.imported import FACTS, Imported
+from submissions.checking.prompts import OWN
+from submissions.importing.imported import FACTS, Answer, Imported
 from submissions.schema import Problem, Row
 from submissions.untrusted.findings import Findings
 from submissions.untrusted.json_fields import Fields
@@ -29,6 +30,7 @@ _OURS = (LISTS[0], LISTS[1], TEXTS[0])
 _BESIDE = ("sample_idx", "finish_reason", "finish_reasons")
 _SHOWN = 5
 TABLES = (".csv", ".parquet")
+_OTHER_PROMPTS = "choose another --suite (own: prompts of your own), or sample those of divbench data prompts"
 
 
 @dataclass(slots=True)
@@ -49,7 +51,7 @@ class _Names:
 
 
 @dataclass(slots=True)
-class _Prompts:
+class Prompts:
     """Finds the prompts that rows belong to.
 
     Attributes:
@@ -85,6 +87,14 @@ class _Prompts:
         self.trimmed.add(prompt_id)
         return known.prompt
 
+    def report_unknown(self, name: str, file: str, findings: Findings, hint: str) -> None:
+        """Add the rows whose prompts are not the suite's as one problem."""
+        rows, count = self.unknown, len(self.unknown)
+        shown = ", ".join(map(str, rows[:_SHOWN])) + (", …" if count > _SHOWN else "")
+        which = "1 row has a prompt" if count == 1 else f"{count} rows have prompts"
+        message = f"{which} not in {self.suite.name if self.suite else OWN}: {shown}"
+        findings.add(Problem("prompt_text", "error", file, rows[0] if count == 1 else None, name, message, hint))
+
 
 def read_response_rows(
     path: Path, findings: Findings, suite: Suite | None = None, responses: str | None = None
@@ -107,8 +117,8 @@ def read_response_rows(
         return made
     made.names = {"prompt": names.prompt or "prompt", "prompt_id": names.id or "prompt_id"}
     made.names["responses" if names.is_list else "response"] = names.responses
-    prompts = _Prompts(suite)
-    samples: dict[str, list[tuple[int, int, str, str | None]]] = {}
+    prompts = Prompts(suite)
+    samples: dict[str, list[Answer]] = {}
     texts: dict[str, tuple[str | None, int]] = {}
     for number, raw in chain([first], rows):
         fields = Fields(raw, path.name, number, findings)
@@ -131,13 +141,13 @@ def read_response_rows(
             reason = fields.text("finish_reason") if raw.get("finish_reason") is not None else None
             if prompt_id is not None and response is not None and place is not None:
                 _same_prompt(fields, prompt_id, prompt, texts)
-                samples.setdefault(prompt_id, []).append((place, number, response, reason))
+                samples.setdefault(prompt_id, []).append(Answer(place, number, response, reason))
         made.note(number, raw, used)
     for prompt_id, of_prompt in samples.items():
-        made.rows.append(_gather(prompt_id, texts[prompt_id][0], of_prompt, path.name, findings))
-        made.lines[prompt_id] = tuple(number for _, number, *_ in of_prompt)
+        _numbered_once(prompt_id, of_prompt, path.name, findings)
+    made.gather_all(samples, {prompt_id: prompt for prompt_id, (prompt, _) in texts.items()})
     if prompts.unknown:
-        _not_of_the_suite(prompts, names.prompt or "prompt", path.name, findings)
+        prompts.report_unknown(names.prompt or "prompt", path.name, findings, _OTHER_PROMPTS)
     made.trimmed = len(prompts.trimmed)
     return made
 
@@ -229,7 +239,7 @@ def _field_of(raw: Mapping[str, Any], names: _Names) -> tuple[str, bool]:
     return (LISTS[1] if LISTS[1] in raw and LISTS[0] not in raw else LISTS[0]), True
 
 
-def _prompt_id(fields: Fields, names: _Names, prompt: str | None, prompts: _Prompts) -> str | None:
+def _prompt_id(fields: Fields, names: _Names, prompt: str | None, prompts: Prompts) -> str | None:
     if names.id is None:
         if prompt is None:
             fields.problem(names.prompt or "prompt", "the field is missing", "give the prompt in every row")
@@ -240,16 +250,6 @@ def _prompt_id(fields: Fields, names: _Names, prompt: str | None, prompts: _Prom
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
         return str(value)
     return fields.text(name)
-
-
-def _not_of_the_suite(prompts: _Prompts, name: str, file: str, findings: Findings) -> None:
-    assert prompts.suite is not None  # noqa: S101 - own prompts are all known
-    rows, count = prompts.unknown, len(prompts.unknown)
-    shown = ", ".join(map(str, rows[:_SHOWN])) + (", …" if count > _SHOWN else "")
-    which = "1 row has a prompt" if count == 1 else f"{count} rows have prompts"
-    message = f"{which} not in {prompts.suite.name}: {shown}"
-    hint = "choose another --suite (own: prompts of your own), or sample those of divbench data prompts"
-    findings.add(Problem("prompt_text", "error", file, rows[0] if count == 1 else None, name, message, hint))
 
 
 def _is_text(value: Any) -> bool:
@@ -266,29 +266,10 @@ def _same_prompt(fields: Fields, prompt_id: str, prompt: str | None, texts: dict
         fields.problem("prompt", f"differs from that of {prompt_id} in row {row}", "give one text for each prompt id")
 
 
-def _gather(
-    prompt_id: str,
-    prompt: str | None,
-    found: list[tuple[int, int, str, str | None]],
-    file: str,
-    findings: Findings,
-) -> Row:
-    """The responses of one prompt from their rows, in the order of their `sample_idx`."""
-    places = Counter(place for place, *_ in found)
-    for place, number, *_ in found:
-        if places[place] > 1:
-            message = f"{prompt_id} has sample_idx {place} {places[place]} times"
-            findings.add(
-                Problem(
-                    "json", "error", file, number, "sample_idx", message, "number the samples of a prompt 0, 1, 2, …"
-                )
-            )
-    found.sort(key=lambda sample: sample[:2])
-    reasons = tuple(reason for *_, reason in found)
-    return Row(
-        number=found[0][1],
-        prompt_id=prompt_id,
-        prompt=prompt,
-        responses=tuple(text for _, _, text, _ in found),
-        finish_reasons=reasons if any(reason is not None for reason in reasons) else None,
-    )
+def _numbered_once(prompt_id: str, answers: list[Answer], file: str, findings: Findings) -> None:
+    counts = Counter(answer.sample for answer in answers)
+    for sample, row, *_ in answers:
+        if counts[sample] > 1:
+            message = f"{prompt_id} has sample_idx {sample} {counts[sample]} times"
+            hint = "number the samples of a prompt 0, 1, 2, …"
+            findings.add(Problem("json", "error", file, row, "sample_idx", message, hint))

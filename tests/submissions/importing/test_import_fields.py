@@ -9,7 +9,7 @@ import pytest
 
 from datasets_build.errors import ConfigurationError
 from submissions.checking.validate import Report
-from submissions.importing.importers import detect_format, import_submission
+from submissions.importing.importers import ImportOptions, detect_format, import_submission
 from submissions.untrusted.findings import Refused
 from tests.cases import each
 from tests.conftest import toy_rows
@@ -46,7 +46,7 @@ def test_other_names_of_the_responses_are_found(tmp_path: Path) -> None:
         path = jsonl(tmp_path / f"one-{name}" / "in.jsonl", renamed(a_response_a_row(), response=name))
         assert rows_of(imported(path)[0]) == EXPECTED, name
     own = jsonl(tmp_path / "own" / "in.jsonl", renamed(a_prompt_a_row(), responses="what_it_said"))
-    report, _ = import_submission(own, "jsonl", tmp_path / "out", KNOWN, find_toy, field="what_it_said")
+    report, _ = import_submission(own, "jsonl", tmp_path / "out", KNOWN, find_toy, ImportOptions(field="what_it_said"))
     assert rows_of(report) == EXPECTED
 
 

@@ -10,9 +10,8 @@ import pytest
 from datasets_build.errors import ConfigurationError
 from datasets_build.schema import Prompt, Suite
 from submissions.checking.validate import open_submission
-from submissions.importing import lm_eval
-from submissions.importing.importers import Format, LmEvalOptions, import_submission
-from submissions.importing.lm_eval import read_lm_eval
+from submissions.importing.importers import Format, ImportOptions, LmEvalOptions, import_submission
+from submissions.importing.lm_eval import DEFAULT_OPTIONS, read_lm_eval
 from submissions.schema import Manifest, Row
 from submissions.untrusted.findings import Findings
 from tests.cases import each
@@ -24,10 +23,10 @@ BY_PLACE = LmEvalOptions(id_field="doc_id")
 
 
 def imported(
-    tmp_path: Path, rows: list[object], documents: LmEvalOptions = lm_eval.DEFAULT_OPTIONS, **known: Any
+    tmp_path: Path, rows: list[object], documents: LmEvalOptions = DEFAULT_OPTIONS, **known: Any
 ) -> tuple[Manifest, list[Row]]:
     path = jsonl(tmp_path / "samples_toy_2026-01-21T03-44-18.458309.jsonl", rows)
-    import_submission(path, "lm-eval", tmp_path / "out", KNOWN | known, find_toy, documents)
+    import_submission(path, "lm-eval", tmp_path / "out", KNOWN | known, find_toy, ImportOptions(documents=documents))
     submission, _, _ = open_submission(tmp_path / "out", find_toy)
     return submission.manifest, list(submission.rows())
 
@@ -160,7 +159,7 @@ def test_what_is_given_comes_before_what_the_file_says(tmp_path: Path) -> None:
 def test_documents_are_of_this_format_alone(tmp_path: Path, kind: Format) -> None:
     path = jsonl(tmp_path / "in.jsonl", samples())
     with pytest.raises(ConfigurationError, match="has no documents"):
-        import_submission(path, kind, tmp_path / "out", KNOWN, find_toy, BY_PLACE)
+        import_submission(path, kind, tmp_path / "out", KNOWN, find_toy, ImportOptions(documents=BY_PLACE))
 
 
 def test_fields_that_are_not_used_are_named(tmp_path: Path) -> None:

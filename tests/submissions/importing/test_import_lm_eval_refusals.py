@@ -8,8 +8,8 @@ import pytest
 
 from datasets_build.schema import Prompt, Suite
 from submissions.importing import lm_eval
-from submissions.importing.importers import LmEvalOptions, import_submission
-from submissions.importing.lm_eval import read_lm_eval
+from submissions.importing.importers import ImportOptions, LmEvalOptions, import_submission
+from submissions.importing.lm_eval import DEFAULT_OPTIONS, read_lm_eval
 from submissions.untrusted import limits
 from submissions.untrusted.findings import Findings, Refused
 from tests.cases import each
@@ -20,10 +20,10 @@ from tests.submissions.lm_eval_samples import asked, sample, samples
 BY_PLACE = LmEvalOptions(id_field="doc_id")
 
 
-def refusal(tmp_path: Path, rows: list[object], documents: LmEvalOptions = lm_eval.DEFAULT_OPTIONS) -> Refused:
+def refusal(tmp_path: Path, rows: list[object], documents: LmEvalOptions = DEFAULT_OPTIONS) -> Refused:
     path = jsonl(tmp_path / "in.jsonl", rows)
     with pytest.raises(Refused) as caught:
-        import_submission(path, "lm-eval", tmp_path / "out", KNOWN, find_toy, documents)
+        import_submission(path, "lm-eval", tmp_path / "out", KNOWN, find_toy, ImportOptions(documents=documents))
     assert sorted(tmp_path.iterdir()) == [path]
     assert all(problem.message and problem.hint for problem in caught.value.findings.problems)
     return caught.value

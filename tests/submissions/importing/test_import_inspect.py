@@ -1,0 +1,84 @@
+"""Logs that Inspect's own library writes become submissions; where it is not installed, the command says so."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datasets_build.errors import ConfigurationError
+from submissions.checking.validate import open_submission
+from submissions.importing.importers import detect_format, import_submission
+from submissions.importing.inspect_logs import read_inspect_log
+from submissions.untrusted.findings import Findings, Refused
+from tests.conftest import TOY
+from tests.submissions.conftest import KNOWN, find_toy
+
+NOW = "2026-01-01T00:00:00+00:00"
+
+
+def written(path: Path, samples: list[Any]) -> Path:
+    """A log of a task that was sampled at temperature 0.7."""
+    log = pytest.importorskip("inspect_ai.log", reason="Inspect is not installed: pip install 'divbench[inspect]'")
+    from inspect_ai.model import GenerateConfig
+
+    spec = log.EvalSpec(
+        created=NOW,
+        task="t",
+        dataset=log.EvalDataset(sample_ids=sorted({each.id for each in samples}, key=str)),
+        model="openai/gpt-4o",
+        config=log.EvalConfig(),
+    )
+    plan = log.EvalPlan(config=GenerateConfig(temperature=0.7, max_tokens=50))
+    log.write_eval_log(log.EvalLog(eval=spec, plan=plan, status="success", samples=samples), path)
+    return path
+
+
+def sample(name: str | int, epoch: int, asked: str, *texts: str, reason: Any = "stop", error: str | None = None) -> Any:
+    from inspect_ai.log import EvalError, EvalSample
+    from inspect_ai.model import ChatCompletionChoice, ChatMessageAssistant, ChatMessageUser, ModelOutput
+
+    choices = [ChatCompletionChoice(message=ChatMessageAssistant(content=text), stop_reason=reason) for text in texts]
+    failed = EvalError(message=error, traceback="", traceback_ansi="") if error else None
+    output = ModelOutput(model="openai/gpt-4o", choices=choices)
+    made = EvalSample(id=name, epoch=epoch, input=asked, target="", output=output, error=failed)
+    return made.model_copy(update={"input": [ChatMessageUser(content=asked)]}) if epoch == 2 else made
+
+
+def test_epochs_are_the_responses_and_samples_are_known_by_id_or_text(tmp_path: Path) -> None:
+    pytest.importorskip("inspect_ai")
+    named: list[str | int] = ["toy-0", "toy-1", 3, 4]
+    samples = [
+        sample(named[i], epoch, TOY.prompts[i].prompt, f"{epoch} of {i}", reason="max_tokens" if i else "stop")
+        for epoch in (2, 1)
+        for i in range(4)
+    ]
+    path = written(tmp_path / "log.eval", samples)
+    assert detect_format(path) == "inspect"
+    import_submission(path, "inspect", tmp_path / "made", KNOWN, find_toy)
+    submission, _, _ = open_submission(tmp_path / "made", find_toy)
+    rows = list(submission.rows())
+    assert {row.prompt_id: row.responses for row in rows} == {f"toy-{i}": (f"1 of {i}", f"2 of {i}") for i in range(4)}
+    assert [row.finish_reasons for row in rows] == [("stop", "stop"), *[("length", "length")] * 3]
+    manifest = submission.manifest
+    assert (manifest.system.model_id, manifest.generation.temperature) == ("openai/gpt-4o", 0.7)
+    assert (manifest.generation.max_tokens, manifest.generation.k) == (50, 2)
+
+
+def test_samples_that_failed_and_damaged_logs_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("inspect_ai")
+    path = written(tmp_path / "log.eval", [sample("toy-0", 1, "x", error="out of credit")])
+    with pytest.raises(Refused) as caught:
+        import_submission(path, "inspect", tmp_path / "made", KNOWN, find_toy)
+    assert "epoch 1 of sample toy-0 failed: out of credit" in caught.value.findings.problems[0].message
+    path.write_bytes(b"PK no archive")
+    with pytest.raises(Refused) as caught:
+        import_submission(path, "inspect", tmp_path / "made", KNOWN, find_toy)
+    assert "Inspect cannot read it" in caught.value.findings.problems[0].message
+
+
+def test_without_the_library_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
+    with pytest.raises(ConfigurationError) as caught:
+        read_inspect_log(tmp_path / "log.eval", Findings())
+    assert "divbench[inspect]" in str(caught.value.hint)

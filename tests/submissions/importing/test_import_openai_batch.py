@@ -1,0 +1,133 @@
+"""Output files of OpenAI's Batch API become submissions, whatever the order of their lines."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from submissions.checking.validate import open_submission
+from submissions.importing.importers import ImportOptions, detect_format, import_submission
+from submissions.untrusted.findings import Refused
+from tests.conftest import TOY, divbench
+from tests.submissions.conftest import KNOWN, find_toy
+
+CHAT = "/v1/chat/completions"
+
+
+def chat(custom_id: str, *texts: str | None, reason: str = "stop", **more: Any) -> dict[str, Any]:
+    """A line that answers a request to the chat endpoint; the fields are those of its reference."""
+    choices = [
+        {"index": place, "message": {"role": "assistant", "content": text} | more, "finish_reason": reason}
+        for place, text in enumerate(texts)
+    ]
+    return answered(custom_id, {"object": "chat.completion", "model": "gpt-4o-2024-08-06", "choices": choices})
+
+
+def answered(custom_id: str, body: dict[str, Any], status: int = 200) -> dict[str, Any]:
+    response = {"status_code": status, "request_id": "r", "body": body}
+    return {"id": f"batch_req_{custom_id}", "custom_id": custom_id, "response": response, "error": None}
+
+
+def asked(custom_id: str, text: str, **sampling: Any) -> dict[str, Any]:
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}]
+    body = {"model": "gpt-4o", "messages": messages} | sampling
+    return {"custom_id": custom_id, "method": "POST", "url": CHAT, "body": body}
+
+
+def written(path: Path, lines: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def read(folder: Path) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str | None, ...] | None], Any]:
+    submission, _, _ = open_submission(folder, find_toy)
+    rows = list(submission.rows())
+    texts = {row.prompt_id: row.responses for row in rows}
+    return texts, {row.prompt_id: row.finish_reasons for row in rows}, submission.manifest
+
+
+def test_requests_are_known_by_their_ids_and_numbered_samples_are_put_in_order(tmp_path: Path) -> None:
+    lines = [
+        chat(f"{prompt.prompt_id}-{sample}", f"{sample} of {prompt.prompt_id}")
+        for prompt in TOY.prompts
+        for sample in (2, 0, 1)
+    ]
+    lines[0] = chat("toy-0-2", "2 of toy-0", reason="length")
+    path = written(tmp_path / "out.jsonl", lines)
+    assert detect_format(path) == "openai-batch"
+    import_submission(path, "openai-batch", tmp_path / "made", KNOWN, find_toy)
+    texts, reasons, manifest = read(tmp_path / "made")
+    assert texts == {p.prompt_id: tuple(f"{i} of {p.prompt_id}" for i in range(3)) for p in TOY.prompts}
+    assert reasons["toy-0"] == ("stop", "stop", "length")
+    assert (manifest.system.model_id, manifest.generation.k) == ("gpt-4o-2024-08-06", 3)
+
+
+def test_other_ids_are_known_by_the_requests_texts_which_tell_the_sampling_too(tmp_path: Path) -> None:
+    sampling = {"n": 2, "temperature": 0.7, "max_completion_tokens": 99}
+    parts = asked("req-0", "", **sampling)
+    parts["body"]["messages"][1]["content"] = [{"type": "text", "text": TOY.prompts[0].prompt + "\n"}]
+    requests = [parts, *(asked(f"req-{i}", TOY.prompts[i].prompt, **sampling) for i in (1, 2, 3))]
+    output = [chat(f"req-{i}", f"a {i}", f"b {i}") for i in (3, 1, 0, 2)]
+    options = ImportOptions(requests=written(tmp_path / "requests.jsonl", requests))
+    path = written(tmp_path / "out.jsonl", output)
+    report, _ = import_submission(path, "openai-batch", tmp_path / "made", KNOWN, find_toy, options)
+    texts, _, manifest = read(tmp_path / "made")
+    assert texts == {f"toy-{i}": (f"a {i}", f"b {i}") for i in range(4)}
+    assert (manifest.generation.temperature, manifest.generation.max_tokens) == (0.7, 99)
+    assert [p.message for p in report.findings.problems if p.check == "prompt_text"] == [
+        "1 prompts differ from the suite's in white space at their ends"
+    ]
+    import_submission(path, "openai-batch", tmp_path / "own", KNOWN | {"suite": "own"}, find_toy, options)
+
+
+def test_the_other_endpoints_and_refusals(tmp_path: Path) -> None:
+    said = {"type": "message", "content": [{"type": "output_text", "text": "three"}]}
+    lines = [
+        chat("toy-0", None, refusal="I will not."),
+        answered("toy-1", {"model": "m", "choices": [{"text": "two", "finish_reason": "length"}]}),
+        answered("toy-2", {"model": "m", "output": [{"type": "reasoning"}, said]}),
+        answered("toy-3", {"model": "m", "output": [said], "incomplete_details": {"reason": "max_output_tokens"}}),
+    ]
+    lines[0]["response"]["body"]["model"] = "m"
+    import_submission(written(tmp_path / "out.jsonl", lines), "openai-batch", tmp_path / "made", KNOWN, find_toy)
+    texts, reasons, _ = read(tmp_path / "made")
+    assert texts == {"toy-0": ("I will not.",), "toy-1": ("two",), "toy-2": ("three",), "toy-3": ("three",)}
+    assert [reasons[f"toy-{i}"] for i in range(4)] == [("stop",), ("length",), ("stop",), ("length",)]
+
+
+FAILED = answered("toy-0", {"error": {"message": "slow down"}}, 429)
+EXPIRED = {"custom_id": "toy-0", "response": None, "error": {"code": "batch_expired", "message": "too late"}}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (FAILED, "the request failed with status 429: slow down"),
+        (EXPIRED, "the request failed: too late"),
+        (answered("toy-0", {"model": "m", "data": []}), "has no texts"),
+        (chat("toy-0", None), "null, expected a string"),
+        (answered("toy-0", {"choices": ["no object"]}), "null, expected a string"),
+        (chat("other-7", "x"), "1 row has a prompt not in toy: 1"),
+        ({"custom_id": 7, "response": {}}, "expected a string"),
+    ],
+)
+def test_what_cannot_be_imported_is_named_with_its_row(tmp_path: Path, line: dict[str, Any], message: str) -> None:
+    path = written(tmp_path / "out.jsonl", [line, *(chat(f"toy-{i}", "x") for i in (1, 2, 3))])
+    with pytest.raises(Refused) as caught:
+        import_submission(path, "openai-batch", tmp_path / "made", KNOWN, find_toy)
+    assert [p.row for p in caught.value.findings.problems if message in p.message][:1] == [1]
+    assert not (tmp_path / "made").exists()
+
+
+def test_the_command_asks_for_the_requests_of_own_prompts(tmp_path: Path) -> None:
+    path = written(tmp_path / "out.jsonl", [chat("a", "x")])
+    given = ("import", path, "--suite", "own", "--name", "n", "--submitter", "s", "--out", tmp_path / "made")
+    ended = divbench(*given)
+    assert ended.returncode == 1
+    assert "give the file of requests with --requests" in " ".join(ended.stderr.split())
+    requests = written(tmp_path / "in.jsonl", [asked("a", "Say x."), asked("a", "Say y.")])
+    assert "'a' is repeated" in divbench(*given, "--requests", requests).stderr
+    written(requests, [asked("a", "Say x.")])
+    assert divbench(*given, "--requests", requests).returncode == 0
+    assert "has no requests" in divbench(*given, "--from", "jsonl", "--requests", requests).stderr
