@@ -199,6 +199,33 @@ def every_eval_ever(
         print_results(written, out())
 
 
+@app.command("dataset")
+def dataset_(
+    results: Annotated[list[Path], typer.Argument(help="Result folders (result.json and per_prompt.parquet).")],
+    destination: Annotated[Path, typer.Option("--out", help="Dataset folder to create.")],
+    metrics: Metrics = None,
+    json: JsonOption = False,
+) -> None:
+    """Write results as a dataset for the Hub: tables of means and of prompts, with a card; no texts.
+
+    The dataset viewer and `load_dataset` open the folder as it is; `hf upload ORG/NAME scores --repo-type dataset`
+    publishes it.
+
+      divbench export dataset results/* --out scores
+    """
+    from benchmark.exports.printing import print_results
+    from benchmark.exports.results_dataset import write_results_dataset
+    from benchmark.exports.scored import open_result
+
+    opened = [open_result(folder, metrics or ()) for folder in results]
+    files = write_results_dataset(opened, destination)
+    if json:
+        print_json({"exported": [_exported(scored, files) for scored in opened]})
+    else:
+        print_results([(scored, ()) for scored in opened], out())
+        out().print(f"written: {', '.join(map(str, files))}", markup=False, soft_wrap=True)
+
+
 @app.command("eval-results")
 def eval_results(
     result: ResultFolder,

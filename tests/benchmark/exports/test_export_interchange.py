@@ -14,6 +14,7 @@ from huggingface_hub import parse_eval_result_entries
 from benchmark.exports.eval_results import Benchmark, as_yaml, benchmark_of, entries, write_eval_results
 from benchmark.exports.every_eval_ever import file_uuid
 from benchmark.exports.harness import write_harness
+from benchmark.exports.results_dataset import write_results_dataset
 from benchmark.exports.scored import ScoredResult, open_result
 from benchmark.metrics import METRICS
 from datasets_build.errors import ConfigurationError
@@ -308,3 +309,32 @@ def test_harness_samples_come_back_as_the_same_submission(folder: Path, tmp_path
     assert len(compared) > 30
     for score in compared:
         assert score == first[score.metric]
+
+
+# A dataset for the Hub
+
+
+def test_a_dataset_of_results_opens_with_load_dataset(scored: ScoredResult, tmp_path: Path) -> None:
+    from datasets import load_dataset
+
+    named = scored.result.manifest.model_copy(update={"name": "a | <b>x</b>"})
+    other = replace(scored, result=scored.result.model_copy(update={"result_id": "f" * 16, "manifest": named}))
+    files = write_results_dataset([scored, other], tmp_path / "one")
+    again = write_results_dataset([other, scored], tmp_path / "two")
+    assert [path.read_bytes() for path in files] == [path.read_bytes() for path in again]
+    assert "a \\| &lt;b&gt;" in files[0].read_text() or "<b>" not in files[0].read_text()
+    scores, prompts = (
+        load_dataset(str(tmp_path / "one"), name, split="train", cache_dir=str(tmp_path / "cache")).to_list()
+        for name in ("scores", "prompts")
+    )
+    assert [(row["metric"], row["value"], row["low"], row["n"]) for row in scores if row["system"] != named.name] == [
+        (score.metric, score.value, score.low, score.n) for score in scored.scores
+    ]
+    for score in scored.scores:
+        values = [row["value"] for row in prompts if (row["metric"], row["result_id"]) == (score.metric, "f" * 16)]
+        assert len(values) == score.n
+        assert math.fsum(values) / len(values) == pytest.approx(score.value, rel=1e-12)
+    for given, hint in (([scored, scored], "each result once"), ([scored], "another folder")):
+        with pytest.raises(ConfigurationError) as caught:
+            write_results_dataset(given, tmp_path / "one")
+        assert hint in str(caught.value.hint)

@@ -102,7 +102,7 @@ def test_a_blank_name_is_refused(name: str) -> None:
         (
             {"origin": {"format": "docx"}},
             "origin.format",
-            "'csv', 'parquet', 'lm-eval' or 'derived'",
+            "'lm-eval', 'openai-batch', 'inspect' or 'derived'",
         ),
         ({"origin": {"format": "jsonl", "sha256": "abc"}}, "origin.sha256", "should match pattern"),
     ],
