@@ -5,8 +5,10 @@ that line, so `METRICS` shows every variant that is scored. A changed definition
 """
 
 from benchmark.metrics import (
+    distances,
     embedding,
     internals,
+    kernels,
     lexical,
     pairwise,
     partition,
@@ -22,6 +24,8 @@ METRICS: tuple[Metric, ...] = (
     *partition.METRICS,
     *reported.METRICS,
     *embedding.METRICS,
+    *distances.METRICS,
+    *kernels.METRICS,
     *pairwise.METRICS,
     *surprisal.METRICS,
     *internals.METRICS,

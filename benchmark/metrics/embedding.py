@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.metrics.distances import MOST
 from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
 from datasets_build.errors import need
 
@@ -59,7 +60,9 @@ def vendi_score(embeddings: Embeddings, q: float) -> float:
     n = len(embeddings)
     if n < 1:
         raise Unscorable("no response")
-    eigenvalues = np.linalg.eigvalsh(embeddings @ embeddings.T / n)
+    # X Xᵀ and Xᵀ X have the same eigenvalues but for zeros.
+    smaller = embeddings if n <= embeddings.shape[1] else embeddings.T
+    eigenvalues = np.linalg.eigvalsh(smaller @ smaller.T / n)
     eigenvalues = np.clip(eigenvalues, 0.0, None)
     eigenvalues = eigenvalues[eigenvalues > 1e-15] / eigenvalues.sum()
     if q == 1:
@@ -125,7 +128,7 @@ def eigenscore(embeddings: Embeddings, alpha: float, log: Logarithm = "10", divi
         At least log(alpha), at most log(t / K + alpha) with t the trace of the covariance.
 
     Raises:
-        Unscorable: Fewer than two responses or features.
+        Unscorable: Fewer than two responses or features, or more than `MOST` responses.
         ValueError: `alpha` is not above 0.
 
     >>> x = np.array([[1.0, 2, 3, 4], [2, 0, 1, 3], [4, 1, 0, 2]])
@@ -134,6 +137,8 @@ def eigenscore(embeddings: Embeddings, alpha: float, log: Logarithm = "10", divi
     >>> round(eigenscore(x, alpha=1e-3, log="e", divisor="1"), 6)
     0.837454
     """
+    if len(embeddings) > MOST:
+        raise Unscorable(f"more than {MOST:,} responses, too many for all pairs")
     return eigenscore_of_covariance(feature_covariance(embeddings), embeddings.shape[1], alpha, log, divisor)
 
 

@@ -1,11 +1,11 @@
-"""Metrics of shared wording: compression, self-BLEU and ROUGE-L. Input: the responses of one set."""
+"""Metrics of shared wording: compression, self-BLEU, ROUGE-L and self-repetition. Input: the responses of one set."""
 
 import math
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from itertools import combinations
+from functools import lru_cache, partial
+from itertools import chain, combinations
 from types import SimpleNamespace
 from typing import Any
 
@@ -107,6 +107,25 @@ def rouge_l_similarity(responses: Sequence[str]) -> float:
         length = len(tokens[one]) + len(tokens[other])
         scores.append(1.0 if one == other else 2 * similarity(tokens[one], tokens[other]) / length)
     return math.fsum(scores) / len(scores)
+
+
+def self_repetition(responses: Sequence[str], n: int) -> float:
+    """The mean over responses of ln(1 + how often their different n-grams occur in the others); less is more diverse.
+
+    Words are what white space separates, with case and punctuation. An n-gram counts once in each response.
+
+    Raises:
+        Unscorable: No response has n words.
+
+    >>> self_repetition(["a b c d", "a b c d", "e f g h"], n=4) == 2 * math.log(2) / 3
+    True
+    """
+    found = [set(zip(*(words[i:] for i in range(n)), strict=False)) for words in map(str.split, responses)]
+    if not any(found):
+        raise Unscorable(f"no response of {n} words")
+    holders = Counter(chain.from_iterable(found))
+    repeats = (sum(holders[ngram] for ngram in own) - len(own) for own in found)
+    return math.fsum(map(math.log1p, repeats)) / len(responses)
 
 
 def _up_to_4(words: Sequence[str]) -> Counter[tuple[str, ...]]:
@@ -223,6 +242,33 @@ METRICS: tuple[Metric, ...] = (
                 "GSSBench prints it with the sign of a similarity in some tables and of a diversity in others.",
             ),
             (_FIRST,),
+        ),
+    ),
+    Metric(
+        "self_repetition",
+        1,
+        "self-repetition of 4-grams",
+        partial(self_repetition, n=4),
+        reads="responses",
+        direction=-1,
+        bounds=(0, None),
+        unit="log count",
+        paper="Salkar et al. 2022, arXiv:2212.10937; Shaib et al. 2024, arXiv:2403.00553",
+        parameters={"n": "4", "tokens": "whitespace"},
+        needs=2,
+        card=MetricCard(
+            "words",
+            "mean over responses i of ln(1 + Σ over different 4-grams g of i of the number of other responses with g); "
+            "less is more diverse",
+            "How many phrases of four words a response shares with the others, on a logarithmic scale.",
+            (
+                _NOISE,
+                "Repetition of shorter phrases is not seen: sets of short responses are all 0, the best value.",
+                "It grows with length and with the number of responses: compare sets of like length and equal k only.",
+                _WORDING,
+                _SHUFFLED,
+            ),
+            (Version(1, "2026-11-22", "first version: phrases of four words in several responses"),),
         ),
     ),
 )

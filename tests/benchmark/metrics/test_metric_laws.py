@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark.metrics import METRICS, Metric
+from benchmark.metrics.distances import MOST_IN_CIRCUIT
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.ngrams import MAX_N
 from benchmark.models.embedder import SentenceTransformersEmbedder
@@ -88,10 +89,11 @@ def test_without_a_response_to_score_there_is_no_number_or_nothing() -> None:
 
 @pytest.mark.parametrize("texts", [*ALIKE.values(), LARGE], ids=[*ALIKE, "large"])
 def test_the_order_of_responses_does_not_matter(texts: tuple[str, ...]) -> None:
-    expected = numbers_of(texts, ORDERLESS)
+    metrics = [metric for metric in ORDERLESS if len(texts) <= MOST_IN_CIRCUIT or metric.id != "hamdiv"]
+    expected = numbers_of(texts, metrics)
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(len(texts))
-        found = numbers_of([texts[i] for i in order], ORDERLESS)
+        found = numbers_of([texts[i] for i in order], metrics)
         for name, value in expected.items():
             assert found[name] == pytest.approx(value, abs=1e-9), (name, seed)
 

@@ -1,0 +1,496 @@
+"""Metrics of the distances between responses. Input: the unit vectors of one set, float64 [responses, dimensions].
+
+Distance is cosine distance, 1 − x · y, in [0, 2]. All but spans and the geometric mean read the whole matrix of
+distances, so sets of more than `MOST` responses have no value.
+"""
+
+import math
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
+
+Floats = NDArray[np.float64]
+MOST = 5_000  # responses; their distances take 200 MB
+MOST_IN_CIRCUIT = 16  # responses; the exact search doubles with each
+_SAME = 1e-12  # distances below are rounding: the vectors are the same
+
+
+def distances(embeddings: Floats) -> Floats:
+    """Return the cosine distances of all pairs of unit vectors.
+
+    Returns:
+        Symmetric, float64 [n, n]; exactly 0 between equal vectors.
+
+    Raises:
+        Unscorable: Fewer than two responses, or more than `MOST`.
+    """
+    n = len(embeddings)
+    if n < 2:
+        raise Unscorable("fewer than two responses")
+    if n > MOST:
+        raise Unscorable(f"more than {MOST:,} responses, too many for all pairs")
+    found = 1.0 - embeddings @ embeddings.T
+    found[found < _SAME] = 0.0
+    np.fill_diagonal(found, 0.0)
+    return found
+
+
+def pair_distances(embeddings: Floats) -> Floats:
+    """`distances` of the unordered pairs, float64 [n (n − 1) / 2]."""
+    return distances(embeddings)[np.triu_indices(len(embeddings), 1)]
+
+
+def nearest_neighbour_distance(embeddings: Floats, k: int) -> float:
+    """Mean distance of a response to its k-th nearest; with k = 1 the chamfer distance.
+
+    Raises:
+        Unscorable: As `distances`, or not more than k responses.
+
+    >>> nearest_neighbour_distance(np.array([[1.0, 0], [0, 1], [1, 0]]), k=1)
+    0.3333333333333333
+    """
+    found = distances(embeddings)
+    if len(found) <= k:
+        raise Unscorable(f"fewer than {k + 1} responses")
+    np.fill_diagonal(found, np.inf)
+    return math.fsum(np.partition(found, k - 1, axis=1)[:, k - 1]) / len(found)
+
+
+def bottleneck(embeddings: Floats) -> float:
+    """Smallest distance of two responses, 0 with any duplicate.
+
+    Raises:
+        Unscorable: As `distances`.
+    """
+    return float(pair_distances(embeddings).min())
+
+
+def diameter(embeddings: Floats) -> float:
+    """Largest distance of two responses.
+
+    Raises:
+        Unscorable: As `distances`.
+    """
+    return float(distances(embeddings).max())
+
+
+def sum_diameter(embeddings: Floats) -> float:
+    """Sum over responses of the distance to the farthest other.
+
+    Raises:
+        Unscorable: As `distances`.
+    """
+    return math.fsum(distances(embeddings).max(axis=1))
+
+
+def mst_dispersion(embeddings: Floats) -> float:
+    """Total length of the minimum spanning tree, by Prim's algorithm.
+
+    Raises:
+        Unscorable: As `distances`.
+
+    >>> mst_dispersion(np.array([[1.0, 0], [0, 1], [1, 0]]))
+    1.0
+    """
+    found = distances(embeddings)
+    reach = found[0].copy()  # distance of each response to the tree
+    reach[0] = np.inf  # in the tree
+    lengths = []
+    for _ in range(len(found) - 1):
+        nearest = int(reach.argmin())
+        lengths.append(reach[nearest])
+        np.minimum(reach, found[nearest], out=reach, where=reach < np.inf)
+        reach[nearest] = np.inf
+    return math.fsum(lengths)
+
+
+def span_centroid(embeddings: Floats, percentile: int) -> float:
+    """A percentile of the responses' distances to their mean vector.
+
+    Raises:
+        Unscorable: Fewer than two responses, or their mean is zero and has no direction.
+    """
+    if len(embeddings) < 2:
+        raise Unscorable("fewer than two responses")
+    mean = embeddings.mean(axis=0)
+    length = float(np.linalg.norm(mean))
+    if length < _SAME:
+        raise Unscorable("the mean of the embeddings is zero")
+    return float(np.percentile(np.maximum(1.0 - embeddings @ (mean / length), 0.0), percentile))
+
+
+def span_medoid(embeddings: Floats) -> float:
+    """Mean distance to the medoid, the response nearest to all others; its own 0 counts.
+
+    Raises:
+        Unscorable: As `distances`.
+    """
+    return float(distances(embeddings).mean(axis=1).min())
+
+
+def pairwise_energy(embeddings: Floats, epsilon: float) -> float:
+    """Minus the mean over pairs of 1 / distance, as if charges repelled each other.
+
+    Args:
+        embeddings: Unit vectors.
+        epsilon: Smallest distance counted, so that equal responses have a value.
+
+    Returns:
+        In [−1 / epsilon, −1/2].
+
+    Raises:
+        Unscorable: As `distances`.
+    """
+    found = pair_distances(embeddings)
+    return -math.fsum(1.0 / np.maximum(found, epsilon)) / len(found)
+
+
+def graph_entropy(embeddings: Floats) -> float:
+    """Sum over responses of the entropy, in nats, of how their distances to the others are shared out.
+
+    A response that equals all others adds nothing.
+
+    Raises:
+        Unscorable: As `distances`, or two responses, for which it is always 0.
+    """
+    found = distances(embeddings)
+    n = len(found)
+    if n < 3:
+        raise Unscorable("fewer than 3 responses")
+    totals = found.sum(axis=1, keepdims=True)
+    shares = found / np.where(totals > 0, totals, 1.0)
+    return math.fsum((shares * -np.log(np.where(shares > 0, shares, 1.0))).sum(axis=1))
+
+
+def hamdiv(embeddings: Floats) -> float:
+    """Length of the shortest round trip through all responses, exact (Held & Karp 1962).
+
+    Raises:
+        Unscorable: As `distances`, or more than `MOST_IN_CIRCUIT` responses.
+
+    >>> hamdiv(np.eye(4))
+    4.0
+    """
+    if len(embeddings) > MOST_IN_CIRCUIT:
+        raise Unscorable(f"more than {MOST_IN_CIRCUIT} responses, too many for the exact shortest circuit")
+    found = distances(embeddings)
+    home, between = found[-1, :-1], found[:-1, :-1]
+    others = len(home)
+    subsets = np.arange(1 << others)
+    sizes = np.bitwise_count(subsets)
+    # Shortest path from the last response through a subset of the others that ends at each of them.
+    paths = np.full((1 << others, others), np.inf)
+    paths[1 << np.arange(others), np.arange(others)] = home
+    for size in range(1, others):
+        of_size = subsets[sizes == size]
+        for added in range(others):
+            without = of_size[of_size >> added & 1 == 0]
+            paths[without | 1 << added, added] = (paths[without] + between[added]).min(axis=1)
+    return float((paths[-1] + home).min())
+
+
+def geometric_std(embeddings: Floats) -> float:
+    """Geometric mean over embedding dimensions of the responses' standard deviation (divisor n − 1).
+
+    A dimension in which all agree counts as 1e-12.
+
+    Raises:
+        Unscorable: Fewer than two responses.
+    """
+    if len(embeddings) < 2:
+        raise Unscorable("fewer than two responses")
+    return math.exp(float(np.log(np.maximum(embeddings.std(axis=0, ddof=1), _SAME)).mean()))
+
+
+_SEES = "A text is cut at the model's token limit, and texts that mean nothing have vectors, too."
+_MODELS = "Values under two embedders cannot be compared."
+_GROWS = "It grows with the number of responses: compare equal k only."
+_NOISE = "Random characters lie far from everything and score high."
+_COX = "Cox et al. 2021, DOI 10.1145/3411764.3445782"
+_XIE = "Xie et al. 2021, arXiv:2112.12542"
+_MIRONOV = "Mironov & Prokhorenkova 2024, arXiv:2410.14556"
+_FIRST = Version(1, "2026-11-22", "first version: distances of sentence embeddings")
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "chamfer_distance",
+        1,
+        "chamfer distance (to the nearest other response)",
+        partial(nearest_neighbour_distance, k=1),
+        reads="embeddings",
+        direction=+1,
+        bounds=(0, 2),
+        unit="cosine distance",
+        paper=_COX,
+        parameters={"k": "1"},
+        needs=2,
+        card=MetricCard(
+            "meaning",
+            "mean over i of min over j ≠ i of dᵢⱼ, d the cosine distance of embeddings",
+            "How far a response lies from the one most like it.",
+            (
+                "A second copy of every response makes it 0, whatever else was said.",
+                "It sees neighbours alone: two close pairs at any distance from each other have one value.",
+                _NOISE,
+                _SEES,
+                _MODELS,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "bottleneck",
+        1,
+        "bottleneck (smallest distance of two responses)",
+        bottleneck,
+        reads="embeddings",
+        direction=+1,
+        bounds=(0, 2),
+        unit="cosine distance",
+        paper=_XIE,
+        needs=2,
+        card=MetricCard(
+            "meaning",
+            "min over pairs i < j of dᵢⱼ, d the cosine distance of embeddings",
+            "How far apart the two most alike responses lie.",
+            (
+                "One pair decides: with a single duplicate it is 0, however varied the others are.",
+                "It falls with the number of responses: compare equal k only.",
+                _SEES,
+                _MODELS,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "diameter",
+        1,
+        "diameter (largest distance of two responses)",
+        diameter,
+        reads="embeddings",
+        direction=+1,
+        bounds=(0, 2),
+        unit="cosine distance",
+        paper=_XIE,
+        needs=2,
+        card=MetricCard(
+            "meaning",
+            "max over pairs i < j of dᵢⱼ, d the cosine distance of embeddings",
+            "How far apart the two most different responses lie.",
+            (
+                "One odd response decides: nine copies and one outlier score as ten different responses.",
+                _GROWS,
+                _NOISE,
+                _SEES,
+                _MODELS,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "sum_diameter",
+        1,
+        "sum-diameter (sum of distances to the farthest response)",
+        sum_diameter,
+        reads="embeddings",
+        direction=+1,
+        bounds=(0, None),
+        unit="cosine distance",
+        paper=_XIE,
+        needs=2,
+        card=MetricCard(
+            "meaning",
+            "Σᵢ max over j of dᵢⱼ, d the cosine distance of embeddings",
+            "How far each response lies from the one least like it, added up.",
+            (
+                "Two clusters of copies at the ends score as well as responses spread between them.",
+                _GROWS,
+                _NOISE,
+                _SEES,
+                _MODELS,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "mst_dispersion",
+        1,
+        "MST dispersion (length of the minimum spanning tree)",
+        mst_dispersion,
+        reads="embeddings",
+        direction=+1,
+        bounds=(0, None),
+        unit="cosine distance",
+        paper=_COX,
+        needs=2,
+        card=MetricCard(
+            "meaning",
+            "sum of dᵢⱼ over the edges of the minimum spanning tree, d the cosine distance of embeddings",
+            "How long the shortest net is that joins all responses.",
+            (
+                _GROWS,
+                _NOISE,
+                "Counting a duplicate's distance of 0 as no edge, as sparse graph libraries do, makes it too large: "
+                "emb-diversity 0.1.0 does where vectors are exactly equal.",
+                _SEES,
+                _MODELS,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "span_centroid",
+        1,
+        "span (90th percentile of distances to the centroid)",
+        partial(span_centroid, percentile=90),
+        reads="embeddings",
+        direction=+1,
+        bounds=(0, 2),
+        unit="cosine distance",
+        paper=_COX,
+        parameters={"percentile": "90"},
+        needs=2,
+        card=MetricCard(
+            "meaning",
+            "90th percentile over i of the cosine distance of xᵢ to the mean of all x, interpolated linearly",
+            "How far from the middle nearly all responses lie.",
+            (
+                "Of ten responses only the two farthest decide it.",
+                "It has no value where the vectors cancel out, as two opposite ones do.",
+                _NOISE,
+                _SEES,
+                _MODELS,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "span_medoid",
+        1,
+        "span (mean distance to the medoid)",
+        span_medoid,
+        reads="embeddings",
+        direction=+1,
+        bounds=(0, 2),
+        unit="cosine distance",
+        paper=_COX,
+        needs=2,
+        card=MetricCard(
+            "meaning",
+            "min over j of mean over i of dᵢⱼ, d the cosine distance of embeddings; dⱼⱼ = 0 counts",
+            "How far the responses lie from the one that is most like all of them.",
+            (
+                "The medoid's own 0 counts, so it grows with the number of responses: compare equal k only.",
+                _NOISE,
+                _SEES,
+                _MODELS,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "pairwise_energy",
+        1,
+        "energy (minus the mean inverse distance of pairs)",
+        partial(pairwise_energy, epsilon=0.01),
+        reads="embeddings",
+        direction=+1,
+        bounds=(None, 0),
+        unit="1 / cosine distance",
+        paper=_MIRONOV,
+        parameters={"epsilon": "0.01", "gamma": "1"},
+        needs=2,
+        card=MetricCard(
+            "meaning",
+            "−mean over pairs i < j of 1 / max(dᵢⱼ, 0.01), d the cosine distance of embeddings",
+            "How strongly the responses would repel each other if they were charges.",
+            (
+                "The smallest distance counted decides what a duplicate costs; it is 0.01 here, and 10⁻¹² in "
+                "emb-diversity, where one duplicate outweighs all prompts of a suite.",
+                "Close pairs decide: how far apart the rest lie hardly counts.",
+                _SEES,
+                _MODELS,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "graph_entropy",
+        1,
+        "graph entropy of distances",
+        graph_entropy,
+        reads="embeddings",
+        direction=+1,
+        bounds=(0, None),
+        unit="nats",
+        paper="Yu et al. 2022, COLING, Can data diversity enhance learning generalization?",
+        needs=3,
+        card=MetricCard(
+            "meaning",
+            "−Σᵢ Σⱼ pᵢⱼ ln pᵢⱼ, pᵢⱼ = dᵢⱼ / Σₖ dᵢₖ, d the cosine distance of embeddings",
+            "How evenly each response's distances to the others are spread.",
+            (
+                "It measures evenness, not distance: ten near-identical responses at equal small distances score "
+                "the maximum.",
+                _GROWS,
+                _SEES,
+                _MODELS,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "hamdiv",
+        1,
+        "HamDiv (length of the shortest Hamiltonian circuit)",
+        hamdiv,
+        reads="embeddings",
+        direction=+1,
+        bounds=(0, None),
+        unit="cosine distance",
+        paper="Hu et al. 2024, Journal of Cheminformatics 16:94",
+        needs=2,
+        card=MetricCard(
+            "meaning",
+            "min over orders π of Σᵢ d(π(i), π(i + 1)), round to the start, d the cosine distance of embeddings",
+            "How long the shortest round trip through all responses is.",
+            (
+                f"It is exact, so more than {MOST_IN_CIRCUIT} responses have no value; emb-diversity gives an "
+                "approximation (Christofides), which is up to 1.5 times as long where the triangle inequality holds, "
+                "as it need not for cosine distance.",
+                _GROWS,
+                _NOISE,
+                _SEES,
+                _MODELS,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "geometric_std",
+        1,
+        "geometric mean of standard deviations",
+        geometric_std,
+        reads="embeddings",
+        direction=+1,
+        bounds=(0, 1),
+        unit="unit vectors' length",
+        paper="Lai et al. 2020, LREC, Diversity, density, and homogeneity",
+        needs=2,
+        card=MetricCard(
+            "meaning",
+            "(∏ₕ σₕ)^(1/H), σₕ the standard deviation (divisor n − 1) of the vectors' component h of H",
+            "How much the vectors vary in every direction that the embedder knows.",
+            (
+                "One component in which all agree pulls it towards 0.",
+                "It depends on the embedder's choice of axes: a rotation changes it, though no distance changes.",
+                _SEES,
+                _MODELS,
+            ),
+            (_FIRST,),
+        ),
+    ),
+)

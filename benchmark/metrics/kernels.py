@@ -1,0 +1,250 @@
+"""Metrics of similarity kernels: effective numbers, entropies and volumes of response sets.
+
+Input: the unit vectors of one set, float64 [responses, dimensions]; similarity is their cosine.
+"""
+
+import math
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.metrics.distances import MOST
+from benchmark.metrics.embedding import vendi_score
+from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
+
+Floats = NDArray[np.float64]
+
+
+def _cosines(embeddings: Floats) -> Floats:
+    """Return the cosines of all pairs [n, n].
+
+    Raises:
+        Unscorable: No response, or more than `MOST`.
+    """
+    if not 0 < len(embeddings) <= MOST:
+        reason = f"more than {MOST:,} responses, too many for all pairs" if len(embeddings) else "no response"
+        raise Unscorable(reason)
+    found: Floats = embeddings @ embeddings.T
+    return found
+
+
+def renyi_entropy(embeddings: Floats, order: float) -> float:
+    """Rényi entropy of the cosine kernel's spectrum in nats: the logarithm of `vendi_score` of that order.
+
+    Raises:
+        Unscorable: No response.
+
+    >>> round(renyi_entropy(np.eye(4), order=2.0), 12) == round(math.log(4), 12)
+    True
+    """
+    return math.log(vendi_score(embeddings, order))
+
+
+def log_determinant(embeddings: Floats, epsilon: float) -> float:
+    """Log determinant of the cosine kernel with epsilon on its diagonal: the volume that the vectors span.
+
+    Args:
+        embeddings: Unit vectors [n, d].
+        epsilon: Regulariser, above 0.
+
+    Returns:
+        In nats, at most n ln(1 + epsilon).
+
+    Raises:
+        Unscorable: No response.
+    """
+    n, d = embeddings.shape
+    if n < 1:
+        raise Unscorable("no response")
+    # Beyond d responses the kernel has n − d eigenvalues of 0, and XᵀX has the others.
+    smaller = embeddings if n <= d else embeddings.T
+    value = float(np.linalg.slogdet(smaller @ smaller.T + epsilon * np.eye(len(smaller)))[1])
+    return value + max(n - d, 0) * math.log(epsilon)
+
+
+def dcscore(embeddings: Floats, temperature: float) -> float:
+    """DCScore: the sum over responses of the probability that a softmax over similarities picks the response itself.
+
+    Args:
+        embeddings: Unit vectors [n, d].
+        temperature: Divisor of the cosines; the lower, the more only near-duplicates count.
+
+    Returns:
+        In [1, n].
+
+    Raises:
+        Unscorable: No response, or more than `MOST`.
+
+    >>> dcscore(np.ones((4, 1)), temperature=1.0)
+    1.0
+    """
+    logits = _cosines(embeddings) / temperature
+    own = logits.diagonal()[:, None]
+    return math.fsum(1.0 / np.exp(logits - own).sum(axis=1))
+
+
+def hill_number(embeddings: Floats, order: float) -> float:
+    """Similarity-sensitive Hill number: the effective number of dissimilar responses (Leinster & Cobbold 2012).
+
+    With similarities Z, the cosines where above 0, and zᵢ = Σⱼ Zᵢⱼ / n: (Σᵢ zᵢ^(q−1) / n)^(1/(1−q)), its limit
+    exp(−Σᵢ ln zᵢ / n) at q = 1, and 1 / max zᵢ at q = ∞. Order 2 is 1 / (1 − Rao's quadratic entropy).
+
+    Args:
+        embeddings: Unit vectors [n, d].
+        order: q, at least 0; larger weighs common responses more.
+
+    Returns:
+        In [1, n].
+
+    Raises:
+        Unscorable: No response, or more than `MOST`.
+
+    >>> hill_number(np.eye(4), order=2.0), round(hill_number(np.ones((4, 1)), order=1.0), 12)
+    (4.0, 1.0)
+    """
+    commonness = np.maximum(_cosines(embeddings), 0.0).mean(axis=1)
+    n = len(commonness)
+    if order == 1:
+        value = math.exp(-math.fsum(np.log(commonness)) / n)
+    elif math.isinf(order):
+        value = 1 / float(commonness.max())
+    else:
+        value = (math.fsum(commonness ** (order - 1)) / n) ** (1 / (1 - order))
+    return min(max(value, 1.0), float(n))  # rounding can pass the bounds by 1e-15
+
+
+_SEES = "A text is cut at the model's token limit, and texts that mean nothing have vectors, too."
+_MODELS = "Values under two embedders cannot be compared."
+_GROWS = "It is at most the number of responses and grows with it: compare equal k only."
+_LEINSTER = "Leinster & Cobbold 2012, Ecology 93"
+_FIRST = Version(1, "2026-11-22", "first version: kernels of sentence embeddings")
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "renyi_entropy",
+        1,
+        "Rényi kernel entropy of order 2",
+        partial(renyi_entropy, order=2.0),
+        reads="embeddings",
+        direction=+1,
+        bounds=(0, None),
+        unit="nats",
+        paper="Jalali et al. 2023, NeurIPS 36; Mironov & Prokhorenkova 2024, arXiv:2410.14556",
+        parameters={"order": "2", "kernel": "cosine"},
+        needs=2,
+        card=MetricCard(
+            "meaning",
+            "−ln ‖X Xᵀ / n‖²_F, X the responses' unit vectors",
+            "How spread out the directions of the responses are.",
+            (
+                "It is the logarithm of vendi_score_q2: it ranks response sets identically, and only means differ.",
+                "It grows with the number of responses, up to its logarithm: compare equal k only.",
+                _SEES,
+                _MODELS,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "log_determinant",
+        1,
+        "log-determinant of the cosine kernel",
+        partial(log_determinant, epsilon=1e-6),
+        reads="embeddings",
+        direction=+1,
+        bounds=(None, None),
+        unit="nats",
+        paper="Kulesza & Taskar 2012, arXiv:1207.6083 (determinantal point processes)",
+        parameters={"epsilon": "1e-06", "kernel": "cosine"},
+        needs=2,
+        card=MetricCard(
+            "meaning",
+            "ln det(X Xᵀ + 10⁻⁶ I), X the responses' unit vectors",
+            "How large a volume the responses' directions span.",
+            (
+                "One duplicate costs 14 nats, whatever the others are: the regulariser decides how much.",
+                "It adds up over responses: compare equal k only.",
+                _SEES,
+                _MODELS,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "dcscore",
+        1,
+        "DCScore (softmax classification of responses)",
+        partial(dcscore, temperature=1.0),
+        reads="embeddings",
+        direction=+1,
+        bounds=(1, None),
+        unit="effective number of responses",
+        paper="Zhu et al. 2025, arXiv:2502.08512",
+        parameters={"temperature": "1", "kernel": "cosine"},
+        needs=2,
+        card=MetricCard(
+            "meaning",
+            "Σᵢ exp(Kᵢᵢ) / Σⱼ exp(Kᵢⱼ), K the cosines of embeddings, temperature 1",
+            "How well each response can be told from the others by its similarity to itself.",
+            (
+                "At temperature 1 ten responses that have nothing in common have 2.3 of 10: it is no count.",
+                _GROWS,
+                _SEES,
+                _MODELS,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "hill_number_q1",
+        1,
+        "similarity-sensitive Hill number of order 1",
+        partial(hill_number, order=1.0),
+        reads="embeddings",
+        direction=+1,
+        bounds=(1, None),
+        unit="effective number of responses",
+        paper=_LEINSTER,
+        parameters={"order": "1", "similarity": "cosine above 0"},
+        needs=2,
+        card=MetricCard(
+            "meaning",
+            "exp(−mean over i of ln zᵢ), zᵢ = mean over j of max(xᵢ · xⱼ, 0), x the unit vector of a response",
+            "The number of wholly dissimilar responses that would be as uncommon as these.",
+            (
+                "Cosines of real responses are well above 0, so ten responses seldom count as more than three.",
+                _GROWS,
+                _SEES,
+                _MODELS,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "hill_number_q2",
+        1,
+        "similarity-sensitive Hill number of order 2",
+        partial(hill_number, order=2.0),
+        reads="embeddings",
+        direction=+1,
+        bounds=(1, None),
+        unit="effective number of responses",
+        paper=f"{_LEINSTER}; Rao 1982",
+        parameters={"order": "2", "similarity": "cosine above 0"},
+        needs=2,
+        card=MetricCard(
+            "meaning",
+            "1 / mean over i, j of max(xᵢ · xⱼ, 0), x the unit vector of a response; 1 / (1 − Rao's entropy)",
+            "The number of wholly dissimilar responses of which two would be as alike, on average, as two of these.",
+            (
+                "Where no cosine is below 0 it is a function of the mean pairwise distance and of k, and ranks sets "
+                "of equal k as embedding_diversity does.",
+                _GROWS,
+                _SEES,
+                _MODELS,
+            ),
+            (_FIRST,),
+        ),
+    ),
+)
