@@ -5,6 +5,7 @@ that line, so `METRICS` shows every variant that is scored. A changed definition
 """
 
 from benchmark.metrics import (
+    distance_graphs,
     distances,
     embedding,
     internals,
@@ -25,6 +26,7 @@ METRICS: tuple[Metric, ...] = (
     *reported.METRICS,
     *embedding.METRICS,
     *distances.METRICS,
+    *distance_graphs.METRICS,
     *kernels.METRICS,
     *pairwise.METRICS,
     *surprisal.METRICS,

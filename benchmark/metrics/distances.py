@@ -14,7 +14,6 @@ from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
 
 Floats = NDArray[np.float64]
 MOST = 5_000  # responses; their distances take 200 MB
-MOST_IN_CIRCUIT = 16  # responses; the exact search doubles with each
 _SAME = 1e-12  # distances below are rounding: the vectors are the same
 
 
@@ -86,27 +85,6 @@ def sum_diameter(embeddings: Floats) -> float:
     return math.fsum(distances(embeddings).max(axis=1))
 
 
-def mst_dispersion(embeddings: Floats) -> float:
-    """Total length of the minimum spanning tree, by Prim's algorithm.
-
-    Raises:
-        Unscorable: As `distances`.
-
-    >>> mst_dispersion(np.array([[1.0, 0], [0, 1], [1, 0]]))
-    1.0
-    """
-    found = distances(embeddings)
-    reach = found[0].copy()  # distance of each response to the tree
-    reach[0] = np.inf  # in the tree
-    lengths = []
-    for _ in range(len(found) - 1):
-        nearest = int(reach.argmin())
-        lengths.append(reach[nearest])
-        np.minimum(reach, found[nearest], out=reach, where=reach < np.inf)
-        reach[nearest] = np.inf
-    return math.fsum(lengths)
-
-
 def span_centroid(embeddings: Floats, percentile: int) -> float:
     """A percentile of the responses' distances to their mean vector.
 
@@ -148,50 +126,6 @@ def pairwise_energy(embeddings: Floats, epsilon: float) -> float:
     return -math.fsum(1.0 / np.maximum(found, epsilon)) / len(found)
 
 
-def graph_entropy(embeddings: Floats) -> float:
-    """Sum over responses of the entropy, in nats, of how their distances to the others are shared out.
-
-    A response that equals all others adds nothing.
-
-    Raises:
-        Unscorable: As `distances`, or two responses, for which it is always 0.
-    """
-    found = distances(embeddings)
-    n = len(found)
-    if n < 3:
-        raise Unscorable("fewer than 3 responses")
-    totals = found.sum(axis=1, keepdims=True)
-    shares = found / np.where(totals > 0, totals, 1.0)
-    return math.fsum((shares * -np.log(np.where(shares > 0, shares, 1.0))).sum(axis=1))
-
-
-def hamdiv(embeddings: Floats) -> float:
-    """Length of the shortest round trip through all responses, exact (Held & Karp 1962).
-
-    Raises:
-        Unscorable: As `distances`, or more than `MOST_IN_CIRCUIT` responses.
-
-    >>> hamdiv(np.eye(4))
-    4.0
-    """
-    if len(embeddings) > MOST_IN_CIRCUIT:
-        raise Unscorable(f"more than {MOST_IN_CIRCUIT} responses, too many for the exact shortest circuit")
-    found = distances(embeddings)
-    home, between = found[-1, :-1], found[:-1, :-1]
-    others = len(home)
-    subsets = np.arange(1 << others)
-    sizes = np.bitwise_count(subsets)
-    # Shortest path from the last response through a subset of the others that ends at each of them.
-    paths = np.full((1 << others, others), np.inf)
-    paths[1 << np.arange(others), np.arange(others)] = home
-    for size in range(1, others):
-        of_size = subsets[sizes == size]
-        for added in range(others):
-            without = of_size[of_size >> added & 1 == 0]
-            paths[without | 1 << added, added] = (paths[without] + between[added]).min(axis=1)
-    return float((paths[-1] + home).min())
-
-
 def geometric_std(embeddings: Floats) -> float:
     """Geometric mean over embedding dimensions of the responses' standard deviation (divisor n − 1).
 
@@ -205,14 +139,14 @@ def geometric_std(embeddings: Floats) -> float:
     return math.exp(float(np.log(np.maximum(embeddings.std(axis=0, ddof=1), _SAME)).mean()))
 
 
-_SEES = "A text is cut at the model's token limit, and texts that mean nothing have vectors, too."
-_MODELS = "Values under two embedders cannot be compared."
-_GROWS = "It grows with the number of responses: compare equal k only."
-_NOISE = "Random characters lie far from everything and score high."
-_COX = "Cox et al. 2021, DOI 10.1145/3411764.3445782"
+SEES = "A text is cut at the model's token limit, and texts that mean nothing have vectors, too."
+MODELS = "Values under two embedders cannot be compared."
+GROWS = "It grows with the number of responses: compare equal k only."
+NOISE = "Random characters lie far from everything and score high."
+COX = "Cox et al. 2021, DOI 10.1145/3411764.3445782"
 _XIE = "Xie et al. 2021, arXiv:2112.12542"
 _MIRONOV = "Mironov & Prokhorenkova 2024, arXiv:2410.14556"
-_FIRST = Version(1, "2026-11-22", "first version: distances of sentence embeddings")
+FIRST = Version(1, "2026-11-22", "first version: distances of sentence embeddings")
 
 METRICS: tuple[Metric, ...] = (
     Metric(
@@ -224,7 +158,7 @@ METRICS: tuple[Metric, ...] = (
         direction=+1,
         bounds=(0, 2),
         unit="cosine distance",
-        paper=_COX,
+        paper=COX,
         parameters={"k": "1"},
         needs=2,
         card=MetricCard(
@@ -234,11 +168,11 @@ METRICS: tuple[Metric, ...] = (
             (
                 "A second copy of every response makes it 0, whatever else was said.",
                 "It sees neighbours alone: two close pairs at any distance from each other have one value.",
-                _NOISE,
-                _SEES,
-                _MODELS,
+                NOISE,
+                SEES,
+                MODELS,
             ),
-            (_FIRST,),
+            (FIRST,),
         ),
     ),
     Metric(
@@ -259,10 +193,10 @@ METRICS: tuple[Metric, ...] = (
             (
                 "One pair decides: with a single duplicate it is 0, however varied the others are.",
                 "It falls with the number of responses: compare equal k only.",
-                _SEES,
-                _MODELS,
+                SEES,
+                MODELS,
             ),
-            (_FIRST,),
+            (FIRST,),
         ),
     ),
     Metric(
@@ -282,12 +216,12 @@ METRICS: tuple[Metric, ...] = (
             "How far apart the two most different responses lie.",
             (
                 "One odd response decides: nine copies and one outlier score as ten different responses.",
-                _GROWS,
-                _NOISE,
-                _SEES,
-                _MODELS,
+                GROWS,
+                NOISE,
+                SEES,
+                MODELS,
             ),
-            (_FIRST,),
+            (FIRST,),
         ),
     ),
     Metric(
@@ -307,38 +241,12 @@ METRICS: tuple[Metric, ...] = (
             "How far each response lies from the one least like it, added up.",
             (
                 "Two clusters of copies at the ends score as well as responses spread between them.",
-                _GROWS,
-                _NOISE,
-                _SEES,
-                _MODELS,
+                GROWS,
+                NOISE,
+                SEES,
+                MODELS,
             ),
-            (_FIRST,),
-        ),
-    ),
-    Metric(
-        "mst_dispersion",
-        1,
-        "MST dispersion (length of the minimum spanning tree)",
-        mst_dispersion,
-        reads="embeddings",
-        direction=+1,
-        bounds=(0, None),
-        unit="cosine distance",
-        paper=_COX,
-        needs=2,
-        card=MetricCard(
-            "meaning",
-            "sum of dᵢⱼ over the edges of the minimum spanning tree, d the cosine distance of embeddings",
-            "How long the shortest net is that joins all responses.",
-            (
-                _GROWS,
-                _NOISE,
-                "Counting a duplicate's distance of 0 as no edge, as sparse graph libraries do, makes it too large: "
-                "emb-diversity 0.1.0 does where vectors are exactly equal.",
-                _SEES,
-                _MODELS,
-            ),
-            (_FIRST,),
+            (FIRST,),
         ),
     ),
     Metric(
@@ -350,7 +258,7 @@ METRICS: tuple[Metric, ...] = (
         direction=+1,
         bounds=(0, 2),
         unit="cosine distance",
-        paper=_COX,
+        paper=COX,
         parameters={"percentile": "90"},
         needs=2,
         card=MetricCard(
@@ -360,11 +268,11 @@ METRICS: tuple[Metric, ...] = (
             (
                 "Of ten responses only the two farthest decide it.",
                 "It has no value where the vectors cancel out, as two opposite ones do.",
-                _NOISE,
-                _SEES,
-                _MODELS,
+                NOISE,
+                SEES,
+                MODELS,
             ),
-            (_FIRST,),
+            (FIRST,),
         ),
     ),
     Metric(
@@ -376,7 +284,7 @@ METRICS: tuple[Metric, ...] = (
         direction=+1,
         bounds=(0, 2),
         unit="cosine distance",
-        paper=_COX,
+        paper=COX,
         needs=2,
         card=MetricCard(
             "meaning",
@@ -384,11 +292,11 @@ METRICS: tuple[Metric, ...] = (
             "How far the responses lie from the one that is most like all of them.",
             (
                 "The medoid's own 0 counts, so it grows with the number of responses: compare equal k only.",
-                _NOISE,
-                _SEES,
-                _MODELS,
+                NOISE,
+                SEES,
+                MODELS,
             ),
-            (_FIRST,),
+            (FIRST,),
         ),
     ),
     Metric(
@@ -411,62 +319,10 @@ METRICS: tuple[Metric, ...] = (
                 "The smallest distance counted decides what a duplicate costs; it is 0.01 here, and 10⁻¹² in "
                 "emb-diversity, where one duplicate outweighs all prompts of a suite.",
                 "Close pairs decide: how far apart the rest lie hardly counts.",
-                _SEES,
-                _MODELS,
+                SEES,
+                MODELS,
             ),
-            (_FIRST,),
-        ),
-    ),
-    Metric(
-        "graph_entropy",
-        1,
-        "graph entropy of distances",
-        graph_entropy,
-        reads="embeddings",
-        direction=+1,
-        bounds=(0, None),
-        unit="nats",
-        paper="Yu et al. 2022, COLING, Can data diversity enhance learning generalization?",
-        needs=3,
-        card=MetricCard(
-            "meaning",
-            "−Σᵢ Σⱼ pᵢⱼ ln pᵢⱼ, pᵢⱼ = dᵢⱼ / Σₖ dᵢₖ, d the cosine distance of embeddings",
-            "How evenly each response's distances to the others are spread.",
-            (
-                "It measures evenness, not distance: ten near-identical responses at equal small distances score "
-                "the maximum.",
-                _GROWS,
-                _SEES,
-                _MODELS,
-            ),
-            (_FIRST,),
-        ),
-    ),
-    Metric(
-        "hamdiv",
-        1,
-        "HamDiv (length of the shortest Hamiltonian circuit)",
-        hamdiv,
-        reads="embeddings",
-        direction=+1,
-        bounds=(0, None),
-        unit="cosine distance",
-        paper="Hu et al. 2024, Journal of Cheminformatics 16:94",
-        needs=2,
-        card=MetricCard(
-            "meaning",
-            "min over orders π of Σᵢ d(π(i), π(i + 1)), round to the start, d the cosine distance of embeddings",
-            "How long the shortest round trip through all responses is.",
-            (
-                f"It is exact, so more than {MOST_IN_CIRCUIT} responses have no value; emb-diversity gives an "
-                "approximation (Christofides), which is up to 1.5 times as long where the triangle inequality holds, "
-                "as it need not for cosine distance.",
-                _GROWS,
-                _NOISE,
-                _SEES,
-                _MODELS,
-            ),
-            (_FIRST,),
+            (FIRST,),
         ),
     ),
     Metric(
@@ -487,10 +343,10 @@ METRICS: tuple[Metric, ...] = (
             (
                 "One component in which all agree pulls it towards 0.",
                 "It depends on the embedder's choice of axes: a rotation changes it, though no distance changes.",
-                _SEES,
-                _MODELS,
+                SEES,
+                MODELS,
             ),
-            (_FIRST,),
+            (FIRST,),
         ),
     ),
 )

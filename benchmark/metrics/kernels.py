@@ -54,11 +54,11 @@ def log_determinant(embeddings: Floats, epsilon: float) -> float:
     Raises:
         Unscorable: No response.
     """
-    n, d = embeddings.shape
+    n, d = len(embeddings), int(embeddings.shape[1])
     if n < 1:
         raise Unscorable("no response")
     # Beyond d responses the kernel has n − d eigenvalues of 0, and XᵀX has the others.
-    smaller = embeddings if n <= d else embeddings.T
+    smaller: Floats = embeddings if n <= d else embeddings.T
     value = float(np.linalg.slogdet(smaller @ smaller.T + epsilon * np.eye(len(smaller)))[1])
     return value + max(n - d, 0) * math.log(epsilon)
 

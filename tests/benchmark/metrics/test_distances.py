@@ -1,6 +1,7 @@
 """Metrics of distances and kernels against closed forms, brute force and scipy."""
 
 import math
+from collections.abc import Callable
 from itertools import permutations
 
 import numpy as np
@@ -9,13 +10,10 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from benchmark.metrics import METRICS, Metric
+from benchmark.metrics.distance_graphs import MOST_IN_CIRCUIT, graph_entropy, hamdiv, mst_dispersion
 from benchmark.metrics.distances import (
     MOST,
-    MOST_IN_CIRCUIT,
     distances,
-    graph_entropy,
-    hamdiv,
-    mst_dispersion,
     nearest_neighbour_distance,
     pairwise_energy,
     span_centroid,
@@ -109,13 +107,14 @@ def test_duplicates_have_a_distance_of_exactly_zero() -> None:
 
 
 def test_what_cannot_be_measured_has_a_reason() -> None:
-    for run, reason in (
+    cases: tuple[tuple[Callable[[], float], str], ...] = (
         (lambda: hamdiv(random_unit(MOST_IN_CIRCUIT + 1)), "more than 16 responses, too many for the exact shortest"),
         (lambda: span_centroid(np.array([[1.0, 0], [-1, 0]]), 90), "the mean of the embeddings is zero"),
         (lambda: graph_entropy(np.eye(2)), "fewer than 3 responses"),
         (lambda: nearest_neighbour_distance(np.eye(2), 2), "fewer than 3 responses"),
         (lambda: self_repetition(["three words only"] * 3, 4), "no response of 4 words"),
-    ):
+    )
+    for run, reason in cases:
         with pytest.raises(Unscorable, match=reason):
             run()
 

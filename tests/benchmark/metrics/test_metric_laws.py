@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmark.metrics import METRICS, Metric
-from benchmark.metrics.distances import MOST_IN_CIRCUIT
+from benchmark.metrics.distance_graphs import MOST_IN_CIRCUIT
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.ngrams import MAX_N
 from benchmark.models.embedder import SentenceTransformersEmbedder

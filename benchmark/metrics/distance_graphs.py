@@ -1,0 +1,160 @@
+"""Metrics of the graph whose nodes are responses and whose edges are the distances between them.
+
+Input: the unit vectors of one set, float64 [responses, dimensions]; see distances.py.
+"""
+
+import math
+
+import numpy as np
+
+from benchmark.metrics.distances import COX, FIRST, GROWS, MODELS, NOISE, SEES, Floats, distances
+from benchmark.metrics.metric import Metric, MetricCard, Unscorable
+
+MOST_IN_CIRCUIT = 16  # responses; the exact search doubles with each
+
+
+def mst_dispersion(embeddings: Floats) -> float:
+    """Total length of the minimum spanning tree, by Prim's algorithm.
+
+    Raises:
+        Unscorable: As `distances`.
+
+    >>> mst_dispersion(np.array([[1.0, 0], [0, 1], [1, 0]]))
+    1.0
+    """
+    found = distances(embeddings)
+    reach = found[0].copy()  # distance of each response to the tree
+    reach[0] = np.inf  # in the tree
+    lengths = []
+    for _ in range(len(found) - 1):
+        nearest = int(reach.argmin())
+        lengths.append(reach[nearest])
+        np.minimum(reach, found[nearest], out=reach, where=reach < np.inf)
+        reach[nearest] = np.inf
+    return math.fsum(lengths)
+
+
+def graph_entropy(embeddings: Floats) -> float:
+    """Sum over responses of the entropy, in nats, of how their distances to the others are shared out.
+
+    A response that equals all others adds nothing.
+
+    Raises:
+        Unscorable: As `distances`, or two responses, for which it is always 0.
+    """
+    found = distances(embeddings)
+    n = len(found)
+    if n < 3:
+        raise Unscorable("fewer than 3 responses")
+    totals = found.sum(axis=1, keepdims=True)
+    shares = found / np.where(totals > 0, totals, 1.0)
+    return math.fsum((shares * -np.log(np.where(shares > 0, shares, 1.0))).sum(axis=1))
+
+
+def hamdiv(embeddings: Floats) -> float:
+    """Length of the shortest round trip through all responses, exact (Held & Karp 1962).
+
+    Raises:
+        Unscorable: As `distances`, or more than `MOST_IN_CIRCUIT` responses.
+
+    >>> hamdiv(np.eye(4))
+    4.0
+    """
+    if len(embeddings) > MOST_IN_CIRCUIT:
+        raise Unscorable(f"more than {MOST_IN_CIRCUIT} responses, too many for the exact shortest circuit")
+    found = distances(embeddings)
+    home, between = found[-1, :-1], found[:-1, :-1]
+    others = len(home)
+    subsets = np.arange(1 << others)
+    sizes = np.bitwise_count(subsets)
+    # Shortest path from the last response through a subset of the others that ends at each of them.
+    paths = np.full((1 << others, others), np.inf)
+    paths[1 << np.arange(others), np.arange(others)] = home
+    for size in range(1, others):
+        of_size = subsets[sizes == size]
+        for added in range(others):
+            without = of_size[of_size >> added & 1 == 0]
+            paths[without | 1 << added, added] = (paths[without] + between[added]).min(axis=1)
+    return float((paths[-1] + home).min())
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "mst_dispersion",
+        1,
+        "MST dispersion (length of the minimum spanning tree)",
+        mst_dispersion,
+        reads="embeddings",
+        direction=+1,
+        bounds=(0, None),
+        unit="cosine distance",
+        paper=COX,
+        needs=2,
+        card=MetricCard(
+            "meaning",
+            "sum of dᵢⱼ over the edges of the minimum spanning tree, d the cosine distance of embeddings",
+            "How long the shortest net is that joins all responses.",
+            (
+                GROWS,
+                NOISE,
+                "Counting a duplicate's distance of 0 as no edge, as sparse graph libraries do, makes it too large: "
+                "emb-diversity 0.1.0 does where vectors are exactly equal.",
+                SEES,
+                MODELS,
+            ),
+            (FIRST,),
+        ),
+    ),
+    Metric(
+        "graph_entropy",
+        1,
+        "graph entropy of distances",
+        graph_entropy,
+        reads="embeddings",
+        direction=+1,
+        bounds=(0, None),
+        unit="nats",
+        paper="Yu et al. 2022, COLING, Can data diversity enhance learning generalization?",
+        needs=3,
+        card=MetricCard(
+            "meaning",
+            "−Σᵢ Σⱼ pᵢⱼ ln pᵢⱼ, pᵢⱼ = dᵢⱼ / Σₖ dᵢₖ, d the cosine distance of embeddings",
+            "How evenly each response's distances to the others are spread.",
+            (
+                "It measures evenness, not distance: ten near-identical responses at equal small distances score "
+                "the maximum.",
+                GROWS,
+                SEES,
+                MODELS,
+            ),
+            (FIRST,),
+        ),
+    ),
+    Metric(
+        "hamdiv",
+        1,
+        "HamDiv (length of the shortest Hamiltonian circuit)",
+        hamdiv,
+        reads="embeddings",
+        direction=+1,
+        bounds=(0, None),
+        unit="cosine distance",
+        paper="Hu et al. 2024, Journal of Cheminformatics 16:94",
+        needs=2,
+        card=MetricCard(
+            "meaning",
+            "min over orders π of Σᵢ d(π(i), π(i + 1)), round to the start, d the cosine distance of embeddings",
+            "How long the shortest round trip through all responses is.",
+            (
+                f"It is exact, so more than {MOST_IN_CIRCUIT} responses have no value; emb-diversity gives an "
+                "approximation (Christofides), which is up to 1.5 times as long where the triangle inequality holds, "
+                "as it need not for cosine distance.",
+                GROWS,
+                NOISE,
+                SEES,
+                MODELS,
+            ),
+            (FIRST,),
+        ),
+    ),
+)
