@@ -185,7 +185,9 @@ def test_the_commands(folder: Path, tmp_path: Path) -> None:
     made = document(divbench("export", "harness", folder, "--out", tmp_path / "lm", *chosen))
     assert len(made["exported"][0]["files"]) == len(files_in(tmp_path / "lm")) == 2
     made = document(divbench("export", "dataset", folder, "--out", tmp_path / "hub", *chosen))
-    assert made["exported"][0]["files"] == [str(tmp_path / "hub" / path) for path in sorted(files_in(tmp_path / "hub"))]
+    assert sorted(made["exported"][0]["files"]) == sorted(
+        str(tmp_path / "hub" / path) for path in files_in(tmp_path / "hub")
+    )
     yaml_file = tmp_path / "x.yaml"
     ended = divbench("export", "eval-results", folder, "--out", yaml_file, "--dataset", "org/divbench@main")
     assert ended.returncode == 0, ended.stderr
