@@ -11,11 +11,18 @@ import typer.main
 from benchmark.metrics import METRICS
 from datasets_build.sources import DATASETS
 from leaderboard.cli import build
+from leaderboard.data.metric_study.attack_gains import PAID
+from leaderboard.data.metric_study.files import load_studies
+from leaderboard.tables.measures import agreements
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 ROOMS = ("datasets_build", "submissions", "benchmark", "leaderboard")
+TRUST = (
+    *("valid_distinct_k", "distinct_k", "embedding_diversity", "vendi_score", "rouge_l_similarity", "distinct_n"),
+    *("self_bleu", "d_can"),
+)
 METRICS_PAGE = ROOT / "docs" / "metrics.md"
 
 
@@ -34,14 +41,35 @@ def test_the_table_of_metrics_is_that_of_the_code() -> None:
 
 
 def datasets_table() -> str:
-    lines = ["| config | rows | what | from | licence |", "|---|---|---|---|---|"]
+    lines = ["| config | rows | what | from |", "|---|---|---|---|"]
     for source in DATASETS:
         for config in source.configs:
             rows = sum(split.count for split in config.splits)
-            lines.append(
-                f"| `{config.name}` | {rows:,} | {config.about} | {source.paper or 'ours'} | {source.licence} |"
-            )
+            lines.append(f"| `{config.name}` | {rows:,} | {config.about} | {source.paper or 'ours'} |")
     return "\n".join(lines)
+
+
+def trust_table() -> str:
+    """The headline and well-known metrics, with what the study that ships says of them."""
+    studies = load_studies(None)
+    assert studies.study is not None
+    assert studies.gaming is not None
+    agreement = agreements(studies.study)
+    lines = ["| metric | reads | people | attacks | random characters gain |", "|---|---|---|---|---|"]
+    for name in TRUST:
+        [metric] = [each for each in METRICS if each.id == name]
+        people = agreement[name].value if name in agreement else None
+        gains = {attack: gain.value or 0.0 for attack, gain in studies.gaming.gains(name).items()}
+        paid = sum(gain > PAID for gain in gains.values()) if gains else "–"
+        junk = f"{gains['random-characters']:+.2f}" if gains else "–"
+        told = "–" if people is None else f"{people:.2f}"
+        lines.append(f"| `{name}` | {metric.reads.replace('+', ', ')} | {told} | {paid} | {junk} |")
+    return "\n".join(lines)
+
+
+def test_the_table_of_trust_is_that_of_the_study() -> None:
+    found = README.split("<!-- trust -->\n")[1].split("\n<!-- /trust -->")[0]
+    assert found == trust_table(), "run: python -m tests.test_readme"
 
 
 def test_the_table_of_datasets_is_that_of_the_code() -> None:
@@ -114,11 +142,12 @@ def test_links_and_paths_on_a_page_lead_somewhere() -> None:
 def paste(page: Path, mark: str, table: str) -> None:
     """Replace the table between the marks."""
     text = page.read_text("utf-8")
-    before, after = text.split(f"<!-- {mark} -->\n")[0], text.split(f"\n<!-- /{mark} -->")[1]
+    before, after = text.split(f"<!-- {mark} -->\n")[0], text.split(f"<!-- /{mark} -->")[1]
     page.write_text(f"{before}<!-- {mark} -->\n{table}\n<!-- /{mark} -->{after}", "utf-8")
 
 
 if __name__ == "__main__":
     paste(METRICS_PAGE, "metrics", metrics_table())
     paste(ROOT / "README.md", "datasets", datasets_table())
-    sys.stdout.write("Both tables are up to date.\n")
+    paste(ROOT / "README.md", "trust", trust_table())
+    sys.stdout.write("All tables are up to date.\n")
