@@ -1,7 +1,7 @@
 """The equivalence backend that was learned from NoveltyBench's published partitions; see its card, model/README.md."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmark.equivalence.backend import Floats, ResponsePair
 from benchmark.equivalence.learned.features import TextParts, pair_features, text_parts
+from benchmark.equivalence.learned.openings import MOST, says_nothing, split_opening
 from benchmark.equivalence.learned.pair_model import PairModel, load_pair_model
 from benchmark.models.embedder import (
     ALL_MINILM_L6_V2,
@@ -16,6 +17,7 @@ from benchmark.models.embedder import (
     EmbedderSpec,
     SentenceTransformersEmbedder,
     TokenEmbedder,
+    TokenStates,
 )
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import sha256_of
@@ -31,7 +33,8 @@ class Learned:
     """A small model of pairs on all-MiniLM-L6-v2's token states and shared words, with the prompt.
 
     Its score is the probability that NoveltyBench's classifier would put both responses into one class, corrected where
-    that is known to be wrong (short responses). Identical pairs have the score 1.
+    that is known to be wrong (short responses). Responses that open with sentences that say nothing (`openings`) are
+    compared without them, too, and the higher probability counts. Identical pairs have the score 1.
 
     Attributes:
         embedder: Spec of the embedder that it was trained with.
@@ -44,7 +47,7 @@ class Learned:
     @property
     def signature(self) -> str:
         """As `EquivalenceSpec.signature`."""
-        return f"learned@{MODEL_SHA256[:12]},{self.embedder.signature},p-over-{self.threshold}"
+        return f"learned-v2@{MODEL_SHA256[:12]},{self.embedder.signature},p-over-{self.threshold}"
 
     def load(self, device: str = "cpu", loaded: Embedder | None = None) -> "LearnedEquivalence":
         """As `EquivalenceSpec.load`; `loaded` is used in place of the spec's embedder if it gives token states."""
@@ -77,7 +80,7 @@ class LearnedEquivalence:
         """As `EquivalenceBackend.scores`."""
         if not pairs:
             return np.empty(0)
-        made = self._model.probabilities(self._reader.features(pairs))
+        made = self._model.higher_probabilities(*self._reader.features(pairs))
         made[[pair.a == pair.b for pair in pairs]] = 1.0
         return made
 
@@ -91,33 +94,68 @@ class PairReader:
 
     def __init__(self, embedder: TokenEmbedder) -> None:
         self._embedder = embedder
-        self._parts: OrderedDict[tuple[str, str], TextParts] = OrderedDict()
+        self._parts: OrderedDict[tuple[str, str], tuple[TextParts, TextParts]] = OrderedDict()
 
-    def features(self, pairs: Sequence[ResponsePair]) -> Floats:
-        """Return the features of each pair, float64 [pairs, features]."""
-        found: dict[tuple[str, str, str], list[float]] = {}
+    def features(self, pairs: Sequence[ResponsePair]) -> tuple[Floats, Floats]:
+        """Return the features of each pair, and those without openings that say nothing, float64 [pairs, features]."""
+        found: dict[tuple[str, str, str], tuple[list[float], list[float]]] = {}
         for prompts in _in_groups(pairs):
             parts = self._read(prompts)
             for prompt, wanted in prompts.items():
                 for a, b in wanted:
-                    found[prompt, a, b] = pair_features(parts[prompt, a], parts[prompt, b])
-        return np.array([found[_key(pair)] for pair in pairs], np.float64)
+                    (whole_a, rest_a), (whole_b, rest_b) = parts[prompt, a], parts[prompt, b]
+                    whole = pair_features(whole_a, whole_b)
+                    same = whole_a is rest_a and whole_b is rest_b
+                    found[prompt, a, b] = whole, whole if same else pair_features(rest_a, rest_b)
+        rows = [found[_key(pair)] for pair in pairs]
+        return np.array([row for row, _ in rows], np.float64), np.array([row for _, row in rows], np.float64)
 
-    def _read(self, prompts: dict[str, list[tuple[str, str]]]) -> dict[tuple[str, str], TextParts]:
-        """The parts of all texts, by prompt and text."""
+    def _read(self, prompts: dict[str, list[tuple[str, str]]]) -> dict[tuple[str, str], tuple[TextParts, TextParts]]:
+        """The parts of all texts, and those without openings, by prompt and text."""
         keys = sorted({(prompt, text) for prompt, wanted in prompts.items() for pair in wanted for text in pair})
         known = {key: self._parts[key] for key in keys if key in self._parts}
         new = [key for key in keys if key not in known]
         if new:
-            texts = sorted({text for key in new for text in key})
-            read = dict(zip(texts, self._embedder.read(texts), strict=True))
-            known |= {(prompt, text): text_parts(text, read[text], prompt, read[prompt]) for prompt, text in new}
+            rests, read = self._without_openings(new)
+            for prompt, text in new:
+                whole = text_parts(text, read[text], prompt, read[prompt])
+                rest = rests.get((prompt, text))
+                known[prompt, text] = (
+                    whole,
+                    whole if rest is None else text_parts(rest, read[rest], prompt, read[prompt]),
+                )
         for key in keys:
             self._parts[key] = known[key]
             self._parts.move_to_end(key)
         while len(self._parts) > _KEPT:
             self._parts.popitem(last=False)
         return known
+
+    def _without_openings(
+        self, keys: Sequence[tuple[str, str]]
+    ) -> tuple[dict[tuple[str, str], str], dict[str, TokenStates]]:
+        """The rest of those texts that open with sentences that say nothing, and all that was read, texts included."""
+        read: dict[str, TokenStates] = {}
+
+        def take(texts: Iterable[str]) -> None:
+            if missing := sorted(set(texts) - read.keys()):
+                read.update(zip(missing, self._embedder.read(missing), strict=True))
+
+        take(text for key in keys for text in key)
+        rests = dict(zip(keys, (text for _, text in keys), strict=True))
+        changed: Iterable[tuple[str, str]] = keys
+        for _ in range(MOST):
+            split = {key: found for key in changed if (found := split_opening(rests[key])) is not None}
+            take(opening for opening, _ in split.values())
+            split = {
+                key: (opening, rest)
+                for key, (opening, rest) in split.items()
+                if says_nothing(read[opening].vector, read[key[0]].vector)
+            }
+            take(rest for _, rest in split.values())
+            changed = [key for key, each in split.items() if says_nothing(*(read[text].vector for text in each))]
+            rests |= {key: split[key][1] for key in changed}
+        return {key: rest for key, rest in rests.items() if rest != key[1]}, read
 
 
 def _key(pair: ResponsePair) -> tuple[str, str, str]:

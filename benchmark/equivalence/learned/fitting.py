@@ -26,6 +26,7 @@ class LabelledPairs:
 
     Attributes:
         features: [pairs, features].
+        without_openings: [pairs, features], those without openings that say nothing; not trained on.
         published: [pairs], whether both are in one published class.
         corrected: [pairs], the label to train with.
         identical: [pairs], whether the texts are equal once normalised.
@@ -34,6 +35,7 @@ class LabelledPairs:
     """
 
     features: Floats
+    without_openings: Floats
     published: Mask
     corrected: Mask
     identical: Mask
@@ -41,11 +43,12 @@ class LabelledPairs:
     fold: NDArray[np.int64]
 
     @staticmethod
-    def of(sets: Sequence[LabelledSet], features: Floats) -> "LabelledPairs":
+    def of(sets: Sequence[LabelledSet], features: Floats, without_openings: Floats) -> "LabelledPairs":
         """Collect the labels of all pairs of the sets, in the order of the features."""
         sizes = [len(each.published()) for each in sets]
         return LabelledPairs(
             features,
+            without_openings,
             np.array([label for each in sets for label in each.published()], np.bool_),
             np.array([label for each in sets for label in each.corrected()], np.bool_),
             np.array([label for each in sets for label in each.identical()], np.bool_),
@@ -92,6 +95,6 @@ def held_out_probabilities(pairs: LabelledPairs, share: float = TREES_SHARE) -> 
         for fold in range(FOLDS):
             tested = (pairs.system == system) & (pairs.fold == fold)
             model = fit(pairs, (pairs.system != system) & (pairs.fold != fold), share)
-            made[tested] = model.probabilities(pairs.features[tested])
+            made[tested] = model.higher_probabilities(pairs.features[tested], pairs.without_openings[tested])
     made[pairs.identical & ~np.isnan(made)] = 1.0
     return made

@@ -44,6 +44,10 @@ class PairModel:
         log_odds = self.share * self.tree_log_odds(features) + (1 - self.share) * self.linear_log_odds(features)
         return np.asarray(1 / (1 + np.exp(-log_odds)))
 
+    def higher_probabilities(self, whole: Floats, without_openings: Floats) -> Floats:
+        """Return the higher probability of two comparisons of each pair, float64 [pairs]."""
+        return np.maximum(self.probabilities(whole), self.probabilities(without_openings))
+
     def tree_log_odds(self, features: Floats) -> Floats:
         """Return the log-odds of the trees alone, float64 [pairs]."""
         rows = np.arange(len(features))[:, None]

@@ -45,7 +45,7 @@ def train(
         raise ConfigurationError("no mirror with NoveltyBench's files", "give --mirror")
     published = published_sets(folder)
     sets = published + paraphrase_sets(folder) + wrapper_sets()
-    pairs = LabelledPairs.of(sets, _features(sets, features))
+    pairs = LabelledPairs.of(sets, *_features(sets, features))
     model = fit(pairs)
     save_pair_model(model, out)
     print(f"{out}: {sha256_of(out)}")  # noqa: T201 - a script
@@ -54,19 +54,18 @@ def train(
         write_text(out.with_name("README.md"), _card(published, held_out_probabilities(pairs)[:kept], folder, out))
 
 
-def _features(sets: Sequence[LabelledSet], file: Path | None) -> Floats:
+def _features(sets: Sequence[LabelledSet], file: Path | None) -> tuple[Floats, Floats]:
+    """The features of all pairs, and those without openings."""
     if file is not None and file.exists():
         with np.load(file, allow_pickle=False) as arrays:
-            found: Floats = arrays["X"]
-        return found
+            return arrays["whole"], arrays["without_openings"]
     reader = PairReader(SentenceTransformersEmbedder(ALL_MINILM_L6_V2))
     kinds = dict.fromkeys(each.kind for each in sets)  # one by one: sentences of our own change no other batch
-    made = np.concatenate(
-        [reader.features([q for each in sets if each.kind == kind for q in each.pairs()]) for kind in kinds]
-    )
+    made = [reader.features([q for each in sets if each.kind == kind for q in each.pairs()]) for kind in kinds]
+    whole, without = (np.concatenate(parts) for parts in zip(*made, strict=True))
     if file is not None:
-        np.savez(file, X=made)
-    return made
+        np.savez(file, whole=whole, without_openings=without)
+    return whole, without
 
 
 def _card(sets: Sequence[LabelledSet], held_out: Floats, mirror: Path, model: Path) -> str:

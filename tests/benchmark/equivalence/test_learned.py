@@ -14,6 +14,7 @@ from benchmark.equivalence.learned.backend import MODEL, Learned, LearnedEquival
 from benchmark.equivalence.learned.evaluation import KnownScores, agreement, expected_classes
 from benchmark.equivalence.learned.features import FEATURES, LINEAR
 from benchmark.equivalence.learned.fitting import LabelledPairs, fit, fold_of, held_out_probabilities
+from benchmark.equivalence.learned.openings import split_opening
 from benchmark.equivalence.learned.pair_model import as_pair_model, load_pair_model, save_pair_model
 from benchmark.equivalence.learned.training_sets import LabelledSet, paraphrase_sets, published_sets, wrapper_sets
 from benchmark.equivalence.named_backends import find_partition_spec
@@ -43,7 +44,7 @@ def some_pairs(count: int = 600, seed: int = 0) -> LabelledPairs:
     labels = features[:, 0] + rng.normal(0, 0.1, count) > 0.5
     systems = np.array(["a", "b", ""])[np.arange(count) % 3]
     folds = np.where(systems == "", -1, np.arange(count) // 3 % 3)
-    return LabelledPairs(features, labels, labels, np.zeros(count, np.bool_), systems, folds)
+    return LabelledPairs(features, features, labels, labels, np.zeros(count, np.bool_), systems, folds)
 
 
 # The model as arrays
@@ -77,7 +78,13 @@ def test_training_twice_makes_the_same_bytes_and_held_out_pairs_are_not_learned(
     assert np.isnan(held_out[pairs.system == ""]).all()
     tested = (pairs.system == "a") & (pairs.fold == 1)
     turned = LabelledPairs(
-        pairs.features, pairs.published, pairs.corrected ^ tested, pairs.identical, pairs.system, pairs.fold
+        pairs.features,
+        pairs.features,
+        pairs.published,
+        pairs.corrected ^ tested,
+        pairs.identical,
+        pairs.system,
+        pairs.fold,
     )
     assert np.array_equal(held_out_probabilities(turned)[tested], held_out[tested])
     assert not np.array_equal(held_out_probabilities(turned)[pairs.system == "b"], held_out[pairs.system == "b"])
@@ -87,7 +94,7 @@ def test_the_shipped_model_is_the_signed_one_and_small(learned: LearnedEquivalen
     assert sha256_of(MODEL) == learned_backend.MODEL_SHA256
     assert MODEL.stat().st_size < 15 * 2**20
     assert learned.signature == Learned().signature == find_partition_spec("learned").backend.signature
-    assert learned.signature.startswith(f"learned@{sha256_of(MODEL)[:12]},sentence-transformers/all-MiniLM-L6-v2@")
+    assert learned.signature.startswith(f"learned-v2@{sha256_of(MODEL)[:12]},sentence-transformers/all-MiniLM-L6-v2@")
     assert Learned(threshold=0.25).signature.endswith("over-0.25")
 
 
@@ -101,9 +108,9 @@ def test_another_file_in_the_models_place_is_refused(monkeypatch: pytest.MonkeyP
 
 
 def test_features_by_hand() -> None:
-    [row] = PairReader(HashEmbedder()).features(
-        [ResponsePair("which cat", "A red Cat sat", "the red cat ran to 7 Dogs")]
-    )
+    pair = ResponsePair("which cat", "A red Cat sat", "the red cat ran to 7 Dogs")
+    [row], [without] = PairReader(HashEmbedder()).features([pair])
+    assert np.array_equal(row, without, equal_nan=True)
     found = dict(zip(NAMES, row, strict=True))
     assert found["words_f1"] == pytest.approx(2 * 2 / 11)
     assert found["bigrams_f1"] == pytest.approx(2 * 1 / 9)
@@ -143,8 +150,42 @@ def test_texts_are_read_once_and_prompts_a_few_at_a_time(monkeypatch: pytest.Mon
     pairs = [ResponsePair(f"p{i}", a, b) for i in range(3) for a, b in combinations(("x y", "y z"), 2)]
     first = reader.features(pairs)
     assert [sorted(call) for call in calls] == [[f"p{i}", "x y", "y z"] for i in range(3)]
-    assert np.array_equal(reader.features(pairs), first, equal_nan=True)
+    assert all(np.array_equal(*each, equal_nan=True) for each in zip(reader.features(pairs), first, strict=True))
     assert len(calls) == 3
+
+
+OPENINGS = (
+    "Unter uns gesagt:",
+    "Sofa gravel eleven pardon.",
+    "Bom dia a todos!",
+    "qX7 plo9rt Zuu3:",
+    "ご質問ありがとう。",
+)
+
+
+def test_openings_that_say_nothing_change_nothing(learned: LearnedEquivalence) -> None:
+    prompt, text = "Name a fruit.", "One fruit that many people enjoy is the mango."
+    for other in (text, "You could try a ripe pear, cut into slices."):
+        plain = ResponsePair(prompt, text, other)
+        pairs = [ResponsePair(prompt, f"{a} {text}", f"{b} {other}") for a in OPENINGS for b in OPENINGS]
+        pairs.append(ResponsePair(prompt, f"{OPENINGS[0]} {OPENINGS[1]}\n\n{OPENINGS[2]} {text}", other))
+        (expected, _), (_, found) = learned._reader.features([plain]), learned._reader.features(pairs)
+        np.testing.assert_allclose(found, np.repeat(expected, len(pairs), axis=0), atol=1e-3)
+        assert learned.scores(pairs).min() >= learned.scores([plain])[0] - 0.01 - (text == other) * 0.1
+
+
+def test_openings_about_the_prompt_or_what_follows_are_compared(learned: LearnedEquivalence) -> None:
+    for prompt, follows in (("Name a fruit.", "It is sweet and cheap."), ("What now?", "That is a fruit.")):
+        whole, without = learned._reader.features([ResponsePair(prompt, f"Mango. {follows}", f"Pear. {follows}")])
+        assert np.array_equal(whole, without, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Red.", "Sure! Red it is.", "Certainly: red.", "3.5 red", "- red", "Dr. No", "", "a " * 31 + ". Red.", "Red! 7"],
+)
+def test_what_has_no_opening_is_compared_whole(text: str) -> None:
+    assert split_opening(text) is None
 
 
 # What it decides
