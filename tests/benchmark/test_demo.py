@@ -1,7 +1,6 @@
 """The demonstration's six systems, scored with the real embedder: metrics put them in the order they were made for."""
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from benchmark.scoring.scorer import score_submission
 from datasets_build.schema import Suite
 from submissions.checking.validate import open_submission, validate
 from submissions.demo.build import write_demo_submissions
-from submissions.storage.submission_folders import write_submission
+from submissions.storage.submission_folders import Submission, write_submission
 
 OFFLINE = find_profile("offline")
 COMPUTED = [metric for metric in OFFLINE.metrics() if metric.reads != "reported" and metric.direction]
@@ -28,28 +27,28 @@ OTHERS = tuple(metric for metric in METRICS if metric not in SURPRISALS)
 Results = dict[str, Result]
 
 
+HALF = slice(0, 24, 2)
 FEW = slice(4, 17, 4)  # four prompts, by which systems are further apart than models and machines differ
 
 
-def few_prompts(folder: Path, out: Path) -> Path:
-    """A submission with a few of the prompts of another."""
-    submission, _, _ = open_submission(folder)
+def part_of(folder: Path, prompts: slice, out: Path) -> tuple[Submission, Suite]:
+    """A submission with some of the prompts of another."""
+    submission, whole, _ = open_submission(folder)
     out.mkdir(parents=True)
-    write_submission(out, submission.manifest, list(submission.rows())[FEW])
-    return out
-
-
-def _always(suite: Suite, _: str) -> Suite:
-    return suite
+    write_submission(out, submission.manifest, list(submission.rows())[prompts])
+    suite = replace(whole, prompts=whole.prompts[prompts])
+    part = validate(out, lambda name: suite).submission
+    assert part is not None
+    return part, suite
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory, minilm: SentenceTransformersEmbedder) -> Results:
-    """The result of each demo system under the `offline` profile, all but surprisals."""
+    """The result of each demo system under the `offline` profile, over half of the prompts, all but surprisals."""
     folder = tmp_path_factory.mktemp("demo")
     backends, found = ScoringBackends(OFFLINE, embedder=minilm), {}
     for path in write_demo_submissions(folder / "submissions"):
-        submission, suite, _ = open_submission(path)
+        submission, suite = part_of(path, HALF, folder / "parts" / path.name)
         scored = score_submission(submission, suite, backends, folder / "results", metrics=OTHERS)
         found[scored.result.manifest.name] = scored.result
     return found
@@ -61,11 +60,7 @@ def surprisals(tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = tmp_path_factory.mktemp("demo")
     backends, found = ScoringBackends(OFFLINE, folder / "cache.sqlite"), {}
     for path in write_demo_submissions(folder / "submissions"):
-        part = few_prompts(path, folder / "parts" / path.name)
-        _, whole, _ = open_submission(path)
-        suite = replace(whole, prompts=whole.prompts[FEW])
-        submission = validate(part, partial(_always, suite)).submission
-        assert submission is not None
+        submission, suite = part_of(path, FEW, folder / "parts" / path.name)
         scored = score_submission(submission, suite, backends, folder / "results", metrics=SURPRISALS)
         found[scored.result.manifest.name] = scored.result
     return found
@@ -91,7 +86,7 @@ def diversity(result: Result, metric: Metric) -> float:
 
 def test_all_six_systems_are_scored(results: Results, surprisals: Results) -> None:
     assert list(results) == list(surprisals) == SYSTEMS
-    assert {(result.prompts, result.k, result.suite) for result in results.values()} == {(24, 10, "demo")}
+    assert {(result.prompts, result.k, result.suite) for result in results.values()} == {(12, 10, "demo")}
     assert {(result.prompts, result.k) for result in surprisals.values()} == {(4, 10)}
     of_both = {score.metric for found in (results, surprisals) for score in found["varied"].scores}
     assert of_both == {metric.id for metric in OFFLINE.metrics()}
@@ -133,7 +128,7 @@ def test_what_nobody_reported_is_absent_and_not_invented(results: Results) -> No
     for result in results.values():
         for score in result.scores:
             if score.origin == "reported":
-                assert (score.value, score.n, score.missing) == (None, 0, {"not reported": 24})
+                assert (score.value, score.n, score.missing) == (None, 0, {"not reported": 12})
 
 
 def test_results_can_be_compared(results: Results, surprisals: Results) -> None:
