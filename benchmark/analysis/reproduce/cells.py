@@ -101,14 +101,18 @@ class Found:
 Made = Mapping[Place, Found]
 
 
-def recomputed(value: float, about: str = "") -> Found:
+def recomputed(value: float, about: str = "", bundled: float | None = None) -> Found:
     """Ours, from what was released."""
-    return Found(float(value), "recomputed", about)
+    return Found(float(value), "recomputed", about, _finite(bundled))
 
 
 def needs(model: str, bundled: float | None = None) -> Found:
     """What can be had with that model only."""
-    return Found(None, "needs", model, None if bundled is None or not math.isfinite(bundled) else float(bundled))
+    return Found(None, "needs", model, _finite(bundled))
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
 
 
 def cannot(reason: str) -> Found:

@@ -1,12 +1,14 @@
 """D_Can 2026 (arXiv:2606.01811): tables 2, 3, 4, 5, 7.
 
-What its authors computed with Qwen2.5-3B can be had with that model only, but for Table 4, whose values for each prompt
-can be read off their figures, and the columns of Table 5 for GPT-2, whose surprisals they released.
+What its authors computed with Qwen2.5-3B is recomputed from what they released of it: mean curves for tables 2, 3 and 7
+(see qwen25.py for what these cannot give), surprisals of every order for Table 5; of Table 4 the values for each prompt
+can be read off their figures.
 """
 
 import csv
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -15,6 +17,8 @@ from benchmark.analysis.reproduce.bundled import surprisal_columns
 from benchmark.analysis.reproduce.cells import Found, Made, Place, cannot, needs, recomputed
 from benchmark.analysis.reproduce.inputs import PER_PROMPT_D, SCENARIOS_GPT2, Inputs
 from benchmark.analysis.reproduce.measures import MEASURES, Floats, both, rho
+from benchmark.analysis.reproduce.qwen25 import ABOUT, RATIO
+from benchmark.analysis.reproduce.qwen25 import SCENARIOS as QWEN_SCENARIOS
 from benchmark.metrics import coherence, excess_entropy, surprisal
 from benchmark.metrics.surprisal_curve import Surprisals, curve_bits
 from benchmark.scoring.profiles import QWEN_25_3B
@@ -38,6 +42,13 @@ def _of_bundled(scores: Floats, labels: Floats) -> Mapping[str, float]:
     return both(scores[there], labels[there])
 
 
+def _with_qwen(row: str, values: Floats | None, measure: Callable[[Floats], float], bundled: float | None) -> Found:
+    """A cell from the released numbers [sets] of a row, else what it needs."""
+    if values is None:
+        return needs(MODEL, bundled)
+    return recomputed(measure(values), RATIO if row in {"a_n", "C*a_n"} else ABOUT, bundled)
+
+
 def content_test(inputs: Inputs) -> Made:
     """Table 2: rho and OCA with the class of a set; the baselines from the released columns."""
     made: dict[Place, Found] = {}
@@ -49,14 +60,23 @@ def content_test(inputs: Inputs) -> Made:
                 found[row] = _cells(task.released.get(column), task.labels)
             found["distinct-n"] = _cells(task.released.get("averaged_distinct_ngrams"), task.labels)
             bundled = {row: _of_bundled(scores, task.labels) for row, scores in _surprisal_scores(task, inputs).items()}
+            released = inputs.qwen25(task.name)
             for row in OURS:
-                found[row] = {each: needs(MODEL, bundled.get(row, {}).get(each)) for each in MEASURES}
+                values = None if released is None else released.columns[row]
+                found[row] = {
+                    each: _with_qwen(row, values, partial(_measured, task.labels, each), bundled.get(row, {}).get(each))
+                    for each in MEASURES
+                }
             made |= {
                 (f"{dataset} {row}", f"{name} {measure}"): cell
                 for row, cells in found.items()
                 for measure, cell in cells.items()
             }
     return made
+
+
+def _measured(labels: Floats, measure: str, scores: Floats) -> float:
+    return both(scores, labels)[measure]
 
 
 def _cells(scores: Floats | None, labels: Floats) -> dict[str, Found]:
@@ -72,7 +92,8 @@ def decoding_test(inputs: Inputs) -> Made:
     released |= {"BERTScore": "bert_score", "SentBERT": "sent_bert"}
     for name in TASKS:
         whole = inputs.labelled(f"dectest/{name}")
-        task = whole.rows(np.array([any(text.strip() for text in texts) for texts in whole.responses]))
+        there = np.array([any(text.strip() for text in texts) for texts in whole.responses])
+        task, qwen = whole.rows(there), inputs.qwen25(whole.name)
         left_out = len(whole.set_ids) - len(task.set_ids)
         about = "from the released column" + (f", {left_out} blank set left out" if left_out else "")
         for row, column in released.items():
@@ -81,7 +102,9 @@ def decoding_test(inputs: Inputs) -> Made:
         bundled = _surprisal_scores(task, inputs)
         for row in OURS:
             scores = bundled.get(row)
-            made[row, f"{name} rho"] = needs(MODEL, None if scores is None else _of_bundled(scores, task.labels)["rho"])
+            ours = None if scores is None else _of_bundled(scores, task.labels)["rho"]
+            values = None if qwen is None else qwen.columns[row][there]
+            made[row, f"{name} rho"] = _with_qwen(row, values, partial(_measured, task.labels, "rho"), ours)
     return made
 
 
@@ -163,14 +186,17 @@ COLUMNS = {
 
 def scenarios(inputs: Inputs) -> Made:
     """Table 5: the mean over five prompts of each number, from the surprisals that were stored for every order."""
-    stored = json.loads(inputs.file(SCENARIOS_GPT2).read_text(encoding="utf-8"))["scenarios"]
     made: dict[Place, Found] = {}
-    for row, name in SCENARIOS.items():
-        sets = [_stored(record) for record in stored[name]]
-        for column, function in COLUMNS.items():
-            value = float(np.mean([function(s) for s in sets]))
-            made[row, f"GPT-2 {column}"] = recomputed(value, "from the released surprisals")
-            made[row, f"Qwen2.5-3B {column}"] = needs(f"{QWEN_25_3B.name}, 100 uniform orders, and the authors' texts")
+    for model, path in (("GPT-2", inputs.file(SCENARIOS_GPT2)), ("Qwen2.5-3B", inputs.optional(QWEN_SCENARIOS))):
+        stored = None if path is None else json.loads(path.read_text(encoding="utf-8"))["scenarios"]
+        for row, name in SCENARIOS.items():
+            sets = None if stored is None else [_stored(record) for record in stored[name]]
+            for column, function in COLUMNS.items():
+                if sets is None:
+                    made[row, f"{model} {column}"] = needs(f"{QWEN_25_3B.name}, 100 uniform orders, the authors' texts")
+                else:
+                    value = float(np.mean([function(s) for s in sets]))
+                    made[row, f"{model} {column}"] = recomputed(value, "from the released surprisals")
     return made
 
 
@@ -197,13 +223,19 @@ def confound(inputs: Inputs) -> Made:
     reader = inputs.reader()
     rows = {} if reader is None else surprisal_columns(reader, task, FIRST_PLACE, inputs.progress)
     rows["response bytes"] = task.lengths
+    released = inputs.qwen25(task.name)
     made: dict[Place, Found] = {}
     for row in ("a_1 bits/byte", "a_1 bits", "response bytes"):
         means = {name: _mean(rows.get(row), task.labels == label) for name, label in CLASSES.items()}
         gap = None if means["high"] is None or means["low"] is None else means["low"] - means["high"]
+        theirs = None if released is None or row not in released.columns else released.columns[row]
+        high, low = (_mean(theirs, task.labels == label) for label in CLASSES.values())
+        qwen = {"high": high, "low": low, "gap": None if high is None or low is None else low - high}
         for column, value in (*means.items(), ("gap", gap)):
             if row == "response bytes":
                 made[row, column] = recomputed(float("nan") if value is None else value, "from the texts")
+            elif (found := qwen[column]) is not None:
+                made[row, column] = recomputed(found, ABOUT, value)
             else:
                 made[row, column] = needs(MODEL, value)
     for name, label in CLASSES.items():

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from benchmark.analysis.metaeval.labelled import Labelled, load_labelled
 from benchmark.analysis.reproduce.cells import Published
+from benchmark.analysis.reproduce.qwen25 import MeanCurves, path_of, read_mean_curves, released_files
 from benchmark.surprisal.engine import SurprisalReader
 from datasets_build.download import Fetcher
 from datasets_build.sources.noveltybench import SUBMISSIONS, submission_path
@@ -30,7 +31,7 @@ RESULTS = Source(
     name="published results",
     title="Values that were published for each prompt",
     version="1.0.0",
-    files=(PER_PROMPT_D, SCENARIOS_GPT2, GEMINI, GPT_4O),
+    files=(PER_PROMPT_D, SCENARIOS_GPT2, GEMINI, GPT_4O, *released_files()),
     licence="none stated for D_Can's; NoveltyBench's MIT",
     citation="",
     paper="",
@@ -65,6 +66,19 @@ class Inputs:
             InputError: It has other bytes.
         """
         return Fetcher(RESULTS, self.mirror, network=False)(file.path)
+
+    def optional(self, path: str) -> Path | None:
+        """The local copy of one of `RESULTS` by its path; None where it is not at hand. Raises as `file`."""
+        return Fetcher(RESULTS, self.mirror, network=False).optional(path)
+
+    def qwen25(self, name: str) -> MeanCurves | None:
+        """The released numbers of Qwen2.5-3B for the sets of a task; None where they are not at hand.
+
+        Raises:
+            InputError: They are of other texts.
+        """
+        path = self.optional(path_of(name))
+        return None if path is None else read_mean_curves(path, self.labelled(name))
 
     def labelled(self, name: str) -> Labelled:
         """The sets of a task, loaded once. Raises as `load_labelled`."""

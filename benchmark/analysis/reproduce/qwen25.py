@@ -1,0 +1,99 @@
+"""What D_Can's authors released of Qwen2.5-3B: the mean curve of each set of conTest, McDiv, McDiv_nuggets and decTest.
+
+Computed with 50 uniform orders of the responses, in the completion format, in float16. Flaws that the numbers keep: the
+last place of an order is scored with another context than in training (last-slot bias), orders are uniform and not
+balanced, and byte counts by place are rounded means. A set's curve has the mean bits at each place over the orders, so
+a_n is known as the ratio of means only; the paper's is the mean over orders of ratios, whose orders were not released.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.analysis.metaeval.labelled import Labelled
+from datasets_build.errors import InputError
+from datasets_build.sources.source import File
+
+Floats = NDArray[np.float64]
+ABOUT = "from the released results of Qwen2.5-3B"
+RATIO = f"{ABOUT}: mean bits by mean bytes at the last place; the paper's mean of ratios needs each order's bits"
+SCENARIOS = "scenarios/scenario_metrics_v3_qwen3b_100perm.json"
+_FOUND_IN = "results of the authors' repository (AMindToThink/icl-diversity)"
+_STEMS = {
+    "contest": "conTest/con_test_200_with_hds_{}",
+    "mcdiv": "McDiv/mcdiv_all_no_hds_{}",
+    "mcdiv_nuggets": "McDiv_nuggets/mcdiv_nuggets_no_hds_{}",
+    "dectest": "decTest/dec_test_1000_no_hds_{}",
+}
+_NUGGETS_200 = "McDiv_nuggets/mcdiv_nuggets_200_with_hds_story_gen"
+
+
+def released_files() -> tuple[File, ...]:
+    """List the released files with their digests."""
+    listed = resources.files("benchmark.analysis.reproduce") / "published" / "qwen25.sha256"
+    pairs = (line.split() for line in listed.read_text("utf-8").splitlines())
+    return tuple(File(path, sha256, found_in=_FOUND_IN, optional=True) for sha256, path in pairs)
+
+
+def path_of(task: str) -> str:
+    """Return the path of a task's file, such as that of `contest/prompt_gen`."""
+    config, _, split = task.partition("/")
+    stem = _NUGGETS_200 if split.endswith("_with_hds") else _STEMS[config].format(split)
+    return f"tevet/curves_qwen25/{stem}.icl_mean_curves.qwen25_completion_v3.json"
+
+
+@dataclass(frozen=True, slots=True)
+class MeanCurves:
+    """The released numbers of a task's sets.
+
+    Attributes:
+        bits: Mean bits of the response at each place, over the orders, [sets, responses].
+        sizes: Mean bytes there, rounded to whole bytes, [sets, responses].
+        rates: Bits per byte of each response by itself, [sets, responses].
+    """
+
+    bits: Floats
+    sizes: Floats
+    rates: Floats
+
+    @property
+    def columns(self) -> Mapping[str, Floats]:
+        """Rows of the paper's tables, each [sets]: C is exact, a_n and C*a_n are ratios of means."""
+        coherence = np.exp2(-self.rates.mean(axis=1))
+        curve = _ratio(self.bits, self.sizes)
+        first = {"a_1 bits/byte": curve[:, 0], "a_1 bits": self.bits[:, 0]}
+        return {"C": coherence, "a_n": curve[:, -1], "C*a_n": coherence * curve[:, -1]} | first
+
+
+def _ratio(bits: Floats, sizes: Floats) -> Floats:
+    """NaN where there are no bytes: one set has blank responses only."""
+    return np.divide(bits, sizes, out=np.full_like(bits, np.nan), where=sizes > 0)
+
+
+def read_mean_curves(path: Path, task: Labelled) -> MeanCurves:
+    """Read a released file, and check that its rows are the task's.
+
+    Args:
+        path: File of `path_of(task.name)`.
+        task: All sets of the task, in the order of the released texts.
+
+    Raises:
+        InputError: It has another number of sets, or more than one response has another length in bytes than in the
+            released texts. (One has, in decTest's prompt_gen: 41 for 38.)
+    """
+    records = list(json.loads(path.read_text(encoding="utf-8")).values())
+    sizes = np.array([[len(text.encode()) for text in texts] for texts in task.responses], np.float64)
+    if len(records) != len(sizes):
+        raise InputError(f"{path}: {len(records)} rows for {len(sizes)} sets")
+    fields = ("a_k_curve", "a_k_byte_counts", "unconditional_total_bits", "unconditional_surprises")
+    bits, counts, alone, rates = (np.array([record[name] for record in records], np.float64) for name in fields)
+    others = np.argwhere(np.rint(np.nan_to_num(_ratio(alone, rates))) != sizes)
+    if len(others) > 1:
+        first = others[0][0] + 1
+        raise InputError(f"{path}: {len(others)} responses of other lengths than the texts, the first in row {first}")
+    return MeanCurves(bits, counts, rates)
