@@ -4,12 +4,15 @@ Input: the unit vectors of one set, float64 [responses, dimensions]; see distanc
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmark.metrics.distances import COX, FIRST, GROWS, MODELS, NOISE, SEES, Floats, distances
 from benchmark.metrics.metric import Metric, MetricCard, Unscorable
 
+Integers = NDArray[np.int64]
 MOST_IN_CIRCUIT = 16  # responses; the exact search doubles with each
 
 
@@ -51,6 +54,14 @@ def graph_entropy(embeddings: Floats) -> float:
     return math.fsum((shares * -np.log(np.where(shares > 0, shares, 1.0))).sum(axis=1))
 
 
+@lru_cache(maxsize=MOST_IN_CIRCUIT)
+def _extensions(nodes: int) -> tuple[tuple[Integers, Integers], ...]:
+    """For each size below `nodes`, the subsets of that size as bits, beside each node that is not in them."""
+    subsets, added = np.divmod(np.arange(nodes << nodes), nodes)
+    sizes = np.where(subsets >> added & 1, 0, np.bitwise_count(subsets))
+    return tuple((subsets[sizes == size], added[sizes == size]) for size in range(1, nodes))
+
+
 def hamdiv(embeddings: Floats) -> float:
     """Length of the shortest round trip through all responses, exact (Held & Karp 1962).
 
@@ -65,16 +76,11 @@ def hamdiv(embeddings: Floats) -> float:
     found = distances(embeddings)
     home, between = found[-1, :-1], found[:-1, :-1]
     others = len(home)
-    subsets = np.arange(1 << others)
-    sizes = np.bitwise_count(subsets)
     # Shortest path from the last response through a subset of the others that ends at each of them.
     paths = np.full((1 << others, others), np.inf)
     paths[1 << np.arange(others), np.arange(others)] = home
-    for size in range(1, others):
-        of_size = subsets[sizes == size]
-        for added in range(others):
-            without = of_size[of_size >> added & 1 == 0]
-            paths[without | 1 << added, added] = (paths[without] + between[added]).min(axis=1)
+    for subsets, added in _extensions(others):
+        paths[subsets | 1 << added, added] = (paths[subsets] + between[added]).min(axis=1)
     return float((paths[-1] + home).min())
 
 

@@ -124,7 +124,7 @@ def self_repetition(responses: Sequence[str], n: int) -> float:
     if not any(found):
         raise Unscorable(f"no response of {n} words")
     holders = Counter(chain.from_iterable(found))
-    repeats = (sum(holders[ngram] for ngram in own) - len(own) for own in found)
+    repeats = (sum(map(holders.__getitem__, own)) - len(own) for own in found)
     return math.fsum(map(math.log1p, repeats)) / len(responses)
 
 

@@ -57,6 +57,12 @@ def lexical(document: Document, _: Limits) -> list[Figure]:
     ]
 
 
+def peers(document: Document, _: Limits) -> list[Figure]:
+    """Figures of `benchmark.perf.peers`; none without the other packages."""
+    whole = [] if document["ratio"] is None else [_ratio("package over others, all measures", document["ratio"])]
+    return whole + [_ratio(f"{each['measure']} of {each['package']}", each["ratio"]) for each in document["measures"]]
+
+
 def memory(document: Document, found: Limits) -> list[Figure]:
     """Figures of `benchmark.perf.memory`, with the embedder or a stand-in."""
     figures = []

@@ -52,6 +52,14 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         figures.lexical,
     ),
     Benchmark(
+        "peers",
+        "How much faster than other diversity packages the same measures are; needs the extra peers.",
+        "benchmark.perf.peers",
+        _words("--sets 100"),
+        (),
+        figures.peers,
+    ),
+    Benchmark(
         "memory",
         "Memory and time of scoring up to a million responses with all but the embedder and the language model.",
         "benchmark.perf.memory",

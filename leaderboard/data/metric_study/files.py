@@ -30,7 +30,7 @@ from submissions.untrusted.parquet_files import open_parquet, parquet_rows
 from submissions.untrusted.plain_text import shortened
 
 STUDY_FILE, TEXTS_FILE, PAIRS_FILE = "metric_study.json", "disagreements.parquet", "gssbench.json"
-GAMING_FILE, AXIOMS_FILE = "gaming.json", "axioms.json"
+GAMING_FILE, AXIOMS_FILE, SCORES_FILE = "gaming.json", "axioms.json", "scores.parquet"
 MAX_STUDY_BYTES = 8 * 2**20
 MAX_TEXT_BYTES = 64 * 2**20  # decoded size of all texts together
 MEASURED = Path(__file__).parents[2] / "measured"

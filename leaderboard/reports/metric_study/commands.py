@@ -11,10 +11,7 @@ from datasets_build.errors import ConfigurationError
 from datasets_build.tables import Table, to_terminal, with_interval
 
 if TYPE_CHECKING:
-    from benchmark.analysis.metaeval.labelled import Labelled
-    from benchmark.analysis.metaeval.scores import Progress, Scores
     from benchmark.metrics import Metric
-    from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.profiles import Profile
     from leaderboard.data.metric_study.pair_accuracies import PairStudy
     from leaderboard.data.metric_study.record import MetricStudy
@@ -95,8 +92,10 @@ def metrics_study(
     metric ranks farthest from people; with --gss also OUT/gssbench.json. All sets with labels are read: conTest, McDiv,
     McDiv_nuggets and decTest. What the language model read is kept, so an interrupted run goes on there.
 
-    With the models of the package, decTest's sets of ten not read by the language model: a quarter of an hour, once
-    its surprisals of the others are kept.
+    OUT/scores.parquet keeps each metric's value of each set, and a metric whose signature stands there is not computed
+    again: after a new metric, the same command computes that one alone.
+
+    With the models of the package, decTest's sets of ten not read by the language model: three quarters of an hour.
 
       divbench metrics study --most-read 5 --out study
 
@@ -106,6 +105,7 @@ def metrics_study(
     """
     from leaderboard.data.metric_study.files import (
         PAIRS_FILE,
+        SCORES_FILE,
         STUDY_FILE,
         TEXTS_FILE,
         write_record,
@@ -118,8 +118,9 @@ def metrics_study(
     pairs = _pairs(gss or [], resamples, seed)
     if destination.exists() and not destination.is_dir():
         raise ConfigurationError(f"{destination} is no folder", "name one to write to")
-    study, texts = _study(task or [], wanted, released, chosen, (resamples, seed, worst, most_read), (cache, mirror))
     destination.mkdir(parents=True, exist_ok=True)
+    numbers, known = (resamples, seed, worst, most_read), destination / SCORES_FILE
+    study, texts = _study(task or [], wanted, released, chosen, numbers, (cache, mirror), known)
     written = [destination / TEXTS_FILE, destination / STUDY_FILE]
     write_texts(written[0], texts)
     write_record(written[1], study)
@@ -153,8 +154,12 @@ def _study(
     profile: "Profile",
     numbers: tuple[int, int, int, int],
     paths: tuple[Path | None, Path | None],
+    known: Path,
 ) -> "tuple[MetricStudy, list[dict[str, Any]]]":
-    """The study, and the rows of texts. Numbers: resamples, seed, worst, most read; paths: cache, mirror."""
+    """The study, and the rows of texts, with the file of scores `known`.
+
+    Numbers: resamples, seed, worst, most read; paths: cache, mirror.
+    """
     from benchmark.analysis.estimate import Resampling
     from benchmark.analysis.metaeval.labelled import load_labelled
     from benchmark.analysis.metaeval.scores import released_scores
@@ -162,6 +167,7 @@ def _study(
     from benchmark.surprisal.cache import default_cache_path
     from leaderboard.data.metric_study.build import make_study, study_tasks
     from leaderboard.data.metric_study.files import disagreement_texts
+    from leaderboard.data.metric_study.score_file import study_scores
 
     (resamples, seed, worst, most_read), (cache, mirror) = numbers, paths
     tasks = [load_labelled(name, mirror=mirror) for name in study_tasks(named)]
@@ -171,27 +177,12 @@ def _study(
         def tell(what: str, done: int, total: int) -> None:
             bar.update(work, description=what, completed=done, total=total)
 
-        columns = _scores(tasks, metrics, ScoringBackends(profile, cache or default_cache_path()), most_read, tell)
+        backends = ScoringBackends(profile, cache or default_cache_path())
+        columns = study_scores(tasks, metrics, backends, most_read, known, tell)
         columns += released_scores(tasks) if released else []
         how = Resampling(resamples=resamples, seed=seed)
         study = make_study(tasks, columns, profile, resampling=how, worst=worst, progress=tell)
     return study, disagreement_texts(study, tasks)
-
-
-def _scores(
-    tasks: "list[Labelled]", metrics: "list[Metric]", backends: "ScoringBackends", most_read: int, tell: "Progress"
-) -> "list[Scores]":
-    """The scores of the metrics, in their order; those of surprisals on tasks of no larger sets alone."""
-    from benchmark.analysis.metaeval.scores import metric_scores
-    from benchmark.scoring.inputs import metrics_from
-
-    reading = metrics_from("causal_lm", metrics)
-    read = [task for task in tasks if max(map(len, task.responses)) <= most_read]
-    made = metric_scores(tasks, [each for each in metrics if each not in reading], backends, tell)
-    if reading and read:
-        made += metric_scores(read, reading, backends, tell)
-    order = {each.id: place for place, each in enumerate(metrics)}
-    return sorted(made, key=lambda each: order[each.name])
 
 
 def _pairs(folders: list[Path], resamples: int, seed: int) -> "PairStudy | None":

@@ -22,6 +22,7 @@ from benchmark.perf import (
     memory,
     metaeval,
     order_errors,
+    peers,
     surprisal,
 )
 from benchmark.perf.figures import Figure
@@ -56,6 +57,7 @@ ROWS = [
 DOCUMENTS: dict[str, Any] = {
     "limits": LIMITS,
     "lexical": asdict(lexical.Comparison("decTest", 10, 900, 0.0, [4.0, 6.0], [0.5, 0.5], 10.0)),
+    "peers": {"ratio": 8.5, "measures": [asdict(peers.Timing("theirs", "one", [1.0], [9.0], 9.0, 0.0, None))]},
     "memory": MEMORY | {"embedder": "stand-in"},
     "embeddings": EMBEDDED,
     "metaeval": {
@@ -130,6 +132,7 @@ def test_ratios_are_those_of_the_documents() -> None:
     ratios = {name: [each.value for each in found if each.ratio] for name, found in read.items()}
     assert {name: values for name, values in ratios.items() if values} == {
         "lexical": [10.0],
+        "peers": [8.5, 9.0],
         "memory": [1.01, 1.01],
         "embeddings": [1.01, 1.01],
         "metaeval": [50.0],

@@ -1,0 +1,230 @@
+"""Our metrics beside those of other packages: equal values, and time: `python -m benchmark.perf.peers [--sets N]`.
+
+Made-up vectors and texts, so no model is loaded on either side. Each measure runs over all sets, theirs and ours in
+turns in one process; values are compared before any time is printed. emb-diversity and vendi-score are the extra
+`peers`; diversity 0.3.1 needs transformers below 5, so it is installed aside (`pip install --no-deps --target DIR
+diversity==0.3.1`) and found through PYTHONPATH. A package that is not installed is left out.
+"""
+
+import argparse
+import importlib
+import importlib.util
+import json
+import math
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from statistics import median
+from time import process_time
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.metrics import distance_graphs, distances, embedding, kernels, text_overlap
+
+Floats = NDArray[np.float64]
+Measure = Callable[[Any], float]
+TOLERANCE = 1e-9
+_PACKAGES = {"emb-diversity": "emb_diversity", "vendi-score": "vendi_score", "diversity": "diversity"}
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A measure of another package, and ours.
+
+    Attributes:
+        package: Their package.
+        measure: Their function.
+        ours: The same number by our functions.
+        theirs: Calls theirs.
+        texts: Whether both read texts in place of unit vectors.
+        differs: Why theirs can differ; None: both are equal to `TOLERANCE`.
+    """
+
+    package: str
+    measure: str
+    ours: Measure
+    theirs: Measure
+    texts: bool = False
+    differs: str | None = None
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package is installed."""
+    return importlib.util.find_spec(_PACKAGES[package]) is not None
+
+
+def _emb(name: str, **options: Any) -> Measure:
+    """Call a measure of emb-diversity."""
+
+    def call(vectors: Floats) -> float:
+        return float(importlib.import_module("emb_diversity").__getattr__(name)(vectors, **options)["value"])
+
+    return call
+
+
+def _vendi(order: float | str) -> Measure:
+    """Call vendi-score on the cosine kernel."""
+    return lambda vectors: float(importlib.import_module("vendi_score.vendi").score_K(vectors @ vectors.T, q=order))
+
+
+@cache
+def _self_repetition_module() -> ModuleType:
+    """Load diversity's self-repetition from its file: the package itself imports a tagger and a model hub."""
+    found = importlib.util.find_spec("diversity")
+    path = Path(str(found and found.origin)).with_name("self_repetition.py")
+    spec = importlib.util.spec_from_file_location("peer_self_repetition", path)
+    if spec is None or spec.loader is None:
+        raise ImportError("diversity has no self_repetition.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _self_repetition(texts: Sequence[str]) -> float:
+    return float(_self_repetition_module().self_repetition_score(list(texts), verbose=False))
+
+
+def _pairs(vectors: Floats) -> int:
+    return len(vectors) * (len(vectors) - 1) // 2
+
+
+_NO_EDGE = "theirs counts the distance 0 of equal vectors as no edge and joins each copy anew"
+_APPROXIMATE = "theirs is an approximation (Christofides), ours the shortest circuit"
+_EMB = "emb-diversity"
+
+PAIRS: tuple[Pair, ...] = (
+    Pair(_EMB, "mean_pw_dist", embedding.cosine_diversity, _emb("mean_pw_dist")),
+    Pair(_EMB, "sum_pw_dist", lambda x: embedding.cosine_diversity(x) * _pairs(x), _emb("sum_pw_dist")),
+    Pair(_EMB, "chamfer_dist", lambda x: distances.nearest_neighbour_distance(x, 1), _emb("chamfer_dist")),
+    Pair(_EMB, "knn", lambda x: distances.nearest_neighbour_distance(x, 2), _emb("knn")),
+    Pair(_EMB, "energy", lambda x: distances.pairwise_energy(x, 1e-12), _emb("energy")),
+    Pair(_EMB, "diameter", distances.diameter, _emb("diameter")),
+    Pair(_EMB, "bottleneck", distances.bottleneck, _emb("bottleneck")),
+    Pair(_EMB, "sum_diameter", distances.sum_diameter, _emb("sum_diameter")),
+    Pair(
+        _EMB,
+        "sum_bottleneck",
+        lambda x: len(x) * distances.nearest_neighbour_distance(x, 1),
+        _emb("sum_bottleneck"),
+    ),
+    Pair(_EMB, "geo_mean_std", distances.geometric_std, _emb("geo_mean_std")),
+    Pair(_EMB, "span_centroid", lambda x: distances.span_centroid(x, 90), _emb("span_centroid")),
+    Pair(_EMB, "span_medoid", distances.span_medoid, _emb("span_medoid")),
+    Pair(_EMB, "log_determinant", lambda x: kernels.log_determinant(x, 1e-6), _emb("log_determinant")),
+    Pair(_EMB, "vendi_score", lambda x: embedding.vendi_score(x, 1), _emb("vendi_score")),
+    Pair(_EMB, "renyi_entropy", lambda x: kernels.renyi_entropy(x, 2), _emb("renyi_entropy")),
+    Pair(_EMB, "dcscore", lambda x: kernels.dcscore(x, 1), _emb("dcscore")),
+    Pair(_EMB, "mst_dispersion", distance_graphs.mst_dispersion, _emb("mst_dispersion"), differs=_NO_EDGE),
+    Pair(_EMB, "graph_entropy", distance_graphs.graph_entropy, _emb("graph_entropy")),
+    Pair(_EMB, "hamdiv", distance_graphs.hamdiv, _emb("hamdiv"), differs=_APPROXIMATE),
+    Pair("vendi-score", "score_K, q = 1", lambda x: embedding.vendi_score(x, 1), _vendi(1)),
+    Pair("vendi-score", "score_K, q = 2", lambda x: embedding.vendi_score(x, 2), _vendi(2)),
+    Pair("vendi-score", "score_K, q = inf", lambda x: embedding.vendi_score(x, math.inf), _vendi("inf")),
+    Pair(
+        "diversity", "self_repetition_score", lambda x: text_overlap.self_repetition(x, 4), _self_repetition, texts=True
+    ),
+)
+
+
+def made_up_vectors(sets: int, responses: int = 10, dimensions: int = 384) -> list[Floats]:
+    """Unit vectors with about the cosines of responses to one question."""
+    rng = np.random.default_rng(0)
+    made = rng.standard_normal((sets, responses, dimensions)) + 0.8 * rng.standard_normal((sets, 1, dimensions))
+    return list(made / np.linalg.norm(made, axis=-1, keepdims=True))
+
+
+def made_up_texts(sets: int, responses: int = 10, words: int = 40) -> list[list[str]]:
+    """Texts of words from a small vocabulary, so that some phrases of four words repeat."""
+    rng = np.random.default_rng(0)
+    vocabulary = np.array(["red", "green", "blue", "stone", "river", "lamp", "and", "the"])
+    return [[" ".join(rng.choice(vocabulary, size=words)) for _ in range(responses)] for _ in range(sets)]
+
+
+def values(measure: Measure, given: Sequence[Any]) -> list[float]:
+    """Return a measure's value of each set, with the warnings of other packages silenced."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [measure(each) for each in given]
+
+
+def _timed(measure: Measure, given: Sequence[Any]) -> tuple[float, list[float]]:
+    start = process_time()
+    found = values(measure, given)
+    return process_time() - start, found
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """A measure's times: CPU seconds over all sets in each round, their ratio, and the largest relative difference."""
+
+    package: str
+    measure: str
+    ours: list[float]
+    theirs: list[float]
+    ratio: float
+    difference: float
+    differs: str | None
+
+
+def compare(pair: Pair, given: Sequence[Any], rounds: int) -> Timing:
+    """Time both in turns.
+
+    Raises:
+        ValueError: Values differ that should be equal.
+    """
+    values(pair.ours, given[:2])  # what is imported at first use is not timed
+    values(pair.theirs, given[:2])
+    seconds: tuple[list[float], list[float]] = ([], [])
+    difference = 0.0
+    for _ in range(rounds):
+        found = []
+        for into, measure in zip(seconds, (pair.ours, pair.theirs), strict=True):
+            took, made = _timed(measure, given)
+            into.append(took)
+            found.append(np.array(made))
+        difference = max(difference, float(np.max(np.abs(found[0] - found[1]) / np.maximum(1.0, np.abs(found[1])))))
+    if pair.differs is None and difference > TOLERANCE:
+        raise ValueError(f"{pair.measure} of {pair.package} and ours differ by {difference:g}")
+    ratio = median(seconds[1]) / median(seconds[0])
+    return Timing(pair.package, pair.measure, *seconds, ratio, difference, pair.differs)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print one JSON document."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=1)
+    given = parser.parse_args(arguments)
+    vectors, texts = made_up_vectors(given.sets), made_up_texts(given.sets)
+    here = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)  # emb-diversity writes each set's distances to a folder here
+        try:
+            found = [
+                compare(pair, texts if pair.texts else vectors, given.rounds)
+                for pair in PAIRS
+                if is_installed(pair.package)
+            ]
+        finally:
+            os.chdir(here)
+    ours, theirs = (
+        sum(median(side) for side in sides) for sides in zip(*((t.ours, t.theirs) for t in found), strict=True)
+    )
+    document = {
+        "sets": given.sets,
+        "responses": 10,
+        "measures": [asdict(each) for each in found],
+        "ratio": theirs / ours if found else None,
+    }
+    print(json.dumps(document, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""The file of scores beside a study: each metric's value of each set, so that a new metric is computed alone.
+
+One row per set and one column of numbers per metric, without texts; a column's metadata have its signature and the
+reasons of its missing values. A column is used again only under the same signature and for the same sets, whose ids are
+made from their content.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmark.analysis.metaeval.labelled import Labelled
+from benchmark.analysis.metaeval.scores import Progress, Scores, metric_scores, unique_sets
+from benchmark.metrics import Metric
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.backends import ScoringBackends
+from benchmark.scoring.compute import Value
+from benchmark.scoring.inputs import metrics_from
+from datasets_build.errors import InputError
+from datasets_build.files import atomic_file
+from leaderboard.data.metric_study.build import signature_of
+
+_ID, _HINT = "set_id", "delete the file: all metrics are then computed again"
+
+
+def as_stored(scores: Scores) -> Scores:
+    """Round values to float32, as the file has them, so that a study is the same with and without it."""
+    values: dict[str, Value] = {
+        name: value if isinstance(value, Missing) else float(np.float32(value)) for name, value in scores.values.items()
+    }
+    return Scores(scores.name, scores.origin, values, scores.problems)
+
+
+def write_scores(path: Path, columns: Mapping[str, Scores]) -> None:
+    """Write columns by signature, atomically."""
+    ids = sorted({name for scores in columns.values() for name in scores.values})
+    fields, arrays = [pa.field(_ID, pa.string())], [pa.array(ids, pa.string())]
+    for signature, scores in columns.items():
+        found = [scores.values.get(name) for name in ids]
+        reasons = {name: value.reason for name, value in zip(ids, found, strict=True) if isinstance(value, Missing)}
+        about = {"signature": signature, "origin": scores.origin, "missing": json.dumps(reasons)}
+        fields.append(pa.field(scores.name, pa.float32(), metadata=about))
+        arrays.append(pa.array([None if isinstance(value, Missing) else value for value in found], pa.float32()))
+    with atomic_file(path) as temporary:
+        pq.write_table(pa.table(arrays, pa.schema(fields)), temporary, compression="zstd")
+
+
+def read_scores(path: Path) -> dict[str, Scores]:
+    """Read columns by signature; none if there is no such file.
+
+    Raises:
+        InputError: It is no file of scores.
+    """
+    if not path.exists():
+        return {}
+    try:
+        table = pq.read_table(path)
+        ids = table[_ID].to_pylist()
+        found = {}
+        for field in table.schema:
+            if field.name != _ID:
+                about = {key.decode(): value.decode() for key, value in field.metadata.items()}
+                missing = {name: Missing(reason) for name, reason in json.loads(about["missing"]).items()}
+                numbers = zip(ids, table[field.name].to_pylist(), strict=True)
+                values: dict[str, Value] = {name: value for name, value in numbers if value is not None} | missing
+                found[about["signature"]] = Scores(field.name, about["origin"], values)
+    except (pa.ArrowException, OSError, KeyError, AttributeError, ValueError) as error:
+        raise InputError(f"{path} is no file of scores: {str(error).splitlines()[0][:200]}", _HINT) from error
+    return found
+
+
+def study_scores(
+    tasks: Sequence[Labelled],
+    metrics: Sequence[Metric],
+    backends: ScoringBackends,
+    most_read: int,
+    path: Path,
+    progress: Progress = lambda what, done, total: None,
+) -> list[Scores]:
+    """The scores of metrics, in their order. What the file has is used; what is computed is added to it.
+
+    Args:
+        tasks: Tasks whose sets to score.
+        metrics: Metrics that the backends' profile can compute.
+        backends: Backends that score.
+        most_read: Largest number of responses for the language model; its metrics have no scores on tasks of larger
+            sets.
+        path: The file of scores; it need not exist.
+        progress: Called with what is being done, and the numbers done and in all.
+
+    Raises:
+        InputError: As `read_scores`.
+    """
+    reading = metrics_from("causal_lm", metrics)
+    read = [task for task in tasks if max(map(len, task.responses)) <= most_read]
+    signatures = {each.id: signature_of(each, backends.profile) for each in metrics}
+    known = read_scores(path)
+    for some, of in (([each for each in metrics if each not in reading], tasks), (list(reading), read)):
+        ids = list(unique_sets(of))
+        lacking = [each for each in some if not _covers(known.get(signatures[each.id]), ids)]
+        if lacking and ids:
+            known = {signature: each for signature, each in known.items() if each.name not in {m.id for m in lacking}}
+            known |= {signatures[each.name]: as_stored(each) for each in metric_scores(of, lacking, backends, progress)}
+            write_scores(path, known)
+    return [known[signatures[each.id]] for each in metrics if signatures[each.id] in known]
+
+
+def _covers(scores: Scores | None, ids: Iterable[str]) -> bool:
+    """Whether there is a value, or a reason for its absence, for every set."""
+    return scores is not None and all(name in scores.values for name in ids)

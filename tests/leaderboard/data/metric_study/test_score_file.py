@@ -1,0 +1,71 @@
+"""The file of scores: what it has is not computed again, and nothing else is taken from it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmark.metrics import METRICS
+from benchmark.metrics.metric import Missing
+from benchmark.scoring.backends import ScoringBackends
+from datasets_build.errors import InputError
+from leaderboard.data.metric_study import score_file
+from leaderboard.data.metric_study.score_file import read_scores, study_scores, write_scores
+from tests.leaderboard.data.metric_study.test_build import LEXICAL, task
+
+CHOSEN = [metric for metric in METRICS if metric.id in ("distinct_n", "self_bleu", "self_repetition")]
+
+
+def test_only_what_the_file_lacks_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, tasks, backends = (
+        tmp_path / "scores.parquet",
+        [task("one/a"), task("two/b", sets=4)],
+        ScoringBackends(LEXICAL),
+    )
+    computed: list[list[str]] = []
+    compute = score_file.metric_scores
+
+    def counted(of: object, metrics: list[score_file.Metric], *rest: object) -> list[score_file.Scores]:
+        computed.append([metric.id for metric in metrics])
+        return compute(of, metrics, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(score_file, "metric_scores", counted)
+    first = study_scores(tasks, CHOSEN[:2], backends, 5, path)
+    both = study_scores(tasks, CHOSEN, backends, 5, path)
+    assert computed == [["distinct_n", "self_bleu"], ["self_repetition"]]
+    assert [each.name for each in both] == ["distinct_n", "self_bleu", "self_repetition"]
+    assert both[:2] == first
+    written = path.read_bytes()
+    assert study_scores(tasks, CHOSEN, backends, 5, path) == both
+    assert path.read_bytes() == written
+    # Sets of two words have no phrase of four: missing, and known to be.
+    assert set(both[2].values.values()) == {Missing("no response of 4 words")}
+    # More sets, or another definition, are computed.
+    study_scores([*tasks, task("three/c", sets=4)], CHOSEN[:1], backends, 5, path)
+    study_scores(tasks, [replace(CHOSEN[1], version=2)], backends, 5, path)
+    assert computed[2:] == [["distinct_n"], ["self_bleu"]]
+    assert [(each.name, len(each.values)) for each in read_scores(path).values()] == [
+        ("self_repetition", 28),
+        ("distinct_n", 32),
+        ("self_bleu", 28),
+    ]
+
+
+def test_values_are_those_that_were_computed_to_single_precision(tmp_path: Path) -> None:
+    tasks, path = [task("one/a")], tmp_path / "scores.parquet"
+    (made,) = study_scores(tasks, CHOSEN[:1], ScoringBackends(LEXICAL), 5, path)
+    (exact,) = score_file.metric_scores(tasks, CHOSEN[:1], ScoringBackends(LEXICAL))
+    ids = tasks[0].set_ids
+    assert made.column(ids) == pytest.approx(exact.column(ids), rel=1e-7)
+    assert np.array_equal(made.column(ids), made.column(ids).astype(np.float32))
+    write_scores(path, read_scores(path))
+    assert list(read_scores(path).values()) == [made]
+
+
+def test_another_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "scores.parquet"
+    assert read_scores(path) == {}
+    path.write_bytes(b"PAR1 not so")
+    with pytest.raises(InputError, match="is no file of scores"):
+        read_scores(path)
