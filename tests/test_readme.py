@@ -14,6 +14,7 @@ from leaderboard.cli import build
 from leaderboard.data.metric_study.attack_gains import PAID
 from leaderboard.data.metric_study.files import load_studies
 from leaderboard.tables.measures import agreements
+from leaderboard.tables.trust import dominated, trusted
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -65,6 +66,28 @@ def trust_table() -> str:
         told = "–" if people is None else f"{people:.2f}"
         lines.append(f"| `{name}` | {metric.reads.replace('+', ', ')} | {told} | {paid} | {junk} |")
     return "\n".join(lines)
+
+
+def study_table() -> str:
+    """All metrics of this package that the study has, the best with people first, and what dominates each."""
+    studies = load_studies(None)
+    assert studies.study is not None
+    needless = dominated(studies.study, studies.gaming)
+    rows = trusted(studies.study, studies.gaming, most=len(METRICS) * 2)
+    reads = {metric.id: metric.reads.replace("+", ", ") for metric in METRICS}
+    lines = ["| metric | reads | people | attacks rewarded | dominated by |", "|---|---|---|---|---|"]
+    for row in rows:
+        if row.metric in reads:
+            interval = "" if row.low is None or row.high is None else f" ({row.low:.2f} to {row.high:.2f})"
+            paid = "–" if row.paid is None else row.paid
+            other = f"`{needless[row.metric]}`" if row.metric in needless else ""
+            lines.append(f"| `{row.metric}` | {reads[row.metric]} | {row.value:.2f}{interval} | {paid} | {other} |")
+    return "\n".join(lines)
+
+
+def test_the_table_of_the_study_is_that_which_ships() -> None:
+    found = METRICS_PAGE.read_text("utf-8").split("<!-- study -->\n")[1].split("\n<!-- /study -->")[0]
+    assert found == study_table(), "run: python -m tests.test_readme"
 
 
 def test_the_table_of_trust_is_that_of_the_study() -> None:
@@ -148,6 +171,7 @@ def paste(page: Path, mark: str, table: str) -> None:
 
 if __name__ == "__main__":
     paste(METRICS_PAGE, "metrics", metrics_table())
+    paste(METRICS_PAGE, "study", study_table())
     paste(ROOT / "README.md", "datasets", datasets_table())
     paste(ROOT / "README.md", "trust", trust_table())
     sys.stdout.write("All tables are up to date.\n")

@@ -123,8 +123,14 @@ def self_repetition(responses: Sequence[str], n: int) -> float:
     found = [set(zip(*(words[i:] for i in range(n)), strict=False)) for words in map(str.split, responses)]
     if not any(found):
         raise Unscorable(f"no response of {n} words")
-    holders = Counter(chain.from_iterable(found))
-    repeats = (sum(map(holders.__getitem__, own)) - len(own) for own in found)
+    seen: set[tuple[str, ...]] = set()
+    repeated: set[tuple[str, ...]] = set()
+    for own in found:
+        repeated |= seen & own
+        seen |= own
+    shared = [own & repeated for own in found]
+    holders = Counter(chain.from_iterable(shared))
+    repeats = (sum(map(holders.__getitem__, own)) - len(own) for own in shared)
     return math.fsum(map(math.log1p, repeats)) / len(responses)
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmark.metrics import METRICS, Metric
+from benchmark.scoring.inputs import input_of
 from leaderboard.data.board import RANKED_BY
 from leaderboard.data.metric_study.attack_gains import PAID, GamingRecord
 from leaderboard.data.metric_study.record import MetricStudy
@@ -75,6 +77,57 @@ def trust_sentence(rows: Sequence[Trusted], study: MetricStudy, gaming: GamingRe
     elif gaming and any(row.paid is not None for row in rows):
         said += f" Every one of these {len(rows)} that was attacked can be raised without saying anything new."
     return said
+
+
+def dominated(study: MetricStudy, gaming: GamingRecord | None) -> dict[str, str]:
+    """The metrics that another one makes needless, each with the best of those that do.
+
+    Another metric dominates if its interval of agreement with people lies wholly above, it needs no larger models
+    (none, small ones, a language model), and it rewards no more attacks where both were attacked. Only metrics of this
+    package are compared.
+    """
+    found = agreements(study)
+    costs = {metric.id: _cost(metric) for metric in METRICS}
+    known = [name for name in found if name in costs and found[name].value is not None]
+    known.sort(key=lambda name: -(found[name].value or 0.0))
+    made = {}
+    for name in known:
+        for other in known:
+            low, high = found[other].low, found[name].high
+            better = low is not None and high is not None and low > high
+            if better and costs[other] <= costs[name] and not _rewards_more(gaming, other, name):
+                made[name] = other
+                break
+    return made
+
+
+def _cost(metric: Metric) -> int:
+    """0 without a model, 1 with small ones, 2 with a language model."""
+    sources = input_of(metric).sources
+    return 2 if "causal_lm" in sources else 1 if sources else 0
+
+
+def _rewards_more(gaming: GamingRecord | None, one: str, other: str) -> bool:
+    """Whether one metric rewards more attacks than another; False where either was not attacked."""
+    gains = [] if gaming is None else [gaming.gains(name) for name in (one, other)]
+    if not all(gains) or not gains:
+        return False
+    paid = [sum((gain.value or 0.0) > PAID for gain in each.values()) for each in gains]
+    return paid[0] > paid[1]
+
+
+def dominated_sentence(study: MetricStudy, gaming: GamingRecord | None) -> str:
+    """Which metrics are dominated, and by which; empty if none is."""
+    by: dict[str, list[str]] = {}
+    for name, other in dominated(study, gaming).items():
+        by.setdefault(other, []).append(name)
+    if not by:
+        return ""
+    said = "; ".join(f"{', '.join(names)} by {other}" for other, names in by.items())
+    return (
+        "Dominated (another metric agrees better with people, beyond both intervals, with models no larger and no more "
+        f"attacks rewarded): {said}."
+    )
 
 
 def trust_caption(gaming: GamingRecord | None) -> str:

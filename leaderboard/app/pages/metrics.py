@@ -30,7 +30,7 @@ from leaderboard.tables.metrics import (
     pair_accuracies,
 )
 from leaderboard.tables.table_view import TableView, plain_table
-from leaderboard.tables.trust import trust_caption, trust_sentence, trusted
+from leaderboard.tables.trust import dominated_sentence, trust_caption, trust_sentence, trusted
 
 NO_TEXTS = (
     "The texts of these response sets are not included, since their licence is unknown; divbench metrics study "
@@ -100,9 +100,8 @@ def _trust(there: Studies) -> str:
         return ""
     rows = trusted(there.study, there.gaming)
     sentence = trust_sentence(rows, there.study, there.gaming)
-    made = trust_table(
-        rows, sentence, trust_caption(there.gaming), lambda name: f"metrics?{urlencode({'metric': name})}"
-    )
+    caption = f"{trust_caption(there.gaming)} {dominated_sentence(there.study, there.gaming)}".strip()
+    made = trust_table(rows, sentence, caption, lambda name: f"metrics?{urlencode({'metric': name})}")
     return str(made)
 
 

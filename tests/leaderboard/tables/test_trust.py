@@ -8,9 +8,17 @@ import pytest
 
 from leaderboard.data.metric_study.attack_gains import PAID, GamingRecord
 from leaderboard.data.metric_study.files import GAMING_FILE, MEASURED, read_gaming
+from leaderboard.data.metric_study.record import MetricStudy, Number, Overall
 from leaderboard.figures.trust_table import trust_table
 from leaderboard.tables.measures import metric_sentences
-from leaderboard.tables.trust import Trusted, trust_caption, trust_sentence, trusted
+from leaderboard.tables.trust import (
+    Trusted,
+    dominated,
+    dominated_sentence,
+    trust_caption,
+    trust_sentence,
+    trusted,
+)
 from submissions.demo.build import TEXTS
 from tests.conftest import divbench, import_demo
 from tests.leaderboard.injections import HTML
@@ -55,6 +63,27 @@ def test_attacks_that_pay_are_counted_and_the_worst_is_named() -> None:
         trusted(study, gaming), study, gaming
     )
     assert "of 3 attacks on a (20 prompts, profile semantic)" in trust_caption(gaming)
+
+
+def test_a_metric_is_dominated_by_a_better_one_that_costs_no_more() -> None:
+    study = shipped_study()
+    texts, vectors, model = "distinct_n", "embedding_diversity", "d_can"
+
+    def with_agreement(numbers: dict[str, float]) -> MetricStudy:
+        overall = [
+            Overall(metric=name, tasks=9, measures={"spearman": Number(value, value - 0.02, value + 0.02)})
+            for name, value in numbers.items()
+        ]
+        return study.model_copy(update={"overall": overall})
+
+    ranked = with_agreement({texts: 0.3, "self_bleu": 0.2, vectors: 0.5, "vendi_score": 0.49, model: 0.4})
+    found = dominated(ranked, None)
+    # What reads texts alone is cheaper than embeddings; 0.49 is within the interval of 0.5.
+    assert found == {"self_bleu": texts, model: vectors}
+    assert dominated_sentence(ranked, None).endswith("d_can by embedding_diversity; self_bleu by distinct_n.")
+    attacked = record(echoes={texts: PAID + 1, "self_bleu": 0.0, vectors: 0.0})
+    assert dominated(ranked, attacked) == {model: vectors}
+    assert dominated_sentence(with_agreement({vectors: 0.5}), None) == ""
 
 
 def test_no_name_becomes_markup() -> None:
