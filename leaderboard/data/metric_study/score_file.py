@@ -8,6 +8,7 @@ made from their content.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +39,8 @@ def as_stored(scores: Scores) -> Scores:
 def write_scores(path: Path, columns: Mapping[str, Scores]) -> None:
     """Write columns by signature, atomically."""
     ids = sorted({name for scores in columns.values() for name in scores.values})
-    fields, arrays = [pa.field(_ID, pa.string())], [pa.array(ids, pa.string())]
+    fields: list[Any] = [pa.field(_ID, pa.string())]
+    arrays: list[Any] = [pa.array(ids, pa.string())]
     for signature, scores in columns.items():
         found = [scores.values.get(name) for name in ids]
         reasons = {name: value.reason for name, value in zip(ids, found, strict=True) if isinstance(value, Missing)}
@@ -46,7 +48,7 @@ def write_scores(path: Path, columns: Mapping[str, Scores]) -> None:
         fields.append(pa.field(scores.name, pa.float32(), metadata=about))
         arrays.append(pa.array([None if isinstance(value, Missing) else value for value in found], pa.float32()))
     with atomic_file(path) as temporary:
-        pq.write_table(pa.table(arrays, pa.schema(fields)), temporary, compression="zstd")
+        pq.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), temporary, compression="zstd")
 
 
 def read_scores(path: Path) -> dict[str, Scores]:
@@ -59,11 +61,11 @@ def read_scores(path: Path) -> dict[str, Scores]:
         return {}
     try:
         table = pq.read_table(path)
-        ids = table[_ID].to_pylist()
+        ids = [str(name) for name in table[_ID].to_pylist()]
         found = {}
         for field in table.schema:
             if field.name != _ID:
-                about = {key.decode(): value.decode() for key, value in field.metadata.items()}
+                about = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
                 missing = {name: Missing(reason) for name, reason in json.loads(about["missing"]).items()}
                 numbers = zip(ids, table[field.name].to_pylist(), strict=True)
                 values: dict[str, Value] = {name: value for name, value in numbers if value is not None} | missing

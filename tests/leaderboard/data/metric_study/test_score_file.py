@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmark.metrics import METRICS
+from benchmark.analysis.metaeval.labelled import Labelled
+from benchmark.analysis.metaeval.scores import Scores, metric_scores
+from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from datasets_build.errors import InputError
@@ -24,11 +27,10 @@ def test_only_what_the_file_lacks_is_computed(tmp_path: Path, monkeypatch: pytes
         ScoringBackends(LEXICAL),
     )
     computed: list[list[str]] = []
-    compute = score_file.metric_scores
 
-    def counted(of: object, metrics: list[score_file.Metric], *rest: object) -> list[score_file.Scores]:
+    def counted(of: list[Labelled], metrics: list[Metric], *rest: Any) -> list[Scores]:
         computed.append([metric.id for metric in metrics])
-        return compute(of, metrics, *rest)  # type: ignore[arg-type]
+        return metric_scores(of, metrics, *rest)
 
     monkeypatch.setattr(score_file, "metric_scores", counted)
     first = study_scores(tasks, CHOSEN[:2], backends, 5, path)
@@ -55,7 +57,7 @@ def test_only_what_the_file_lacks_is_computed(tmp_path: Path, monkeypatch: pytes
 def test_values_are_those_that_were_computed_to_single_precision(tmp_path: Path) -> None:
     tasks, path = [task("one/a")], tmp_path / "scores.parquet"
     (made,) = study_scores(tasks, CHOSEN[:1], ScoringBackends(LEXICAL), 5, path)
-    (exact,) = score_file.metric_scores(tasks, CHOSEN[:1], ScoringBackends(LEXICAL))
+    (exact,) = metric_scores(tasks, CHOSEN[:1], ScoringBackends(LEXICAL))
     ids = tasks[0].set_ids
     assert made.column(ids) == pytest.approx(exact.column(ids), rel=1e-7)
     assert np.array_equal(made.column(ids), made.column(ids).astype(np.float32))
