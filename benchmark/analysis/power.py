@@ -1,0 +1,187 @@
+"""How many prompts and responses a comparison of two systems needs: the power of the paired t-test. Pure.
+
+From systems that are known: the classes of their responses, `LABELS[system, prompt, response]`, with -1 for a response
+that is not valid. The number of different valid responses of k is looked at over all k-subsets of the responses that
+there are, in closed form (sampling without replacement; Hurlbert 1971 for the mean), so that no draw is needed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int64]
+ALPHA = 0.05
+MOST_PROMPTS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The headline of systems at k responses, over the k-subsets of their responses.
+
+    Attributes:
+        k: Number of responses per prompt.
+        means: Expected number of different valid responses of k, [systems, prompts].
+        sampling: Its variance over subsets, [systems, prompts].
+        halves: Its covariance with that of the other responses, where these are k, too, [systems, prompts]; else NaN.
+    """
+
+    k: int
+    means: Floats
+    sampling: Floats
+    halves: Floats
+
+    def pair_deviations(self) -> Floats:
+        """Standard deviation over prompts of the difference of two systems that are sampled k times, [pairs].
+
+        By the law of total variance: that of what is expected, and the mean over prompts of what sampling adds.
+        """
+        made = []
+        for a, b in combinations(range(len(self.means)), 2):
+            added = (self.sampling[a] + self.sampling[b]).mean()
+            made.append(np.sqrt((self.means[a] - self.means[b]).var(ddof=1) + added))
+        return np.array(made)
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """Variance of a system's headline over prompts, by where it comes from; they add up.
+
+    Attributes:
+        prompts: What all systems share: prompts differ in how many answers they have.
+        interaction: What a system has of its own on a prompt.
+        sampling: What other responses of the same system would change.
+    """
+
+    prompts: float
+    interaction: float
+    sampling: float
+
+
+def headline_at(labels: Labels, k: int) -> Headline:
+    """Mean and variance of the number of different valid responses over all k-subsets.
+
+    Args:
+        labels: Classes of the responses, [systems, prompts, responses]; -1 for one that is not valid.
+        k: Number of responses, at most as many as there are.
+    """
+    systems, prompts, responses = labels.shape
+    cells = [_of_set(labels[s, p], k, responses) for s in range(systems) for p in range(prompts)]
+    mean, variance, halves = np.array(cells, np.float64).reshape(systems, prompts, 3).transpose(2, 0, 1)
+    return Headline(k, mean, variance, halves)
+
+
+def _of_set(labels: Labels, k: int, responses: int) -> tuple[float, float, float]:
+    """Expectation, variance, and covariance with the other half, of the classes in a k-subset."""
+    sizes = np.unique(labels[labels >= 0], return_counts=True)[1].tolist()
+    subsets = comb(responses, k)
+    absent = [comb(responses - size, k) / subsets for size in sizes]
+    variance, covariance = sum(q * (1 - q) for q in absent), -sum(q * q for q in absent)
+    for (one, q_one), (other, q_other) in combinations(zip(sizes, absent, strict=True), 2):
+        variance += 2 * (comb(responses - one - other, k) / subsets - q_one * q_other)
+        # One class is absent here and the other there where the other's responses are all here, and the one's not.
+        apart = sum(comb(responses - one - other, k - there) for there in (one, other) if there <= k) / subsets
+        covariance += apart - 2 * q_one * q_other
+    return len(sizes) - sum(absent), variance, covariance if 2 * k == responses else float("nan")
+
+
+def components(headline: Headline) -> Components:
+    """Variance components over prompts, at k half of the responses that there are.
+
+    Two halves of a system's responses to a prompt are independent samples, so half their mean squared difference is the
+    variance that sampling adds.
+
+    Raises:
+        ValueError: k is not half of the number of responses.
+    """
+    if np.isnan(headline.halves).any():
+        raise ValueError("sampling is told apart at half of the responses only")
+    sampling = float((headline.sampling - headline.halves).mean())
+    interaction = float((headline.pair_deviations() ** 2).mean()) / 2 - sampling
+    total = float((headline.means.var(axis=1, ddof=1) + headline.sampling.mean(axis=1)).mean())
+    return Components(total - interaction - sampling, interaction, sampling)
+
+
+def power(effect: float, deviation: float, prompts: int) -> float:
+    """Power of the two-sided paired t-test at 5%, by the noncentral t distribution.
+
+    Args:
+        effect: Difference of the means.
+        deviation: Standard deviation over prompts of the difference.
+        prompts: Number of prompts, at least 2.
+    """
+    from scipy.stats import nct, t
+
+    freedom = prompts - 1
+    limit = t.ppf(1 - ALPHA / 2, freedom)
+    shift = effect * np.sqrt(prompts) / deviation
+    against = nct.cdf(-limit, freedom, shift)  # NaN in scipy where it is below 1e-20
+    return float(nct.sf(limit, freedom, shift) + np.nan_to_num(against))
+
+
+def prompts_needed(effect: float, deviation: float, wanted: float = 0.8) -> int | None:
+    """Return the smallest number of prompts with the wanted power; None where `MOST_PROMPTS` are too few."""
+    low, high = 1, 2
+    while power(effect, deviation, high) < wanted:
+        low, high = high, high * 2
+        if low >= MOST_PROMPTS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if power(effect, deviation, middle) >= wanted else (middle, high)
+    return high
+
+
+def smallest_effect(deviation: float, prompts: int, wanted: float = 0.8) -> float:
+    """Return the smallest difference of means that is found with the wanted power, for a number of prompts."""
+    from scipy.optimize import brentq
+
+    return float(brentq(lambda effect: power(effect, deviation, prompts) - wanted, 0.0, 100 * deviation))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """What comparisons at k responses per prompt need.
+
+    Attributes:
+        k: Number of responses per prompt.
+        mean: Mean headline of the known systems.
+        effect: Difference to find, in responses of k.
+        deviation: Median over pairs of the standard deviation of the difference over prompts.
+        prompts: Prompts for the wanted power, at the median pair; None: more than `MOST_PROMPTS`.
+        prompts_hard: The same at the pair in whose tenth the deviation is largest.
+        smallest: Smallest difference found with `given` prompts at the median pair, as a share of the mean.
+    """
+
+    k: int
+    mean: float
+    effect: float
+    deviation: float
+    prompts: int | None
+    prompts_hard: int | None
+    smallest: float
+
+
+def plan(labels: Labels, share: float, ks: Sequence[int], given: int, wanted: float = 0.8) -> list[PlanRow]:
+    """Plan a comparison of two systems with as many prompts as each k needs.
+
+    Args:
+        labels: Classes of known systems' responses, as in `headline_at`.
+        share: Difference to find, as a share of the mean headline, such as 0.1: a tenth more different responses.
+        ks: Numbers of responses per prompt.
+        given: Number of prompts for `smallest`.
+        wanted: Power.
+    """
+    made = []
+    for k in ks:
+        headline = headline_at(labels, k)
+        deviations, mean = headline.pair_deviations(), float(headline.means.mean())
+        middle, hard = (float(np.quantile(deviations, q)) for q in (0.5, 0.9))
+        needed = [prompts_needed(share * mean, each, wanted) for each in (middle, hard)]
+        smallest = smallest_effect(middle, given, wanted) / mean
+        made.append(PlanRow(k, mean, share * mean, middle, needed[0], needed[1], smallest))
+    return made

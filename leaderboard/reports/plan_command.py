@@ -1,0 +1,108 @@
+"""`divbench metrics plan`."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from datasets_build.console import JsonOption, out, print_json
+from datasets_build.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from benchmark.analysis.power import Labels
+
+K = 10  # responses per prompt of the reference results that are read
+KS = (3, 4, 5, 6, 8, 10)
+
+
+def plan(
+    effect: Annotated[
+        float, typer.Option(min=0.001, max=10, help="Difference to find, as a share of the number: 0.1 is a tenth.")
+    ] = 0.1,
+    prompts: Annotated[int, typer.Option(min=3, max=100_000, help="Number of prompts that you have.")] = 100,
+    power: Annotated[float, typer.Option(min=0.1, max=0.999, help="Probability of finding the difference.")] = 0.8,
+    json: JsonOption = False,
+) -> None:
+    """Tell how many prompts and responses a comparison of two systems needs to find a difference in the headline.
+
+    From the reference results: how differently nine known systems answer NoveltyBench's curated prompts, and how much
+    another sample of their responses would change. The test is the paired t-test over prompts, two-sided, at 5%.
+
+    Example: divbench metrics plan --effect 0.1
+    """
+    from benchmark.analysis.power import components, headline_at
+    from benchmark.analysis.power import plan as planned
+    from datasets_build.tables import Table, to_terminal
+
+    labels = reference_labels()
+    rows = planned(labels, effect, KS, prompts, power)
+    parts = components(headline_at(labels, K // 2))
+    if json:
+        print_json(
+            {"effect": effect, "power": power, "rows": [asdict(row) for row in rows]} | {"components": asdict(parts)}
+        )
+        return
+    cells = [
+        (
+            row.k,
+            f"{row.mean:.2f}",
+            f"{row.effect:.2f}",
+            row.prompts,
+            row.prompts_hard,
+            None if row.prompts is None else row.prompts * row.k,
+            f"{row.smallest:.1%}",
+        )
+        for row in rows
+    ]
+    columns = (
+        "k",
+        "mean",
+        "difference",
+        "prompts",
+        "hard pairs",
+        "responses a system",
+        f"found with {prompts} prompts",
+    )
+    total = parts.prompts + parts.interaction + parts.sampling
+    shares = [f"{part / total:.0%}" for part in (parts.prompts, parts.interaction, parts.sampling)]
+    notes = (
+        f"Prompts that find a difference of {effect:.1%} in valid_distinct_k with a power of {power:g}: for the median "
+        "pair of systems, and for a pair whose difference varies more than nine in ten.",
+        f"At k = {K // 2}, a system's variance over prompts is {shares[0]} of the prompts, {shares[1]} its own on a "
+        f"prompt, {shares[2]} sampling. What the prompts share cancels in a paired comparison.",
+    )
+    out().print(to_terminal(Table("Prompts and responses for a comparison", columns, cells, notes)))
+
+
+def reference_labels() -> "Labels":
+    """Classes of the responses in the reference results at k = 10, [systems, prompts, responses]; -1: not valid.
+
+    Raises:
+        ConfigurationError: The package has no such results.
+    """
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    from benchmark.scoring.result_files import PER_PROMPT_FILE
+    from leaderboard.data.board import REFERENCE_TYPES
+    from leaderboard.data.reference.results import reference_results
+
+    found = [
+        folder
+        for folder, result in reference_results().results.items()
+        if result.k == K and result.manifest.system.type not in REFERENCE_TYPES
+    ]
+    made = []
+    for folder in found:
+        table = pq.read_table(folder / PER_PROMPT_FILE, columns=["prompt_id", "classes", "invalid"])
+        rows = sorted(table.to_pylist(), key=lambda row: str(row["prompt_id"]))
+        made.append([_valid(row["classes"]["labels"] if row["classes"] else [], row["invalid"] or []) for row in rows])
+    if not made:
+        raise ConfigurationError("there are no reference results", "divbench board reference makes them")
+    return np.array(made, np.int64)
+
+
+def _valid(labels: "list[int]", reasons: "list[str | None]") -> "list[int]":
+    """Classes with -1 for what is not valid; blank responses and placeholders, which are in no class, come last."""
+    valid = [label if reason is None else -1 for label, reason in zip(labels, reasons, strict=True)]
+    return valid + [-1] * (K - len(valid))
