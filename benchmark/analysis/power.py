@@ -99,7 +99,7 @@ def components(headline: Headline) -> Components:
         ValueError: k is not half of the number of responses.
     """
     if np.isnan(headline.halves).any():
-        raise ValueError("sampling is told apart at half of the responses only")
+        raise ValueError("the variance of sampling is known at half of the responses only")
     sampling = float((headline.sampling - headline.halves).mean())
     interaction = float((headline.pair_deviations() ** 2).mean()) / 2 - sampling
     total = float((headline.means.var(axis=1, ddof=1) + headline.sampling.mean(axis=1)).mean())
