@@ -15,8 +15,7 @@ import pyarrow as pa
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, Refused
 from submissions.untrusted.json_files import strict_json
-from submissions.untrusted.limits import within_row_limit
-from submissions.untrusted.parquet_files import parquet_file, parquet_rows
+from submissions.untrusted.parquet_files import read_parquet
 from submissions.untrusted.table_files import MAX_KEPT_BYTES, Table, lacks_column, read_table
 
 COLUMNS = ("prompt_id", "index", "reward", "rewards")
@@ -174,11 +173,11 @@ def _value(cell: str, column: str) -> Any:
 
 def _of_parquet(path: Path, findings: Findings) -> Table | None:
     """As `read_table`, which takes no lists of numbers."""
-    opened = parquet_file(path, findings)
-    if opened is None:
+    file = read_parquet(path, findings, COLUMNS, MAX_KEPT_BYTES)
+    if file is None:
         return None
-    file, schema = opened
-    good = within_row_limit(file.metadata.num_rows, path.name, findings)
+    schema = file.schema
+    good = True
     for name in COLUMNS:
         # pyarrow takes a column `a.b` for a part of `a`, and reads it, too.
         alike = [field for field in schema if field.name == name or field.name.startswith(f"{name}.")]
@@ -195,7 +194,7 @@ def _of_parquet(path: Path, findings: Findings) -> Table | None:
     if not good:
         return None
     there = [name for name in COLUMNS if name in schema.names]
-    rows = tuple(parquet_rows(path, findings, there, MAX_KEPT_BYTES)) if there else ()
+    rows = tuple(file.rows(findings)) if there else ()
     return Table(path.name, tuple(schema.names), rows)
 
 

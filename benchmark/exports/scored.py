@@ -23,7 +23,7 @@ from benchmark.scoring.result_schema import Aggregate, Result
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import atomic_file
 from submissions.untrusted.findings import Findings
-from submissions.untrusted.parquet_files import parquet_file, parquet_rows
+from submissions.untrusted.parquet_files import ParquetTable, read_parquet
 
 _TEXTS = pa.list_(pa.string())
 _COLUMNS: dict[str, pa.DataType] = {
@@ -71,12 +71,14 @@ class ScoredResult:
         result: Content of its `result.json`.
         scores: Scores of the exported metrics: those with a value, in the order of the result.
         left_out: The requested metrics without a value, with the reasons and their counts.
+        table: Its rows.
     """
 
     folder: Path
     result: Result
     scores: tuple[Aggregate, ...]
     left_out: Mapping[str, Mapping[str, int]]
+    table: ParquetTable
 
     def prompts(self) -> Iterator[ScoredPrompt]:
         """Yield the prompts in the suite's order.
@@ -88,7 +90,7 @@ class ScoredResult:
         path, findings = self.folder / PER_PROMPT_FILE, Findings()
         found: Counter[str] = Counter()
         seen: set[str] = set()
-        for number, row in parquet_rows(path, findings, [*_COLUMNS, *metrics]):
+        for number, row in self.table.rows(findings):
             prompt = _prompt(row, metrics, f"{path}, row {number}")
             found.update(prompt.values.keys())
             seen.add(prompt.prompt_id)
@@ -127,21 +129,22 @@ def open_result(folder: Path, metrics: Sequence[str] = ()) -> ScoredResult:
     scores = tuple(score for score in asked if score.value is not None)
     if not scores:
         raise InputError(f"{folder}: no metric has a value", "look at the reasons: divbench board show")
-    _check_columns(folder / PER_PROMPT_FILE, [score.metric for score in scores])
+    table = _table(folder / PER_PROMPT_FILE, [score.metric for score in scores])
     left_out = {score.metric: dict(score.missing) for score in asked if score.value is None}
-    return ScoredResult(folder, result, scores, left_out)
+    return ScoredResult(folder, result, scores, left_out, table)
 
 
-def _check_columns(path: Path, metrics: Sequence[str]) -> None:
+def _table(path: Path, metrics: Sequence[str]) -> ParquetTable:
     findings = Findings()
-    opened = parquet_file(path, findings)
-    if opened is None:
+    table = read_parquet(path, findings, [*_COLUMNS, *metrics])
+    if table is None:
         raise InputError(f"{path}: {findings.problems[0].message}", _HINT)
-    schema = opened[1]
+    schema = table.schema
     for name, wanted in (_COLUMNS | dict.fromkeys(metrics, pa.float64())).items():
         kinds = [schema.field(index).type for index in schema.get_all_field_indices(name)]
         if len(kinds) != 1 or not _is_same(kinds[0], wanted):
             raise InputError(f"{path} has no single column {name} of type {wanted}", _HINT)
+    return table
 
 
 def _is_same(kind: pa.DataType, wanted: pa.DataType) -> bool:

@@ -30,6 +30,7 @@ from submissions.untrusted.parquet_files import open_parquet
 
 INTERNALS_FILE = "internals.parquet"
 ROWS_A_GROUP = 64
+MAX_BYTES = 8 * 2**30  # decoded; they are read from a temporary file
 _KEY = b"divbench.internals"
 _SUMS = ("log_likelihood", "largest", "normaliser", "entropy")
 _HINT = "read the internals again: divbench metrics internals"
@@ -191,7 +192,7 @@ class InternalsFile:
 
     path: Path
     how: HowRead
-    _file: pq.ParquetFile
+    _batches: tuple[pa.RecordBatch, ...]
     _kept: tuple[int, dict[str, Internals]] = field(default=(-1, {}))
 
     @cached_property
@@ -201,10 +202,10 @@ class InternalsFile:
 
     @cached_property
     def _groups(self) -> dict[str, int]:
-        """Row group of each prompt id."""
+        """Batch of each prompt id."""
         made: dict[str, int] = {}
-        for group in range(self._file.num_row_groups):
-            for prompt_id in self._file.read_row_group(group, columns=["prompt_id"])["prompt_id"].to_pylist():
+        for group, batch in enumerate(self._batches):
+            for prompt_id in batch["prompt_id"].to_pylist():
                 made[str(prompt_id)] = group
         return made
 
@@ -227,10 +228,10 @@ class InternalsFile:
             raise InputError(f"{self.path} has no row of prompt {prompt_id!r}", _HINT)
         if self._kept[0] != group:
             try:
-                rows = self._file.read_row_group(group).to_pylist()
+                rows = self._batches[group].to_pylist()
                 self._kept = group, {row["prompt_id"]: internals_of(row, self.how) for row in rows}
-            except (ValueError, TypeError, OSError, pa.ArrowException) as error:
-                raise InputError(f"{self.path}, row group {group}: {error}", _HINT) from error
+            except (ValueError, TypeError, pa.ArrowException) as error:
+                raise InputError(f"{self.path}, batch {group}: {error}", _HINT) from error
         return self._kept[1]
 
 
@@ -246,11 +247,11 @@ def open_internals(path: Path, submission_id: str) -> InternalsFile:
         InputError: The file lacks its metadata, or belongs to another submission.
     """
     findings = Findings()
-    file = open_parquet(path, SCHEMA, findings)
+    file = open_parquet(path, SCHEMA, findings, MAX_BYTES)
     if file is None:
         raise Refused(str(path), findings)
     try:
-        how = HowRead.model_validate_json((file.schema_arrow.metadata or {}).get(_KEY, b""))
+        how = HowRead.model_validate_json((file.schema.metadata or {}).get(_KEY, b""))
     except ValidationError as error:
         raise InputError(f"{path} does not say how it was read: {error.errors()[0]['msg']}", _HINT) from error
     if how.submission_id != submission_id:
@@ -258,7 +259,10 @@ def open_internals(path: Path, submission_id: str) -> InternalsFile:
             f"{path} belongs to the submission {how.submission_id}, not to {submission_id}",
             f"the responses or the manifest changed since; {_HINT}",
         )
-    return InternalsFile(path, how, file)
+    batches = tuple(file.batches(findings))
+    if findings.refused():
+        raise Refused(str(path), findings)
+    return InternalsFile(path, how, batches)
 
 
 def find_internals(submission: Submission, given: Path | None = None) -> InternalsFile | None:

@@ -17,6 +17,7 @@ from leaderboard.app.navigation import Link, navigation
 from leaderboard.app.page_heads import Head, PageHeads
 from leaderboard.app.pages import PAGES, Page
 from leaderboard.app.permalinks import count_on
+from leaderboard.app.requests import RequestLimits, log_one_line_an_error
 from leaderboard.app.submitting.intake import MAX_UPLOAD_BYTES
 from leaderboard.app.theme import CSS, THEME, head
 from leaderboard.data.board import frame
@@ -115,10 +116,11 @@ def launch(
     """
     with suppress(ImportError):
         import_module("matplotlib.pyplot")  # else Gradio imports it during the first event
+    log_one_line_an_error()
     app.queue(api_open=False, max_size=_WAITING, default_concurrency_limit=4)
     served: dict[str, Any] = {
         "routes": [_board_csv(live)],
-        "middleware": [Middleware(PageHeads, heads=_heads(live, pages), name=TITLE)],
+        "middleware": [Middleware(RequestLimits), Middleware(PageHeads, heads=_heads(live, pages), name=TITLE)],
     }
     _, local, _ = app.launch(
         server_name=host,

@@ -14,13 +14,11 @@ from benchmark.scoring.text_free import FIELD as FACTS
 from datasets_build.files import atomic_folder
 from submissions.storage.commits import LocalDiskFault, disk_faults
 from submissions.storage.file_store import FileStore
-from submissions.untrusted.limits import MAX_FILE_BYTES, MAX_ROWS
-from submissions.untrusted.parquet_layout import PageHeaders, read_layout
-from submissions.untrusted.parquet_memory import MemoryEstimator, streamed
-from submissions.untrusted.thrift import LimitExceeded, Malformed
+from submissions.untrusted.findings import Findings
+from submissions.untrusted.limits import MAX_FILE_BYTES
+from submissions.untrusted.parquet_files import read_parquet
 
 SCHEMA_VERSION = Result.model_fields["schema_version"].default
-MAX_DECODED_BYTES = 2**30  # of a result's table, in bytes
 _TEXTS = {"prompt": pa.string(), "responses": pa.list_(pa.string())}
 
 
@@ -36,7 +34,7 @@ def checked_result(
     Args:
         folder: Folder of the result.
         submissions: Ids of the submissions that it may belong to; None: any.
-        inside: Check the table's pages before pyarrow decodes them; needed once for an untrusted file.
+        inside: Decode the table in a process of its own before it is decoded here; needed once for an untrusted file.
     """
     found = read_result(folder)
     if isinstance(found, Missing):
@@ -44,7 +42,7 @@ def checked_result(
     if submissions is not None and found.submission_id not in submissions:
         return Missing(f"it belongs to another submission, {found.submission_id}: tell the operator of the service")
     table = folder / PER_PROMPT_FILE
-    reason = (_weight_fault(table) if inside else None) or _table_fault(table, found)
+    reason = (_decoding_fault(table) if inside else None) or _table_fault(table, found)
     return Missing(reason) if reason else found
 
 
@@ -116,17 +114,10 @@ def fetch_result(
     return found
 
 
-def _weight_fault(path: Path) -> str | None:
-    """The reason why a table must not be decoded; None if it may be."""
-    try:
-        groups = read_layout(path)
-        if sum(group.rows for group in groups) > MAX_ROWS:
-            return f"{PER_PROMPT_FILE} has more than {MAX_ROWS:,} rows"
-        weight = 0
-        with streamed(path) as file, path.open("rb") as raw:
-            estimator = MemoryEstimator(path, file.metadata, PageHeaders(raw), None)
-            for place, group in enumerate(groups):
-                weight, _ = estimator.measure(place, group, weight, MAX_DECODED_BYTES)
-    except (LimitExceeded, Malformed, pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
-        return f"{PER_PROMPT_FILE}: {' '.join(str(error).split())[:200]}"
-    return None
+def _decoding_fault(path: Path) -> str | None:
+    """The reason why a fetched table must not be decoded here, as it could not be in a process of its own; or None."""
+    findings = Findings()
+    table = read_parquet(path, findings)
+    for _ in () if table is None else table.batches(findings):
+        pass
+    return f"{PER_PROMPT_FILE}: {findings.problems[0].message}" if findings.problems else None

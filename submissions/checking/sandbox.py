@@ -8,8 +8,6 @@ the same user, with the same files and network.
 
 import json
 import os
-import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -20,14 +18,13 @@ from typing import IO, Any
 from datasets_build.errors import ConfigurationError, DivBenchError
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, problems_json
+from submissions.untrusted.limited_process import environment, limit, reason
+from submissions.untrusted.parquet_files import MAX_DECODED_BYTES
 
 MAX_MEMORY = 4 * 2**30
 MAX_SECONDS = 600.0
-MAX_WRITTEN = 64 * 2**20
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # each thread takes addresses
-_NO_LOGIN = {"HF_HUB_DISABLE_IMPLICIT_TOKEN": "1"}  # the token that is kept in a file is not sent anywhere
-_SECRET_NAME = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
-_ROOT = Path(__file__).resolve().parents[2]
+MAX_WRITTEN = 2 * MAX_DECODED_BYTES  # a Parquet file is written again as plain Arrow
+MAX_REPLY = 64 * 2**20
 
 
 def validate_in_child(
@@ -79,7 +76,7 @@ def run_in_child(module: str, asked: Mapping[str, Any], *, memory: int, seconds:
                 stdin=given,
                 stdout=out,
                 stderr=err,
-                env=_environment(),
+                env=environment(),
                 timeout=seconds,
                 check=False,
             )
@@ -87,24 +84,15 @@ def run_in_child(module: str, asked: Mapping[str, Any], *, memory: int, seconds:
             return stopped(f"took more than {seconds:g} s")
         document = _document(_content(out)) if ended.returncode == 0 else None
         if document is None:
-            return stopped(_reason(ended.returncode, _content(err)))
+            return stopped(reason(ended.returncode, _content(err)))
     if "error" in document:
         raise ConfigurationError(document["error"]["message"], document["error"]["hint"])
     return document
 
 
-def _environment() -> dict[str, str]:
-    """The variables of the child: it needs no secret, so it has none to give away."""
-    made = (
-        {name: value for name, value in os.environ.items() if not _SECRET_NAME.search(name)} | _ONE_THREAD | _NO_LOGIN
-    )
-    made["PYTHONPATH"] = os.pathsep.join([str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return made
-
-
 def _content(file: IO[bytes]) -> bytes:
     file.seek(0)
-    return file.read(MAX_WRITTEN)
+    return file.read(MAX_REPLY)
 
 
 def _document(written: bytes) -> dict[str, Any] | None:
@@ -115,38 +103,12 @@ def _document(written: bytes) -> dict[str, Any] | None:
     return made if isinstance(made, dict) else None
 
 
-def _reason(status: int, said: bytes) -> str:
-    """Why a process ended that should have said something."""
-    if status < 0:
-        name = signal.Signals(-status).name if -status in set(signal.Signals) else str(-status)
-        return "took too much time" if name == "SIGXCPU" else f"ended its process by {name}"
-    last = ascii((said.decode("utf-8", "replace").strip().splitlines() or [""])[-1][:200])
-    return f"ended its process with status {status}: {last}"
-
-
 def stopped(message: str) -> dict[str, Any]:
     """The document of a submission whose check did not come to an end."""
     findings = Findings()
     hint = "the file is too large or damaged: write it again, in smaller row groups, with fewer or shorter responses"
     findings.add(Problem("limits", "error", "", None, "", message, hint))
     return {"accepted": False, "id": None, "counts": None} | problems_json(findings)
-
-
-def _limit(memory: int, seconds: int) -> None:
-    """Take limits for this process that it cannot lift again."""
-    try:
-        import resource
-    except ImportError:  # there are none on Windows; the caller's clock is left
-        return
-    for kind, most in (
-        (resource.RLIMIT_AS, memory),
-        (resource.RLIMIT_CPU, seconds * (os.cpu_count() or 1)),
-        (resource.RLIMIT_FSIZE, MAX_WRITTEN),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        allowed = resource.getrlimit(kind)[1]
-        least = most if allowed == resource.RLIM_INFINITY else min(most, allowed)
-        resource.setrlimit(kind, (least, least))
 
 
 def _checked(folder: Path, mirror: Path | None) -> dict[str, Any]:
@@ -167,7 +129,7 @@ def _checked(folder: Path, mirror: Path | None) -> dict[str, Any]:
 def answer(reply: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     """The child: take the limits that the arguments name, and write to stdout what is replied to stdin."""
     memory, seconds = sys.argv[1:]
-    _limit(int(memory), int(seconds))
+    limit(int(memory), int(seconds) * (os.cpu_count() or 1), MAX_WRITTEN)
     json.dump(reply(json.load(sys.stdin)), sys.stdout)
 
 

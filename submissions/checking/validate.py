@@ -29,7 +29,7 @@ from submissions.storage.submission_folders import (
 )
 from submissions.untrusted.findings import Findings, Refused, problems_json
 from submissions.untrusted.json_files import read_manifest
-from submissions.untrusted.parquet_files import open_parquet, parquet_rows
+from submissions.untrusted.parquet_files import ParquetTable, open_parquet
 
 MAX_ERRORS = 10_000
 FindSuite = Callable[[str], Suite]
@@ -96,8 +96,8 @@ def validate(
     file = open_parquet(folder / GENERATIONS_FILE, GENERATIONS, report.findings)
     tally = SeenRows(keep_texts=_is_there(folder / REPORTED_FILE))
     if file is not None:
-        context = Context(report.manifest, report.suite, file.metadata.num_rows)
-        _check_rows(folder, context, checks, report, tally, digest, numbers, progress)
+        context = Context(report.manifest, report.suite, file.count)
+        _check_rows(file, context, checks, report, tally, digest, numbers, progress)
         rows_digest = digest.hex()
         _check_reported(folder, tally, report, digest)
         for check in checks:
@@ -159,7 +159,7 @@ def _suite(manifest: Manifest, find_suite: FindSuite, findings: Findings) -> Sui
 
 
 def _check_rows(
-    folder: Path,
+    file: ParquetTable,
     context: Context,
     checks: tuple[Check, ...],
     report: Report,
@@ -168,7 +168,7 @@ def _check_rows(
     numbers: Sequence[int],
     progress: Progress,
 ) -> None:
-    for number, raw in parquet_rows(folder / GENERATIONS_FILE, report.findings):
+    for number, raw in file.rows(report.findings):
         if _enough(report.findings, GENERATIONS_FILE):
             return
         progress(number)
@@ -219,9 +219,10 @@ def _check_reported(folder: Path, tally: SeenRows, report: Report, digest: RowsD
     path = folder / REPORTED_FILE
     if not _is_there(path):
         return
-    if open_parquet(path, REPORTED, report.findings) is None:
+    file = open_parquet(path, REPORTED, report.findings)
+    if file is None:
         return
-    for number, raw in parquet_rows(path, report.findings):
+    for number, raw in file.rows(report.findings):
         if _enough(report.findings, REPORTED_FILE):
             return
         if "prompt_id" not in raw:  # it was not UTF-8, and that is among the findings

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from datasets_build.files import canonical_json, readable_json
 from submissions.schema import GENERATIONS, REPORTED, Manifest, Reported, Row
 from submissions.untrusted.findings import Findings, Refused
-from submissions.untrusted.parquet_files import parquet_rows
+from submissions.untrusted.parquet_files import read_parquet
 
 MANIFEST_FILE = "manifest.json"
 GENERATIONS_FILE = "generations.parquet"
@@ -73,7 +73,9 @@ class Submission:
 def _sound_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a file that was checked; a file that has been damaged since is refused, not cut short."""
     findings = Findings()
-    yield from parquet_rows(path, findings, columns)
+    table = read_parquet(path, findings, columns)
+    if table is not None:
+        yield from table.rows(findings)
     if findings.refused():
         raise Refused(str(path), findings)
 

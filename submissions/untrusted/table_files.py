@@ -16,7 +16,7 @@ from submissions.schema import Problem
 from submissions.untrusted.findings import Findings
 from submissions.untrusted.json_files import read_jsonl
 from submissions.untrusted.limits import byte_lines, within_row_limit
-from submissions.untrusted.parquet_files import parquet_file, parquet_rows
+from submissions.untrusted.parquet_files import read_parquet
 
 ENDINGS = (".csv", ".jsonl", ".parquet")
 MAX_KEPT_BYTES = 512 * 2**20
@@ -166,10 +166,10 @@ def _of_jsonl(path: Path, wanted: frozenset[str], findings: Findings) -> Table |
 
 
 def _of_parquet(path: Path, wanted: frozenset[str], findings: Findings) -> Table | None:
-    opened = parquet_file(path, findings)
-    if opened is None:
+    file = read_parquet(path, findings, sorted(wanted), MAX_KEPT_BYTES)
+    if file is None:
         return None
-    file, schema = opened
+    schema = file.schema
     there = [head for head in schema.names if head in wanted]
     good = _good_heads(schema.names, wanted, path.name, findings)
     for field in schema:
@@ -178,15 +178,11 @@ def _of_parquet(path: Path, wanted: frozenset[str], findings: Findings) -> Table
             message, hint = f"type {field.type}", "write texts, numbers, booleans, or lists of texts"
             findings.add(Problem("schema", "error", path.name, None, field.name, message, hint))
             good = False
-    if not within_row_limit(file.metadata.num_rows, path.name, findings) or not good:
+    if not good:
         return None
     if not there:  # nothing to read, but as many rows
-        return Table(path.name, tuple(schema.names), tuple((i + 1, {}) for i in range(file.metadata.num_rows)))
-    rows = [
-        (number, {head: value for head, value in row.items() if head in wanted})
-        for number, row in parquet_rows(path, findings, there, MAX_KEPT_BYTES)
-    ]
-    return Table(path.name, tuple(schema.names), tuple(rows))
+        return Table(path.name, tuple(schema.names), tuple((i + 1, {}) for i in range(file.count)))
+    return Table(path.name, tuple(schema.names), tuple(file.rows(findings)))
 
 
 def _plain(kind: pa.DataType) -> bool:

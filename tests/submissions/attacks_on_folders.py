@@ -9,7 +9,7 @@ from random import Random
 
 from submissions.untrusted.json_files import MAX_MANIFEST_BYTES
 from submissions.untrusted.limits import MAX_FILE_BYTES
-from tests.submissions.attack import NO_FILE, Attack, G, M, Make, Place, R, both
+from tests.submissions.attack import DAMAGED, NO_FILE, Attack, G, M, Make, Place, R, both
 
 NO_MANIFEST: tuple[Place, ...] = (("file", M, None, ""),)
 NO_REPORTED: tuple[Place, ...] = (("file", R, None, ""),)
@@ -136,7 +136,12 @@ NO_FILES = (
 SIZES = (
     Attack("a-terabyte-of-zeros", sparse(G, 2**40), (("sizes", G, None, ""),), "1,099,511,627,776 bytes"),
     Attack("a-byte-too-many", sparse(G, MAX_FILE_BYTES + 1), (("sizes", G, None, ""),), "536,870,913 bytes"),
-    Attack("zeros-behind", sparse(G, MAX_FILE_BYTES), (("parquet", G, None, ""),), "does not end like one"),
+    Attack(
+        "zeros-behind",
+        sparse(G, MAX_FILE_BYTES),
+        DAMAGED,
+        "Parquet magic bytes not found",
+    ),
     Attack("a-gigabyte-as-manifest", sparse(M, 2**30), (("sizes", M, None, ""),), "1,073,741,824 bytes"),
     Attack("zeros-behind-the-manifest", sparse(M, MAX_MANIFEST_BYTES), (("json", M, None, ""),), "Extra data"),
     Attack("an-empty-manifest", written(M, b""), NO_MANIFEST, "the file is empty"),

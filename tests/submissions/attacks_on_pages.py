@@ -6,19 +6,22 @@ from typing import Literal
 import pyarrow as pa
 
 from submissions.schema import GENERATIONS
-from submissions.untrusted.thrift import BINARY, I32, I64, STRUCT
 from tests.conftest import TOY
-from tests.submissions.attack import SWELLS, UNREADABLE, Attack, Make, content
+from tests.submissions.attack import SWELLS, UNREADABLE, Attack, G, Make, content
 from tests.submissions.attacks_on_formats import about
 from tests.submissions.attacks_on_memory import A_ROW, MIB, one_text, one_text_a_row
 from tests.submissions.crafted import (
+    BINARY,
     BROTLI,
     DELTA_BEGINNINGS,
     DELTA_LENGTHS,
     GZIP,
+    I32,
+    I64,
     LZ4_RAW,
     SNAPPY,
     STARTS,
+    STRUCT,
     ZSTD,
     Chunk,
     Field,
@@ -42,6 +45,9 @@ BILLION = 10**9
 VIEW, LIST_OF_VIEWS = pa.string_view(), pa.list_(pa.string_view())
 VIEWS = pa.schema([(field.name, LIST_OF_VIEWS if pa.types.is_list(field.type) else VIEW) for field in GENERATIONS])
 AS_VIEWS = base64.b64encode(VIEWS.serialize().to_pybytes())  # how pyarrow says it in a footer
+
+
+BLANKS = tuple(("blanks", G, row, f"responses[{i}]") for row in (1, 2) for i in range(3))
 
 
 def ids(page: bytes, codec: int = 0) -> Make:
@@ -86,8 +92,8 @@ VERSION_2 = (
     version_2("with-levels-of-two-gigabytes", "", ends=2**31 - 1, starts=2**31 - 1),
     version_2("with-levels-of-less-than-nothing", "", ends=-8),
     version_2("with-levels-that-cancel", "", ends=-8, starts=8),
-    version_2("of-negative-values", "a page without its number of values", values=-1),
-    version_2("of-a-billion-values", "more values than the footer declares", values=BILLION),
+    version_2("of-negative-values", "negative number of values", values=-1),
+    Attack("version-2-of-a-billion-values", ids(data_page_2(BILLION, IDS, 4)), accepted=True),
 )
 CODECS = (
     unpacks("to-more-by-gzip", GZIP, zeros("gzip"), ""),
@@ -98,16 +104,16 @@ CODECS = (
     unpacks("to-less-by-snappy", SNAPPY, bytes(pa.Codec("snappy").compress(IDS[:9], asbytes=True)), ""),
 )
 DELTA = (
-    Attack("a-billion-lengths", lengths(DELTA_LENGTHS, BILLION, 2**30), UNREADABLE, NO_SIZE),
-    Attack("a-billion-beginnings", lengths(DELTA_BEGINNINGS, BILLION, 2**30), UNREADABLE, NO_SIZE),
-    Attack("delta-lengths", lengths(DELTA_LENGTHS, 12, 128), UNREADABLE, NO_SIZE),
+    Attack("a-billion-lengths", lengths(DELTA_LENGTHS, BILLION, 2**30), SWELLS, "takes too much memory"),
+    Attack("a-billion-beginnings", lengths(DELTA_BEGINNINGS, BILLION, 2**30), SWELLS, "takes too much memory"),
+    Attack("delta-lengths", lengths(DELTA_LENGTHS, 12, 128), BLANKS, "blank", accepted=True),
 )
 AS_VIEW = (
     Attack(
         "one-view-in-every-row",
         content(lambda: one_text_a_row(20_000, MIB, {b"ARROW:schema": AS_VIEWS})),
-        SWELLS,
-        "more than 4,294,967,296 bytes when decoded",
+        (("sizes", G, 1009, ""),),
+        "more than 1,073,741,824 bytes when decoded",
     ),
     Attack(
         "one-view-in-one-row",

@@ -88,7 +88,12 @@ BOMBS = (
     Attack(
         "reported-labels-by-the-million", labels(4 * 10**6), (("sizes", R, 1, ""),), "a row of more than 33,554,432"
     ),
-    Attack("reported-labels-by-ten-millions", labels(10**7), (("sizes", R, 1, ""),), "a row group of more than"),
+    Attack(
+        "reported-labels-by-ten-millions",
+        labels(10**7),
+        (("sizes", "reported.parquet", 1, ""),),
+        "a row of more than 33,554,432 bytes when decoded",
+    ),
 )
 SHARED = Attack(
     "reported-classes-that-share-a-text",

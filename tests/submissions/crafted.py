@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from submissions.untrusted.thrift import BINARY, FALSE, I16, I32, I64, LIST, STRUCT, TRUE
 from tests.conftest import TOY, toy_rows
 
 Field = tuple[int, int, Any]  # the number of a field, its type and its value
+TRUE, FALSE, I16, I32, I64, BINARY, LIST, STRUCT = 1, 2, 4, 5, 6, 8, 9, 12  # Thrift's types
 PLAIN, IN_NUMBERS, DELTA_LENGTHS, DELTA_BEGINNINGS = 0, 8, 6, 7
 NO_CODEC, SNAPPY, GZIP, BROTLI, ZSTD, LZ4_RAW = 0, 1, 2, 4, 6, 7
 _BYTES = 6  # the type of strings

@@ -22,7 +22,7 @@ from types import ModuleType
 
 from datasets_build.console import err, out
 
-NAMES = ("generations", "reported", "manifest", "json", "lines", "thrift")
+NAMES = ("generations", "reported", "manifest", "json", "lines")
 _PARQUET = frozenset(NAMES[:2])
 _HANGS = 20  # seconds for one input
 _MEMORY = 2048  # MiB

@@ -18,7 +18,6 @@ from submissions.schema import GENERATIONS, REPORTED
 from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
 from submissions.untrusted.findings import Findings
 from submissions.untrusted.json_files import read_jsonl, strict_json
-from submissions.untrusted.thrift import Malformed, read_struct
 from tests.conftest import TOY, toy_manifest, toy_rows
 from tests.submissions.attack_runs import find_suite, raw_letters
 from tests.submissions.crafted import generations
@@ -134,13 +133,6 @@ def check_lines(folder: Path, data: bytes) -> None:
     assert len(rows) + findings.count("error") <= data.count(b"\n") + 1
 
 
-def check_thrift(data: bytes) -> None:
-    """Bytes are a struct or malformed."""
-    with suppress(Malformed):
-        _, place = read_struct(data)
-        assert 0 < place <= len(data)
-
-
 def with_true_length(parquet: bytes, footer: int) -> bytes:
     """A changed Parquet file whose footer begins at a place: its length is told as it is now, so that it is read."""
     length = max(0, len(parquet) - 8 - footer)
@@ -158,7 +150,6 @@ TARGETS: dict[str, Callable[[Path, bytes], object]] = {
     "reported": lambda folder, data: check_submission(folder, {REPORTED_FILE: data}),
     "json": lambda folder, data: check_json(data),
     "lines": check_lines,
-    "thrift": lambda folder, data: check_thrift(data),
 }
 """What can be fuzzed, by name: takes a folder to write in, and any bytes."""
 
@@ -168,7 +159,5 @@ def seeds(target: str) -> list[bytes]:
     files = good_files()
     if target in {"manifest", "generations", "reported"}:
         return list(files[{"manifest": MANIFEST_FILE, "generations": GENERATIONS_FILE}.get(target, REPORTED_FILE)])
-    if target == "thrift":
-        return [data[footer_of(data) : -8] for data in files[GENERATIONS_FILE]]
     objects = [json.dumps({"id": row.prompt_id, "responses": row.responses}).encode() for row in toy_rows()]
     return [*objects, files[MANIFEST_FILE][0]] if target == "json" else [b"\n".join(objects)]

@@ -55,6 +55,10 @@ class Scores:
         found = (self.values.get(name, Missing(NOT_IN_FILE)) for name in ids)
         return np.array([np.nan if isinstance(value, Missing) else value for value in found], np.float64)
 
+    def has_values(self) -> bool:
+        """Whether any set has a value."""
+        return not all(isinstance(value, Missing) for value in self.values.values())
+
     def reasons(self, ids: Sequence[str]) -> dict[str, int]:
         """How many of these sets have no value, by reason."""
         found = (self.values.get(name, Missing(NOT_IN_FILE)) for name in ids)

@@ -14,7 +14,7 @@ from datasets_build.files import atomic_file
 from datasets_build.schema import conform
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, Refused
-from submissions.untrusted.parquet_files import open_parquet, parquet_rows
+from submissions.untrusted.parquet_files import open_parquet
 
 SETS = pa.schema(
     [
@@ -52,7 +52,7 @@ def read_set_file(path: Path) -> Labelled:
         raise ConfigurationError(f"there is no file {path}", "make one: divbench generate --sweep")
     findings = Findings()
     file = open_parquet(path, SETS, findings)
-    rows = [] if file is None else list(parquet_rows(path, findings))
+    rows = [] if file is None else list(file.rows(findings))
     seen: set[str] = set()
     for number, row in rows:
         for field, message in _faults(row, seen):

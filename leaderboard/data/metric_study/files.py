@@ -26,7 +26,7 @@ from submissions.schema import Problem
 from submissions.untrusted.findings import Findings, Refused
 from submissions.untrusted.json_files import strict_json
 from submissions.untrusted.limits import openable
-from submissions.untrusted.parquet_files import open_parquet, parquet_rows
+from submissions.untrusted.parquet_files import open_parquet
 from submissions.untrusted.plain_text import shortened
 
 STUDY_FILE, TEXTS_FILE, PAIRS_FILE = "metric_study.json", "disagreements.parquet", "gssbench.json"
@@ -155,9 +155,9 @@ def read_texts(path: Path) -> dict[tuple[str, str], SetTexts]:
     if not path.is_file():
         raise InputError(f"there is no file {path}", _AGAIN)
     findings = Findings()
-    file = open_parquet(path, TEXTS, findings)
+    file = open_parquet(path, TEXTS, findings, MAX_TEXT_BYTES)
     found: dict[tuple[str, str], SetTexts] = {}
-    for number, row in [] if file is None else parquet_rows(path, findings, limit=MAX_TEXT_BYTES):
+    for number, row in [] if file is None else file.rows(findings):
         texts = row.get("responses")
         if None in (row.get("task"), row.get("set_id"), row.get("context"), texts) or None in (texts or []):
             findings.add(_null(path.name, number))

@@ -10,6 +10,7 @@ from benchmark.models.device_options import DeviceOption, DtypeOption
 from datasets_build.console import JsonOption, deliver, err, progress
 from datasets_build.errors import ConfigurationError
 from datasets_build.tables import check_report_path
+from submissions.untrusted.plain_text import one_line
 
 if TYPE_CHECKING:
     from benchmark.analysis.estimate import Resampling
@@ -174,11 +175,25 @@ def metaeval(
             from benchmark.analysis.metaeval.scores import released_scores
 
             columns += released_scores(labelled)
-        reports, overall = _evaluate(labelled, columns, against, how, tell)
-    _warn({each.name: each.problems for each in columns})
-    deliver(report_of(reports, overall, _document(labelled, columns, reports, overall)), destination, as_json=json)
-    if figure is not None:
-        write_figures([label_figure(task, columns) for task in labelled], "Scores by label", figure)
+        empty = [each for each in columns if each.origin.startswith("external") and not each.has_values()]
+        columns = [each for each in columns if each not in empty]  # else it would leave out every set for all
+        if columns:
+            reports, overall = _evaluate(labelled, columns, against, how, tell)
+    _warn({each.name: each.problems for each in columns} | {each.name: [_no_value(each)] for each in empty})
+    if columns:
+        document = _document(labelled, [*columns, *empty], reports, overall)
+        deliver(report_of(reports, overall, document), destination, as_json=json)
+        if figure is not None:
+            write_figures([label_figure(task, columns) for task in labelled], "Scores by label", figure)
+    if empty:
+        raise typer.Exit(1)
+
+
+def _no_value(scores: "Scores") -> str:
+    """Why a function's scores are left out."""
+    reasons = scores.reasons(list(scores.values))
+    reason = max(reasons, key=lambda reason: reasons[reason], default="there is no set")
+    return f"left out, as it has no value for any set: {one_line(reason)}"
 
 
 def _evaluate(

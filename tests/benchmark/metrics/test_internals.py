@@ -197,7 +197,7 @@ CHANGES: dict[str, Callable[[dict[str, Any]], None]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_damaged_row_is_an_error_and_no_score(tmp_path: Path, change: str) -> None:
     file = open_internals(damaged(tmp_path / "i.parquet", CHANGES[change]), "0" * 16)
-    with pytest.raises(InputError, match=r"i\.parquet, row group 0: .*divbench metrics internals"):
+    with pytest.raises(InputError, match=r"i\.parquet, batch 0: .*divbench metrics internals"):
         file.of(["p", "q"])
 
 

@@ -15,11 +15,11 @@ import pytest
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE
 from datasets_build.errors import ConfigurationError, DivBenchError
 from datasets_build.files import sha256_of
-from leaderboard.data import result_checks
 from leaderboard.data.sources import FolderSource, Snapshot, StoreSource
 from submissions.storage.commits import StoreFault
 from submissions.storage.file_store import FileStore
 from submissions.storage.folder_store import FolderStore
+from submissions.untrusted import parquet_files
 from submissions.work_queue.maintenance import add_results, withdraw
 from tests.hub import HubServer
 from tests.leaderboard.stores import HOUR, ME, T0, Scored, filled, publish, put, scored
@@ -185,7 +185,7 @@ def bad_files(kind: str, one: Scored, other: Scored, folder: Path) -> tuple[dict
                 RESULT_FILE: with_json(one, per_prompt_sha256=hashlib.sha256(b"PAR1").hexdigest()),
                 PER_PROMPT_FILE: b"PAR1",
             },
-            "does not end like one",
+            "not a valid Parquet file",
         ),
         "a column less": (
             with_table(one, table.drop_columns([metric]), folder),
@@ -222,7 +222,7 @@ def test_a_table_that_swells_is_not_taken(
     folder_store: FolderStore, some: list[Scored], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled(folder_store, some[:1])
-    monkeypatch.setattr(result_checks, "MAX_DECODED_BYTES", 1000)
+    monkeypatch.setattr(parquet_files, "MAX_DECODED_BYTES", 1000)
     assert "more than 1,000 bytes when decoded" in str(reasons(StoreSource(folder_store, tmp_path / "cache").read()))
 
 

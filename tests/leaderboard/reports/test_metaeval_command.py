@@ -49,6 +49,24 @@ def test_a_metric_of_ones_own_beside_the_packages_and_the_released(mirror: Path,
 
 
 @pytest.mark.mirror
+def test_a_function_that_raises_on_every_set_is_left_out_alone(mirror: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def broken(responses):\n    raise ValueError('no \x1b[2J')\n")
+    code = f"import os; os.chdir({str(tmp_path)!r}); from leaderboard.cli import main; main()"
+    ended = divbench(
+        "metaeval", "contest/story_gen", "--metric", "distinct_n_tevet", "--external", "mine:broken", "--json", *FAST,
+        code=code, DIVBENCH_MIRROR=str(mirror),
+    )  # fmt: skip
+    assert ended.returncode == 1
+    told = " ".join(ended.stderr.split())
+    assert r"mine:broken: left out, as it has no value for any set: raised ValueError: no \x1b[2J" in told
+    found = json.loads(ended.stdout)
+    left_out = {each["metric"]: each["left_out"] for each in found["tasks"][0]["evaluations"]}
+    assert left_out["distinct_n_tevet"] == 0
+    assert "mine:broken" not in left_out
+    assert len(found["missing"]["mine:broken"]) == len(load_labelled("contest/story_gen", mirror=mirror).set_ids)
+
+
+@pytest.mark.mirror
 def test_scores_of_a_file_and_every_kind_of_output(mirror: Path, tmp_path: Path) -> None:
     task = load_labelled("contest/resp_gen", mirror=mirror)
     with (tmp_path / "good.csv").open("w", newline="") as file:

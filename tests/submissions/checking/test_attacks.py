@@ -130,7 +130,9 @@ def test_the_table_tells_outcome_reason_seconds_and_memory(
         return next(line for line in lines if re.search(rf"\b{name} ", line))
 
     numbers = r"│ +\d+\.\d{3} │ +\d+ │"
-    assert re.search(rf"│ refused +│ sizes: generations.parquet row 1: a row .*{numbers}", line("a-billion-nulls"))
+    assert re.search(
+        rf"│ refused +│ sizes: generations.parquet row 1: cannot be read .*{numbers}", line("a-billion-nulls")
+    )
     assert "accepted, warnings" in line("blank-answers")
     assert re.search(r"│ accepted +│ ", line("a-name-as-a-path"))
     assert re.search(r"│ was ended by.*│ UNEXPECTED", line("a-pickle"))

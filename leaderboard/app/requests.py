@@ -1,0 +1,106 @@
+"""What every request to the application must keep to, and what the log says of one that does not: one line.
+
+Gradio checks the values of a call, and prints a traceback where they are too few, of another type, or a path. On a
+public board anybody can write such a log full: here an error is one line, and a body and a visitor's rate are limited.
+"""
+
+import logging
+import sys
+import time
+from collections import OrderedDict
+from types import SimpleNamespace
+from typing import Any
+
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from leaderboard.app.submitting.intake import MAX_UPLOAD_BYTES
+from submissions.untrusted.plain_text import one_line
+
+MAX_BODY_BYTES = 2**20  # of a call; an upload may be longer
+CALLS_A_MINUTE = 600  # of one visitor; a page makes about ten
+_VISITORS = 10_000  # whose calls are counted
+_LOG = logging.getLogger("divbench.board")
+
+
+class RequestLimits:
+    """ASGI middleware: refuses a body that is too long, and a visitor who calls too often.
+
+    Args:
+        app: Application to wrap.
+        calls: Calls a minute that one visitor may make.
+        body: Bytes of a call.
+    """
+
+    def __init__(self, app: ASGIApp, calls: int = CALLS_A_MINUTE, body: int = MAX_BODY_BYTES) -> None:
+        self._app, self._calls, self._body = app, calls, body
+        self._seen: OrderedDict[str, tuple[int, int]] = OrderedDict()  # of each visitor: the minute, and calls in it
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http" or scope["method"] in {"GET", "HEAD"}:
+            await self._app(scope, receive, send)
+            return
+        most = 2 * MAX_UPLOAD_BYTES if scope["path"].endswith("/upload") else self._body
+        if self._is_too_often(scope):
+            await _refuse(429, "Too many calls: wait a minute.", scope, receive, send)
+        elif _declared(scope) > most:
+            await _refuse(413, f"The body has more than {most:,} bytes.", scope, receive, send)
+        else:
+            await self._app(scope, _counted(receive, most), send)
+
+    def _is_too_often(self, scope: Scope) -> bool:
+        visitor, minute = str((scope.get("client") or [""])[0]), int(time.monotonic() // 60)
+        before = self._seen.pop(visitor, (minute, 0))
+        number = before[1] + 1 if before[0] == minute else 1
+        self._seen[visitor] = minute, number
+        if len(self._seen) > _VISITORS:
+            self._seen.popitem(last=False)
+        return number > self._calls
+
+
+def _declared(scope: Scope) -> int:
+    sizes = [value for name, value in scope["headers"] if name == b"content-length"]
+    return int(sizes[0]) if sizes and sizes[0].isdigit() else 0
+
+
+def _counted(receive: Receive, most: int) -> Receive:
+    """What is received, cut off where it is longer than it may be: a body in pieces declares no length."""
+    left = most
+
+    async def counted() -> Message:
+        nonlocal left
+        message = await receive()
+        left -= len(message.get("body", b""))
+        return message if left >= 0 else {"type": "http.disconnect"}
+
+    return counted
+
+
+async def _refuse(status: int, why: str, scope: Scope, receive: Receive, send: Send) -> None:
+    _LOG.warning("%s %s: %s", status, one_line(str(scope["path"]), 100), why)
+    await PlainTextResponse(f"{why}\n", status)(scope, receive, send)
+
+
+def log_one_line_an_error() -> None:
+    """Have Gradio and its server log an error in one line without other people's control characters."""
+    from gradio import queueing, routes
+
+    for module in (queueing, routes):
+        module.traceback = SimpleNamespace(print_exc=_log_error)  # type: ignore[attr-defined]
+    server = logging.getLogger("uvicorn.error")
+    if _without_traceback not in server.filters:
+        server.addFilter(_without_traceback)
+
+
+def _log_error(*arguments: Any, **more: Any) -> None:
+    error = sys.exception() if hasattr(sys, "exception") else sys.exc_info()[1]
+    _LOG.error("%s: %s", type(error).__name__, one_line(str(error)))
+
+
+def _without_traceback(record: logging.LogRecord) -> bool:
+    if record.exc_info and record.exc_info[1] is not None:
+        error = record.exc_info[1]
+        record.msg, record.args = "%s: %s", (type(error).__name__, one_line(str(error)))
+        record.exc_info = record.exc_text = None
+    return True

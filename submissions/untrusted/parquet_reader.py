@@ -1,0 +1,192 @@
+"""Reads a Parquet file in a process of its own, and writes what it holds again as plain Arrow.
+
+`python -m submissions.untrusted.parquet_reader` imports what it needs and waits. For each file it forks: the fork gets
+the file open, takes its limits, can open nothing else (no file, no socket), and writes record batches of plain types,
+uncompressed, so that whoever reads them needs no more memory than they are long.
+"""
+
+import base64
+import errno
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.compute  # what casts: a fork can import nothing
+import pyarrow.parquet as pq
+
+from submissions.untrusted.limited_process import limit
+from submissions.untrusted.limits import MAX_ROWS, first_line
+
+MEMORY = 2 * 2**30  # of addresses, what pyarrow begins with among them
+SECONDS = 60
+BATCH_BYTES = 32 * 2**20  # of a batch, and so of a row
+VALUE_BYTES = 64  # what a value takes in Python beside its letters, at least
+WRITE_AGAIN = "it may be truncated or damaged: write it again"
+SHORTER = "submit fewer or shorter responses"
+_ROWS_A_BATCH = 256
+HOST_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.ECHILD}
+Asked = dict[str, Any]
+
+
+class Unreadable(Exception):
+    """A file cannot be read, or not from some row on.
+
+    Attributes:
+        check: Name of the check: *parquet* or *sizes*.
+        hint: Suggested fix.
+    """
+
+    def __init__(self, check: str, message: str, hint: str = WRITE_AGAIN) -> None:
+        super().__init__(message)
+        self.check = check
+        self.hint = hint
+
+
+def plain_schema(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
+    """The schema of what is written of some columns.
+
+    Raises:
+        KeyError: There is no such column, or several.
+        TypeError: It holds something else than texts, numbers, booleans, and lists and structs of them.
+    """
+    return pa.schema([pa.field(name, plain_type(schema.field(name).type)) for name in columns])
+
+
+def plain_type(kind: Any) -> pa.DataType:
+    """A type without what only says how values lie in memory: dictionaries, views, 64-bit offsets, fixed lengths."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return pa.string()
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return pa.list_(plain_type(kind.value_type))
+    if types.is_struct(kind):
+        return pa.struct([pa.field(field.name, plain_type(field.type)) for field in kind])
+    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind)):
+        raise TypeError(f"type {kind}")
+    plain: pa.DataType = kind
+    return plain
+
+
+def plain_batches(file: pq.ParquetFile, columns: Sequence[str], most: int) -> Iterator[pa.RecordBatch]:
+    """Some columns of a Parquet file in batches of plain types, none of more than `BATCH_BYTES`.
+
+    Raises:
+        Unreadable: The file contradicts itself, or has a larger row, or more than `most` bytes in all.
+        Exception: Whatever pyarrow raises for a bad file.
+    """
+    schema = plain_schema(file.schema_arrow, columns)
+    weight = rows = 0
+    for batch in file.iter_batches(_ROWS_A_BATCH, columns=schema.names, use_threads=False):
+        found = [(batch.column(field.name), field.type) for field in schema]
+        kept = [column if column.type == kind else column.cast(kind) for column, kind in found]
+        for part in _parts(pa.RecordBatch.from_arrays(kept, schema=schema)):
+            weight += _weight(part)
+            if weight > most:
+                raise Unreadable("sizes", f"more than {most:,} bytes when decoded", SHORTER)
+            rows += part.num_rows
+            yield part
+    if schema and rows != file.metadata.num_rows:
+        raise Unreadable("parquet", f"{file.metadata.num_rows:,} rows are declared, {rows:,} are present")
+
+
+def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    if _weight(batch) <= BATCH_BYTES:
+        yield batch
+    elif batch.num_rows == 1:
+        message = f"a row of more than {BATCH_BYTES:,} bytes when decoded"
+        raise Unreadable("sizes", message, SHORTER)
+    else:
+        half = batch.num_rows // 2
+        yield from _parts(batch.slice(0, half))
+        yield from _parts(batch.slice(half))
+
+
+def _weight(batch: pa.RecordBatch) -> int:
+    return batch.nbytes + VALUE_BYTES * sum(_values(column) for column in batch.columns)
+
+
+def _values(column: Any) -> int:
+    if pa.types.is_list(column.type):
+        return len(column) + _values(column.flatten())
+    return len(column) + (sum(map(_values, column.flatten())) if pa.types.is_struct(column.type) else 0)
+
+
+def reply(asked: Asked, source: IO[bytes], out: Any) -> Asked:
+    """What is said of a file; the rows of those of the asked columns that it has once are written."""
+    made: Asked = {"rows": 0}
+    try:
+        file = pq.ParquetFile(source, pre_buffer=False, buffer_size=2**20)  # page by page
+        schema, declared = file.schema_arrow, file.metadata.num_rows
+        if declared < 0:
+            raise Unreadable("parquet", "a negative number of rows")
+        made |= {"schema": base64.b64encode(schema.serialize()).decode(), "declared": declared}
+        wanted = schema.names if asked["columns"] is None else asked["columns"]
+        there = [name for name in wanted if schema.get_field_index(name) >= 0]
+        writer = None
+        for batch in plain_batches(file, there, asked["most"]) if declared <= MAX_ROWS else ():
+            writer = writer or pa.ipc.new_stream(out, batch.schema)
+            writer.write_batch(batch)
+            made["rows"] += batch.num_rows
+        out.flush()
+    except Exception as error:  # whatever a library says of bytes that nobody foresaw
+        return made | _fault(error)
+    return made
+
+
+def _fault(error: Exception) -> Asked:
+    """What is wrong with a file, as JSON; of what is wrong with this machine, the number of the error."""
+    if isinstance(error, OSError) and error.errno in HOST_FAULTS:
+        return {"host": error.errno}
+    if isinstance(error, MemoryError):
+        error = Unreadable("sizes", "takes too much memory", "write fewer rows per row group")
+    check, hint = (error.check, error.hint) if isinstance(error, Unreadable) else ("parquet", WRITE_AGAIN)
+    return {"check": check, "message": first_line(error), "hint": hint}
+
+
+def _serve(parent: socket.socket) -> None:
+    """Fork for each file that the parent sends."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the forks
+    while fds := socket.recv_fds(parent, 1, 5)[1]:
+        if os.fork() == 0:
+            _watch(*fds)
+        for fd in fds:
+            os.close(fd)
+
+
+def _watch(ended: int, *fds: int) -> None:
+    """The fork: let another one read the file, tell how it ended, and never return."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    child = os.fork()
+    if child == 0:
+        os.close(ended)
+        _work(*fds)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.write(ended, str(status).encode())
+    os._exit(0)
+
+
+def _work(talk: int, source: int, out: int, errors: int) -> None:
+    """Read the file, and never return."""
+    os.dup2(errors, 2)
+    with os.fdopen(talk, "r+b") as said, os.fdopen(source, "rb") as file, os.fdopen(out, "wb") as rows:
+        asked = json.loads(said.read())
+        signal.alarm(2 * SECONDS)
+        limit(MEMORY, SECONDS, asked["most"] + 2**26, files=0)
+        made = reply(asked, file, rows)
+        said.seek(0)
+        said.truncate()
+        said.write(json.dumps(made).encode())
+        said.flush()
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    pa.set_memory_pool(pa.system_memory_pool())  # the others reserve more addresses than they take
+    _serve(socket.socket(fileno=int(sys.argv[1])))

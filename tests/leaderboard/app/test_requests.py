@@ -1,0 +1,116 @@
+"""Calls with wrong counts, types, sizes and paths get a short answer, and one line in the log; never a traceback."""
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from leaderboard.app.requests import RequestLimits
+from tests.leaderboard.servers import ROOT, free_port, wait_for
+
+Json = dict[str, Any]
+
+
+def answers(app: RequestLimits, size: int, *, declared: bool = True, path: str = "/call", visitor: str = "a") -> int:
+    """The status of a POST whose body comes in pieces of a kilobyte; 0 if it was cut off."""
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": path,
+        "client": (visitor, 1),
+        "headers": [(b"content-length", str(size).encode())] if declared else [],
+    }
+    pieces = [b"x" * 1024] * (size // 1024)
+    found = 0
+
+    async def receive() -> Json:
+        return {"type": "http.request", "body": pieces.pop(), "more_body": bool(pieces)}
+
+    async def send(message: Any) -> None:
+        nonlocal found
+        found = message.get("status", found)
+
+    asyncio.run(app(scope, receive, send))
+    return found
+
+
+async def reads_all(scope: Any, receive: Any, send: Any) -> None:
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        if not message["more_body"]:
+            break
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+
+
+def test_a_body_too_long_and_a_visitor_too_quick_are_refused() -> None:
+    app = RequestLimits(reads_all, calls=5, body=8192)
+    assert answers(app, 8192) == 200
+    assert answers(app, 9216) == 413
+    assert answers(app, 9216, declared=False) == 0
+    assert answers(app, 9216, path="/gradio_api/upload") == 200
+    assert answers(app, 1024) == 200
+    assert answers(app, 1024) == 429
+    assert answers(app, 1024, visitor="b") == 200
+
+
+def fetch(url: str, body: bytes | None = None) -> str:
+    request = urllib.request.Request(url, body, {"content-type": "application/json"})  # noqa: S310 - our own address
+    try:
+        with urllib.request.urlopen(request, timeout=20) as reply:  # noqa: S310
+            return str(reply.read().decode())
+    except urllib.error.HTTPError as error:
+        return error.read().decode()
+
+
+def outcome(url: str, name: str, data: Any) -> str:
+    """What an endpoint of the API answers to values."""
+    said = fetch(f"{url}/gradio_api/call/{name}", json.dumps({"data": data}).encode())
+    event = re.search(r'"event_id":"(\w+)"', said)
+    return said if event is None else fetch(f"{url}/gradio_api/call/{name}/{event[1]}")
+
+
+WRONG: tuple[Any, ...] = (
+    [],
+    [None],
+    ["x"] * 40,
+    [{"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}] * 3,
+    [{"path": "../../x\n\x1b[2J", "meta": {"_type": "gradio.FileData"}}],
+    [["x"] * 10, {"a": {}}, -1e308, 10**400],
+    {"a": 1},
+    "x",
+    None,
+)
+
+
+def test_no_call_writes_a_traceback(tmp_path: Path) -> None:
+    port = free_port()
+    code = "from leaderboard.cli import main; main()"
+    command = [sys.executable, "-c", code, "board", "serve", "--reference", "--port", str(port)]
+    with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log) as board:
+        try:
+            wait_for(url := f"http://127.0.0.1:{port}", board)
+            names = [name.strip("/") for name in json.loads(fetch(f"{url}/gradio_api/info"))["named_endpoints"]]
+            assert len(names) > 5
+            for number, name in enumerate(names):
+                for data in WRONG[number % 3 :: 3]:
+                    said = outcome(url, name, data)
+                    assert len(said) < 200_000, (name, data)
+                    assert "Traceback" not in said
+            for body in (b"", b"{", b"[]", b"\xff" * 100, b'{"fn_index": 99999, "data": [], "session_hash": "x"}'):
+                for path in ("/gradio_api/queue/join", "/gradio_api/run/x", "/gradio_api/upload", "/nowhere"):
+                    assert len(fetch(url + path, body)) < 2000
+            assert "more than" in fetch(f"{url}/gradio_api/queue/join", b"x" * 2_000_000)
+        finally:
+            board.terminate()
+    written = (tmp_path / "log").read_text()
+    assert "didn't receive enough input values" in written
+    assert "Traceback" not in written
+    assert "\x1b" not in written
+    assert max(map(len, written.splitlines())) < 500
