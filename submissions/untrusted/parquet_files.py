@@ -239,6 +239,8 @@ class _Process:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,  # Ctrl-C is for us
             )
+        if self._socket is not None:
+            self._socket.close()
         self._socket = ours
         atexit.register(_end, process, os.getpid())
         return ours

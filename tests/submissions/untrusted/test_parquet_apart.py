@@ -4,6 +4,7 @@ import errno
 import os
 import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +67,13 @@ SAID = {
 
 
 @pytest.fixture
-def process(monkeypatch: pytest.MonkeyPatch) -> parquet_files._Process:
+def process(monkeypatch: pytest.MonkeyPatch) -> Iterator[parquet_files._Process]:
     """A reader of this test alone."""
     made = parquet_files._Process()
     monkeypatch.setattr(parquet_files, "_PROCESS", made)
-    return made
+    yield made
+    if made._socket is not None:
+        made._socket.close()
 
 
 def rows_of(table: ParquetTable | None, findings: Findings) -> list[dict[str, Any]]:
