@@ -2,13 +2,14 @@
 
 import json
 import sys
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -18,8 +19,9 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.segment import Segment
 
-from datasets_build.tables import Report, print_blocks, write_report
+from datasets_build.tables import Report, print_blocks, printable, write_report
 
 PIPED_WIDTH = 160
 SECONDS_A_LINE = 15.0  # between lines of progress, where there is no terminal
@@ -41,10 +43,22 @@ def err() -> Console:
 
 
 def _console(stderr: bool) -> Console:
-    made = Console(stderr=stderr, highlight=False, emoji=False)  # ":100:" may be part of a name
+    made = _PlainConsole(stderr=stderr, highlight=False, emoji=False)  # ":100:" may be part of a name
     if not made.is_terminal:
         made.width = PIPED_WIDTH  # a file has no width to fit
     return made
+
+
+class _PlainConsole(Console):
+    """A console on which no text drives the terminal or changes its direction: such characters are shown as escapes."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Render as rich does; its own control codes stay."""
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield Segment("\n".join(map(printable, segment.text.split("\n"))), segment.style)
 
 
 class _Lines(Progress):

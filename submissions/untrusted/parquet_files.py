@@ -180,8 +180,7 @@ def _read_apart(path: Path, asked: reader.Asked) -> tuple[reader.Asked, pa.Buffe
         try:
             source = stack.enter_context(path.open("rb"))
         except OSError as error:  # it was there
-            said = {"rows": 0, "check": "file", "message": first_line(error), "hint": "allow reading it"}
-            return said, pa.py_buffer(b"")
+            return _fault("file", first_line(error), "allow reading it"), pa.py_buffer(b"")
         if not _HAS_FORK:
             said = reader.reply(asked, source, out)
         else:
@@ -198,7 +197,11 @@ def _read_apart(path: Path, asked: reader.Asked) -> tuple[reader.Asked, pa.Buffe
 
 
 def _stopped(status: int, errors: bytes) -> reader.Asked:
-    return {"rows": 0, "check": "limits", "message": f"reading it {reason(status, errors)}", "hint": _SMALLER}
+    return _fault("limits", f"reading it {reason(status, errors)}", _SMALLER)
+
+
+def _fault(check: str, message: str, hint: str) -> reader.Asked:
+    return {"rows": 0, "check": check, "message": message, "hint": hint}
 
 
 class _Process:
