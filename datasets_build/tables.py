@@ -215,7 +215,8 @@ def to_terminal(table: Table, *, break_numbers: bool = True) -> RenderableType:
 def to_text(table: Table, width: int = 120) -> str:
     """A table as plain text, without colours."""
     written = io.StringIO()
-    console = Console(file=written, width=width, color_system=None, highlight=False, emoji=False)
+    # In a notebook rich would display the table there, besides.
+    console = Console(file=written, width=width, color_system=None, highlight=False, emoji=False, force_jupyter=False)
     console.print(to_terminal(table))
     return "\n".join(line.rstrip() for line in written.getvalue().rstrip().splitlines())
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MEASURES = ("spearman", "oca_directional", "roc_auc")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Agreement:
     """How well metrics agree with labels of content diversity, all on the same sets and resamples.
 
@@ -63,6 +63,10 @@ class Agreement:
         from datasets_build.tables import to_text
 
         return to_text(self.table())
+
+    def __repr__(self) -> str:
+        """As `str`, so that a Python prompt shows it."""
+        return str(self)
 
     def _repr_html_(self) -> str:
         return str(self.to_pandas().to_html(float_format="{:.3f}".format))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from leaderboard.data.metric_study.record import MetricStudy
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Card:
     """A metric's card.
 
@@ -58,6 +58,10 @@ class Card:
             f"Agreement with people: {_agreement(self.agreement)}",
         ]
         return "\n".join([*lines, *(f"Fails: {failure}" for failure in self.failures)])
+
+    def __repr__(self) -> str:
+        """As `str`, so that a Python prompt shows it."""
+        return str(self)
 
 
 def metric(name: str) -> Card:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LEVEL = 0.05
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """Paired tests of a − b, one per metric.
 
@@ -77,6 +77,10 @@ class Comparison:
         from datasets_build.tables import to_text
 
         return to_text(self.table())
+
+    def __repr__(self) -> str:
+        """As `str`, so that a Python prompt shows it."""
+        return str(self)
 
     def _repr_html_(self) -> str:
         return str(self.to_pandas().to_html(float_format="{:.4f}".format))

@@ -45,7 +45,7 @@ class Mean:
     missing: dict[str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Scores:
     """Scores of response sets.
 
@@ -125,6 +125,10 @@ class Scores:
         from datasets_build.tables import to_text
 
         return to_text(self.table())
+
+    def __repr__(self) -> str:
+        """As `str`, so that a Python prompt shows it."""
+        return str(self)
 
     def _repr_html_(self) -> str:
         """The means for a notebook; pandas escapes what is in them."""
