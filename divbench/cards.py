@@ -1,6 +1,7 @@
 """What readers should know of each metric: definition, direction, source, agreement with people, known failures."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -105,7 +106,9 @@ def metrics() -> "pd.DataFrame":
     return pd.DataFrame(rows, index=pd.Index([c.id for c in cards], name="metric"), columns=columns)
 
 
+@cache
 def _study() -> "MetricStudy | None":
+    """Return the study that ships; it is the package's own and does not change."""
     from leaderboard.data.metric_study.files import load_studies
 
     return load_studies(None).study
