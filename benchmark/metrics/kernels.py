@@ -213,7 +213,8 @@ METRICS: tuple[Metric, ...] = (
             "exp(−mean over i of ln zᵢ), zᵢ = mean over j of max(xᵢ · xⱼ, 0), x the unit vector of a response",
             "The number of wholly dissimilar responses that would be as uncommon as these.",
             (
-                "Cosines of real responses are well above 0, so ten responses seldom count as more than three.",
+                "Responses to one question share much, so it stays far below their number: 2.4 on average over sets "
+                "of five and ten of McDiv and decTest (all-MiniLM-L6-v2).",
                 _GROWS,
                 _SEES,
                 _MODELS,

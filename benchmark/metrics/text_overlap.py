@@ -112,17 +112,18 @@ def rouge_l_similarity(responses: Sequence[str]) -> float:
 def self_repetition(responses: Sequence[str], n: int) -> float:
     """The mean over responses of ln(1 + how often their different n-grams occur in the others); less is more diverse.
 
-    Words are what white space separates, with case and punctuation. An n-gram counts once in each response.
+    Words are what white space separates, with case and punctuation. An n-gram counts once in each response; a response
+    of fewer words has none.
 
     Raises:
-        Unscorable: No response has n words.
+        Unscorable: No response.
 
     >>> self_repetition(["a b c d", "a b c d", "e f g h"], n=4) == 2 * math.log(2) / 3
     True
     """
+    if not responses:
+        raise Unscorable("no response")
     found = [set(zip(*(words[i:] for i in range(n)), strict=False)) for words in map(str.split, responses)]
-    if not any(found):
-        raise Unscorable(f"no response of {n} words")
     seen: set[tuple[str, ...]] = set()
     repeated: set[tuple[str, ...]] = set()
     for own in found:
@@ -269,7 +270,7 @@ METRICS: tuple[Metric, ...] = (
             "How many phrases of four words a response shares with the others, on a logarithmic scale.",
             (
                 _NOISE,
-                "Repetition of shorter phrases is not seen: sets of short responses are all 0, the best value.",
+                "Repetition of shorter phrases is not seen: copies of a response of three words have 0, the best.",
                 "It grows with length and with the number of responses: compare sets of like length and equal k only.",
                 _WORDING,
                 _SHUFFLED,

@@ -34,6 +34,14 @@ def metrics_study(
         list[str] | None,
         typer.Option(help="Metric of the profile; may be repeated; default: all.", rich_help_panel="Metrics"),
     ] = None,
+    merge: Annotated[
+        bool,
+        typer.Option(
+            "--merge",
+            help="Results of other metrics in OUT/metric_study.json, kept.",
+            rich_help_panel="Metrics",
+        ),
+    ] = False,
     released: Annotated[
         bool, typer.Option(help="Metric columns released with the texts, studied as well.", rich_help_panel="Metrics")
     ] = True,
@@ -93,7 +101,8 @@ def metrics_study(
     McDiv_nuggets and decTest. What the language model read is kept, so an interrupted run goes on there.
 
     OUT/scores.parquet keeps each metric's value of each set, and a metric whose signature stands there is not computed
-    again: after a new metric, the same command computes that one alone.
+    again: after a new metric, the same command computes that one alone. Without the file, --metric NEW --merge adds a
+    metric to the study in OUT; its rank agreement with the others is then unknown.
 
     With the models of the package, decTest's sets of ten not read by the language model: three quarters of an hour.
 
@@ -108,9 +117,11 @@ def metrics_study(
         SCORES_FILE,
         STUDY_FILE,
         TEXTS_FILE,
+        read_study,
         write_record,
         write_texts,
     )
+    from leaderboard.data.metric_study.merge import merged
     from leaderboard.reports.metaeval.inputs import profile_of
 
     chosen = profile_of(profile, lm, dtype, device)
@@ -120,7 +131,10 @@ def metrics_study(
         raise ConfigurationError(f"{destination} is no folder", "name one to write to")
     destination.mkdir(parents=True, exist_ok=True)
     numbers, known = (resamples, seed, worst, most_read), destination / SCORES_FILE
+    earlier = read_study(destination / STUDY_FILE) if merge else None
     study, texts = _study(task or [], wanted, released, chosen, numbers, (cache, mirror), known)
+    if earlier is not None:
+        study = merged(study, earlier)
     written = [destination / TEXTS_FILE, destination / STUDY_FILE]
     write_texts(written[0], texts)
     write_record(written[1], study)

@@ -112,7 +112,7 @@ def test_what_cannot_be_measured_has_a_reason() -> None:
         (lambda: span_centroid(np.array([[1.0, 0], [-1, 0]]), 90), "the mean of the embeddings is zero"),
         (lambda: graph_entropy(np.eye(2)), "fewer than 3 responses"),
         (lambda: nearest_neighbour_distance(np.eye(2), 2), "fewer than 3 responses"),
-        (lambda: self_repetition(["three words only"] * 3, 4), "no response of 4 words"),
+        (lambda: self_repetition([], 4), "no response"),
     )
     for run, reason in cases:
         with pytest.raises(Unscorable, match=reason):
@@ -135,3 +135,4 @@ def test_self_repetition_counts_each_phrase_once_in_a_response() -> None:
     texts = ["a b c d a b c d", "x a b c d", "p q r s", "few"]
     # The first has 4 different 4-grams, of which one stands in another response.
     assert self_repetition(texts, 4) == pytest.approx((math.log(2) + math.log(2)) / 4)
+    assert self_repetition(["three words only"] * 3, 4) == 0  # as it is defined; the card says so

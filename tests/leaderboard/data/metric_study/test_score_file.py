@@ -41,8 +41,6 @@ def test_only_what_the_file_lacks_is_computed(tmp_path: Path, monkeypatch: pytes
     written = path.read_bytes()
     assert study_scores(tasks, CHOSEN, backends, 5, path) == both
     assert path.read_bytes() == written
-    # Sets of two words have no phrase of four: missing, and known to be.
-    assert set(both[2].values.values()) == {Missing("no response of 4 words")}
     # More sets, or another definition, are computed.
     study_scores([*tasks, task("three/c", sets=4)], CHOSEN[:1], backends, 5, path)
     study_scores(tasks, [replace(CHOSEN[1], version=2)], backends, 5, path)
@@ -63,6 +61,9 @@ def test_values_are_those_that_were_computed_to_single_precision(tmp_path: Path)
     assert np.array_equal(made.column(ids), made.column(ids).astype(np.float32))
     write_scores(path, read_scores(path))
     assert list(read_scores(path).values()) == [made]
+    lacking = replace(made, values={**made.values, ids[0]: Missing("no text")})
+    write_scores(path, {"signed": lacking})
+    assert read_scores(path) == {"signed": lacking}
 
 
 def test_another_file_is_refused(tmp_path: Path) -> None:

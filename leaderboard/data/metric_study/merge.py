@@ -1,0 +1,99 @@
+"""Two studies to one: the metrics of a new study, and of an earlier one those that the new one lacks."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from benchmark.metrics import METRICS
+from datasets_build.errors import ConfigurationError
+from leaderboard.data.metric_study.record import Agreement, Measured, MetricStudy, Overall, Task
+
+T = TypeVar("T", Measured, Overall)
+_PLACES = {metric.id: place for place, metric in enumerate(METRICS)}
+
+
+def merged(new: MetricStudy, earlier: MetricStudy) -> MetricStudy:
+    """The new study with the earlier one's results of other metrics, each under the signature that it has.
+
+    Two metrics' rank agreement needs their values of each set: it is the new study's or, if both have the same
+    signatures there, the earlier one's, else missing.
+
+    Args:
+        new: The study that was just made.
+        earlier: A study of the same tasks, with the same bootstrap.
+
+    Raises:
+        ConfigurationError: Its tasks, their sets or its bootstrap are others.
+    """
+    if _fixed(new) != _fixed(earlier):
+        raise ConfigurationError(
+            "the earlier study is of other tasks or sets, or of another bootstrap",
+            "make the study anew, of all metrics",
+        )
+    names = {each.name for each in new.metrics}
+    kept = {each.name for each in earlier.metrics} - names
+    entries = sorted(
+        [*new.metrics, *(each for each in earlier.metrics if each.name in kept)],
+        key=lambda each: _PLACES.get(each.name, len(_PLACES)),
+    )
+    order = {each.name: place for place, each in enumerate(entries)}
+    signatures = {each.name: each.signature for each in earlier.metrics}
+    same = kept | {each.name for each in new.metrics if signatures.get(each.name) == each.signature}
+    document = new.model_copy(
+        update={
+            "metrics": entries,
+            "tasks": [_task(*both, kept, order) for both in zip(new.tasks, earlier.tasks, strict=True)],
+            "overall": _ordered(new.overall, earlier.overall, kept, order),
+            "agreements": [
+                _agreement(each, other, list(order), same)
+                for each in new.agreements
+                for other in earlier.agreements
+                if (each.over, each.group, each.members) == (other.over, other.group, other.members)
+            ],
+        }
+    )
+    return MetricStudy.model_validate(document.model_dump())
+
+
+def _fixed(study: MetricStudy) -> tuple[object, ...]:
+    """What two studies must share."""
+    tasks = [(task.name, task.revision) for task in study.tasks]
+    return study.profile, study.level, study.resamples, study.seed, tasks
+
+
+def _ordered(new: Sequence[T], earlier: Sequence[T], kept: set[str], order: Mapping[str, int]) -> list[T]:
+    """Results of both, in the order of the metrics."""
+    return sorted([*new, *(each for each in earlier if each.metric in kept)], key=lambda each: order[each.metric])
+
+
+def _task(new: Task, earlier: Task, kept: set[str], order: Mapping[str, int]) -> Task:
+    """A task's results; disagreements with a rank beyond the sets that the new study evaluated are left out."""
+    worst = {
+        name: [each for each in found if max(each.human_rank, each.metric_rank) <= new.evaluated]
+        for name, found in earlier.disagreements.items()
+        if name in kept
+    }
+    found = new.disagreements | worst
+    return new.model_copy(
+        update={
+            "results": _ordered(new.results, earlier.results, kept, order),
+            "disagreements": {name: found[name] for name in sorted(found, key=order.__getitem__) if found[name]},
+        }
+    )
+
+
+def _agreement(new: Agreement, earlier: Agreement, order: Sequence[str], same: set[str]) -> Agreement:
+    known = {
+        (one, other): value
+        for one, row in zip(earlier.metrics, earlier.matrix(), strict=True)
+        for other, value in zip(earlier.metrics, row, strict=True)
+        if {one, other} <= same
+    }
+    known |= {
+        (one, other): value
+        for one, row in zip(new.metrics, new.matrix(), strict=True)
+        for other, value in zip(new.metrics, row, strict=True)
+    }
+    there = {*new.metrics, *(set(earlier.metrics) & same)}
+    metrics = [name for name in order if name in there]
+    rho = [[known.get((one, other)) for other in metrics[place + 1 :]] for place, one in enumerate(metrics)]
+    return new.model_copy(update={"metrics": metrics, "rho": rho})
