@@ -62,7 +62,9 @@ def _fixed(study: MetricStudy) -> tuple[object, ...]:
 
 def _ordered(new: Sequence[T], earlier: Sequence[T], kept: set[str], order: Mapping[str, int]) -> list[T]:
     """Results of both, in the order of the metrics."""
-    return sorted([*new, *(each for each in earlier if each.metric in kept)], key=lambda each: order[each.metric])
+    found = list(new)
+    found += [each for each in earlier if each.metric in kept]
+    return sorted(found, key=lambda each: order[each.metric])
 
 
 def _task(new: Task, earlier: Task, kept: set[str], order: Mapping[str, int]) -> Task:
