@@ -91,8 +91,8 @@ METRICS: tuple[Metric, ...] = (
             (
                 "It inherits every mistake of what judges that two responses mean the same; the signature names that.",
                 _VALIDITY,
-                "Under the learned equivalence backend, random words or an opening in another language before a "
-                "response make it a new class: such attacks gain half of the range of real systems.",
+                "The learned equivalence backend compares responses without first sentences that say nothing, too; "
+                "the same response behind a longer opening, or one that runs into it, may still be a new class.",
                 "A response that is wrong, but fluent and about the prompt, counts as valid.",
                 "Of responses of one or two words, it hardly sees that they are junk, unless the whole set is.",
                 "It ends at k: where all responses differ, how much they differ does not count.",

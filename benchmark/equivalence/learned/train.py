@@ -101,6 +101,9 @@ SHA-256 `{sha256_of(model)}`).
 * **To rebuild**: `python -m benchmark.equivalence.learned.train --mirror DIR`; seeded: the same features make the same
   bytes. The features of the file that ships came from token states kept in half precision before they were scaled, so
   a rebuilt one has other last digits.
+* **Openings**: up to three first sentences or lines of at most 60 characters that are about neither the prompt nor what
+  follows them (cosines below 0.25) are left out in a second comparison, and the higher probability counts
+  (`openings.py`). Assents ("Sure!") stay. Nothing was trained for that: the model is that of whole responses.
 * **Threshold**: 0.5. The probabilities are calibrated where prompts and systems are held out (of the pairs with 0.4 to
   0.6, half are in one published class), so it was not fitted."""
 
@@ -171,6 +174,8 @@ _FAILURES = """## Known failures
 * Poems and stories to one prompt are alike to it where they share a theme: published classes are finer there.
 * Two names in one long sentence are sometimes the same to it (of the tests' four pet names, three classes), and a bare
   name is seldom the same as a long sentence around it that also says other things.
+* The same response behind an opening that is long, has no mark at its end or follows an assent may be another one to
+  it, and an answer that is about neither the prompt nor its own explanation is taken for an opening.
 * One idea in ten wordings (the demo's "paraphrased") is 4.6 classes of 10 on average, where people would say 1."""
 
 
