@@ -1,5 +1,6 @@
 """The Gradio application: the frame around its pages."""
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -120,7 +121,10 @@ def launch(
     app.queue(api_open=False, max_size=_WAITING, default_concurrency_limit=4)
     served: dict[str, Any] = {
         "routes": [_board_csv(live)],
-        "middleware": [Middleware(RequestLimits), Middleware(PageHeads, heads=_heads(live, pages), name=TITLE)],
+        "middleware": [
+            Middleware(RequestLimits, proxied="SPACE_ID" in os.environ),
+            Middleware(PageHeads, heads=_heads(live, pages), name=TITLE),
+        ],
     }
     _, local, _ = app.launch(
         server_name=host,

@@ -30,10 +30,14 @@ class RequestLimits:
         app: Application to wrap.
         calls: Calls a minute that one visitor may make.
         body: Bytes of a call.
+        proxied: Whether a proxy that is trusted, such as a Space's, tells the visitor's address last in
+            X-Forwarded-For; its own address is that of all visitors.
     """
 
-    def __init__(self, app: ASGIApp, calls: int = CALLS_A_MINUTE, body: int = MAX_BODY_BYTES) -> None:
-        self._app, self._calls, self._body = app, calls, body
+    def __init__(
+        self, app: ASGIApp, calls: int = CALLS_A_MINUTE, body: int = MAX_BODY_BYTES, *, proxied: bool = False
+    ) -> None:
+        self._app, self._calls, self._body, self._proxied = app, calls, body, proxied
         self._seen: OrderedDict[str, tuple[int, int]] = OrderedDict()  # of each visitor: the minute, and calls in it
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -50,13 +54,17 @@ class RequestLimits:
             await self._app(scope, _counted(receive, most), send)
 
     def _is_too_often(self, scope: Scope) -> bool:
-        visitor, minute = str((scope.get("client") or [""])[0]), int(time.monotonic() // 60)
+        visitor, minute = self._visitor(scope), int(time.monotonic() // 60)
         before = self._seen.pop(visitor, (minute, 0))
         number = before[1] + 1 if before[0] == minute else 1
         self._seen[visitor] = minute, number
         if len(self._seen) > _VISITORS:
             self._seen.popitem(last=False)
         return number > self._calls
+
+    def _visitor(self, scope: Scope) -> str:
+        told = [value for name, value in scope["headers"] if name == b"x-forwarded-for"] if self._proxied else []
+        return told[-1].decode("latin-1").split(",")[-1].strip() if told else str((scope.get("client") or [""])[0])
 
 
 def _declared(scope: Scope) -> int:

@@ -16,15 +16,18 @@ from tests.leaderboard.servers import ROOT, free_port, wait_for
 Json = dict[str, Any]
 
 
-def answers(app: RequestLimits, size: int, *, declared: bool = True, path: str = "/call", visitor: str = "a") -> int:
+def answers(
+    app: RequestLimits, size: int, *, declared: bool = True, path: str = "/call", visitor: str = "a", **more: str
+) -> int:
     """The status of a POST whose body comes in pieces of a kilobyte; 0 if it was cut off."""
-    scope = {
+    scope: Json = {
         "type": "http",
         "method": "POST",
         "path": path,
         "client": (visitor, 1),
         "headers": [(b"content-length", str(size).encode())] if declared else [],
     }
+    scope["headers"] += [(b"x-forwarded-for", value.encode()) for value in more.values()]
     pieces = [b"x" * 1024] * (size // 1024)
     found = 0
 
@@ -58,6 +61,17 @@ def test_a_body_too_long_and_a_visitor_too_quick_are_refused() -> None:
     assert answers(app, 1024) == 200
     assert answers(app, 1024) == 429
     assert answers(app, 1024, visitor="b") == 200
+
+
+def test_behind_a_proxy_visitors_are_those_whom_it_tells() -> None:
+    app = RequestLimits(reads_all, calls=1, proxied=True)
+    assert [answers(app, 1024, forwarded=f"1.1.1.1, {who}") for who in ("2.2.2.2", "3.3.3.3", "2.2.2.2")] == [
+        200,
+        200,
+        429,
+    ]
+    plain = RequestLimits(reads_all, calls=1)  # anybody may write the header where there is no proxy
+    assert [answers(plain, 1024, forwarded=who) for who in ("2.2.2.2", "3.3.3.3")] == [200, 429]
 
 
 def fetch(url: str, body: bytes | None = None) -> str:
