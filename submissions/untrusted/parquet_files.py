@@ -245,11 +245,12 @@ class _Process:
         if self._socket is not None:
             self._socket.close()
         self._socket = ours
-        atexit.register(_end, process, os.getpid())
+        atexit.register(_end, process, ours, os.getpid())
         return ours
 
 
-def _end(process: "subprocess.Popen[bytes]", parent: int) -> None:
+def _end(process: "subprocess.Popen[bytes]", ours: socket.socket, parent: int) -> None:
+    ours.close()
     if os.getpid() == parent:  # not a fork of it
         process.terminate()
         process.wait()
