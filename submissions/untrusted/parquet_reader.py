@@ -29,7 +29,8 @@ VALUE_BYTES = 64  # what a value takes in Python beside its letters, at least
 WRITE_AGAIN = "it may be truncated or damaged: write it again"
 SHORTER = "submit fewer or shorter responses"
 _ROWS_A_BATCH = 256
-HOST_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.ECHILD}
+# EFBIG: of a limit that this process was given; what a file may decode to is less than the limit that is set here.
+HOST_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.ECHILD}
 Asked = dict[str, Any]
 
 
