@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # each thread takes addresses
+_NO_CACHE = {"PYTHONDONTWRITEBYTECODE": "1"}  # a compiled module that a limit cuts is damaged for everybody
 _NO_LOGIN = {"HF_HUB_DISABLE_IMPLICIT_TOKEN": "1"}  # the token that is kept in a file is not sent anywhere
 _SECRET_NAME = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
 _ROOT = Path(__file__).resolve().parents[2]
@@ -14,7 +15,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 def environment() -> dict[str, str]:
     """The variables of the child: it needs no secret, so it has none to give away."""
     made = {name: value for name, value in os.environ.items() if not _SECRET_NAME.search(name)}
-    made |= _ONE_THREAD | _NO_LOGIN
+    made |= _ONE_THREAD | _NO_CACHE | _NO_LOGIN
     made["PYTHONPATH"] = os.pathsep.join([str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     return made
 

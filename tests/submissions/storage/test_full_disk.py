@@ -10,11 +10,12 @@ from tests.cases import each
 from tests.submissions.conftest import jsonl
 
 # A limit on the size of a file fails as a full disk does: in the midst of a write, with an error from the system.
-# It is set behind the imports, whose compiled files it would cut.
+# It would cut the compiled files of modules that are imported behind it, too.
 CODE = """
 import resource, sys
 import submissions.importing.importers, submissions.demo.build
 from leaderboard.cli import main
+sys.dont_write_bytecode = True
 resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
 main()
 """
