@@ -129,7 +129,6 @@ def metrics_study(
     pairs = _pairs(gss or [], resamples, seed)
     if destination.exists() and not destination.is_dir():
         raise ConfigurationError(f"{destination} is no folder", "name one to write to")
-    destination.mkdir(parents=True, exist_ok=True)
     numbers, known = (resamples, seed, worst, most_read), destination / SCORES_FILE
     earlier = read_study(destination / STUDY_FILE) if merge else None
     study, texts = _study(task or [], wanted, released, chosen, numbers, (cache, mirror), known)
@@ -185,6 +184,7 @@ def _study(
 
     (resamples, seed, worst, most_read), (cache, mirror) = numbers, paths
     tasks = [load_labelled(name, mirror=mirror) for name in study_tasks(named)]
+    known.parent.mkdir(parents=True, exist_ok=True)  # behind all that can be wrong with the call
     with progress() as bar:
         work = bar.add_task("", total=None)
 

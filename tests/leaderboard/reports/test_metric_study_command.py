@@ -76,7 +76,9 @@ def test_what_cannot_be_studied_is_told_before_the_work(tmp_path: Path) -> None:
         (("--out", tmp_path / "file"), "is no folder"),
         (("--profile", "none"), "there is no profile 'none'"),
     ):
-        found = divbench("metrics", "study", *FAST, *arguments, "--json")
+        place = () if "--out" in arguments else ("--out", tmp_path / "made")
+        found = divbench("metrics", "study", *FAST, *arguments, *place, "--json")
+        assert not (tmp_path / "made").exists()
         assert found.returncode in (1, 2)
         assert message in json.loads(found.stdout)["error"]["message"]
 
