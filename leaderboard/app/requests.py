@@ -7,7 +7,9 @@ public board anybody can write such a log full: here an error is one line, and a
 import logging
 import sys
 import time
+import traceback
 from collections import OrderedDict
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -95,20 +97,28 @@ def log_one_line_an_error() -> None:
     from gradio import queueing, routes
 
     for module in (queueing, routes):
-        module.traceback = SimpleNamespace(print_exc=_log_error)  # type: ignore[attr-defined]
+        # The module's name for the library, not the library: nobody else's tracebacks change.
+        module.traceback = SimpleNamespace(**vars(traceback) | {"print_exc": _log_error})  # type: ignore[attr-defined]
     server = logging.getLogger("uvicorn.error")
     if _without_traceback not in server.filters:
         server.addFilter(_without_traceback)
 
 
 def _log_error(*arguments: Any, **more: Any) -> None:
-    error = sys.exception() if hasattr(sys, "exception") else sys.exc_info()[1]
-    _LOG.error("%s: %s", type(error).__name__, one_line(str(error)))
+    error = sys.exception()
+    _LOG.error("%s", _in_one_line(error))
+    _LOG.debug("its traceback", exc_info=error)  # for whoever looks for a fault of ours
+
+
+def _in_one_line(error: BaseException | None) -> str:
+    """An error's type and message, and where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__) if error is not None else []
+    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {one_line(str(error))}{place}"
 
 
 def _without_traceback(record: logging.LogRecord) -> bool:
     if record.exc_info and record.exc_info[1] is not None:
-        error = record.exc_info[1]
-        record.msg, record.args = "%s: %s", (type(error).__name__, one_line(str(error)))
+        record.msg, record.args = "%s", (_in_one_line(record.exc_info[1]),)
         record.exc_info = record.exc_text = None
     return True
