@@ -69,14 +69,14 @@ COMMANDS = (
     Command("submit", "submissions.work_queue.commands", "submit", "Service"),
     Command("submissions list", "submissions.work_queue.commands", "list_", "Service"),
     Command("submissions status", "submissions.work_queue.commands", "status"),
+    Command("submissions score", "benchmark.service.commands", "score"),
+    Command("submissions rescore", "benchmark.service.commands", "rescore"),
     Command("submissions retry", "submissions.work_queue.commands", "retry"),
     Command("submissions withdraw", "submissions.work_queue.commands", "withdraw"),
-    Command("submissions rescore", "benchmark.service.commands", "rescore"),
-    Command("worker", "benchmark.service.commands", "worker", "Service"),
 )
 GROUPS = {
     "metrics": "List, explain and study metrics.",
-    "submissions": "Follow the submissions of a service: list, retry, withdraw or rescore them.",
+    "submissions": "Run a service and follow its submissions: list, score, retry or withdraw them.",
 }
 # Words that people type by instinct, and the command that does it.
 INSTINCTS = {
@@ -94,6 +94,7 @@ INSTINCTS = {
     "submission import": "import",
     "submission validate": "validate",
     "submissions show": "submissions status",
+    "worker": "submissions score",
 }
 
 
@@ -144,7 +145,7 @@ def suggestion(named: Sequence[str]) -> str | None:
     elif not named or named[0] in firsts:
         return None
     else:
-        known = {first: first for first in firsts} | last | INSTINCTS
+        known = last | {first: first for first in firsts} | INSTINCTS
         near = get_close_matches(named[0], known, n=1)
         if not near:
             return None

@@ -1,1 +1,1 @@
-"""Pending submissions come in; published results go out: `divbench worker` and `divbench submissions rescore`."""
+"""Pending submissions come in; published results go out: `divbench submissions score | rescore`."""

@@ -1,4 +1,4 @@
-"""`divbench worker` and `divbench submissions rescore`: score the submissions of a service."""
+"""`divbench submissions score` and `rescore`: score the submissions of a service."""
 
 import os
 import signal
@@ -65,7 +65,7 @@ Cache = Annotated[
 
 
 @with_option_groups
-def worker(
+def score(
     *,
     store: Store,
     profile: ProfileName,
@@ -103,7 +103,7 @@ def worker(
     SIGTERM or Ctrl-C returns the submission and exits with status 0; a second one exits at once. Events are JSON lines
     on stdout; messages for people go to stderr.
 
-    Example: divbench worker --store hf://datasets/ORG/submissions --profile offline --once
+    Example: divbench submissions score --store hf://datasets/ORG/submissions --profile offline --once
     """
     from dataclasses import replace
     from datetime import timedelta
@@ -134,7 +134,7 @@ def rescore(
     """Score scored submissions again where a result is missing: of a new metric, version, model or suite revision.
 
     New results are published beside the old ones. After an interruption the same command continues. Events are those of
-    divbench worker, and so is --cluster. Exit 1 if a submission could not be scored.
+    divbench submissions score, and so is --cluster. Exit 1 if a submission could not be scored.
 
     Example: divbench submissions rescore --store hf://datasets/ORG/submissions --profile offline
     """

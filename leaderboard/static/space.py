@@ -68,7 +68,8 @@ To run it:
   what is public and cannot submit.
 - The variable `DIVBENCH_STORE` names another store; `DIVBENCH_HOME` is a cache folder, kept between starts if it is in
   permanent storage such as `/data/divbench`.
-- A Space does not score. Run a worker where the models are: `divbench worker --store {store} --profile PROFILE`.
+- A Space does not score. Run a worker where the models are:
+  `divbench submissions score --store {store} --profile PROFILE`.
 
 `{carried}/` is divbench {version}. `divbench board space` wrote this folder; to update it, run it again and upload it:
 `hf upload ORG/NAME DIR --repo-type space`.

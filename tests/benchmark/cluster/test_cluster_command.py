@@ -70,7 +70,8 @@ def test_a_worker_on_two_actors_publishes_the_same_bytes_and_tells_json_alone(su
         store = tmp_path / name
         assert divbench(RUN, "submit", str(submission), "--to", str(store)).returncode == 0
         command = [
-            "worker",
+            "submissions",
+            "score",
             "--store",
             str(store),
             "--profile",

@@ -1,4 +1,4 @@
-"""`divbench worker --cluster`: the results of a plain worker, whatever is killed or stopped."""
+"""`divbench submissions score --cluster`: the results of a plain worker, whatever is killed or stopped."""
 
 import os
 import shutil

@@ -84,7 +84,7 @@ def test_a_worker_gives_the_result_that_score_gives_with_the_same_options(tmp_pa
     home = {"DIVBENCH_HOME": str(tmp_path / "home")}
     by_hand = document(divbench("score", folder, *scoring, "--out", tmp_path / "results", "--json", **home))
     service = ("--store", store.folder, *scoring)
-    ended = divbench("worker", "--once", *service, **home)
+    ended = divbench("submissions", "score", "--once", *service, **home)
     assert ended.returncode == 0, ended.stderr
     made = by_hand["result"]["result_id"]
     assert state_of(store, name).results == (made,)

@@ -198,7 +198,7 @@ def test_a_full_disk_ends_the_command_with_status_2(store: FolderStore, tmp_path
     environment = {**os.environ, "DIVBENCH_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1"}
 
     def run(limit: int) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", CODE.format(limit=limit), "worker", *map(str, options)]
+        command = [sys.executable, "-c", CODE.format(limit=limit), "submissions", "score", *map(str, options)]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
     ended = run(size - 1)

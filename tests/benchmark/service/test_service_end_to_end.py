@@ -35,7 +35,7 @@ class Person:
 
     def works(self, *arguments: object) -> tuple[int, list[dict[str, Any]], str]:
         """How a worker ended: its status, what it told, and its words for people."""
-        ended = divbench("worker", "--store", STORE, "--once", *SCORING, *arguments, **self.environment)
+        ended = divbench("submissions", "score", "--store", STORE, "--once", *SCORING, *arguments, **self.environment)
         return ended.returncode, [json.loads(line) for line in ended.stdout.splitlines()], ended.stderr
 
 

@@ -192,18 +192,18 @@ def test_the_command(tmp_path: Path) -> None:
     store = tmp_path / "store"
     options = ("--store", store, "--profile", "lexical", "--metric", "unique_1grams", "--name", "me")
     mine = {"DIVBENCH_HOME": str(tmp_path / "home")}
-    ended = divbench("worker", *options, "--once", **mine)
+    ended = divbench("submissions", "score", *options, "--once", **mine)
     assert ended.returncode == 0
     assert [json.loads(line)["event"] for line in ended.stdout.splitlines()] == ["ended"]
     [name] = submit_kept(FolderStore(store), [demo(tmp_path / "in", "[bold]system")])
-    ended = divbench("worker", *options, "--once", **mine)
+    ended = divbench("submissions", "score", *options, "--once", **mine)
     assert [json.loads(line)["event"] for line in ended.stdout.splitlines()] == ["claimed", "scored", "ended"]
     assert f"claimed {name}, [bold]system, attempt 1" in ended.stderr
     other = ("--store", store, "--profile", "lexical", "--metric", "ead")
     ended = divbench("submissions", "rescore", *other, **mine)
     assert [json.loads(line)["event"] for line in ended.stdout.splitlines()] == ["scored", "ended"]
     assert len(state_of(FolderStore(store), name).results) == 2
-    assert divbench("worker", *options[:6], "--name", "two\nlines").returncode == 2
+    assert divbench("submissions", "score", *options[:6], "--name", "two\nlines").returncode == 2
 
 
 def test_events_are_written_though_nobody_reads_them(tmp_path: Path) -> None:
