@@ -1,0 +1,152 @@
+"""The record of a vote: one person's answer to one question about two response sets to the same prompt.
+
+A reply to a pair of response sets has two questions, so it is two records with the same `pair_id`. A record that comes
+out of a store is untrusted: whoever may propose a file may propose votes.
+"""
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal, get_args
+
+import pyarrow as pa
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from datasets_build.files import canonical_json
+from submissions.schema import MAX_K, Name
+from submissions.untrusted.json_files import strict_json
+from submissions.untrusted.plain_text import one_line
+
+Question = Literal["more_different", "preferred"]
+Answer = Literal["left", "right", "tie"]
+Check = Literal["", "repeated", "shuffled", "self"]
+QUESTIONS: tuple[Question, ...] = get_args(Question)
+ANSWERS: tuple[Answer, ...] = get_args(Answer)
+CHECKS: tuple[Check, ...] = tuple(each for each in get_args(Check) if each)
+MAX_LINE = 20_000  # bytes of a record as JSON
+
+_ID = r"^[0-9a-f]{32}$"
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("has a line break or another control character")
+    return text
+
+
+Id = Annotated[str, StringConstraints(pattern=_ID)]
+ResultId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
+PromptId = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_printable)]
+SuiteName = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z0-9][a-z0-9-]*$")]
+Positions = Annotated[tuple[Annotated[int, Field(ge=0, lt=MAX_K)], ...], Field(min_length=1, max_length=20)]
+
+
+@dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
+class Vote:
+    """An answer to one question about one pair of response sets.
+
+    Attributes:
+        vote_id: Id from the pair's and the question, so that an answer that was written twice counts once.
+        pair_id: Random id of the pair as it was shown to one visitor; both questions' records have it.
+        time: Time in seconds since 1970 (UTC).
+        voter: Salted hash of the visitor.
+        suite: Suite of the prompt.
+        prompt_id: Id of the prompt in the suite.
+        left: Name of the system whose responses were on the left.
+        right: Name of the system on the right; that of the left one where the pair is a check.
+        left_result: Id of the result that holds the responses on the left.
+        right_result: Likewise on the right.
+        left_positions: Positions of the responses shown, in the order shown, from 0, in the result's response set.
+        right_positions: Likewise on the right.
+        question: *more_different* (which set has the more different ideas) or *preferred* (which one would you rather
+            have been given).
+        answer: *left*, *right*, or *tie* for no difference.
+        check: How a pair with a known answer was made: *repeated* (one response shown several times), *shuffled* (the
+            words of each response in random order), *self* (the same responses in another order); else empty.
+        altered: Side that was repeated or shuffled; else empty.
+        expected: Answer that passes the check; empty if the question has no known answer.
+    """
+
+    vote_id: Id
+    pair_id: Id
+    time: Annotated[int, Field(ge=0, lt=2**40)]
+    voter: Id
+    suite: SuiteName
+    prompt_id: PromptId
+    left: Name
+    right: Name
+    left_result: ResultId
+    right_result: ResultId
+    left_positions: Positions
+    right_positions: Positions
+    question: Question
+    answer: Answer
+    check: Check = ""
+    altered: Literal["", "left", "right"] = ""
+    expected: Literal["", "left", "right", "tie"] = ""
+
+    def __post_init__(self) -> None:
+        if self.vote_id != vote_id(self.pair_id, self.question):
+            raise ValueError("the vote's id is not that of its pair and question")
+        if (self.altered != "") != (self.check in ("repeated", "shuffled")) or (self.expected and not self.check):
+            raise ValueError("only a check has an altered side and an expected answer")
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the answer passes the check; None if there is no known answer."""
+        return self.answer == self.expected if self.expected else None
+
+    def as_line(self) -> bytes:
+        """Return the record as a line of JSON, without the line's end."""
+        return canonical_json(_VOTE.dump_python(self, mode="json"))
+
+
+_VOTE = TypeAdapter(Vote)
+
+_TYPES: dict[str, pa.DataType] = {
+    "time": pa.int64(),
+    "left_positions": pa.list_(pa.int32()),
+    "right_positions": pa.list_(pa.int32()),
+}
+VOTES = pa.schema(
+    [pa.field(each.name, _TYPES.get(each.name, pa.string()), nullable=False) for each in dataclasses.fields(Vote)]
+)
+
+
+def vote_id(pair_id: str, question: str) -> str:
+    """Return the id of the answer to a question about a pair: 32 hex digits."""
+    return hashlib.sha256(f"{pair_id} {question}".encode()).hexdigest()[:32]
+
+
+def parsed_vote(line: bytes) -> Vote:
+    """Parse a line of JSON that may hold anything.
+
+    Raises:
+        ValueError: It is not a record of a vote; the message is one line.
+    """
+    if len(line) > MAX_LINE:
+        raise ValueError(f"a record may have at most {MAX_LINE:,} bytes")
+    try:
+        strict_json(line.decode("utf-8"))  # pydantic's parser takes the last of repeated keys
+        return _VOTE.validate_json(line, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ValueError(one_line(f"{place}: {first['msg']}" if place else first["msg"])) from error
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+
+
+def unique(votes: Iterable[Vote]) -> list[Vote]:
+    """Return each vote once, by time, then id; of several records with one id, the earliest."""
+    found: dict[str, Vote] = {}
+    for vote in sorted(votes, key=lambda each: (each.time, each.vote_id, each.as_line())):
+        found.setdefault(vote.vote_id, vote)
+    return list(found.values())
+
+
+def votes_table(votes: Sequence[Vote]) -> pa.Table:
+    """Return the votes as a table with the schema `VOTES`."""
+    columns: dict[str, list[Any]] = {name: [getattr(vote, name) for vote in votes] for name in VOTES.names}
+    return pa.table(columns, schema=VOTES)
