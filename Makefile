@@ -1,6 +1,6 @@
 # Two commands on a machine with Python (3.11 or later), pip and make:
 #   make demo   set up and run the whole path on what the package carries
-#   make test   set up and run all checks and tests
+#   make test   set up and run all checks and tests; make test-all: soaks and second looks as well
 #   make docs   set up and build the documentation site into site/
 # Nothing outside this folder is changed; the environment is .venv.
 
@@ -11,7 +11,7 @@ PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --c
 # Without compiled modules, each of the hundreds of interpreters that tests start would compile DivBench again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check docs clean help
+.PHONY: demo test test-all check docs clean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -19,7 +19,8 @@ help:
 demo: $(VENV)/demo.stamp
 	$(VENV)/bin/divbench demo --out demo-run
 
-test: check
+test-all: export DIVBENCH_TESTS := all
+test test-all: check
 	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/dev.stamp

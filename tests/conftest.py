@@ -55,9 +55,16 @@ LONGEST = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first; `--no-loadscope-reorder` keeps that order for several workers."""
+    """Put the longest files first; `--no-loadscope-reorder` keeps that order for several workers.
+
+    Soaks and second looks run before a release, and whenever `DIVBENCH_TESTS` asks for all tests.
+    """
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path.stem, len(LONGEST)))
+    if os.environ.get("DIVBENCH_TESTS") != "all":
+        for item in items:
+            if item.get_closest_marker("thorough"):
+                item.add_marker(pytest.mark.skip(reason="a soak or a second look: DIVBENCH_TESTS=all runs it"))
 
 
 TOY = Suite(

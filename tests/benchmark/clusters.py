@@ -1,6 +1,6 @@
 """Ray clusters on this machine, with as many "machines" as a test wants, each by `ray start`.
 
-They are slow, so only the most telling tests run by default; DIVBENCH_CLUSTER_TESTS=all runs all.
+They are slow, so the tests marked thorough run only with DIVBENCH_TESTS=all.
 """
 
 import os
@@ -16,9 +16,6 @@ import pytest
 
 from tests.benchmark.helpers import ROOT
 
-on_request = pytest.mark.skipif(
-    os.environ.get("DIVBENCH_CLUSTER_TESTS") != "all", reason="it takes long: DIVBENCH_CLUSTER_TESTS=all runs it"
-)
 # The token that a cluster requires, made here and valid as long as the cluster.
 OURS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 

@@ -16,7 +16,7 @@ from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, score_submission
 from benchmark.validity.backend import ValidityJudge
 from submissions.storage.submission_folders import Submission
-from tests.benchmark.clusters import OURS, cluster, end, on_request, start_machine
+from tests.benchmark.clusters import OURS, cluster, end, start_machine
 from tests.benchmark.fakes import HashEmbedder
 from tests.benchmark.helpers import HASH_READER, ROOT, rows_of, submit, suite_of
 from tests.benchmark.run_cluster import DOOMED_NODE
@@ -91,7 +91,7 @@ def test_what_a_killed_actor_was_scoring_is_scored_again(
     assert tree(tmp_path / "out") == undisturbed
 
 
-@on_request
+@pytest.mark.thorough
 def test_a_killed_run_is_finished_on_the_cluster_or_in_one_process(
     submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path, address: str
 ) -> None:
@@ -103,7 +103,7 @@ def test_a_killed_run_is_finished_on_the_cluster_or_in_one_process(
     assert tree(tmp_path) == undisturbed
 
 
-@on_request
+@pytest.mark.thorough
 def test_a_prompt_that_ends_every_actor_is_named(submission: Submission, tmp_path: Path, address: str) -> None:
     text = submission_text(submission, 258)  # in the last shard, of four prompts
     said = report(submission, tmp_path, address, "--trouble", "actor", "--text", text)
@@ -114,7 +114,7 @@ def test_a_prompt_that_ends_every_actor_is_named(submission: Submission, tmp_pat
     assert not list(tmp_path.glob(".*/*.tmp*"))
 
 
-@on_request
+@pytest.mark.thorough
 def test_an_error_of_ours_comes_back_as_it_is(submission: Submission, tmp_path: Path, address: str) -> None:
     """It would be the same on any other actor, so it is not tried again."""
     said = report(submission, tmp_path, address, "--trouble", "refuses")
@@ -126,7 +126,7 @@ def test_an_error_of_ours_comes_back_as_it_is(submission: Submission, tmp_path: 
     assert said["lost"] == 0
 
 
-@on_request
+@pytest.mark.thorough
 def test_a_killed_machine_changes_nothing(
     submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path, address: str
 ) -> None:
@@ -143,7 +143,7 @@ def test_a_killed_machine_changes_nothing(
     assert tree(tmp_path / "out") == undisturbed
 
 
-@on_request
+@pytest.mark.thorough
 def test_a_machine_with_another_library_is_refused(submission: Submission, tmp_path: Path, address: str) -> None:
     said = report(submission, tmp_path, address, "--other-numpy")
     assert said["error"]["kind"] == "ConfigurationError"
@@ -152,14 +152,14 @@ def test_a_machine_with_another_library_is_refused(submission: Submission, tmp_p
     assert said["lost"] == 0
 
 
-@on_request
+@pytest.mark.thorough
 def test_no_cluster_is_said(submission: Submission, tmp_path: Path) -> None:
     said = report(submission, tmp_path, "127.0.0.1:1")
     assert said["error"]["kind"] == "ConfigurationError"
     assert "no Ray cluster at 127.0.0.1:1" in said["error"]["message"]
 
 
-@on_request
+@pytest.mark.thorough
 def test_no_place_is_said(submission: Submission, tmp_path: Path) -> None:
     with cluster("--num-cpus=0") as full:
         said = report(submission, tmp_path, full, "--patience", "2")

@@ -10,7 +10,6 @@ import pytest
 
 from submissions.demo.build import write_demo_submissions
 from submissions.storage.folder_store import FolderStore
-from tests.benchmark.clusters import on_request
 from tests.submissions.working import results_at
 
 RUN = "from leaderboard.cli import main; main()"
@@ -47,7 +46,7 @@ def test_actors_without_a_cluster_are_refused(submission: Path, tmp_path: Path) 
     assert "--cluster" in done.stderr
 
 
-@on_request
+@pytest.mark.thorough
 def test_the_demonstration_on_two_actors_has_the_same_bytes(submission: Path, tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'divbench[cluster]'")
     here, there = tmp_path / "here", tmp_path / "there"
@@ -62,7 +61,7 @@ def test_the_demonstration_on_two_actors_has_the_same_bytes(submission: Path, tm
     assert all((here / name).read_bytes() == (there / name).read_bytes() for name in names if (here / name).is_file())
 
 
-@on_request
+@pytest.mark.thorough
 def test_a_worker_on_two_actors_publishes_the_same_bytes_and_tells_json_alone(submission: Path, tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'divbench[cluster]'")
     made = []

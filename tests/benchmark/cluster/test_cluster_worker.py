@@ -11,7 +11,7 @@ import pytest
 
 from submissions.work_queue.operations import state_of, states
 from submissions.work_queue.schema import MAX_ATTEMPTS
-from tests.benchmark.clusters import OURS, cluster, end, on_request, start_head
+from tests.benchmark.clusters import OURS, cluster, end, start_head
 from tests.benchmark.run_worker import DEADLY, SHARD
 from tests.submissions.stores import Place
 from tests.submissions.working import Process, demo, results_at, submit_kept, wait_until
@@ -103,7 +103,7 @@ def test_rescoring_makes_the_bytes_that_one_process_makes_and_makes_them_once(
     assert (ended["there"], ended["scored"]) == (len(ids), 0)
 
 
-@on_request
+@pytest.mark.thorough
 def test_elastic_actors_start_with_work_and_end_without(place: Place, tmp_path: Path, seen: Path, address: str) -> None:
     """One at first; a second when that has scored for four times as long as it loaded; none when there is no work."""
     store, results = place.open(), tmp_path / "results"
@@ -122,7 +122,7 @@ def test_elastic_actors_start_with_work_and_end_without(place: Place, tmp_path: 
     assert results_at(store, store.head()) == plain(tmp_path, [(name, "answer") for name in [*names, "late"]])
 
 
-@on_request
+@pytest.mark.thorough
 def test_a_submission_that_kills_every_actor_fails_and_the_others_go_on(
     place: Place, tmp_path: Path, seen: Path, address: str
 ) -> None:
@@ -137,7 +137,7 @@ def test_a_submission_that_kills_every_actor_fails_and_the_others_go_on(
     assert worker.told("machine_fault") == []
 
 
-@on_request
+@pytest.mark.thorough
 def test_actors_that_are_lost_while_idle_cost_nothing(place: Place, tmp_path: Path, seen: Path, address: str) -> None:
     store = place.open()
     submit_kept(store, [demo(tmp_path / "one", "one")])
@@ -153,7 +153,7 @@ def test_actors_that_are_lost_while_idle_cost_nothing(place: Place, tmp_path: Pa
     assert [event["attempt"] for event in worker.told("scored")] == [1, 1]
 
 
-@on_request
+@pytest.mark.thorough
 def test_a_stopping_worker_keeps_the_shards_being_scored(
     place: Place, tmp_path: Path, seen: Path, address: str
 ) -> None:
@@ -173,7 +173,7 @@ def test_a_stopping_worker_keeps_the_shards_being_scored(
     assert results_at(store, store.head()) == plain(tmp_path, [("system", "answer")])
 
 
-@on_request
+@pytest.mark.thorough
 def test_a_cluster_that_is_gone_uses_up_no_attempt(place: Place, tmp_path: Path, seen: Path) -> None:
     store = place.open()
     ids = submit_kept(store, [demo(tmp_path / f"in-{i}", f"system-{i}") for i in range(2)])

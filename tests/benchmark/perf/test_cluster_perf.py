@@ -9,7 +9,6 @@ from benchmark.perf import cluster
 from benchmark.perf.simulation import Assumed, _one_submission, simulate
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
-from tests.benchmark.clusters import on_request
 
 
 def test_equal_shards_take_as_many_rounds_as_they_need() -> None:
@@ -96,7 +95,7 @@ def test_assumed_costs_have_the_mean_and_the_spread() -> None:
     assert (sum((cost - 4.0) ** 2 for cost in costs) / len(costs)) ** 0.5 == pytest.approx(1.0, rel=0.1)
 
 
-@on_request
+@pytest.mark.thorough
 def test_measuring_compares_the_tables_of_one_actor_and_two() -> None:
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'divbench[cluster]'")
     found = cluster.measure(ScoringBackends(find_profile("lexical")), sets=200, rounds=1)
