@@ -1,0 +1,119 @@
+"""Votes as columns of numbers, which is what statistics need."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from submissions.judgements.votes import ANSWERS, QUESTIONS, Vote
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+_Name = TypeVar("_Name", str, tuple[str, str])
+LEFT, RIGHT, TIE = (ANSWERS.index(name) for name in ("left", "right", "tie"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ballots:
+    """Votes as columns; names are numbered.
+
+    Attributes:
+        systems: Names of the systems.
+        prompts: Suite and id of each prompt.
+        voters: Hashes of the voters.
+        left: [votes], the system on the left; of a check −1.
+        right: [votes], the system on the right; of a check −1.
+        prompt: [votes].
+        voter: [votes].
+        question: [votes], the place in `QUESTIONS`.
+        answer: [votes], the place in `ANSWERS`: 0 left, 1 right, 2 tie.
+        expected: [votes], the answer that passes a check; −1 where none is known.
+        shown: [votes], the same number where the same two response sets were shown, on whichever sides.
+    """
+
+    systems: tuple[str, ...]
+    prompts: tuple[tuple[str, str], ...]
+    voters: tuple[str, ...]
+    left: Integers
+    right: Integers
+    prompt: Integers
+    voter: Integers
+    question: Integers
+    answer: Integers
+    expected: Integers
+    shown: Integers
+
+    def __len__(self) -> int:
+        return len(self.answer)
+
+    def on(self, question: str) -> Booleans:
+        """Which votes answer a question about two systems: [votes]; checks do not.
+
+        Raises:
+            ValueError: There is no such question.
+        """
+        if question not in QUESTIONS:
+            raise ValueError(f"{question!r} is no question: {', '.join(QUESTIONS)}")
+        return np.asarray((self.question == [*QUESTIONS].index(question)) & (self.left >= 0))
+
+    def points(self) -> Floats:
+        """The result of each vote for the left system: [votes], 1, ½ for a tie, 0."""
+        return np.asarray(np.select([self.answer == LEFT, self.answer == TIE], [1.0, 0.5], 0.0))
+
+
+def ballots_of(votes: Iterable[Vote]) -> Ballots:
+    """Number the names in votes. Systems, prompts and voters are sorted, so that the order of votes changes no number.
+
+    Args:
+        votes: Votes, each once (`submissions.judgements.votes.unique`).
+    """
+    rows = sorted(votes, key=lambda each: each.vote_id)
+    played = [not each.check for each in rows]
+    systems = sorted({name for each in rows if not each.check for name in (each.left, each.right)})
+    prompts, prompt = _numbered([(each.suite, each.prompt_id) for each in rows])
+    voters, voter = _numbered([each.voter for each in rows])
+    place = {name: i for i, name in enumerate(systems)}
+    sets = [
+        frozenset({(each.left_result, each.left_positions), (each.right_result, each.right_positions)}) for each in rows
+    ]
+    keys: dict[Hashable, int] = {}
+    shown = [
+        keys.setdefault((each.suite, each.prompt_id, pair), len(keys)) for each, pair in zip(rows, sets, strict=True)
+    ]
+    return Ballots(
+        tuple(systems),
+        tuple(prompts),
+        tuple(voters),
+        _integers([place[each.left] if real else -1 for each, real in zip(rows, played, strict=True)]),
+        _integers([place[each.right] if real else -1 for each, real in zip(rows, played, strict=True)]),
+        prompt,
+        voter,
+        _integers([QUESTIONS.index(each.question) for each in rows]),
+        _integers([ANSWERS.index(each.answer) for each in rows]),
+        _integers([ANSWERS.index(each.expected) if each.expected else -1 for each in rows]),
+        _integers(shown),
+    )
+
+
+def totals(groups: Integers, values: Floats, count: int = 0) -> Floats:
+    """Sum values by group: [groups].
+
+    Args:
+        groups: [values], the group of each, from 0.
+        values: Values to sum.
+        count: Number of groups, if it is more than occur.
+    """
+    return np.bincount(groups, values, minlength=count).astype(np.float64)
+
+
+def _numbered(names: Sequence[_Name]) -> tuple[list[_Name], Integers]:
+    known = sorted(set(names))
+    place = {name: i for i, name in enumerate(known)}
+    return known, _integers([place[name] for name in names])
+
+
+def _integers(values: Sequence[int]) -> Integers:
+    return np.array(values, np.int64)

@@ -1,0 +1,161 @@
+"""How well metrics agree with people, today's: the share of votes that each predicts, and the most that can be had."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark.analysis.estimate import Estimate
+from benchmark.analysis.votes.ballots import LEFT, TIE, Ballots, Floats, Integers, totals
+from benchmark.analysis.votes.two_way import reach, two_way_covariance
+from benchmark.analysis.votes.weights import Weights, weigh
+
+Key = tuple[str, str, str]
+"""System, suite, prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What share of people's votes one metric predicts.
+
+    Attributes:
+        metric: Name of the metric.
+        share: Weighted share of votes for a side in which the metric is higher on that side, equal scores as half.
+        votes: Number of such votes on sets that both have a score.
+        missing: Number of votes for a side that lack a score.
+    """
+
+    metric: str
+    share: Estimate
+    votes: int
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """How far people agree with each other: from two voters who were shown the same two sets.
+
+    Attributes:
+        people: Share of pairs of votes for a side that name the same one: what a single other person predicts.
+        most: The most that anything could predict that sees the two sets alone; an upper bound, from `people`. With q
+            the share of all people who would name one side, two agree with probability q² + (1 − q)² = ½ + 2(q − ½)²
+            and the best guess is right with ½ + |q − ½|, in the mean at most ½ + √((people − ½) / 2) (Jensen).
+        pairs: Number of pairs of votes.
+        shown: Number of pairs of sets with at least two such votes of different voters.
+    """
+
+    people: Estimate
+    most: Estimate
+    pairs: int
+    shown: int
+
+
+def metric_agreement(
+    ballots: Ballots,
+    scores: Mapping[str, Mapping[Key, float]],
+    *,
+    question: str = "more_different",
+    weights: Weights | None = None,
+    level: float = 0.95,
+) -> list[Agreement]:
+    """The share of votes for a side that each metric predicts, with intervals over voters and prompts.
+
+    Args:
+        ballots: Votes.
+        scores: For each metric, its scores by system, suite and prompt, greater for more diverse; what is missing or
+            NaN is left out of that metric's share.
+        question: *more_different* or *preferred*.
+        weights: What the votes count, by `weigh`; None: weigh them here.
+        level: Coverage of the intervals.
+
+    Returns:
+        One for each metric, in the order of `scores`; the share of a metric without any vote to predict has no value.
+
+    Raises:
+        ValueError: There is no such question.
+    """
+    given = (weights or weigh(ballots)).votes
+    chosen = np.flatnonzero(ballots.on(question) & (ballots.answer != TIE) & (given > 0))
+    return [_agreement(ballots, name, own, chosen, given[chosen], level) for name, own in scores.items()]
+
+
+def _agreement(
+    ballots: Ballots, metric: str, scores: Mapping[Key, float], chosen: Integers, weights: Floats, level: float
+) -> Agreement:
+    def column(side: Integers) -> Floats:
+        names, prompts = ballots.systems, ballots.prompts
+        pairs = zip(side[chosen].tolist(), ballots.prompt[chosen].tolist(), strict=True)
+        return np.array([scores.get((names[i], *prompts[at]), np.nan) for i, at in pairs], np.float64)
+
+    gap = column(ballots.left) - column(ballots.right)
+    there = np.isfinite(gap)
+    sign = np.where(ballots.answer[chosen] == LEFT, 1.0, -1.0)
+    right = (1 + np.sign(gap[there]) * sign[there]) / 2
+    rows = chosen[there]
+    share = _share(right, weights[there], ballots.voter[rows], ballots.prompt[rows], level)
+    return Agreement(metric, share, int(there.sum()), int((~there).sum()))
+
+
+def _share(right: Floats, weights: Floats, voters: Integers, prompts: Integers, level: float) -> Estimate:
+    total = float(weights.sum())
+    if not total:
+        return Estimate(None)
+    mean = float(weights @ right) / total
+    influence = weights * (right - mean) / total
+
+    def sums(groups: Integers) -> Floats:
+        return totals(groups, influence)[:, None]
+
+    covariance = two_way_covariance(sums, voters, prompts)
+    if covariance is None:
+        return Estimate(mean)
+    far = reach(voters, prompts, level) * float(np.sqrt(covariance[0, 0]))
+    return Estimate(mean, max(0.0, mean - far), min(1.0, mean + far))
+
+
+def ceiling(
+    ballots: Ballots, *, question: str = "more_different", weights: Weights | None = None, level: float = 0.95
+) -> Ceiling:
+    """How far voters agree who were shown the same two response sets; intervals over prompts.
+
+    Args:
+        ballots: Votes.
+        question: *more_different* or *preferred*.
+        weights: What the votes count, by `weigh`; None: weigh them here.
+        level: Coverage of the intervals.
+
+    Raises:
+        ValueError: There is no such question.
+    """
+    given = (weights or weigh(ballots)).votes
+    chosen = np.flatnonzero(ballots.on(question) & (ballots.answer != TIE) & (given > 0))
+    # The side that was named, by system: the sides may have been shown the other way round.
+    named = np.where(ballots.answer[chosen] == LEFT, ballots.left[chosen], ballots.right[chosen])
+    order = np.argsort(ballots.shown[chosen], kind="stable")
+    rows, named = chosen[order], named[order]
+    starts = np.flatnonzero(np.append(True, np.diff(ballots.shown[rows]) != 0)) if len(rows) else np.zeros(0, np.int64)
+    agree, count, prompts, number = [], [], [], 0
+    for part in np.split(np.arange(len(rows)), starts[1:]):
+        one, other = np.triu_indices(len(part), 1)
+        one, other = part[one], part[other]
+        different = ballots.voter[rows[one]] != ballots.voter[rows[other]]
+        one, other = one[different], other[different]
+        if len(one):
+            both = given[rows[one]] * given[rows[other]]
+            agree.append(float(both @ (named[one] == named[other])))
+            count.append(float(both.sum()))
+            prompts.append(int(ballots.prompt[rows[part[0]]]))
+            number += len(one)
+    if not count:
+        return Ceiling(Estimate(None), Estimate(None), 0, 0)
+    weight = np.array(count)
+    groups = np.array(prompts)
+    people = _share(np.array(agree) / weight, weight, np.arange(len(weight)), groups, level)
+    return Ceiling(people, _bound(people), number, len(count))
+
+
+def _bound(people: Estimate) -> Estimate:
+    def most(value: float | None) -> float | None:
+        return None if value is None else 0.5 + float(np.sqrt(max(0.0, value - 0.5) / 2))
+
+    return Estimate(most(people.value), most(people.low), most(people.high))

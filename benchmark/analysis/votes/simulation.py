@@ -1,0 +1,160 @@
+"""Voters of known strength and noise, some careless, some hostile: do the statistics recover what is true?
+
+Careful voters differ in how sharply they judge; systems do better on some prompts than on others. So a vote is not
+drawn from the model that is fitted, and what is true is the limit of endless careful voters and prompts (`truth_of`).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from benchmark.analysis.votes.ballots import LEFT, RIGHT, TIE, Ballots, Booleans, Floats, Integers
+from benchmark.analysis.votes.davidson import fit, outcome_chances
+from benchmark.analysis.votes.weights import PASS
+
+Attack = Literal["loyal", "picky"]
+_NODES = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A board that is simulated.
+
+    Attributes:
+        systems: Number of systems.
+        votes: Number of answers to one question, checks among them.
+        prompts: Number of prompts.
+        per_voter: Mean number of votes of a voter (geometric, so that most vote less).
+        spread: Standard deviation of strengths, in log-odds.
+        by_prompt: Standard deviation of what a system gains or loses on a prompt.
+        sharpness: Standard deviation of the logarithm of a voter's sharpness, which multiplies strengths.
+        log_tie: log t of Davidson's model.
+        checks: Share of votes that are checks.
+        careless: Share of voters who answer without looking: half of them each answer as often, half by habit.
+        hostile: Share of voters who push the system `target`, and pass checks.
+        attack: *loyal*: for it wherever it is shown, careful elsewhere; *picky*: they reload until it is shown, too.
+        target: Where the system that is pushed stands, 0 for the weakest, 0.5 for the median one, 1 for the strongest.
+    """
+
+    systems: int = 40
+    votes: int = 20_000
+    prompts: int = 100
+    per_voter: float = 20.0
+    spread: float = 1.0
+    by_prompt: float = 0.5
+    sharpness: float = 0.25
+    log_tie: float = 0.0
+    checks: float = 0.1
+    careless: float = 0.15
+    hostile: float = 0.0
+    attack: Attack = "loyal"
+    target: float = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Simulated:
+    """Votes and what is true of them.
+
+    Attributes:
+        ballots: The votes.
+        truth: [systems], strengths with mean 0 that endless careful votes would give.
+        careless: [voters], who answers without looking.
+        hostile: [voters], who pushes the target.
+        target: The system that they push.
+    """
+
+    ballots: Ballots
+    truth: Floats
+    careless: Booleans
+    hostile: Booleans
+    target: int
+
+
+def simulate(board: Board, seed: int) -> Simulated:
+    """Draw a board's votes."""
+    rng = np.random.default_rng(seed)
+    latent = rng.normal(0, board.spread, board.systems)
+    target = int(np.argsort(latent)[round(board.target * (board.systems - 1))])
+    gains = rng.normal(0, board.by_prompt, (board.prompts, board.systems))
+    voter = _voters(board, rng)
+    count = int(voter.max()) + 1
+    kind = rng.random(count)
+    careless = kind < board.careless
+    hostile = (kind >= board.careless) & (kind < board.careless + board.hostile)
+    sharp = np.exp(rng.normal(0, board.sharpness, count))
+    left, right = _pairs(board, rng)
+    pushed = hostile[voter]
+    other = (target + rng.integers(1, board.systems, len(voter))) % board.systems  # drawn always: boards stay paired
+    if board.attack == "picky":
+        left, right = np.where(pushed, target, left), np.where(pushed, other, right)
+    prompt = rng.integers(board.prompts, size=len(voter))
+    utility = latent[None, :] + gains
+    gap = sharp[voter] * (utility[prompt, left] - utility[prompt, right])
+    answer = _drawn(outcome_chances(gap, board.log_tie), rng)
+    answer = np.where(pushed & (left == target), LEFT, np.where(pushed & (right == target), RIGHT, answer))
+    check = rng.random(len(voter)) < board.checks
+    expected = np.where(check, rng.integers(3, size=len(voter)), -1)
+    slip = (expected + rng.integers(1, 3, len(voter))) % 3
+    answer = np.where(check, np.where(rng.random(len(voter)) < PASS, expected, slip), answer)
+    answer = np.where(careless[voter], _drawn(_habits(count, rng)[voter], rng), answer)
+    votes = len(voter)
+    return Simulated(
+        Ballots(
+            tuple(f"system-{i:03}" for i in range(board.systems)),
+            tuple(("suite", f"prompt-{i}") for i in range(board.prompts)),
+            tuple(f"voter-{i}" for i in range(count)),
+            np.where(check, -1, left),
+            np.where(check, -1, right),
+            prompt,
+            voter,
+            np.zeros(votes, np.int64),
+            answer,
+            expected,
+            np.arange(votes),
+        ),
+        truth_of(latent, board),
+        careless,
+        hostile,
+        target,
+    )
+
+
+def truth_of(latent: Floats, board: Board) -> Floats:
+    """Strengths that Davidson's model has in the limit of endless careful voters and prompts: [systems].
+
+    The chances of each pair are integrated over prompts and over the sharpness of voters by Gauss and Hermite's rule.
+    """
+    nodes, shares = np.polynomial.hermite_e.hermegauss(_NODES)
+    shares = shares / shares.sum()
+    sharp = np.exp(board.sharpness * nodes)
+    shift = np.sqrt(2) * board.by_prompt * nodes
+    gaps = latent[:, None] - latent[None, :]
+    each = outcome_chances(sharp * (gaps[..., None, None] + shift[:, None]), board.log_tie)
+    chances = np.einsum("ijpvo,p,v->ijo", each, shares, shares)
+    many = 1e6 * ~np.eye(len(latent), dtype=bool)[..., None]  # so many that the prior has no say
+    table = many * chances
+    return fit(table[..., 0], table[..., 2]).strengths
+
+
+def _voters(board: Board, rng: np.random.Generator) -> Integers:
+    """The voter of each vote."""
+    sizes = rng.geometric(1 / board.per_voter, size=board.votes)
+    return np.repeat(np.arange(board.votes), sizes)[: board.votes]
+
+
+def _pairs(board: Board, rng: np.random.Generator) -> tuple[Integers, Integers]:
+    left = rng.integers(board.systems, size=board.votes)
+    return left, (left + rng.integers(1, board.systems, board.votes)) % board.systems
+
+
+def _habits(voters: int, rng: np.random.Generator) -> Floats:
+    """How often a careless voter gives each answer: [voters, 3]."""
+    by_habit = rng.random(voters) < 0.5
+    return np.asarray(np.where(by_habit[:, None], rng.dirichlet([0.3] * 3, voters), 1 / 3))
+
+
+def _drawn(chances: Floats, rng: np.random.Generator) -> Integers:
+    """An outcome of each row of chances [rows, 3]."""
+    drawn = (rng.random(len(chances))[:, None] > np.cumsum(chances, axis=1)).sum(axis=1)
+    return np.asarray(np.minimum(drawn, TIE), np.int64)

@@ -1,0 +1,179 @@
+"""Strengths of systems from votes: Davidson's model on weighted votes, with intervals over voters and prompts."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark.analysis.votes.ballots import Ballots, Booleans, Floats, Integers, totals
+from benchmark.analysis.votes.davidson import Davidson, fit_votes, outcome_chances, slopes
+from benchmark.analysis.votes.two_way import reach, two_way_covariance
+from benchmark.analysis.votes.weights import Weights, weigh
+from benchmark.scoring.resampling import Interval
+
+_DRAWS = 2000  # of all strengths together, for the intervals of ranks
+
+
+@dataclass(frozen=True, slots=True)
+class Strength:
+    """A system's place in people's eyes.
+
+    Attributes:
+        system: Name of the system.
+        votes: Number of votes with it that count, as a sum of weights.
+        strength: Natural log-odds; the mean of all systems is 0.
+        interval: Interval of the strength; None with fewer than two voters or prompts.
+        points: Points per vote against a system of strength 0, a tie being half a point.
+        points_interval: Interval of `points`; None likewise.
+        rank: One more than the number of stronger systems.
+        ranks: The best and the worst rank in the interval; None likewise.
+    """
+
+    system: str
+    votes: float
+    strength: float
+    interval: Interval | None
+    points: float
+    points_interval: Interval | None
+    rank: int
+    ranks: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Strengths:
+    """What the votes on one question say.
+
+    Attributes:
+        question: *more_different* or *preferred*.
+        systems: The strongest first.
+        apart: Systems that no vote links with these, directly or through others: their strength is unknown.
+        votes: Number of votes on this question, without checks.
+        counted: The sum of their weights.
+        voters: Number of voters who cast them.
+        prompts: Number of prompts.
+        tie: Probability that two equal systems tie.
+    """
+
+    question: str
+    systems: tuple[Strength, ...]
+    apart: tuple[str, ...]
+    votes: int
+    counted: float
+    voters: int
+    prompts: int
+    tie: float
+
+
+def strengths(
+    ballots: Ballots, *, question: str, weights: Weights | None = None, level: float = 0.95, seed: int = 0
+) -> Strengths:
+    """Strengths of the systems by the votes on one question.
+
+    Args:
+        ballots: Votes.
+        question: *more_different* or *preferred*.
+        weights: What the votes count, by `weigh`, which both questions share; None: weigh them here.
+        level: Coverage of the intervals.
+        seed: Random seed of the draws for intervals of ranks.
+
+    Returns:
+        The strengths; without systems where no vote counts.
+
+    Raises:
+        ValueError: There is no such question.
+    """
+    given = (weights or weigh(ballots)).votes
+    asked = ballots.on(question) & (given > 0)
+    linked = _largest_linked(ballots, asked)
+    chosen = asked & np.isin(ballots.left, linked)
+    apart = sorted(
+        {ballots.systems[i] for i in np.union1d(ballots.left[asked], ballots.right[asked])}
+        - {ballots.systems[i] for i in linked}
+    )
+    if not len(linked):
+        return Strengths(question, (), (), int(ballots.on(question).sum()), 0.0, 0, 0, float("nan"))
+    kept = _only(ballots, linked)
+    model = fit_votes(kept, chosen, given)
+    covariance = covariance_of(model, kept, chosen, given)
+    far = reach(kept.voter[chosen], kept.prompt[chosen], level)
+    errors = None if covariance is None else np.sqrt(np.diag(covariance))
+    ranks = None if covariance is None else _rank_intervals(model.strengths, covariance, level, seed)
+    places = 1 + (model.strengths[None, :] > model.strengths[:, None] + 1e-9).sum(axis=1)
+    sides = np.concatenate([kept.left[chosen], kept.right[chosen]])
+    counted = totals(sides, np.tile(given[chosen], 2), len(linked))
+
+    def points(value: float) -> float:
+        chances = outcome_chances(np.array(value), model.log_tie)
+        return float(chances[0] + chances[2] / 2)
+
+    made = []
+    for i in np.lexsort((np.arange(len(linked)), -model.strengths)).tolist():
+        value = float(model.strengths[i])
+        interval = None if errors is None else Interval(value - far * float(errors[i]), value + far * float(errors[i]))
+        made.append(
+            Strength(
+                kept.systems[i],
+                float(counted[i]),
+                value,
+                interval,
+                points(value),
+                None if interval is None else Interval(points(interval.low), points(interval.high)),
+                int(places[i]),
+                None if ranks is None else (int(ranks[0][i]), int(ranks[1][i])),
+            )
+        )
+    return Strengths(
+        question,
+        tuple(made),
+        tuple(apart),
+        int(ballots.on(question).sum()),
+        float(given[chosen].sum()),
+        len(np.unique(kept.voter[chosen])),
+        len(np.unique(kept.prompt[chosen])),
+        float(outcome_chances(np.array(0.0), model.log_tie)[2]),
+    )
+
+
+def covariance_of(model: Davidson, ballots: Ballots, chosen: Booleans, weights: Floats) -> Floats | None:
+    """Covariance of strengths over voters and prompts, [systems, systems]; None with fewer than two of either."""
+
+    def sums(groups: Integers) -> Floats:
+        return np.asarray((slopes(model, ballots, chosen, weights, groups) @ model.inverse)[:, :-1])
+
+    return two_way_covariance(sums, ballots.voter[chosen], ballots.prompt[chosen])
+
+
+def _rank_intervals(values: Floats, covariance: Floats, level: float, seed: int) -> tuple[Integers, Integers]:
+    """The best and the worst rank of each system among the middle `level` of draws."""
+    rng = np.random.default_rng(seed)
+    drawn = rng.multivariate_normal(values, covariance, size=_DRAWS, method="eigh")
+    ranks = len(values) - np.argsort(np.argsort(drawn, axis=1), axis=1)
+    tail = (1 - level) / 2
+    low, high = np.quantile(ranks, [tail, 1 - tail], axis=0, method="nearest")
+    return low.astype(np.int64), high.astype(np.int64)
+
+
+def _largest_linked(ballots: Ballots, chosen: Booleans) -> Integers:
+    """The systems of the largest group that votes link, rising."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    systems = len(ballots.systems)
+    left, right = ballots.left[chosen], ballots.right[chosen]
+    if not len(left):
+        return np.zeros(0, np.int64)
+    _, groups = connected_components(coo_array((np.ones(len(left)), (left, right)), (systems, systems)), directed=False)
+    return np.flatnonzero(groups == np.bincount(groups).argmax())
+
+
+def _only(ballots: Ballots, systems: Integers) -> Ballots:
+    """The ballots with only these systems numbered; votes with others are to be left out by the caller."""
+    from dataclasses import replace
+
+    place = np.full(len(ballots.systems) + 1, -1)  # the last is for −1
+    place[systems] = np.arange(len(systems))
+    return replace(
+        ballots,
+        systems=tuple(ballots.systems[i] for i in systems),
+        left=place[ballots.left],
+        right=place[ballots.right],
+    )

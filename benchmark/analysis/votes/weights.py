@@ -1,0 +1,164 @@
+"""What each vote counts: careless voters are weighted out, hostile ones damped.
+
+The rule, as docs/votes.md states it:
+
+1. A voter is careful or careless. A careful one passes a check with probability `PASS` and votes by the strengths of
+   the systems; a careless one answers in fixed shares, whatever is shown. A voter's votes count by the probability of
+   being careful, from all checks and votes of both questions (a mixture, fitted by expectation and maximisation).
+2. A voter whose votes with one system, `FEWEST_WITH` or more, depart from what all votes say by over `DEPARTURE`
+   standard deviations to one side does not count.
+3. Pairs are drawn by chance. Votes of a voter with one system count, together, as many as chance would have shown to
+   all but one in a thousand voters.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, gammaln, logit
+
+from benchmark.analysis.votes.ballots import Ballots, Booleans, Floats, Integers, totals
+from benchmark.analysis.votes.davidson import Davidson, fit_votes
+from submissions.judgements.votes import QUESTIONS
+
+PASS = 0.95  # probability that a careful voter passes a check
+FEWEST_WITH = 5
+DEPARTURE = 3.5
+_CARELESS = 0.1  # where the share starts; with the weight of _PRIOR voters, it stays off 0 and 1
+_PRIOR = 10.0
+_SETTLED = 1e-4  # of a voter's probability
+_MOST_ROUNDS = 100
+_MOST_TRIALS = 4
+_TAIL = 0.999
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights:
+    """What votes count, and why.
+
+    Attributes:
+        votes: [votes], between 0 and 1; 0 of a check.
+        careful: [voters], probability that a voter is careful.
+        hostile: [voters], whether a voter is left out by the second rule.
+        checks: [voters], number of checks answered.
+        passed: [voters], number of checks passed.
+        capped: Number of votes that count less by the third rule.
+        careless_share: Estimated share of careless voters.
+    """
+
+    votes: Floats
+    careful: Floats
+    hostile: Booleans
+    checks: Integers
+    passed: Integers
+    capped: int
+    careless_share: float
+
+    @property
+    def left_out(self) -> int:
+        """Number of voters who count less than half."""
+        return int(((self.careful < 0.5) | self.hostile).sum())
+
+
+def plain(ballots: Ballots) -> Floats:
+    """Weights of 1, and 0 for checks: [votes]."""
+    return np.asarray((ballots.left >= 0).astype(np.float64))
+
+
+def weigh(ballots: Ballots) -> Weights:
+    """Weigh votes by the three rules above."""
+    voters = len(ballots.voters)
+    known = ballots.expected >= 0
+    checks = np.bincount(ballots.voter[known], minlength=voters)
+    passed = np.bincount(ballots.voter[known & (ballots.answer == ballots.expected)], minlength=voters)
+    caps = _caps(ballots)
+    hostile = np.zeros(voters, bool)
+    careful = np.full(voters, 1 - _CARELESS)
+    for _ in range(_MOST_TRIALS):
+        careful, share, models = _careful(ballots, checks, passed, careful, caps, hostile)
+        found = hostile | _departing(ballots, models)
+        if (found == hostile).all():
+            break
+        hostile = found
+    return Weights(
+        plain(ballots) * caps * (careful * ~hostile)[ballots.voter],
+        careful,
+        hostile,
+        checks,
+        passed,
+        int((caps < 1).sum()),
+        share,
+    )
+
+
+def _careful(
+    ballots: Ballots, checks: Integers, passed: Integers, careful: Floats, caps: Floats, hostile: Booleans
+) -> tuple[Floats, float, dict[str, Davidson]]:
+    """The probability that each voter is careful, the share of careless ones, the models of both questions."""
+    voters = len(ballots.voters)
+    # A check has two wrong answers.
+    attentive = passed * np.log(PASS) + (checks - passed) * np.log((1 - PASS) / 2)
+    careless = _log_of_fixed_shares(ballots, ballots.left >= 0) + _log_of_fixed_shares(ballots, ballots.expected >= 0)
+    chosen = {name: ballots.on(name) for name in QUESTIONS}
+    chosen = {name: votes for name, votes in chosen.items() if votes.any()}
+    share = _CARELESS
+    models: dict[str, Davidson] = {}
+    for _ in range(_MOST_ROUNDS):
+        weights = caps * (careful * ~hostile)[ballots.voter]
+        models = {name: fit_votes(ballots, votes, weights) for name, votes in chosen.items()}
+        fits = attentive.astype(np.float64)
+        for name, votes in chosen.items():
+            chances = models[name].chances(ballots.left[votes], ballots.right[votes])
+            likely = np.log(chances[np.arange(len(chances)), ballots.answer[votes]])
+            fits = fits + totals(ballots.voter[votes], likely, voters)
+        before, careful = careful, expit(fits - careless + logit(1 - share))
+        share = float(((1 - careful).sum() + _PRIOR * _CARELESS) / (voters + _PRIOR))
+        if np.abs(careful - before).max(initial=0) < _SETTLED:
+            break
+    return careful, share, models
+
+
+def _log_of_fixed_shares(ballots: Ballots, chosen: Booleans) -> Floats:
+    """Log probability of each voter's answers in this order, if they are drawn in shares of which any are as likely."""
+    answers = np.bincount(ballots.voter[chosen] * 3 + ballots.answer[chosen], minlength=len(ballots.voters) * 3)
+    counts = answers.reshape(-1, 3)
+    return np.asarray(gammaln(3) - gammaln(3 + counts.sum(axis=1)) + gammaln(1 + counts).sum(axis=1))
+
+
+def _departing(ballots: Ballots, models: dict[str, Davidson]) -> Booleans:
+    """[voters], whom the second rule leaves out."""
+    systems = len(ballots.systems)
+    surplus, spread, number = (np.zeros(len(ballots.voters) * systems) for _ in range(3))
+    for name, model in models.items():
+        votes = ballots.on(name)
+        left, right, voter = ballots.left[votes], ballots.right[votes], ballots.voter[votes]
+        chances = model.chances(left, right)
+        expected = chances[:, 0] + chances[:, 2] / 2
+        variance = chances[:, 0] + chances[:, 2] / 4 - expected**2
+        beyond = ballots.points()[votes] - expected
+        for system, sign in ((left, 1), (right, -1)):
+            cells = voter * systems + system
+            surplus += totals(cells, sign * beyond, len(surplus))
+            spread += totals(cells, variance, len(surplus))
+            number += np.bincount(cells, minlength=len(surplus))
+    far = (number >= FEWEST_WITH) & (np.abs(surplus) > DEPARTURE * np.sqrt(spread))
+    return np.asarray(far.reshape(-1, systems).any(axis=1)) if systems else np.zeros(len(ballots.voters), bool)
+
+
+def _caps(ballots: Ballots) -> Floats:
+    """[votes], by how much the third rule scales each down."""
+    from scipy.stats import binom
+
+    real, systems, voters = ballots.left >= 0, len(ballots.systems), len(ballots.voters)
+    seen = np.zeros((voters, systems))
+    for side in (ballots.left[real], ballots.right[real]):
+        seen += np.bincount(ballots.voter[real] * systems + side, minlength=voters * systems).reshape(voters, systems)
+    own = np.bincount(ballots.voter[real], minlength=voters)[:, None]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # The median voter's share would be 0 of most; that of all other voters is what chance gave.
+        share = np.clip((seen.sum(axis=0) - seen) / (own.sum() - own), 0, 1)
+        most = np.maximum(1.0, binom.ppf(_TAIL, own, np.where(np.isfinite(share), share, 1.0)))
+        scale = np.minimum(1.0, np.where(seen > 0, most / seen, 1.0))
+    made = np.ones(len(ballots))
+    voter = ballots.voter[real]
+    made[real] = np.minimum(scale[voter, ballots.left[real]], scale[voter, ballots.right[real]])
+    return made

@@ -1,0 +1,195 @@
+"""Votes' statistics against a library, brute force, a bootstrap, and boards whose truth is known."""
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from benchmark.analysis.ranking import strengths_of
+from benchmark.analysis.votes import Ballots, ballots_of, ceiling, metric_agreement, strengths, weigh
+from benchmark.analysis.votes.ballots import Floats, totals
+from benchmark.analysis.votes.davidson import fit, fit_votes
+from benchmark.analysis.votes.simulation import Board, simulate
+from benchmark.analysis.votes.strengths import covariance_of
+from benchmark.analysis.votes.study import recovery, resistance
+from benchmark.analysis.votes.weights import plain
+from submissions.judgements.votes import Answer, Check, Vote, vote_id
+
+LEFT, RIGHT, TIE = 0, 1, 2
+SMALL = Board(systems=8, votes=2500, prompts=40)
+
+
+def vote(
+    number: int, left: str, right: str, answer: Answer, *, voter: int = 0, prompt: str = "p", check: Check = ""
+) -> Vote:
+    pair = f"{number:032x}"
+    return Vote(
+        vote_id=vote_id(pair, "more_different"),
+        pair_id=pair,
+        time=number,
+        voter=f"{voter:032x}",
+        suite="demo",
+        prompt_id=prompt,
+        left=left,
+        right=right,
+        left_result=left.encode().hex().ljust(16, "0"),
+        right_result=right.encode().hex().ljust(16, "0"),
+        left_positions=(0, 1),
+        right_positions=(0, 1),
+        question="more_different",
+        answer=answer,
+        check=check,
+        altered="left" if check == "repeated" else "",
+        expected="right" if check == "repeated" else "",
+    )
+
+
+def test_the_model_is_the_one_that_a_library_fits_and_without_ties_it_is_bradley_terry() -> None:
+    """Davidson's model is a log-linear one: a Poisson regression on counts with a constant for each pair."""
+    from sklearn.linear_model import PoissonRegressor
+
+    rng = np.random.default_rng(0)
+    wins: Floats = rng.integers(1, 9, (5, 5)) * np.float64(1e4)
+    halves: Floats = np.triu(rng.integers(1, 9, (5, 5)) * np.float64(1e4), 1)
+    np.fill_diagonal(wins, 0)
+    found = fit(wins, halves + halves.T)
+    rows, counts = [], []
+    for pair, (i, j) in enumerate(combinations(range(5), 2)):
+        for count, lead, tie in ((wins[i, j], 0.5, 0), (wins[j, i], -0.5, 0), (halves[i, j], 0, 1)):
+            row = np.zeros(5 + 1 + 10)
+            row[i], row[j], row[5], row[6 + pair] = lead, -lead, tie, 1
+            rows.append(row)
+            counts.append(count / 1e4)
+    known = PoissonRegressor(alpha=0, fit_intercept=False, tol=1e-10, max_iter=5000).fit(np.array(rows), counts).coef_
+    np.testing.assert_allclose(found.strengths, known[:5] - known[:5].mean(), atol=1e-4)
+    assert found.log_tie == pytest.approx(known[5], abs=1e-4)
+    np.testing.assert_allclose(fit(wins, np.zeros((5, 5))).strengths, strengths_of(wins), rtol=0, atol=1e-4)
+
+
+def test_names_are_numbered_whatever_the_order_of_votes_and_checks_are_no_comparisons() -> None:
+    votes = [
+        vote(1, "b", "a", "left", voter=2),
+        vote(2, "a", "b", "right", voter=1),
+        vote(3, "c", "c", "right", check="repeated"),
+    ]
+    one, other = ballots_of(votes), ballots_of(votes[::-1])
+    assert one.systems == ("a", "b")
+    for name in ("left", "right", "voter", "prompt", "answer", "expected", "shown"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    real = one.left >= 0
+    assert real.sum() == 2
+    assert len(set(one.shown[real].tolist())) == 1  # the same two sets, the other way round
+    assert weigh(one).votes[~real].tolist() == [0.0]
+    assert weigh(one).passed.sum() == weigh(one).checks.sum() == 1
+
+
+def test_intervals_over_voters_are_those_of_a_bootstrap_over_voters() -> None:
+    """Where each vote has a prompt of its own, only voters make votes alike."""
+    board = simulate(replace(SMALL, systems=5, votes=1500, careless=0, checks=0, sharpness=1.0), 3).ballots
+    board = replace(board, prompt=np.arange(len(board)))
+    chosen, weights = board.on("more_different"), plain(board)
+    model = fit_votes(board, chosen, weights)
+    covariance = covariance_of(model, board, chosen, weights)
+    rng = np.random.default_rng(1)
+    voters = len(board.voters)
+    drawn = []
+    for _ in range(600):
+        counts = totals(rng.integers(voters, size=voters), np.ones(voters), voters)
+        drawn.append(fit_votes(board, chosen, counts[board.voter]).strengths)
+    assert covariance is not None
+    np.testing.assert_allclose(np.sqrt(np.diag(covariance)), np.std(drawn, axis=0), rtol=0.12)
+
+
+def test_two_way_covariance_is_the_sum_over_votes_that_share_a_voter_or_a_prompt() -> None:
+    from benchmark.analysis.votes.two_way import two_way_covariance
+
+    rng = np.random.default_rng(2)
+    voters, prompts = rng.integers(60, size=400), rng.integers(50, size=400)
+    each = rng.normal(size=400) + rng.normal(size=60)[voters] + rng.normal(size=50)[prompts]
+    found = two_way_covariance(lambda groups: totals(groups, each)[:, None], voters, prompts)
+    share = (voters[:, None] == voters) | (prompts[:, None] == prompts)
+    assert found is not None
+    assert found[0, 0] == pytest.approx(float(each @ share @ each), rel=0.05)  # but for the factors n / (n − 1)
+
+
+def test_strengths_come_back_though_some_voters_do_not_look() -> None:
+    found = recovery(SMALL, 8)
+    unweighted = recovery(SMALL, 8, weighted=False)
+    assert found.correlation > 0.95
+    assert 0.85 <= found.coverage <= 1  # 64 intervals; the study of docs/votes.md has 8,000
+    assert abs(found.slope - 1) < 0.05
+    assert unweighted.slope < 0.95
+    assert found.careless_weight < 0.5
+    assert found.careful_weight > 0.9
+
+
+def test_who_waits_for_one_system_and_pushes_it_does_not_move_it_far() -> None:
+    attack = replace(SMALL, systems=20, votes=4000, hostile=0.05, attack="picky")
+    damped, undamped = resistance(attack, 3), resistance(attack, 3, weighted=False)
+    assert damped.within == 1
+    assert damped.strength < 0.3
+    assert undamped.strength > 1
+
+
+def test_the_share_of_votes_that_a_metric_predicts_is_that_of_a_plain_loop() -> None:
+    made = simulate(SMALL, 5)
+    board = replace(made.ballots, shown=made.ballots.prompt)
+    weights = weigh(board)
+    rng = np.random.default_rng(0)
+    scores = {
+        (name, *prompt): float(made.truth[i]) if rng.random() < 0.8 else float("nan")
+        for i, name in enumerate(board.systems)
+        for prompt in board.prompts
+    }
+    right, total, missing = 0.0, 0.0, 0
+    for i in np.flatnonzero(board.on("more_different") & (board.answer != TIE) & (weights.votes > 0)):
+        prompt = board.prompts[board.prompt[i]]
+        gap = scores[board.systems[board.left[i]], *prompt] - scores[board.systems[board.right[i]], *prompt]
+        if np.isnan(gap):
+            missing += 1
+            continue
+        total += weights.votes[i]
+        right += weights.votes[i] * ((gap > 0) == (board.answer[i] == LEFT))
+    constant = dict.fromkeys(scores, 1.0)
+    found, flat, empty = metric_agreement(board, {"truth": scores, "flat": constant, "none": {}}, weights=weights)
+    assert found.share.value == pytest.approx(right / total)
+    assert found.missing == missing > 0
+    assert found.share.low is not None
+    assert found.share.low > 0.6
+    assert flat.share.value == pytest.approx(0.5)
+    assert flat.missing == 0
+    assert empty.share.value is None
+
+
+def test_the_ceiling_is_what_two_voters_on_the_same_sets_agree_on() -> None:
+    """Two pairs of sets, of which all name one side, or three of four: agreement of pairs 1 and ½."""
+    answers: list[Answer] = [*["left"] * 7, "right", "tie"]  # type: ignore[list-item]
+    votes = [vote(i, "a", "b", answer, voter=i, prompt="p" if i < 4 else "q") for i, answer in enumerate(answers)]
+    votes.append(vote(90, "b", "a", "right", voter=0, prompt="p"))  # a voter's second look at it: agrees with three
+    board = ballots_of(votes)
+    known = weigh(board)
+    found = ceiling(board, weights=replace(known, votes=plain(board)))
+    assert (found.pairs, found.shown) == (6 + 3 + 6, 2)
+    assert found.people.value == pytest.approx((9 + 3) / 15)
+    assert found.most.value == pytest.approx(0.5 + np.sqrt(0.3 / 2))
+
+
+def test_no_votes_or_one_are_no_error() -> None:
+    for votes in ([], [vote(1, "a", "b", "left")], [vote(1, "c", "c", "right", check="repeated")]):
+        board: Ballots = ballots_of(votes)
+        found = strengths(board, question="preferred")
+        assert found.systems == ()
+        metric_agreement(board, {"x": {}})
+        assert ceiling(board).people.value is None
+    one = strengths(ballots_of([vote(1, "a", "b", "left")]), question="more_different")
+    assert [(each.system, each.rank, each.interval) for each in one.systems] == [("a", 1, None), ("b", 2, None)]
+    with pytest.raises(ValueError, match="no question"):
+        strengths(ballots_of([]), question="nicer")
+
+
+def test_systems_that_no_vote_links_are_named_apart() -> None:
+    votes = [vote(1, "a", "b", "left"), vote(2, "b", "c", "left"), vote(3, "x", "y", "left")]
+    found = strengths(ballots_of(votes), question="more_different")
+    assert [each.system for each in found.systems] == ["a", "b", "c"]
+    assert found.apart == ("x", "y")
