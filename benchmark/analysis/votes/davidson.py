@@ -75,10 +75,11 @@ def fit(wins: Floats, ties: Floats) -> Davidson:
         information[:systems, systems] = information[systems, :systems] = cross
         information[systems, systems] = (played * tie * (1 - tie)).sum() / 2 + precision
         inverse = np.linalg.inv(information)
-        step: Floats = np.asarray(inverse @ slope, np.float64)
+        step = inverse @ slope
         size = float(np.abs(step).max())
         share = min(1.0, _LONGEST_STEP / max(size, _LONGEST_STEP))
-        strengths, log_tie = strengths + share * step[:systems], log_tie + share * float(step[systems])
+        strengths = np.asarray(strengths + share * step[:systems], np.float64)
+        log_tie += share * float(step[systems])
         if size < _CLOSE:
             break
     return Davidson(strengths - strengths.mean(), log_tie, inverse)
