@@ -74,7 +74,7 @@ def fit(wins: Floats, ties: Floats) -> Davidson:
         information[:systems, :systems] = np.diag(bend.sum(axis=1) + precision) - bend
         information[:systems, systems] = information[systems, :systems] = cross
         information[systems, systems] = (played * tie * (1 - tie)).sum() / 2 + precision
-        inverse = np.linalg.inv(information)
+        inverse = np.asarray(np.linalg.inv(information), np.float64)
         step = inverse @ slope
         size = float(np.abs(step).max())
         share = min(1.0, _LONGEST_STEP / max(size, _LONGEST_STEP))

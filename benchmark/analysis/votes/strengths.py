@@ -81,7 +81,8 @@ def strengths(
     Raises:
         ValueError: There is no such question.
     """
-    given = (weights or weigh(ballots)).votes
+    weights = weights or weigh(ballots)
+    given = weights.votes
     asked = ballots.on(question) & (given > 0)
     linked = _largest_linked(ballots, asked)
     chosen = asked & np.isin(ballots.left, linked)
@@ -93,7 +94,7 @@ def strengths(
         return Strengths(question, (), (), int(ballots.on(question).sum()), 0.0, 0, 0, float("nan"))
     kept = _only(ballots, linked)
     model = fit_votes(kept, chosen, given)
-    covariance = covariance_of(model, kept, chosen, given)
+    covariance = covariance_of(model, kept, chosen, given, weights.careful)
     far = reach(kept.voter[chosen], kept.prompt[chosen], level)
     errors = None if covariance is None else np.sqrt(np.diag(covariance))
     ranks = None if covariance is None else _rank_intervals(model.strengths, covariance, level, seed)
@@ -133,11 +134,30 @@ def strengths(
     )
 
 
-def covariance_of(model: Davidson, ballots: Ballots, chosen: Booleans, weights: Floats) -> Floats | None:
-    """Covariance of strengths over voters and prompts, [systems, systems]; None with fewer than two of either."""
+def covariance_of(
+    model: Davidson, ballots: Ballots, chosen: Booleans, weights: Floats, careful: Floats | None = None
+) -> Floats | None:
+    """Covariance of strengths over voters and prompts, [systems, systems]; None with fewer than two of either.
+
+    Args:
+        model: Model that was fitted to these votes.
+        ballots: Votes.
+        chosen: [votes], those it was fitted to.
+        weights: [votes], what they count.
+        careful: [voters], probability that each is careful, which is a factor of the weights; None: they are known to
+            be what they are. Not to know takes away from what the votes say (Louis 1982).
+    """
+    inverse = model.inverse
+    if careful is not None:
+        sure = np.divide(weights, careful[ballots.voter], out=np.zeros(len(weights)), where=careful[ballots.voter] > 0)
+        each = slopes(model, ballots, chosen, sure, ballots.voter[chosen])
+        known = careful[: len(each), None]
+        left = np.linalg.inv(inverse) - (each * known * (1 - known)).T @ each
+        if np.linalg.eigvalsh(left)[0] > 0:  # else there is too little to say so
+            inverse = np.asarray(np.linalg.inv(left), np.float64)
 
     def sums(groups: Integers) -> Floats:
-        return np.asarray((slopes(model, ballots, chosen, weights, groups) @ model.inverse)[:, :-1])
+        return np.asarray((slopes(model, ballots, chosen, weights, groups) @ inverse)[:, :-1])
 
     return two_way_covariance(sums, ballots.voter[chosen], ballots.prompt[chosen])
 

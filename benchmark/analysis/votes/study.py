@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchmark.analysis.votes.ballots import Floats
 from benchmark.analysis.votes.simulation import Board, Simulated, simulate
 from benchmark.analysis.votes.strengths import Strength, strengths
 from benchmark.analysis.votes.weights import Weights, plain, weigh
@@ -175,5 +174,4 @@ def _in_order(made: Simulated, weights: Weights) -> list[Strength]:
 
 
 def _plain(made: Simulated, weights: Weights) -> Weights:
-    votes: Floats = plain(made.ballots)
-    return replace(weights, votes=votes)
+    return replace(weights, votes=plain(made.ballots), careful=np.ones(len(weights.careful)))

@@ -12,7 +12,7 @@ from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.scoring.options import ScoringOptions
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, result_id
-from benchmark.service.commands import rescore, worker
+from benchmark.service.commands import rescore, score
 from datasets_build.errors import ConfigurationError
 from datasets_build.load import load_suite
 from submissions.checking.validate import open_submission
@@ -58,7 +58,7 @@ def test_every_option_is_part_of_a_results_identity(tmp_path: Path) -> None:
 
 
 def test_commands_have_every_option_with_its_default() -> None:
-    for command in (worker, rescore):
+    for command in (score, rescore):
         shown = signature(command).parameters
         for field in fields(ScoringOptions):
             assert (shown[field.name].default, shown[field.name].annotation) == (field.default, field.type)
