@@ -79,12 +79,13 @@ def serve(
 
     Stop it with Ctrl-C.
     """
-    need("gradio", "board")
-    from leaderboard.app.application import build_app, launch
-
     live = _live(results, store, study, refresh, reference=reference)
     now = live.snapshot()
     err().print(f"{sum(len(b.entries) for b in now.boards)} results in {len(now.boards)} tables", markup=False)
+
+    need("gradio", "board")  # after what is wrong with the results: it takes seconds
+    from leaderboard.app.application import build_app, launch
+
     launch(build_app(live), live, host, port)
 
 

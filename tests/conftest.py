@@ -25,7 +25,7 @@ if os.environ.get("DIVBENCH_MIRROR"):  # absolute: tests run programs in other f
 
 import json
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -35,9 +35,10 @@ from hypothesis import HealthCheck, settings
 
 from datasets_build.download import MIRROR_VARIABLE
 from datasets_build.schema import Prompt, Suite
+from submissions.checking import sandbox
 from submissions.schema import Generation, Manifest, Row, Submitter, System
 from submissions.storage.submission_folders import write_submission
-from tests.forked import run_forked
+from tests.forked import child_by_fork, run_forked
 
 # Examples are judged by what comes out, not by how fast a busy machine is.
 settings.register_profile("divbench", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -81,6 +82,18 @@ def mirror() -> Path:
     if not named:
         pytest.skip(f"{MIRROR_VARIABLE} names no folder with the released data")
     return Path(named)
+
+
+@pytest.fixture
+def checked_by_forks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checks in forks in place of new interpreters, but for narrow limits: test_sandbox.py tests the process."""
+    real = sandbox.run_in_child
+
+    def run(module: str, asked: Mapping[str, Any], *, memory: int, seconds: float) -> dict[str, Any]:
+        narrow = memory < 2**30 or seconds < 10
+        return (real if narrow else child_by_fork)(module, asked, memory=memory, seconds=seconds)
+
+    monkeypatch.setattr(sandbox, "run_in_child", run)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ where its variables of the Hub are not those of the tests. What a new interprete
 command loads, another hash seed) starts one: `tests.conftest.divbench_anew`.
 """
 
+import json
 import multiprocessing
 import os
 import signal
@@ -20,7 +21,9 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
+
+from datasets_build.errors import ConfigurationError
 
 LIBRARIES = (
     *("numpy", "pandas", "pyarrow.dataset", "pyarrow.parquet", "pydantic", "rapidfuzz", "rich.console"),
@@ -86,6 +89,19 @@ def run_forked(
         status = process.exitcode
         process.close()
         return subprocess.CompletedProcess([code, *words], status, out, err)
+
+
+def child_by_fork(module: str, asked: Mapping[str, Any], *, memory: int, seconds: float) -> dict[str, Any]:
+    """`submissions.checking.sandbox.run_in_child` by a fork, without its limit of memory: a fork begins beyond it."""
+    code = f"import io, runpy, sys; sys.stdin = io.StringIO({json.dumps(asked)!r}); "
+    code += f"runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"
+    ended = run_forked(code, [2**46, int(seconds) + 1], os.environ, timeout=seconds)
+    if ended.returncode:
+        raise AssertionError(ended.stderr)
+    document: dict[str, Any] = json.loads(ended.stdout)
+    if "error" in document:
+        raise ConfigurationError(document["error"]["message"], document["error"]["hint"])
+    return document
 
 
 class Forked:

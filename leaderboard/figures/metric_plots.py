@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from datasets_build.errors import need
 from leaderboard.data.metric_study.record import Agreement
 from leaderboard.figures.plots import DIVERGING, FONT, inert
@@ -54,10 +56,8 @@ def _map(
 ) -> Any:
     graph = need("plotly.graph_objects", "board")
     down, across = [inert(name, _NAME) for name in rows], [inert(name, _NAME) for name in columns]
-    hover = [
-        [[row, column, text] for column, text in zip(across, line, strict=True)]
-        for row, line in zip(down, texts, strict=True)
-    ]
+    # An array, which plotly copies; each of thousands of cells of nested lists it would validate.
+    hover = np.array([[[row, col, text] for col, text in zip(across, line)] for row, line in zip(down, texts)])
     trace = graph.Heatmap(
         z=values,
         x=list(range(len(columns))),
@@ -74,18 +74,16 @@ def _map(
         # Below the map: at the side it would take a third of a narrow screen.
         colorbar={"orientation": "h", "thickness": 12, "y": 0, "yref": "container", "yanchor": "bottom"},
     )
-    figure = graph.Figure([trace])
-    figure.update_layout(
-        template="plotly_white",
-        title={"text": title, "font": {"size": 18}, "x": 0, "pad": {"l": 8}},
-        font=FONT,
-        height=_TOP + _BOTTOM + _ROW * max(4, len(rows)),
-        margin={"t": _TOP, "b": _BOTTOM, "l": 8, "r": 8},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-    )
-    figure.update_xaxes(tickmode="array", tickvals=list(range(len(columns))), ticktext=across, tickangle=-45)
-    figure.update_xaxes(tickfont={"size": 11}, ticks="", automargin=True, showgrid=False)
-    figure.update_yaxes(tickmode="array", tickvals=list(range(len(rows))), ticktext=down, autorange="reversed")
-    figure.update_yaxes(tickfont={"size": 11}, ticks="", automargin=True, showgrid=False)
-    return figure
+    axis = {"tickmode": "array", "tickfont": {"size": 11}, "ticks": "", "automargin": True, "showgrid": False}
+    layout = {
+        "template": "plotly_white",
+        "title": {"text": title, "font": {"size": 18}, "x": 0, "pad": {"l": 8}},
+        "font": FONT,
+        "height": _TOP + _BOTTOM + _ROW * max(4, len(rows)),
+        "margin": {"t": _TOP, "b": _BOTTOM, "l": 8, "r": 8},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "xaxis": axis | {"tickvals": list(range(len(columns))), "ticktext": across, "tickangle": -45},
+        "yaxis": axis | {"tickvals": list(range(len(rows))), "ticktext": down, "autorange": "reversed"},
+    }
+    return graph.Figure([trace], layout)

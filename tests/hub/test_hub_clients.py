@@ -10,6 +10,8 @@ import pytest
 
 from tests.hub import HubServer, client_says, run_client
 
+pytestmark = pytest.mark.thorough  # the tests of the Hub stores and of publishing go through the client, too
+
 # Before the code of the tests: `told(f)` is what `f` gives, or how it fails.
 HUB = """
 import json

@@ -28,6 +28,7 @@ def test_made_up_results_are_whole_and_the_same_each_time(tmp_path: Path) -> Non
         assert (result.prompts, len(result.scores)) == (70, 30)
 
 
+@pytest.mark.thorough
 @pytest.mark.browser
 def test_the_measurement_tells_all_numbers(
     browser: "Chrome", tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

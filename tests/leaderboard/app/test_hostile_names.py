@@ -104,9 +104,17 @@ def open_whole(browser: Any, address: str, path: str) -> None:
 
 
 SHOWN_BELOW = {"", "tradeoff", "compare", "explore"}  # pages that other tests open
+NO_NAMES = {"about", "alike", "datasets", "metrics", "post-training"}  # pages that show few texts of strangers or none
 
 
-@pytest.mark.parametrize("path", [page.path for page in PAGES if page.path not in SHOWN_BELOW])
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(page.path, marks=pytest.mark.thorough if page.path in NO_NAMES else ())
+        for page in PAGES
+        if page.path not in SHOWN_BELOW
+    ],
+)
 def test_every_page_opens_without_errors_and_nothing_untrusted_comes_to_life(
     address: str, browser: Any, path: str
 ) -> None:
@@ -143,7 +151,7 @@ def test_names_are_text_beside_quality_and_in_figures(address: str, browser: Any
 
 
 # All injections are among the responses to these prompts, and each page shows names of all kinds.
-@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("place", [0, *(pytest.param(place, marks=pytest.mark.thorough) for place in (1, 2, 3))])
 def test_systems_prompts_and_answers_are_text_side_by_side(
     address: str, browser: Any, board: Board, place: int
 ) -> None:

@@ -78,7 +78,7 @@ def test_who_is_logged_in_hands_in_under_that_name_and_nobody_else_does(
     arguments = ("tests.leaderboard.run_board", str(results), str(store))
     files = sorted((results.parent / "submissions" / "varied").iterdir())
     with running(*arguments, environment=os.environ | known) as address:
-        for cookie, said in (("", "you are not logged in"), (forged, "you are not logged in"), (signed, "by bob.")):
+        for cookie, said in ((forged, "you are not logged in"), (signed, "by bob.")):
             browser.execute_cdp_cmd("Network.setCookie", {"name": "session", "value": cookie, "url": address})
             try:
                 open_page(browser, address)

@@ -25,6 +25,8 @@ from submissions.work_queue.operations import listing
 from submissions.work_queue.schema import Identity, Quota
 from tests.leaderboard.injections import INJECTIONS
 
+pytestmark = pytest.mark.usefixtures("checked_by_forks")
+
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ANN = Identity(name="ann")
 KNOWN: Mapping[str, Any] = {

@@ -146,6 +146,7 @@ def test_search_and_category_narrow_the_prompts(address: str, browser: Any, boar
     assert "No prompt is chosen" in value(browser, "note")
 
 
+@pytest.mark.thorough
 def test_fast_typing_loses_no_letter(address: str, browser: Any) -> None:
     open_page(browser, address)
     field = browser.find_element("css selector", "#q input, #q textarea")
@@ -165,6 +166,7 @@ def test_an_address_of_what_is_not_there_shows_the_first_and_says_so(address: st
     assert text.count("The permalink names one that does not exist here") == 3
 
 
+@pytest.mark.thorough
 def test_tokens_and_what_each_adds_are_read_when_asked_for(address: str, browser: Any, board: Board) -> None:
     open_page(browser, f"{address}?system={entry_of(board, 'odd').result.submission_id}")
     browser.find_element("css selector", "#deeper button").click()

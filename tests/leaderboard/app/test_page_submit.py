@@ -113,6 +113,7 @@ def test_a_good_submission_is_accepted_handed_in_and_seen_in_the_queue(
     assert console_errors(browser) == []
 
 
+@pytest.mark.thorough
 def test_a_folder_whose_manifest_is_wrong_is_refused_by_field(address: str, browser: Any, good: Path) -> None:
     change_manifest(good, suite="none", extra=1, system={"type": "god"})
     said = check(browser, address, good)
@@ -138,6 +139,7 @@ def test_a_folder_whose_rows_are_wrong_is_refused_by_row(address: str, browser: 
     assert all(row[4] and row[5] for row in found)  # each says what is wrong, and how to mend it
 
 
+@pytest.mark.thorough
 def test_a_file_cut_off_and_a_file_of_another_kind_are_refused(address: str, browser: Any, good: Path) -> None:
     path = good / "generations.parquet"
     path.write_bytes(path.read_bytes()[:-100])
@@ -172,6 +174,7 @@ def test_pasted_lines_and_a_form_make_a_submission(address: str, browser: Any) -
     assert value(browser, "submitter") == "somebody"
 
 
+@pytest.mark.thorough
 def test_a_file_of_generations_is_refused_by_its_rows(address: str, browser: Any, tmp_path: Path) -> None:
     lines = [json.dumps({"prompt_id": f"demo-{i:02}", "responses": [f"a {i}", f"b {i}"]}) for i in range(24)]
     lines[3] = "{"

@@ -225,6 +225,7 @@ def check_served(url: str) -> None:
     assert (row["name"], row["state"]) == ("varied", "pending")
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 def test_it_serves_the_board_of_a_store_from_the_package_that_it_carries(
     space: Path, store: Path, tmp_path: Path

@@ -76,7 +76,12 @@ def emulate(browser: "Chrome", width: int, height: int, scheme: str) -> None:
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
 
 
-@pytest.fixture(params=[(1400, "light"), (390, "dark")], ids=["desktop, light", "phone, dark"])
+@pytest.fixture(
+    params=[
+        pytest.param((1400, "light"), id="desktop, light", marks=pytest.mark.thorough),
+        pytest.param((390, "dark"), id="phone, dark"),
+    ]
+)
 def screen(request: pytest.FixtureRequest, browser: "Chrome") -> Any:
     width, scheme = request.param
     emulate(browser, width, 900, scheme)
