@@ -11,7 +11,7 @@ PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --c
 # Without compiled modules, each of the hundreds of interpreters that tests start would compile DivBench again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all check docs clean help
+.PHONY: demo test test-all check style types layers pytest docs clean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -19,15 +19,25 @@ help:
 demo: $(VENV)/demo.stamp
 	$(VENV)/bin/divbench demo --out demo-run
 
+# mypy has one thread, and so have the import layers: they run beside the tests.
 test-all: export DIVBENCH_TESTS := all
-test test-all: check
-	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+test test-all: style
+	$(MAKE) --no-print-directory --jobs 3 types layers pytest
 
-check: $(VENV)/dev.stamp
+check: style types layers
+
+style: $(VENV)/dev.stamp
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+
+types: $(VENV)/dev.stamp
 	$(VENV)/bin/mypy
+
+layers: $(VENV)/dev.stamp
 	$(VENV)/bin/lint-imports
+
+pytest: $(VENV)/dev.stamp
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 docs: $(VENV)/dev.stamp
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
