@@ -56,13 +56,15 @@ def _map(
 ) -> Any:
     graph = need("plotly.graph_objects", "board")
     down, across = [inert(name, _NAME) for name in rows], [inert(name, _NAME) for name in columns]
-    # An array, which plotly copies; each of thousands of cells of nested lists it would validate.
-    hover = np.array([[[row, col, text] for col, text in zip(across, line)] for row, line in zip(down, texts)])
+    hover = [
+        [[row, column, text] for column, text in zip(across, line, strict=True)]
+        for row, line in zip(down, texts, strict=True)
+    ]
     trace = graph.Heatmap(
         z=values,
         x=list(range(len(columns))),
         y=list(range(len(rows))),
-        customdata=hover,
+        customdata=np.array(hover),  # which is copied; lists would be validated value by value
         hovertemplate="%{customdata[0]}<br>%{customdata[1]}<br>%{customdata[2]}<extra></extra>",
         hoverongaps=False,
         colorscale=DIVERGING,
