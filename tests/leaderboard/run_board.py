@@ -18,6 +18,7 @@ import gradio as gr
 from leaderboard.app.application import build_app, launch
 from leaderboard.app.pages import PAGES, Page, submit
 from leaderboard.data.live_results import LiveResults
+from leaderboard.data.reference.results import WithReference
 from leaderboard.data.sources import FolderSource, Snapshot
 from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.operations import listing
@@ -35,10 +36,10 @@ class TakingSource(FolderSource):
         return replace(super().read(), queue=listing(self._takes))
 
 
-def results_of(results: str, store: str | None, study: str | None) -> LiveResults:
+def results_of(results: str, store: str | None, study: str | None, *, reference: bool = False) -> LiveResults:
     folder = Path(results)
     source = TakingSource(folder, FolderStore(Path(store))) if store else FolderSource(folder)
-    return LiveResults(source, study=Path(study) if study else None)
+    return LiveResults(WithReference(source) if reference else source, study=Path(study) if study else None)
 
 
 def answer(boards: dict[str, gr.Blocks], asked: Mapping[str, Any]) -> dict[str, str]:
@@ -47,7 +48,7 @@ def answer(boards: dict[str, gr.Blocks], asked: Mapping[str, Any]) -> dict[str, 
         boards.pop(asked["close"]).close(verbose=False)
         return {}
     pages = PAGES if asked["pages"] == "all" else (Page("Submit", "", submit.build),)
-    live = results_of(asked["results"], asked["store"], asked["study"])
+    live = results_of(asked["results"], asked["store"], asked["study"], reference=asked["reference"])
     made = build_app(live, pages)
     url = launch(made, live, "127.0.0.1", asked["port"], pages=pages, wait=False).rstrip("/")
     boards[url] = made

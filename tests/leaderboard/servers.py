@@ -46,10 +46,15 @@ def _ask(**request: Any) -> dict[str, str]:
 
 @contextmanager
 def serving(
-    results: Path, *, store: Path | None = None, study: Path | None = None, pages: Literal["all", "submit"] = "all"
+    results: Path,
+    *,
+    store: Path | None = None,
+    study: Path | None = None,
+    pages: Literal["all", "submit"] = "all",
+    reference: bool = False,
 ) -> Iterator[str]:
     """The address of a board over a folder of results, served until the context ends."""
-    options = {"store": str(store) if store else None, "study": str(study) if study else None}
+    options = {"store": str(store) if store else None, "study": str(study) if study else None, "reference": reference}
     url = _ask(results=str(results), port=free_port(), pages=pages, **options)["url"]
     try:
         yield url

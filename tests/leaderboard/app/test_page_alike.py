@@ -9,15 +9,15 @@ import pytest
 from leaderboard.data.reference.results import WithReference
 from leaderboard.data.reference.systems import REAL
 from tests.leaderboard.conftest import console_errors, open_page, shown_anew
-from tests.leaderboard.servers import serving, serving_by_command
+from tests.leaderboard.servers import serving
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
 def address(results: Path) -> Iterator[str]:
-    """The address of `divbench board serve` over results without systems that are compared."""
-    with serving_by_command("--results", str(results)) as url:
+    """The address of a board with the reference results beside results without systems that are compared."""
+    with serving(results, reference=True) as url:
         yield url
 
 
