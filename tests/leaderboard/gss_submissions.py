@@ -1,4 +1,4 @@
-"""Submissions to the whole suite gssbench whose accuracies are known, with internals."""
+"""Submissions to gssbench whose accuracies are known, with internals: to some of its sets of pairs, or to all."""
 
 import json
 import re
@@ -21,24 +21,39 @@ from benchmark.scoring.internals_file import INTERNALS_FILE, HowRead, write_inte
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, score_submission
 from datasets_build.load import load_suite
+from datasets_build.schema import Suite
 from submissions.checking.validate import open_submission
 from submissions.schema import Generation, Manifest, Row, Submitter, System
 from submissions.storage.submission_folders import Submission, write_submission
 from tests.benchmark.helpers import hash_internals, rows_of
 
-PAIRS = load_pairs()
-SUITE = load_suite("gssbench")
-LEVELS = sanity_scores(PAIRS)["oracle"]  # of each prompt: they order every pair
+WHOLE = load_suite("gssbench")
+_SETS = {"complement": 60, "factualqa": 60, "random_choice": 60, "subset": 6, "union": 3, "intersection": 3}
 
 
-def texts_of(place: int, k: int) -> tuple[str, ...]:
+def _first_sets(split: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Whole sets: pairs of one share prompts."""
+    kept = list(dict.fromkeys(row["set_id"] for row in rows))[: _SETS[split]]
+    return [row for row in rows if row["set_id"] in kept]
+
+
+ALL_PAIRS = load_pairs()
+PAIRS = {split: _first_sets(split, rows) for split, rows in ALL_PAIRS.items()}
+_IN_PAIRS = {row[name] for rows in PAIRS.values() for row in rows for name in ("a_id", "b_id")}
+SUITE = replace(WHOLE, prompts=tuple(prompt for prompt in WHOLE.prompts if prompt.prompt_id in _IN_PAIRS))
+LEVELS = sanity_scores(ALL_PAIRS)["oracle"]  # of each prompt: they order every pair
+
+
+def texts_of(place: int, k: int, suite: Suite = SUITE) -> tuple[str, ...]:
     """The larger the prompt's space, the fewer words its responses share: ROUGE-L, of which less is more, finds all."""
-    level = int(LEVELS[SUITE.prompts[place].prompt_id])
+    level = int(LEVELS[suite.prompts[place].prompt_id])
     same = [f"w{n}" for n in range(9 - level)]
     return tuple(" ".join([*same, *(f"x{j}{n}" for n in range(level))]) for j in range(k))
 
 
-def submitted(folder: Path, name: str, texts: Callable[[int, int], tuple[str, ...]], model_id: str) -> Submission:
+def submitted(
+    folder: Path, name: str, texts: Callable[[int, int], tuple[str, ...]], model_id: str, suite: Suite = SUITE
+) -> Submission:
     folder.mkdir(parents=True)
     manifest = Manifest(
         name=name,
@@ -47,8 +62,8 @@ def submitted(folder: Path, name: str, texts: Callable[[int, int], tuple[str, ..
         generation=Generation(k=2),
         submitter=Submitter(name="tester", date=date(2026, 1, 1)),
     )
-    write_submission(folder, manifest, rows_of(SUITE, 2, texts))
-    return open_submission(folder, lambda name: SUITE)[0]
+    write_submission(folder, manifest, rows_of(suite, 2, texts))
+    return open_submission(folder, lambda name: suite)[0]
 
 
 def add_internals(submission: Submission, states: bool = True) -> dict[str, float]:

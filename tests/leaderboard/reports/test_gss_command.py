@@ -1,4 +1,4 @@
-"""`divbench metrics gss` on the whole suite with known accuracies: files and the heat map."""
+"""`divbench metrics gss` on sets of the suite, and once on all, with known accuracies: files and the heat map."""
 
 import csv
 import json
@@ -6,25 +6,40 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmark.analysis.gss.accuracy import TABLE_2, USUAL
+from benchmark.analysis.metaeval import prompt_pairs
 from benchmark.analysis.metaeval.prompt_pairs import SPLITS, compare_pairs, evaluate_pairs
 from benchmark.analysis.metaeval.prompt_scores import scores_of_result
 from benchmark.metrics import METRICS
 from benchmark.scoring.internals_file import INTERNALS_FILE
+from datasets_build import load
 from leaderboard.cli import main
 from submissions.checking.validate import open_submission
 from tests.conftest import divbench, document
 from tests.leaderboard.conftest import until
 from tests.leaderboard.figures.test_plots import strings
-from tests.leaderboard.gss_submissions import PAIRS, SUITE, add_internals, drawn_in, submitted, texts_of, unusable
+from tests.leaderboard.gss_submissions import (
+    PAIRS,
+    SUITE,
+    WHOLE,
+    add_internals,
+    drawn_in,
+    submitted,
+    texts_of,
+    unusable,
+)
 
 HOSTILE = "=<img src=x onerror='window.hacked=1'> [/red] *b*"
 FEW = 100  # resamples
+NUMBER = sum(map(len, PAIRS.values()))
 BLANK = PAIRS["complement"][0]["a_id"]
 Found = dict[str, Any]
 Run = Callable[..., tuple[int, str, str]]
@@ -52,17 +67,27 @@ def plain(root: Path) -> Path:
     return submitted(root / "plain", HOSTILE, texts, "org/other").folder
 
 
+def run(root: Path, patch: pytest.MonkeyPatch, *arguments: object) -> int:
+    """The command in this process, which has its libraries, on the pairs and the suite of these tests; its status."""
+    known = load.load_suite
+    patch.setattr(load, "load_suite", lambda name, *more: SUITE if name == "gssbench" else known(name, *more))
+    patch.setattr(prompt_pairs, "load_pairs", lambda: PAIRS)
+    options = ("--profile", "lexical", "--results", root / "results", "--resamples", FEW)
+    patch.setattr(sys, "argv", ["divbench", "metrics", "gss", *map(str, (*arguments, *options))])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return int(end.value.code or 0)
+
+
 @pytest.fixture
-def run_here(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """The command in this process, which has its libraries."""
+def run_here(root: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command: its status, and what it writes."""
 
     def start(*arguments: object) -> tuple[int, str, str]:
-        options = ("--profile", "lexical", "--results", root / "results", "--resamples", FEW)
-        monkeypatch.setattr(sys, "argv", ["divbench", "metrics", "gss", *map(str, (*arguments, *options))])
-        with pytest.raises(SystemExit) as end:
-            main()
+        with pytest.MonkeyPatch.context() as patch:
+            status = run(root, patch, *arguments)
         printed = capsys.readouterr()
-        return int(end.value.code or 0), printed.out, printed.err
+        return status, printed.out, printed.err
 
     return start
 
@@ -71,10 +96,9 @@ def run_here(root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 def found(root: Path, whole: tuple[Path, dict[str, float]], plain: Path) -> Found:
     """Both, compared with E_average; the Markdown, CSV and heat map lie in `root`."""
     files = ("--out", root / "out.csv", "--figure", root / "map.html", "--against", "e_average", "--published")
-    results = ("--profile", "lexical", "--results", root / "results", "--resamples", FEW)
-    ended = divbench("metrics", "gss", whole[0], plain, *files, *results, "--json")
-    assert ended.returncode == 0, ended.stderr
-    made: Found = document(ended)
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as printed:
+        assert run(root, patch, whole[0], plain, *files, "--json") == 0
+    made: Found = json.loads(printed.getvalue())
     return made
 
 
@@ -84,6 +108,18 @@ def strict(evaluation: Found) -> list[float]:
 
 def result_folder(root: Path, model: Found) -> Path:
     return root / "results" / str(model["result_id"])
+
+
+def test_the_whole_suite_in_a_process_of_its_own(root: Path) -> None:
+    submission = submitted(root / "all", "all", partial(texts_of, suite=WHOLE), "org/all", WHOLE)
+    options = ("--metric", "rouge_l_similarity", "--profile", "lexical", "--resamples", FEW)
+    ended = divbench("metrics", "gss", submission.folder, *options, "--results", root / "all-results", "--json")
+    assert ended.returncode == 0, ended.stderr
+    made = document(ended)
+    [model] = made["models"]
+    assert strict(model["evaluations"]["rouge_l_similarity"]) == [1.0] * 6
+    assert sum(split["pairs"] for split in model["evaluations"]["rouge_l_similarity"]["splits"].values()) == 9300
+    assert strict(made["references"]["prompt_length"]) == [1.0, 0.092, 1.0, 0.0, 1.0, 0.0]
 
 
 def test_internals_are_read_by_prompt_and_compared_in_the_metrics_direction(found: Found) -> None:
@@ -132,7 +168,8 @@ def test_every_number_is_that_of_the_evaluation(root: Path, found: Found) -> Non
 def test_references_stand_once(found: Found) -> None:
     assert set(found["references"]) == {"random", "prompt_length", "constant", "oracle"}
     assert strict(found["references"]["oracle"]) == [1.0] * 6
-    assert strict(found["references"]["prompt_length"]) == [1.0, 0.092, 1.0, 0.0, 1.0, 0.0]
+    longer = [[len(row["b"].encode()) > len(row["a"].encode()) for row in PAIRS[split]] for split in SPLITS]
+    assert strict(found["references"]["prompt_length"]) == pytest.approx([sum(each) / len(each) for each in longer])
     assert found["references"]["prompt_length"]["length_balanced"]["strict"]["value"] == 0.5
 
 
@@ -197,7 +234,7 @@ def test_json_csv_and_markdown_have_the_same_numbers(run_here: Run, root: Path, 
         assert re.fullmatch(r"\d\.\d{3} \[\d\.\d\d, \d\.\d\d\]", cells[1])
         assert cells[7].startswith("**") == (metric in model["best"])
         assert re.search(rf"│ {metric} +│ +{' │ +'.join(values)} │ ", printed)
-        assert cells[-1] == "9,300"
+        assert cells[-1] == str(NUMBER)
     assert r"## =\<img src=x onerror='window.hacked=1'\> \[/red] \*b\*" in markdown
     said = " ".join(printed.split())
     assert "chance is .5. Ties are wrong, as published" in said
@@ -220,7 +257,7 @@ def test_missing_pairs_are_wrong_or_left_out(run_here: Run, root: Path, found: F
     left = json.loads(out.read_text())["models"][0]
     assert strict(left["evaluations"]["rouge_l_similarity"]) == [1.0] * 6
     assert left["comparisons"]["rouge_l_similarity"]["strict"]["mean_of_splits"]["value"] == 0
-    assert f"{9300 - sum(touched.values()):,} │" in printed
+    assert f"{NUMBER - sum(touched.values())} │" in printed
     assert "is left out" in printed
 
 
