@@ -20,6 +20,7 @@ from benchmark.cluster import actor, pool
 from benchmark.cluster.connection import ActorLost, Cluster
 from benchmark.cluster.session import open_cluster
 from benchmark.models.embedder import Embedder, TokenStates
+from benchmark.scoring import shards
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, score_submission
@@ -29,6 +30,7 @@ from submissions.checking.validate import validate
 from tests.benchmark.fakes import HashEmbedder
 from tests.benchmark.helpers import HASH_READER, suite_of
 
+SHARD = 8  # prompts
 DOOMED_NODE = "DIVBENCH_TEST_DOOMED_NODE"  # in the environment of a machine that may be killed
 
 
@@ -92,6 +94,7 @@ def main() -> None:
     if given.other_numpy:
         real = actor.versions_of
         setattr(pool, "versions_of", lambda backends: real(backends) | {"numpy": "0.1"})  # noqa: B010
+    shards.SHARD_PROMPTS = SHARD
     suite = suite_of(given.prompts)
     submission = validate(given.submission, lambda name: suite).submission
     assert submission is not None

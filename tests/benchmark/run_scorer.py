@@ -11,6 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
+from benchmark.scoring import shards
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, score_submission
@@ -18,6 +19,8 @@ from benchmark.validity.backend import ValidityJudge
 from submissions.checking.validate import validate
 from tests.benchmark.fakes import HashEmbedder
 from tests.benchmark.helpers import HASH_READER, suite_of
+
+SHARD = 8  # prompts
 
 
 def main() -> None:
@@ -36,6 +39,7 @@ def main() -> None:
         if prompts == given.kill_after:
             os.kill(os.getpid(), signal.SIGKILL)
 
+    shards.SHARD_PROMPTS = SHARD
     suite, profile = suite_of(given.prompts), find_profile(given.profile)
     submission = validate(given.submission, lambda name: suite).submission
     assert submission is not None

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from benchmark.scoring import shards
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options, score_submission
@@ -19,11 +20,11 @@ from submissions.storage.submission_folders import Submission
 from tests.benchmark.clusters import OURS, cluster, end, start_machine
 from tests.benchmark.fakes import HashEmbedder
 from tests.benchmark.helpers import HASH_READER, ROOT, rows_of, submit, suite_of
-from tests.benchmark.run_cluster import DOOMED_NODE
+from tests.benchmark.run_cluster import DOOMED_NODE, SHARD
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'divbench[cluster]'")
 
-PROMPTS = 260  # five shards, the last of 4
+PROMPTS = 4 * SHARD + 4  # five shards
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,9 @@ def here(submission: Submission, out: Path) -> int:
     backends = ScoringBackends(
         find_profile("offline"), embedder=HashEmbedder(), reader=HASH_READER, validity=ValidityJudge()
     )
-    return score_submission(submission, suite_of(PROMPTS), backends, out, Options(resamples=200)).resumed
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shards, "SHARD_PROMPTS", SHARD)
+        return score_submission(submission, suite_of(PROMPTS), backends, out, Options(resamples=200)).resumed
 
 
 @pytest.fixture(scope="module")
@@ -84,10 +87,10 @@ def test_two_actors_give_the_bytes_of_one_process(
 def test_what_a_killed_actor_was_scoring_is_scored_again(
     submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path, address: str
 ) -> None:
-    text = submission_text(submission, 100)  # in the second shard
+    text = submission_text(submission, SHARD + 3)  # in the second shard
     options = ["--trouble", "actor", "--text", text, "--marker", str(tmp_path / "killed")]
     said = report(submission, tmp_path / "out", address, *options)
-    assert (said["lost"], said["again"]) == (1, 64)
+    assert (said["lost"], said["again"]) == (1, SHARD)
     assert tree(tmp_path / "out") == undisturbed
 
 
@@ -96,19 +99,19 @@ def test_a_killed_run_is_finished_on_the_cluster_or_in_one_process(
     submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path, address: str
 ) -> None:
     """The process that hands out is killed: its actors end, and what they had handed in is kept."""
-    assert run(submission, tmp_path, address, "--kill-after", "64").returncode == -signal.SIGKILL
+    assert run(submission, tmp_path, address, "--kill-after", str(SHARD)).returncode == -signal.SIGKILL
     assert not [path for path in tmp_path.iterdir() if not path.name.startswith(".")]  # no half result is on show
-    assert run(submission, tmp_path, address, "--kill-after", "200").returncode == -signal.SIGKILL
-    assert here(submission, tmp_path) >= 192
+    assert run(submission, tmp_path, address, "--kill-after", str(3 * SHARD + 1)).returncode == -signal.SIGKILL
+    assert here(submission, tmp_path) >= 3 * SHARD
     assert tree(tmp_path) == undisturbed
 
 
 @pytest.mark.thorough
 def test_a_prompt_that_ends_every_actor_is_named(submission: Submission, tmp_path: Path, address: str) -> None:
-    text = submission_text(submission, 258)  # in the last shard, of four prompts
+    text = submission_text(submission, PROMPTS - 2)  # in the last shard, of four prompts
     said = report(submission, tmp_path, address, "--trouble", "actor", "--text", text)
     assert said["error"]["kind"] == "ScoringFault"
-    assert said["error"]["message"] == "prompt p-0258: every actor that scores it is lost"
+    assert said["error"]["message"] == f"prompt p-{PROMPTS - 2:04}: every actor that scores it is lost"
     assert said["lost"] == 4  # three tries of the shard, and the prompt alone
     assert not [path for path in tmp_path.iterdir() if not path.name.startswith(".")]
     assert not list(tmp_path.glob(".*/*.tmp*"))
@@ -139,7 +142,7 @@ def test_a_killed_machine_changes_nothing(
         end(doomed)
     assert marker.exists()  # it was given work, and was killed with that in hand
     assert said["lost"] >= 1
-    assert 1 <= said["again"] <= 2 * 64  # what its two actors had in hand, and no more
+    assert 1 <= said["again"] <= 2 * SHARD  # what its two actors had in hand, and no more
     assert tree(tmp_path / "out") == undisturbed
 
 

@@ -14,9 +14,10 @@ import pytest
 
 from submissions.storage.submission_folders import Submission
 from tests.benchmark.helpers import ROOT, rows_of, submit, suite_of, text_classes
+from tests.benchmark.run_scorer import SHARD
 from tests.forked import run_forked
 
-PROMPTS = 130  # three shards, of 64, 64 and 2
+PROMPTS = 2 * SHARD + 2  # three shards
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -70,7 +71,7 @@ def older(submission: Submission, tmp_path_factory: pytest.TempPathFactory) -> P
     return out
 
 
-@pytest.mark.parametrize("prompts", [64, 128, 130])
+@pytest.mark.parametrize("prompts", [SHARD, 2 * SHARD, PROMPTS])
 def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(
     submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path, prompts: int
 ) -> None:
@@ -84,9 +85,9 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(
 def test_a_run_may_be_killed_again_and_again(
     submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path
 ) -> None:
-    for prompts in ("64", "128"):
-        assert run(submission, tmp_path, "--kill-after", prompts).returncode == -signal.SIGKILL
-    assert finished(submission, tmp_path)["resumed"] == 128
+    for prompts in (SHARD, 2 * SHARD):
+        assert run(submission, tmp_path, "--kill-after", str(prompts)).returncode == -signal.SIGKILL
+    assert finished(submission, tmp_path)["resumed"] == 2 * SHARD
     assert tree(tmp_path) == undisturbed
 
 
@@ -103,12 +104,13 @@ def test_an_end_in_the_middle_of_a_write_leaves_older_results_as_they_were(
 ) -> None:
     copytree(older, tmp_path, dirs_exist_ok=True)
     [table] = [len(data) for name, data in undisturbed.items() if name.endswith("per_prompt.parquet")]
-    options = ["--largest-file", "1000" if during == "the first shard" else str(table - 1)]
+    # Less than a shard has, and more than the traceback, which goes into a file too.
+    options = ["--largest-file", "10000" if during == "the first shard" else str(table - 1)]
     if ends == "killed":
         failed = run(submission, tmp_path, *options, "--deadly")
         assert failed.returncode == -signal.SIGXFSZ
     else:
-        failed = run_anew(submission, tmp_path, *options)  # what it says goes into a pipe, which has no limit
+        failed = run(submission, tmp_path, *options)
         assert failed.returncode == 1
         assert "File too large" in failed.stderr
     now = tree(tmp_path)
