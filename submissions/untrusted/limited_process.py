@@ -1,10 +1,14 @@
-"""What a process that reads untrusted bytes is given and denied, and how its end is told."""
+"""What a process that reads untrusted bytes is given and denied, and how its end is told.
+
+Such a process imports this at its start, and so nothing that takes long.
+"""
 
 import os
 import re
 import signal
 from pathlib import Path
 
+MAX_ROWS = 1_000_000
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # each thread takes addresses
 _NO_CACHE = {"PYTHONDONTWRITEBYTECODE": "1"}  # a compiled module that a limit cuts is damaged for everybody
 _NO_LOGIN = {"HF_HUB_DISABLE_IMPLICIT_TOKEN": "1"}  # the token that is kept in a file is not sent anywhere
@@ -52,3 +56,9 @@ def reason(status: int, said: bytes) -> str:
         return "took too much time" if name in {"SIGXCPU", "SIGALRM"} else f"ended its process by {name}"
     last = ascii((said.decode("utf-8", "replace").strip().splitlines() or [""])[-1][:200])
     return f"ended its process with status {status}: {last}"
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's message without the path it concerns; the error's type where it has no message."""
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return next(iter(said.splitlines()), type(error).__name__)

@@ -5,21 +5,15 @@ from pathlib import Path
 
 from submissions.schema import Problem
 from submissions.untrusted.findings import Findings
+from submissions.untrusted.limited_process import MAX_ROWS, first_line
 
 MAX_FILE_BYTES = 512 * 2**20
 MAX_LINE_BYTES = 8 * 2**20
-MAX_ROWS = 1_000_000
 
 
 def file_error(check: str, file: str, row: int | None, message: str, hint: str) -> Problem:
     """An error that concerns a file, or a row of it, but no single field."""
     return Problem(check, "error", file, row, "", message, hint)
-
-
-def first_line(error: Exception) -> str:
-    """The first line of an error's message without the path it concerns; the error's type where it has no message."""
-    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return next(iter(said.splitlines()), type(error).__name__)
 
 
 def openable(path: Path, findings: Findings, limit: int = MAX_FILE_BYTES) -> bool:

@@ -26,8 +26,8 @@ import pyarrow as pa
 from submissions.schema import Problem
 from submissions.untrusted import parquet_reader as reader
 from submissions.untrusted.findings import Findings
-from submissions.untrusted.limited_process import environment, reason
-from submissions.untrusted.limits import file_error, first_line, openable, within_row_limit
+from submissions.untrusted.limited_process import environment, first_line, reason
+from submissions.untrusted.limits import file_error, openable, within_row_limit
 
 MAX_DECODED_BYTES = 2**30
 _SMALLER = "write it again, in smaller row groups, with fewer or shorter responses"

@@ -19,8 +19,7 @@ import pyarrow as pa
 import pyarrow.compute  # what casts: a fork can import nothing
 import pyarrow.parquet as pq
 
-from submissions.untrusted.limited_process import limit
-from submissions.untrusted.limits import MAX_ROWS, first_line
+from submissions.untrusted.limited_process import MAX_ROWS, first_line, limit
 
 MEMORY = 2 * 2**30  # of addresses, what pyarrow begins with among them
 SECONDS = 60
