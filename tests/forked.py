@@ -53,7 +53,7 @@ def modules() -> list[str]:
 @cache
 def _server() -> ForkServerContext:
     made = multiprocessing.get_context("forkserver")
-    made.set_forkserver_preload([*LIBRARIES, *modules(), *LIBRARIES_OF_THE_HUB])
+    made.set_forkserver_preload([*LIBRARIES, *modules(), *LIBRARIES_OF_THE_HUB, "tests.shared_reader"])
     return made
 
 
