@@ -30,7 +30,7 @@ FEW = (1, 3, 20)
 Results = dict[str, Result]
 
 
-def scored(folder: Path, prompts: Sequence[int], backends: ScoringBackends, metrics: Sequence[Metric]) -> Results:
+def scored(folder: Path, prompts: Sequence[int], backends: ScoringBackends, metrics: tuple[Metric, ...]) -> Results:
     """The result of each demo system, over some of the prompts."""
     found = {}
     for path in write_demo_submissions(folder / "submissions"):
