@@ -81,6 +81,16 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
         shutil.rmtree(aside, ignore_errors=True)
 
 
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk, as `atomic_file` does with the content of a file."""
+    if os.name == "posix":  # elsewhere a folder cannot be opened
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file atomically."""
     with atomic_file(path) as temporary:

@@ -1,6 +1,8 @@
 """`divbench board` and `divbench demo`."""
 
+import sys
 from pathlib import Path
+from signal import SIGTERM, signal
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -59,6 +61,14 @@ def serve(
         bool, typer.Option(help="Reference results of known systems among the others, as they ship with the package.")
     ] = True,
     study: Study = None,
+    votes: Annotated[
+        str | None,
+        typer.Option(
+            help="Store of visitors' votes: a folder, or hf://datasets/ORG/NAME; default: that of --store. Without "
+            "either nobody can vote.",
+            show_default=False,
+        ),
+    ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
     port: Annotated[int | None, typer.Option(help="Port to listen on; default: the first free one from 7860.")] = None,
     refresh: Annotated[float, typer.Option(min=1, help="Seconds after which a visit reads the results again.")] = 60.0,
@@ -77,10 +87,16 @@ def serve(
 
       divbench board serve --store hf://datasets/ORG/NAME
 
+    Visitors vote on the page Arena:
+
+      divbench board serve --results results --votes votes
+
     Stop it with Ctrl-C.
     """
-    live = _live(results, store, study, refresh, reference=reference)
+    live = _live(results, store, study, refresh, reference=reference, votes=votes or store)
     now = live.snapshot()
+    if live.votes is not None:
+        signal(SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that waiting votes are sent first
     err().print(f"{sum(len(b.entries) for b in now.boards)} results in {len(now.boards)} tables", markup=False)
 
     need("gradio", "board")  # after what is wrong with the results: it takes seconds
@@ -245,7 +261,13 @@ def _there(results: Path) -> Path:
 
 
 def _live(
-    results: Path | None, store: str | None, study: Path | None, refresh: float | None, *, reference: bool | None
+    results: Path | None,
+    store: str | None,
+    study: Path | None,
+    refresh: float | None,
+    *,
+    reference: bool | None,
+    votes: str | None = None,
 ) -> "LiveResults":
     """What there is to show, read once.
 
@@ -255,6 +277,7 @@ def _live(
         study: Folder of a metric study.
         refresh: As in `LiveResults`.
         reference: Whether reference results are shown; None: if the folder has no others.
+        votes: Store of visitors' votes; None: nobody can vote.
 
     Raises:
         ConfigurationError: There is no such folder, or nothing to show.
@@ -262,6 +285,7 @@ def _live(
     from leaderboard.data.live_results import LiveResults
     from leaderboard.data.reference.results import WithReference
     from leaderboard.data.sources import FolderSource, Source, StoreSource
+    from submissions.judgements.vote_store import open_spool
     from submissions.storage.file_store import open_store
 
     source: Source | None = None
@@ -273,4 +297,6 @@ def _live(
         raise ConfigurationError(f"there is no folder {DEFAULT}", "name the one that divbench score --out wrote")
     alone = source is None or (isinstance(source, FolderSource) and not source.read().boards)
     shown = reference or (reference is None and alone)  # an empty folder shows what a board looks like
-    return LiveResults(WithReference(source) if shown or source is None else source, study=study, refresh=refresh)
+    spool = None if votes is None else open_spool(open_store(votes))
+    shown_source = WithReference(source) if shown or source is None else source
+    return LiveResults(shown_source, study=study, refresh=refresh, votes=spool)

@@ -5,6 +5,7 @@ public board anybody can write such a log full: here an error is one line, and a
 """
 
 import logging
+import os
 import sys
 import time
 import traceback
@@ -66,7 +67,24 @@ class RequestLimits:
 
     def _visitor(self, scope: Scope) -> str:
         told = [value for name, value in scope["headers"] if name == b"x-forwarded-for"] if self._proxied else []
-        return told[-1].decode("latin-1").split(",")[-1].strip() if told else str((scope.get("client") or [""])[0])
+        return _last(told[-1].decode("latin-1")) if told else str((scope.get("client") or [""])[0])
+
+
+def visitor_address(request: Any, *, proxied: bool | None = None) -> str:
+    """The address that a visitor's call comes from.
+
+    Args:
+        request: A `gr.Request`.
+        proxied: As in `RequestLimits`; None: in a Space.
+    """
+    told = (
+        request.headers.get("x-forwarded-for") if ("SPACE_ID" in os.environ if proxied is None else proxied) else None
+    )
+    return _last(told) if told else str(getattr(request.client, "host", ""))
+
+
+def _last(addresses: str) -> str:
+    return addresses.rsplit(",", 1)[-1].strip()
 
 
 def _declared(scope: Scope) -> int:

@@ -11,6 +11,7 @@ from datasets_build.errors import DivBenchError, InputError
 from leaderboard.data.board import Board, ranking_column
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import Snapshot, Source
+from submissions.judgements.vote_store import VoteSpool
 
 REFRESH_SECONDS = 60.0
 _KEPT = 12  # boards whose per-prompt scores stay open
@@ -26,6 +27,7 @@ class LiveResults:
         study: Folder of a metric study; default: the study that ships with the package.
         refresh: Age in seconds at which a request for the snapshot starts a reread; None: never.
         clock: Monotonic clock in seconds.
+        votes: Spool that takes visitors' votes; None: nobody can vote.
 
     Raises:
         DivBenchError: The source cannot be read the first time.
@@ -38,9 +40,11 @@ class LiveResults:
         study: Path | None = None,
         refresh: float | None = REFRESH_SECONDS,
         clock: Callable[[], float] = time.monotonic,
+        votes: VoteSpool | None = None,
     ) -> None:
         self.source = source
         self.study = study
+        self.votes = votes
         self._refresh, self._clock = refresh, clock
         self._lock, self._opening = threading.Lock(), threading.Lock()
         self._scores: dict[tuple[str, ...], BoardScores] = {}

@@ -101,6 +101,33 @@ NOT_ALIKE = (
     "No table here has two systems whose responses were grouped together. The reference results have: "
     "`divbench board serve` shows them. For your own systems: `divbench contrast SUBMISSION SUBMISSION --across`."
 )
+ARENA = (
+    "Two response sets to one prompt, from two systems that are not named. **Which set has the more different ideas, "
+    "and which would you rather have been given?** Votes are public and anonymous; they show how well each metric of "
+    "this board agrees with people."
+)
+ARENA_METHOD = (
+    "Each side shows five responses of a system, chosen and ordered by chance but the same for all visitors. Pairs are "
+    "drawn by chance: more often systems with few votes or of like strength, and prompts on which metrics disagree; "
+    "some repeat a pair that others have judged. One in ten is a check with a known answer: a set against one of its "
+    "responses repeated, against its own words shuffled, or against itself. A pair stays until you answer it. What is "
+    "kept of a vote: the pair, the answers, the time, and a salted hash of your login or of a random token in your "
+    "browser; no name and no address. The metrics beside a pair are those of the whole response sets, of which five "
+    "responses are shown. Strengths are by Davidson's model (Bradley-Terry with ties), shown as points per vote "
+    "against an average system, a tie being half a point; intervals are 95%, over voters and prompts. Votes of "
+    "visitors who fail checks or answer at random count less. A metric's agreement is the share of votes for a side "
+    "in which it is higher there; ties are left out."
+)
+NO_VOTES = (
+    "This board takes no votes, because it has no store for them. To take votes: divbench board serve --results "
+    "RESULTS --votes FOLDER, or --store STORE for a service."
+)
+NO_PAIRS = (
+    "There is nothing to judge yet: the arena needs two systems that responded to the same suite, with at least five "
+    "responses per prompt and with their texts (reference results have none). Score two submissions with divbench "
+    "score and serve their results, or submit them on the page Submit."
+)
+NO_VOTES_YET = "There are no votes yet. The first ones appear here within a minute."
 DATASETS = (
     "The prompts that systems respond to, and the data that metrics are tested on. Every dataset is built from "
     "released files with verified hashes, or generated here; the same version has the same rows everywhere. Each "
@@ -118,6 +145,7 @@ FIGURES = {
     "forest": f"Paired differences between systems with 95% intervals, one row per metric. {_SAME}",
     "curve": f"Surprisal of the response at each position, given those before it. {_SAME}",
     "strip": "The tokens of each response, coloured by surprisal. The table below has the same in words.",
+    "votes-plot": f"Systems by points per vote and by a metric, with 95% intervals. {_SAME}",
     "alike-plot": f"Systems by systems, coloured by how alike their responses are. {_SAME}",
     "curves": f"Mean surprisal of the response at each position, one line per training stage. {_SAME}",
     "spread": "Value of every prompt, one box per training stage. The table below summarises the distribution.",

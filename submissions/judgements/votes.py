@@ -141,7 +141,7 @@ def parsed_vote(line: bytes) -> Vote:
 def unique(votes: Iterable[Vote]) -> list[Vote]:
     """Return each vote once, by time, then id; of several records with one id, the earliest."""
     found: dict[str, Vote] = {}
-    for vote in sorted(votes, key=lambda each: (each.time, each.vote_id, each.as_line())):
+    for vote in sorted(votes, key=lambda each: (each.time, each.vote_id, each.voter, each.answer)):
         found.setdefault(vote.vote_id, vote)
     return list(found.values())
 

@@ -1,7 +1,6 @@
 """A store in a folder: contents by their hash, commits by theirs, and a `HEAD` that one rename moves."""
 
 import hashlib
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +9,7 @@ from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from datasets_build.errors import InputError
-from datasets_build.files import atomic_file, canonical_json, sha256_of
+from datasets_build.files import atomic_file, canonical_json, sha256_of, sync_folder
 from submissions.storage.commits import (
     PIECE_BYTES,
     Commit,
@@ -198,10 +197,10 @@ class FolderStore:
         """Write a file that is whole or not there, after a loss of power, too."""
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
-            _settle(path.parent.parent)
+            sync_folder(path.parent.parent)
         with atomic_file(path) as temporary, temporary.open("wb") as file:
             file.writelines(pieces)
-        _settle(path.parent)
+        sync_folder(path.parent)
 
     def _move_head(self, parent: str, commit: str) -> None:
         """Let `HEAD` name a commit, if it still names its parent."""
@@ -240,16 +239,6 @@ def _pieces_of(path: Path, sha256: str) -> Iterator[bytes]:
             yield piece
     if digest.hexdigest() != sha256:
         raise InputError(f"{path} changed while it was copied", "commit it again")
-
-
-def _settle(folder: Path) -> None:
-    """Bring the names in a folder to the disk, as `atomic_file` does with the contents."""
-    if os.name == "posix":  # elsewhere a folder cannot be opened
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _damaged(path: Path) -> StoreFault:

@@ -1,5 +1,5 @@
 // What Gradio's components lack: text alternatives of figures, plain words on headings, sorting by a click on one, the
-// menu of a narrow screen, and the link of the footer. FIGURES and METRICS are replaced by our own texts.
+// menu of a narrow screen, groups of radio buttons, and the link of the footer. FIGURES and METRICS are replaced by our own texts.
 const figures = FIGURES, metrics = METRICS;
 
 const describe = () => {
@@ -14,6 +14,13 @@ const describe = () => {
 // A list of choices scrolls, so Tab would stop at it between two controls and lose its place when the list closes.
 const pass = () => {
   for (const list of document.querySelectorAll("ul[role=listbox]:not([tabindex])")) list.tabIndex = -1;
+};
+
+// Radio buttons of one question are one stop of Tab, and the arrows choose: that is what a common name does.
+const group = () => {
+  for (const question of document.querySelectorAll(".answers"))
+    for (const button of question.querySelectorAll("input[type=radio]"))
+      if (button.name !== question.id) button.name = question.id;
 };
 
 // The metric that a text begins with: a heading may go on with what tells two columns of one metric apart.
@@ -40,7 +47,7 @@ const explain = () => {
 };
 
 let due = false;
-const look = () => { due = false; describe(); pass(); explain(); };
+const look = () => { due = false; describe(); pass(); group(); explain(); };
 new MutationObserver(() => {
   if (!due) requestAnimationFrame(look);  // once a frame: a table comes in thousands of changes
   due = true;

@@ -9,6 +9,7 @@ from leaderboard.app.navigation import GROUPS
 from leaderboard.app.pages import (
     about,
     alike,
+    arena,
     compare,
     datasets,
     explore,
@@ -73,5 +74,6 @@ PAGES: tuple[Page, ...] = (
         "Datasets", "datasets", datasets.build, _METHODS, "Prompts and labelled response sets: licences, sizes, rows."
     ),
     Page("About", "about", about.build, _METHODS, "How the board works, citations, versions, published results."),
+    Page("Arena", "arena", arena.build, _TAKE_PART, "Judge two systems' responses blind, and what all votes say."),
     Page("Submit", "submit", submit.build, _TAKE_PART, "Validate and submit a system's responses."),
 )

@@ -39,20 +39,37 @@ def submitter(
     Raises:
         ConfigurationError: A login is required, the request came from another site, or the name is invalid.
     """
+    verified = verified_login(login, headers, environment)
+    return _identity(called if verified is None else verified, verified=verified is not None)
+
+
+def verified_login(
+    login: str | None, headers: Mapping[str, str], environment: Mapping[str, str] = os.environ
+) -> str | None:
+    """The login that the Hub verifies; None outside a Space, where there is none.
+
+    Args:
+        login: Name that the Hub reports for the visitor; None: not logged in.
+        headers: HTTP headers of the request.
+        environment: Environment variables, which say where this runs.
+
+    Raises:
+        ConfigurationError: A login is required, or the request came from another site.
+    """
     if not login_is_real(environment):
         if not takes_names(environment):
             raise ConfigurationError(
                 "this Space has no login", "its owner can set hf_oauth: true in its README; or use divbench submit"
             )
-        return _identity(called, verified=False)
+        return None
     if login is None:
-        raise ConfigurationError("you are not logged in", "sign in at the top of the page, then validate again")
-    # Another site's page could send a visitor's cookie along and so submit under their name.
+        raise ConfigurationError("you are not logged in", "sign in at the top of the page, then try again")
+    # Another site's page could send a visitor's cookie along and so act under their name.
     ours = {headers.get("host", ""), *environment.get("SPACE_HOST", "").split(",")}
     origin = headers.get("origin")
     if origin is not None and urlsplit(origin).netloc not in {host.strip() for host in ours if host.strip()}:
-        raise ConfigurationError("the request came from another site", "submit from this page")
-    return _identity(login, verified=True)
+        raise ConfigurationError("the request came from another site", "use this page itself")
+    return login
 
 
 def _identity(name: str, *, verified: bool) -> Identity:

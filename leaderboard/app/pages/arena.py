@@ -1,0 +1,286 @@
+"""Page Arena: two response sets of unnamed systems, two questions, and what all votes say.
+
+Nothing that a visitor is sent before the vote names a system: the pair has an opaque id, and its names, its results and
+its scores stay on the server. A choice is kept in the visitor's browser until it is sent.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from datasets_build.errors import DivBenchError
+from leaderboard.app import components
+from leaderboard.app.permalinks import chosen, count_on, wire
+from leaderboard.app.requests import visitor_address
+from leaderboard.app.submitting.identity import login_is_real, verified_login
+from leaderboard.app.submitting.intake import error_text
+from leaderboard.app.voting.polls import Offer, Polls
+from leaderboard.data.live_results import LiveResults
+from leaderboard.data.vote_results import VoteResults
+from leaderboard.figures.response_sets import response_sets
+from leaderboard.figures.vote_plots import votes_figure
+from leaderboard.tables import page_text
+from leaderboard.tables.table_view import TableView
+from leaderboard.tables.votes import (
+    ANSWERS,
+    QUESTIONS,
+    SHORT,
+    agreement_table,
+    metrics_of_pair,
+    outcome_text,
+    strengths_table,
+    votes_text,
+)
+from submissions.judgements.visitors import is_token, new_token
+from submissions.judgements.votes import Question
+
+CHOICES = ("suite", "question", "metric")
+_QUIET: Mapping[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+# What the browser keeps: who votes, which pair, and answers that are not sent yet.
+_NOBODY = dict.fromkeys(("visitor", "pair", *QUESTIONS), "")
+_REMEMBER = "(state, ...answers) => ({...state, more_different: answers[0] ?? '', preferred: answers[1] ?? ''})"
+_FOCUS = "() => setTimeout(() => document.querySelector('SELECTOR')?.focus(), 50)"  # which scrolls there, too
+
+
+@dataclass(frozen=True, slots=True)
+class _Ballot:
+    """Components of the vote."""
+
+    state: gr.BrowserState
+    note: gr.Textbox
+    asked: gr.Textbox
+    sets: gr.HTML
+    panel: gr.Column
+    answers: list[gr.Radio]
+    vote: gr.Button
+    outcome: gr.Column
+    metrics: gr.Dataframe
+    following: gr.Button
+
+    def outputs(self) -> list[Any]:
+        """All that a step changes."""
+        return [
+            *(self.state, self.note, self.asked, self.sets, self.panel, *self.answers, self.vote),
+            *(self.outcome, self.metrics),
+        ]
+
+
+def build(page: gr.Blocks, live: LiveResults) -> None:
+    """Build the page: a pair to judge; then systems and metrics by all votes."""
+    gr.Markdown(page_text.ARENA, elem_classes="lead")
+    if login_is_real():
+        with gr.Row():
+            gr.LoginButton(size="md", scale=0, min_width=240, elem_id="login")
+    polls = None if live.votes is None else Polls(live, live.votes)
+    if polls is not None:
+        polls.start()
+    _wire_ballot(page, polls, _ballot())
+    _results(page, live, polls)
+    with gr.Accordion("How votes are taken and counted", open=False):
+        gr.Markdown(page_text.ARENA_METHOD)
+
+
+def _ballot() -> _Ballot:
+    state = gr.BrowserState(dict(_NOBODY), storage_key="divbench-arena", secret="divbench")  # noqa: S106 - hides nothing
+    asked = gr.Textbox(label="Prompt", interactive=False, lines=1, max_lines=30, visible=False, elem_id="asked")
+    sets = gr.HTML("", elem_id="sets", padding=False, visible=False)
+    choices = [(words, answer) for answer, words in ANSWERS.items()]
+    with gr.Column(visible=False, elem_id="ballot") as panel:
+        answers = [
+            gr.Radio(choices, label=words, elem_id=name, elem_classes="answers") for name, words in QUESTIONS.items()
+        ]
+    note = components.note("arena-note", 2)  # beside the button, where a phone shows it
+    vote = gr.Button("Vote", variant="primary", visible=False, elem_id="vote")
+    with gr.Column(visible=False, elem_id="outcome") as outcome:
+        following = gr.Button("Next pair", variant="primary", elem_id="next-pair")
+        metrics = components.table("What the metrics say of these two sets", "pair-metrics", height=420)
+    return _Ballot(state, note, asked, sets, panel, answers, vote, outcome, metrics, following)
+
+
+def _wire_ballot(page: gr.Blocks, polls: Polls | None, ballot: _Ballot) -> None:
+    def opened(state: Any, profile: gr.OAuthProfile | None, request: gr.Request) -> list[Any]:
+        return _step(polls, state, profile, request, following=False)
+
+    def following(state: Any, profile: gr.OAuthProfile | None, request: gr.Request) -> list[Any]:
+        return _step(polls, state, profile, request, following=True)
+
+    def vote(state: Any, first: Any, second: Any, profile: gr.OAuthProfile | None, request: gr.Request) -> list[Any]:
+        kept = _kept(state)
+        answers = dict(zip(QUESTIONS, (first, second), strict=True))
+        try:
+            if polls is None:
+                return _closed(page_text.NO_VOTES)
+            offer = polls.vote(kept["pair"], _voter(polls, kept, profile, request), answers, visitor_address(request))
+        except (DivBenchError, OSError) as error:
+            skipped = [gr.skip() for _ in ballot.outputs()[2:]]
+            return [gr.skip(), f"Not saved: {error_text(error)}", *skipped]
+        return _judged(kept, offer)
+
+    start = page.load(opened, [ballot.state], ballot.outputs(), **_QUIET)
+    start.then(None, js=count_on("asked"))
+    for answer in ballot.answers:
+        # In the browser alone: a choice must survive a reload that follows at once.
+        answer.input(None, [ballot.state, *ballot.answers], [ballot.state], js=_REMEMBER, api_visibility="private")
+    done = ballot.vote.click(vote, [ballot.state, *ballot.answers], ballot.outputs(), **_QUIET)
+    done.then(None, js=_FOCUS.replace("SELECTOR", "#next-pair")).then(None, js=count_on("voted"))
+    shown = ballot.following.click(following, [ballot.state], ballot.outputs(), **_QUIET)
+    shown.then(None, js=_FOCUS.replace("SELECTOR", "#asked textarea")).then(None, js=count_on("asked"))
+
+
+def _kept(state: Any) -> dict[str, str]:
+    """What the browser keeps, of which nothing can be relied on."""
+    given = state if isinstance(state, dict) else {}
+    kept = {name: str(given.get(name) or "")[:100] for name in _NOBODY}
+    return kept if is_token(kept["visitor"]) else {**_NOBODY, "visitor": new_token()}
+
+
+def _voter(polls: Polls, kept: Mapping[str, str], profile: gr.OAuthProfile | None, request: gr.Request) -> str:
+    login = verified_login(None if profile is None else profile.username, dict(request.headers))
+    return polls.voter(kept["visitor"], login)
+
+
+def _step(
+    polls: Polls | None, state: Any, profile: gr.OAuthProfile | None, request: gr.Request, *, following: bool
+) -> list[Any]:
+    """The pair that the browser names if it is there still, else another one."""
+    if polls is None:
+        return _closed(page_text.NO_VOTES)
+    kept = _kept(state)
+    try:
+        voter = _voter(polls, kept, profile, request)
+        known = None if following else polls.find(kept["pair"], voter)
+        offer = known or polls.offer(voter)
+    except (DivBenchError, OSError) as error:
+        return _closed(error_text(error))
+    if offer is None:
+        return _closed(page_text.NO_PAIRS)
+    if offer.answers is not None:
+        return _judged(kept, offer)
+    pending = [kept[name] if kept["pair"] == offer.pair_id and kept[name] in ANSWERS else None for name in QUESTIONS]
+    return [
+        {
+            **kept,
+            "pair": offer.pair_id,
+            **{name: answer or "" for name, answer in zip(QUESTIONS, pending, strict=True)},
+        },
+        gr.Textbox("Read both sets, then answer both questions. Names are shown after your vote.", visible=True),
+        gr.Textbox(offer.prompt, visible=True),
+        gr.HTML(str(response_sets(offer.pair.left.texts, offer.pair.right.texts)), visible=True),
+        gr.Column(visible=True),
+        *(gr.Radio(value=answer) for answer in pending),
+        gr.Button(visible=True),
+        gr.Column(visible=False),
+        components.no_table(),
+    ]
+
+
+def _judged(kept: Mapping[str, str], offer: Offer) -> list[Any]:
+    """The pair with its names, after the vote."""
+    names, pair = offer.arena.contest.names, offer.pair
+    left, right = names[pair.left.system], names[pair.right.system]
+    titles = ("Left set", "Right set") if pair.check else (left, right)
+    view = None if pair.check else _metrics(offer)
+    return [
+        {**kept, "pair": offer.pair_id},
+        gr.Textbox(outcome_text(left, right, offer.answers or {}, pair.check), visible=True),
+        gr.Textbox(offer.prompt, visible=True),
+        gr.HTML(str(response_sets(pair.left.texts, pair.right.texts, titles)), visible=True),
+        gr.Column(visible=False),
+        *(gr.Radio() for _ in QUESTIONS),
+        gr.Button(visible=False),
+        gr.Column(visible=True),
+        components.no_table() if view is None or not view.values else components.filled(view),
+    ]
+
+
+def _metrics(offer: Offer) -> TableView | None:
+    """What the metrics of the board say of the two whole sets; None if their results are gone."""
+    board, contest, pair = offer.arena.board, offer.arena.contest, offer.pair
+    place = contest.prompts.index(pair.prompt_id)
+    columns = [column.label for column in board.columns if column.direction]
+    directions = [column.direction for column in board.columns if column.direction]
+    values = {}
+    for row, (label, direction) in enumerate(zip(columns, directions, strict=True)):
+        left, right = (float(contest.scores[row, place, side.system]) * direction for side in (pair.left, pair.right))
+        if math.isfinite(left) and math.isfinite(right):
+            values[label] = left, right
+    return metrics_of_pair(board, values)
+
+
+def _closed(why: str) -> list[Any]:
+    """No pair: why, and how to begin."""
+    hidden = gr.Column(visible=False)
+    return [
+        gr.skip(),
+        gr.Textbox(why, visible=True),
+        gr.Textbox(visible=False),
+        gr.HTML("", visible=False),
+        hidden,
+        *(gr.Radio() for _ in QUESTIONS),
+        gr.Button(visible=False),
+        hidden,
+        components.no_table(),
+    ]
+
+
+def _results(page: gr.Blocks, live: LiveResults, polls: Polls | None) -> None:
+    with gr.Column(visible=polls is not None):
+        gr.Markdown("## What people say")
+        with gr.Row(equal_height=False):
+            suite = gr.Dropdown([], label="Suite", elem_id="suite")
+            question = gr.Radio(
+                [(words, name) for name, words in SHORT.items()],
+                value="more_different",
+                label="Question",
+                elem_id="question",
+            )
+            metric = gr.Dropdown([], label="Metric", elem_id="metric")
+        said = components.note("votes-note", 3)
+        with gr.Row(equal_height=False):
+            with gr.Column(min_width=320):
+                plot = components.figure("votes-plot", visible=False)
+            with gr.Column(min_width=320):
+                agreement = components.table(
+                    "Agreement with people, today's: share of votes that a metric predicts [95% interval]", "agreement"
+                )
+        systems = components.table("Systems by points per vote [95% interval]", "votes")
+
+    def found(name: object) -> VoteResults | None:
+        counted = () if polls is None else polls.tally.results
+        return next((each for each in counted if each.suite == name), counted[0] if counted else None)
+
+    def restore(asked: Mapping[str, str]) -> list[Any]:
+        counted = () if polls is None else polls.tally.results
+        one = found(asked.get("suite"))
+        board = None if one is None else one.board
+        metrics = [] if board is None else [column.label for column in board.columns if column.direction]
+        return [
+            gr.Dropdown(
+                [each.suite for each in counted], value=None if one is None else one.suite, visible=len(counted) > 1
+            ),
+            gr.Radio(value=chosen(asked, "question", list(SHORT), "more_different"), visible=bool(counted)),
+            gr.Dropdown(
+                components.column_choices(board),
+                value=chosen(asked, "metric", metrics, metrics[0] if metrics else None),
+                visible=bool(metrics),
+            ),
+        ]
+
+    def show(given: Mapping[str, Any]) -> list[Any]:
+        one = found(given["suite"])
+        if one is None:
+            return [page_text.NO_VOTES_YET, components.drawn(None), components.no_table(), components.no_table()]
+        column = None if one.board is None else one.board.column(given["metric"])
+        asked: Question = next((name for name in SHORT if name == given["question"]), "more_different")
+        figure = None if column is None else votes_figure(one, asked, column)
+        tables = [
+            components.filled(view) if view.values else components.no_table()
+            for view in (agreement_table(one), strengths_table(one))
+        ]
+        return [votes_text(one), components.drawn(figure), *tables]
+
+    controls = dict(zip(CHOICES, (suite, question, metric), strict=True))
+    wire(page, live, controls, restore, show, [said, plot, agreement, systems], cascade=("suite",))

@@ -1,0 +1,1 @@
+"""Visitors' votes on pairs of response sets."""

@@ -1,0 +1,210 @@
+"""The arena's clerk: hands out pairs under opaque ids, takes each answer once, and sends votes to the store.
+
+What a visitor is shown before the vote has no name in it: the pair stays here, under a random id.
+"""
+
+import atexit
+import logging
+import random
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+
+from datasets_build.errors import ConfigurationError, DivBenchError
+from leaderboard.data.arena_pairs import Pair, choose_pair
+from leaderboard.data.arena_sets import Arena, arenas
+from leaderboard.data.board import Board
+from leaderboard.data.live_results import LiveResults
+from leaderboard.data.tally import Tally
+from submissions.judgements.visitors import RateLimit, salt_of, voter_of
+from submissions.judgements.vote_store import VoteSpool, merge_past_days
+from submissions.judgements.votes import ANSWERS, QUESTIONS, Answer, Question, Vote, vote_id
+from submissions.untrusted.plain_text import one_line
+
+COMMIT_SECONDS = 15.0
+PAIRS_A_MINUTE = 20  # of one visitor
+PAIRS_AN_ADDRESS = 120  # a minute; many visitors may share an address
+_OFFERS = 20_000  # pairs kept; the oldest are forgotten first
+_LOG = logging.getLogger("divbench.votes")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offer:
+    """A pair as one visitor was shown it.
+
+    Attributes:
+        pair_id: Opaque id, 32 hex digits.
+        voter: Hash of the visitor.
+        arena: Where its texts and scores are.
+        pair: The pair.
+        prompt: Text of the prompt.
+        answers: The visitor's answers by question; None before the vote.
+    """
+
+    pair_id: str
+    voter: str
+    arena: Arena
+    pair: Pair
+    prompt: str
+    answers: Mapping[Question, Answer] | None = None
+
+
+class Polls:
+    """Pairs and votes for all visitors of one application.
+
+    Args:
+        live: Results to choose pairs from.
+        spool: Where votes go.
+        seed: Seed of all chance, for tests; None: the system's.
+    """
+
+    def __init__(self, live: LiveResults, spool: VoteSpool, seed: int | None = None) -> None:
+        self._live, self._spool = live, spool
+        self._rng = random.SystemRandom() if seed is None else random.Random(seed)  # noqa: S311 - for tests
+        self._salt = salt_of(spool.folder)
+        self._lock, self._voting = threading.Lock(), threading.Lock()
+        self._offers: OrderedDict[str, Offer] = OrderedDict()
+        self._open: dict[str, str] = {}  # the pair that a visitor has not answered yet
+        self._visitors, self._addresses = RateLimit(PAIRS_A_MINUTE, 60), RateLimit(PAIRS_AN_ADDRESS, 60)
+        self._merged: date | None = None  # the day on which those before it were last merged
+        self._arenas: tuple[tuple[Board, ...] | None, tuple[Arena, ...]] = None, ()
+        self.tally = Tally(live, spool)
+
+    def start(self) -> None:
+        """Send votes to the store and count them from now on, in the background."""
+        threading.Thread(target=self._work, daemon=True, name="votes").start()
+        atexit.register(self._send)
+
+    def arenas(self) -> tuple[Arena, ...]:
+        """The arenas of the latest results; none if no two systems of a suite have texts to show."""
+        boards = self._live.snapshot().boards
+        if self._arenas[0] is not boards:
+            self._arenas = boards, arenas(self._live)
+        return self._arenas[1]
+
+    def voter(self, token: str, login: str | None) -> str:
+        """The hash that stands for a visitor."""
+        return voter_of(self._salt, login=login, token=token)
+
+    def offer(self, voter: str) -> Offer | None:
+        """The pair that a visitor has not answered yet, else a new one: nobody can reload until they like the pair.
+
+        Returns:
+            The offer; None if there is nothing to show.
+        """
+        with self._lock:
+            known = self._offers.get(self._open.get(voter, ""))
+        if known is not None:
+            return known
+        found = self.arenas()
+        if not found:
+            return None
+        chance = random.Random(self._rng.getrandbits(128))  # noqa: S311 - seeded by the system
+        arena = chance.choice(found)
+        strengths = self.tally.log_odds(arena.contest.suite)
+        pair = choose_pair(arena.contest, self.tally.votes(), strengths, voter, arena.texts, chance)
+        if pair is None:
+            return None
+        made = Offer(secrets.token_hex(16), voter, arena, pair, arena.prompt(pair.prompt_id))
+        with self._lock:
+            self._offers[made.pair_id] = made
+            self._open[voter] = made.pair_id
+            while len(self._offers) > _OFFERS:
+                _, gone = self._offers.popitem(last=False)
+                if self._open.get(gone.voter) == gone.pair_id:
+                    del self._open[gone.voter]
+        return made
+
+    def find(self, pair_id: object, voter: str) -> Offer | None:
+        """A visitor's pair by its id; None if it is another's, or was forgotten."""
+        found = self._offers.get(pair_id) if isinstance(pair_id, str) else None
+        return found if found is not None and found.voter == voter else None
+
+    def vote(self, pair_id: object, voter: str, answers: Mapping[Question, object], address: str) -> Offer:
+        """Take a visitor's answers. When this returns they are on the disk; a second vote changes nothing.
+
+        Args:
+            pair_id: Id of the pair.
+            voter: Hash of the visitor.
+            answers: Answers by question.
+            address: Address that the visitor comes from; it is counted, and kept nowhere.
+
+        Raises:
+            ConfigurationError: There is no such pair, an answer is missing, or there were too many votes.
+            LocalDiskFault: The votes cannot be written. They may be sent again.
+        """
+        with self._voting:
+            offer = self.find(pair_id, voter)
+            if offer is None:
+                raise ConfigurationError("this pair is not open any more", "reload the page")
+            if offer.answers is not None:
+                return offer
+            given = _checked(answers)
+            if not (self._visitors.allows(voter) and self._addresses.allows(address)):
+                raise ConfigurationError("these are more votes than one can read", "wait a minute, then vote again")
+            votes = _records(offer, given, int(time.time()))
+            self._spool.accept(votes)
+            made = replace(offer, answers=given)
+            with self._lock:
+                self._offers[offer.pair_id] = made
+                if self._open.get(voter) == offer.pair_id:
+                    del self._open[voter]
+        self.tally.add(votes)
+        return made
+
+    def _work(self) -> None:
+        while True:
+            time.sleep(COMMIT_SECONDS)
+            self._send()
+            self.tally.refresh()
+
+    def _send(self) -> None:
+        try:
+            self._spool.commit()
+            today = datetime.now(UTC).date()
+            if today != self._merged:
+                merge_past_days(self._spool.store, today)
+                self._merged = today
+        except (DivBenchError, OSError) as error:
+            _LOG.warning("votes wait for the store: %s", one_line(str(error)))
+
+
+def _checked(answers: Mapping[Question, object]) -> dict[Question, Answer]:
+    given: dict[Question, Answer] = {}
+    for question in QUESTIONS:
+        answer = next((each for each in ANSWERS if each == answers.get(question)), None)
+        if answer is None:
+            raise ConfigurationError("an answer is missing", "answer both questions")
+        given[question] = answer
+    return given
+
+
+def _records(offer: Offer, answers: Mapping[Question, Answer], now: int) -> tuple[Vote, ...]:
+    contest, pair = offer.arena.contest, offer.pair
+    left, right, expected = pair.left, pair.right, dict(pair.expected)
+    return tuple(
+        Vote(
+            vote_id=vote_id(offer.pair_id, question),
+            pair_id=offer.pair_id,
+            time=now,
+            voter=offer.voter,
+            suite=contest.suite,
+            prompt_id=pair.prompt_id,
+            left=contest.names[left.system],
+            right=contest.names[right.system],
+            left_result=contest.results[left.system],
+            right_result=contest.results[right.system],
+            left_positions=left.positions,
+            right_positions=right.positions,
+            question=question,
+            answer=answer,
+            check=pair.check,
+            altered=pair.altered,
+            expected=expected.get(question, ""),
+        )
+        for question, answer in answers.items()
+    )

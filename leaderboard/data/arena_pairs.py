@@ -1,0 +1,240 @@
+"""Which pair of response sets a visitor of the arena is shown: a known answer now and then, else one that teaches most.
+
+Pure: what is drawn depends on the arguments alone. Visitors cannot choose: a pair stays until it is answered.
+"""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from benchmark.scoring.resampling import Floats
+from submissions.gaming.attacks import AttackedSet, shuffled_words
+from submissions.judgements.votes import CHECKS, Check, Vote
+
+SHOWN = 5  # responses of a set
+CHECK_SHARE = 0.1  # of pairs
+REPEAT_SHARE = 0.15  # of pairs: those that others have judged, for the ceiling
+MOST_REPEATS = 5  # visitors for one pair
+FEWEST_DIFFERENT = 3  # different texts of a set from which a check with a known answer is made
+FEWEST_WORDS = 4  # words of each response that is shuffled, on average
+MOST_LETTERS = 40_000  # characters of a set
+_EVEN = 0.1  # weight of a prompt on which all metrics agree, beside 1 where they are split evenly
+_TRIES = 50
+
+Texts = Callable[[int, str], Sequence[str] | None]
+"""The responses of a system (by its place) to a prompt; None if there are none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contest:
+    """The systems of one suite whose responses can be shown.
+
+    Attributes:
+        suite: Name of the suite.
+        names: [systems], names of the systems.
+        results: [systems], ids of their results.
+        prompts: [prompts], ids of the prompts.
+        scores: [metrics, prompts, systems], greater for more diverse; NaN if missing.
+    """
+
+    suite: str
+    names: tuple[str, ...]
+    results: tuple[str, ...]
+    prompts: tuple[str, ...]
+    scores: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSet:
+    """One side of a pair.
+
+    Attributes:
+        system: Place of the system in the contest.
+        positions: Positions of the responses in the order shown, from 0.
+        texts: The responses in that order.
+    """
+
+    system: int
+    positions: tuple[int, ...]
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two response sets to one prompt.
+
+    Attributes:
+        prompt_id: Id of the prompt.
+        left: Left side.
+        right: Right side.
+        check: As in `Vote`.
+        altered: Side that was repeated or shuffled; else empty.
+        expected: Answer that passes the check, by question; without those that have no known answer.
+    """
+
+    prompt_id: str
+    left: ShownSet
+    right: ShownSet
+    check: Check = ""
+    altered: Literal["", "left", "right"] = ""
+    expected: tuple[tuple[str, Literal["left", "right", "tie"]], ...] = ()
+
+
+def choose_pair(
+    contest: Contest,
+    votes: Iterable[Vote],
+    strengths: Mapping[str, float],
+    voter: str,
+    texts: Texts,
+    rng: random.Random,
+) -> Pair | None:
+    """Choose what to show a visitor.
+
+    One pair in ten is a check. Of the others some repeat a pair that others have judged; the rest are drawn with
+    weights: systems of few votes, systems of like strength, prompts on which metrics disagree, pairs not seen before.
+
+    Args:
+        contest: Systems and prompts.
+        votes: All votes so far, of any suite.
+        strengths: Strengths in log-odds by system; 0 for one that is missing.
+        voter: Hash of the visitor.
+        texts: Responses.
+        rng: Source of chance.
+
+    Returns:
+        The pair; None if there are not two systems with responses to a prompt.
+    """
+    if len(set(contest.names)) < 2 or not contest.prompts:
+        return None
+    if rng.random() < CHECK_SHARE and (pair := _check(contest, texts, rng)) is not None:
+        return pair
+    counted, own = _counts(contest, votes, voter)
+    for _ in range(_TRIES):
+        first, second, prompt = _drawn(contest, counted, own, strengths, rng)
+        sides = [shown_set(contest, system, prompt, texts) for system in (first, second)]
+        rng.shuffle(sides)
+        left, right = sides
+        if left is not None and right is not None:
+            return Pair(prompt, left, right)
+    return None
+
+
+def shown_set(contest: Contest, system: int, prompt_id: str, texts: Texts) -> ShownSet | None:
+    """Choose five responses of a set and their order: the same for all visitors, so that their votes can be compared.
+
+    Returns:
+        The side; None if the set has fewer responses, or is longer than a page can show whole.
+    """
+    found = texts(system, prompt_id)
+    if found is None or len(found) < SHOWN:
+        return None
+    chance = random.Random(f"{contest.results[system]}/{prompt_id}")  # noqa: S311 - the same for all
+    positions = tuple(chance.sample(range(len(found)), SHOWN))
+    chosen = tuple(found[position] for position in positions)
+    return None if sum(map(len, chosen)) > MOST_LETTERS else ShownSet(system, positions, chosen)
+
+
+_Key = tuple[int, int, str]
+
+
+def _counts(contest: Contest, votes: Iterable[Vote], voter: str) -> tuple[Counter[_Key], set[_Key]]:
+    """How many visitors have judged each pair of systems (the lower place first) and prompt; and which this one has."""
+    place = {result: system for system, result in enumerate(contest.results)}
+    known = set(contest.prompts)
+    counted: Counter[_Key] = Counter()
+    own: set[_Key] = set()
+    for vote in votes:
+        if vote.check or vote.question != "preferred" or vote.suite != contest.suite or vote.prompt_id not in known:
+            continue
+        ends = place.get(vote.left_result), place.get(vote.right_result)
+        if ends[0] is None or ends[1] is None or ends[0] == ends[1]:
+            continue
+        key = (min(ends[0], ends[1]), max(ends[0], ends[1]), vote.prompt_id)
+        counted[key] += 1
+        if vote.voter == voter:
+            own.add(key)
+    return counted, own
+
+
+def _drawn(
+    contest: Contest, counted: Counter[_Key], own: set[_Key], strengths: Mapping[str, float], rng: random.Random
+) -> _Key:
+    if rng.random() < REPEAT_SHARE:
+        again = sorted(key for key, count in counted.items() if count < MOST_REPEATS and key not in own)
+        if again:
+            return rng.choice(again)
+    first, second = _systems(contest, counted, strengths, rng)
+    weights = _prompt_weights(contest, first, second)
+    for place, prompt in enumerate(contest.prompts):
+        key = (first, second, prompt)
+        weights[place] *= 1e-6 if key in own else 1 / (1 + counted[key])
+    return first, second, rng.choices(contest.prompts, weights.tolist())[0]
+
+
+def _systems(
+    contest: Contest, counted: Counter[_Key], strengths: Mapping[str, float], rng: random.Random
+) -> tuple[int, int]:
+    """Draw two systems, the lower place first; those of one name never meet.
+
+    The weight is what one more vote tells, the variance p (1 − p) of its outcome, over the root of the votes that each
+    of the two has had.
+    """
+    votes = [0] * len(contest.names)
+    for (one, other, _), count in counted.items():
+        votes[one] += count
+        votes[other] += count
+    values = [strengths.get(name, 0.0) for name in contest.names]
+    pairs, weights = [], []
+    for one in range(len(values)):
+        for other in range(one + 1, len(values)):
+            if contest.names[one] != contest.names[other]:
+                chance = 1 / (1 + math.exp(-max(-30.0, min(30.0, values[one] - values[other]))))
+                pairs.append((one, other))
+                weights.append(max(1e-6, chance * (1 - chance)) / math.sqrt((1 + votes[one]) * (1 + votes[other])))
+    return rng.choices(pairs, weights)[0]
+
+
+def _prompt_weights(contest: Contest, one: int, other: int) -> Floats:
+    """[prompts], how much metrics disagree on which of two systems is more diverse: from `_EVEN` (all agree) to 1."""
+    gaps = np.sign(contest.scores[:, :, one] - contest.scores[:, :, other])
+    there = np.isfinite(gaps)
+    count = there.sum(axis=0)
+    mean = np.where(there, gaps, 0.0).sum(axis=0) / np.maximum(count, 1)
+    return np.asarray(np.where(count > 0, _EVEN + (1 - _EVEN) * (1 - np.abs(mean)), _EVEN))
+
+
+def _check(contest: Contest, texts: Texts, rng: random.Random) -> Pair | None:
+    """Make a pair with a known answer: a set against one of its responses repeated, its words shuffled, or itself."""
+    kind = rng.choice(CHECKS)
+    for _ in range(_TRIES):
+        prompt, system = rng.choice(contest.prompts), rng.randrange(len(contest.names))
+        given = shown_set(contest, system, prompt, texts)
+        if given is None or len({" ".join(text.split()).casefold() for text in given.texts}) < FEWEST_DIFFERENT:
+            continue
+        if kind == "self":
+            order = list(range(SHOWN))
+            rng.shuffle(order)
+            other = ShownSet(system, tuple(given.positions[i] for i in order), tuple(given.texts[i] for i in order))
+            return Pair(prompt, given, other, "self", "", (("more_different", "tie"), ("preferred", "tie")))
+        if kind == "shuffled" and sum(len(text.split()) for text in given.texts) < FEWEST_WORDS * SHOWN:
+            continue
+        sides: tuple[Literal["left", "right"], ...] = ("left", "right")
+        altered = rng.choice(sides)
+        words = shuffled_words(AttackedSet("", given.texts, ()), rng)
+        bad = _repeated(given, rng) if kind == "repeated" else replace(given, texts=words)
+        left, right = (bad, given) if altered == "left" else (given, bad)
+        good: Literal["left", "right"] = "right" if altered == "left" else "left"
+        # Shuffled words may well seem different, and a repeated response may well be the one that is wanted.
+        question = "more_different" if kind == "repeated" else "preferred"
+        return Pair(prompt, left, right, kind, altered, ((question, good),))
+    return None
+
+
+def _repeated(given: ShownSet, rng: random.Random) -> ShownSet:
+    one = rng.randrange(SHOWN)
+    return ShownSet(given.system, (given.positions[one],) * SHOWN, (given.texts[one],) * SHOWN)

@@ -1,0 +1,92 @@
+"""The response sets that the arena can show: results that carry their texts, one contest per suite."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from benchmark.scoring.result_files import PER_PROMPT_FILE
+from datasets_build.errors import InputError
+from leaderboard.data.arena_pairs import SHOWN, Contest
+from leaderboard.data.board import Board, Entry
+from leaderboard.data.live_results import LiveResults
+from leaderboard.data.scores import prompt_row
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arena:
+    """One suite's contest and where its texts are.
+
+    Attributes:
+        board: Board of the systems.
+        contest: What pairs are chosen from.
+        entries: [systems], the entries in the order of the contest.
+    """
+
+    board: Board
+    contest: Contest
+    entries: tuple[Entry, ...]
+
+    def texts(self, system: int, prompt_id: str) -> Sequence[str] | None:
+        """The responses of a system to a prompt; None if there are none, or they are gone."""
+        try:
+            row = prompt_row(self.entries[system], prompt_id)
+        except InputError:
+            return None
+        found = None if row is None or row.get("text_free") else row.get("responses")
+        if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+            return None
+        return found
+
+    def prompt(self, prompt_id: str) -> str:
+        """The text of a prompt; empty if it is not at hand."""
+        for entry in self.entries:
+            with suppress(InputError):
+                row = prompt_row(entry, prompt_id)
+                if row is not None and isinstance(row.get("prompt"), str):
+                    return str(row["prompt"])
+        return ""
+
+
+def arenas(live: LiveResults) -> tuple[Arena, ...]:
+    """The arenas of a snapshot: for each suite, the board with the most systems whose results carry texts.
+
+    Known-bad baselines are left out: what they are for, the checks do. Reference results carry no texts.
+    """
+    best: dict[str, tuple[Board, list[int]]] = {}
+    for board in live.snapshot().boards:
+        usable = [place for place, entry in enumerate(board.entries) if board.k >= SHOWN and _has_texts(entry)]
+        names = {board.entries[place].result.manifest.name for place in usable}
+        if len(names) >= 2 and len(usable) > len(best.get(board.suite, (board, []))[1]):
+            best[board.suite] = board, usable
+    made = []
+    for board, usable in best.values():
+        with suppress(InputError):  # its files are gone: other pages say so
+            made.append(_arena(live, board, usable))
+    return tuple(made)
+
+
+def _has_texts(entry: Entry) -> bool:
+    if entry.result.manifest.system.type == "baseline":
+        return False
+    try:
+        return "responses" in pq.read_schema(entry.folder / PER_PROMPT_FILE).names
+    except (OSError, ValueError):
+        return False
+
+
+def _arena(live: LiveResults, board: Board, usable: Sequence[int]) -> Arena:
+    scores = live.scores(board)
+    columns = [column for column in board.columns if column.direction]
+    entries = tuple(board.entries[place] for place in usable)
+    matrices = [scores.matrix(column)[:, list(usable)] * column.direction for column in columns]
+    contest = Contest(
+        suite=board.suite,
+        names=tuple(entry.result.manifest.name for entry in entries),
+        results=tuple(entry.result.result_id for entry in entries),
+        prompts=scores.prompts,
+        scores=np.stack(matrices) if matrices else np.zeros((0, len(scores.prompts), len(entries))),
+    )
+    return Arena(board, contest, entries)

@@ -1,0 +1,116 @@
+"""What votes say of the systems of a suite, and how well each metric of a board agrees with them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmark.analysis.votes import (
+    Agreement,
+    Ceiling,
+    Strengths,
+    Weights,
+    ballots_of,
+    ceiling,
+    metric_agreement,
+    weigh,
+)
+from benchmark.analysis.votes import strengths as strengths_of
+from leaderboard.data.board import Board
+from leaderboard.data.scores import BoardScores
+from submissions.judgements.votes import QUESTIONS, Question, Vote
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VoteResults:
+    """Results of the votes on one suite.
+
+    Attributes:
+        suite: Name of the suite.
+        board: Board that has the most of the systems; None if none has any.
+        pairs: Number of pairs that were judged, checks among them.
+        voters: Number of visitors who judged them.
+        weights: What each vote counts.
+        strengths: Strengths of the systems by question.
+        agreement: Agreement of each metric of the board with the votes by question.
+        ceiling: Agreement of people with each other by question.
+    """
+
+    suite: str
+    board: Board | None
+    pairs: int
+    voters: int
+    weights: Weights
+    strengths: Mapping[Question, Strengths]
+    agreement: Mapping[Question, tuple[Agreement, ...]]
+    ceiling: Mapping[Question, Ceiling]
+
+    def log_odds(self) -> dict[str, float]:
+        """Strengths by system, the mean of both questions."""
+        found: dict[str, list[float]] = {}
+        for each in self.strengths.values():
+            for system in each.systems:
+                found.setdefault(system.system, []).append(system.strength)
+        return {name: sum(values) / len(values) for name, values in found.items()}
+
+
+def vote_results(votes: Sequence[Vote], boards: Mapping[str, tuple[Board, BoardScores]]) -> list[VoteResults]:
+    """Count votes, suite by suite, the one with the most votes first.
+
+    Args:
+        votes: Votes, each once.
+        boards: Boards with their scores, by name.
+    """
+    suites: dict[str, list[Vote]] = {}
+    for vote in votes:
+        suites.setdefault(vote.suite, []).append(vote)
+    ordered = sorted(suites.items(), key=lambda item: (-len(item[1]), item[0]))
+    return [_of_suite(suite, own, boards) for suite, own in ordered]
+
+
+def _of_suite(suite: str, votes: Sequence[Vote], boards: Mapping[str, tuple[Board, BoardScores]]) -> VoteResults:
+    ballots = ballots_of(votes)
+    weights = weigh(ballots)
+    results = {name for vote in votes for name in (vote.left_result, vote.right_result)}
+
+    def shared(name: str) -> tuple[int, str]:
+        entries = boards[name][0].entries
+        return -sum(entry.result.result_id in results for entry in entries), name
+
+    own = sorted((name for name, (board, _) in boards.items() if board.suite == suite), key=shared)
+    board, scores = (None, {}) if not own or not shared(own[0])[0] else _scores(votes, *boards[own[0]])
+    return VoteResults(
+        suite,
+        board,
+        len({vote.pair_id for vote in votes}),
+        len(ballots.voters),
+        weights,
+        {each: strengths_of(ballots, question=each, weights=weights) for each in QUESTIONS},
+        {each: tuple(metric_agreement(ballots, scores, question=each, weights=weights)) for each in QUESTIONS},
+        {each: ceiling(ballots, question=each, weights=weights) for each in QUESTIONS},
+    )
+
+
+Scores = dict[str, dict[tuple[str, str, str], float]]
+
+
+def _scores(votes: Sequence[Vote], board: Board, scores: BoardScores) -> tuple[Board, Scores]:
+    """The board, and the scores of the response sets that were judged, by column: greater for more diverse."""
+    systems = {entry.result.manifest.name: place for place, entry in reversed(list(enumerate(board.entries)))}
+    prompts = {prompt: place for place, prompt in enumerate(scores.prompts)}
+    judged = sorted(
+        {
+            (name, vote.prompt_id)
+            for vote in votes
+            for name in (vote.left, vote.right)
+            if not vote.check and name in systems and vote.prompt_id in prompts
+        }
+    )
+    rows = np.array([prompts[prompt] for _, prompt in judged], np.int64)
+    columns = np.array([systems[name] for name, _ in judged], np.int64)
+    keys = [(name, board.suite, prompt) for name, prompt in judged]
+    return board, {
+        column.label: dict(zip(keys, (scores.matrix(column)[rows, columns] * column.direction).tolist(), strict=True))
+        for column in board.columns
+        if column.direction
+    }

@@ -1,0 +1,27 @@
+"""Two response sets side by side as HTML, below each other on a narrow screen. All texts are escaped."""
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+
+def response_sets(
+    left: Sequence[str], right: Sequence[str], titles: tuple[str, str] = ("Left set", "Right set")
+) -> Markup:
+    """Render two response sets, whole.
+
+    Args:
+        left: Responses on the left.
+        right: Responses on the right.
+        titles: Headings; untrusted names, once they may be seen.
+    """
+    return Markup('<div class="sets">{}{}</div>').format(_set(titles[0], left), _set(titles[1], right))
+
+
+def _set(title: str, responses: Sequence[str]) -> Markup:
+    items = Markup("").join(Markup('<li><p dir="auto">{}</p></li>').format(_shown(text)) for text in responses)
+    return Markup("<section><h3><bdi>{}</bdi></h3><ol>{}</ol></section>").format(title, items)
+
+
+def _shown(text: str) -> str | Markup:
+    return text if text.strip() else Markup("<em>(blank)</em>")

@@ -1,0 +1,158 @@
+"""People's votes: what a pair was, after the vote; strengths of systems; agreement of metrics with people. Pure."""
+
+from collections.abc import Mapping
+
+from benchmark.analysis.estimate import Estimate
+from benchmark.analysis.votes import Strength
+from leaderboard.data.board import Board, Column, ranking_column
+from leaderboard.data.vote_results import VoteResults
+from leaderboard.tables.table_view import TableView, number_table, number_text, ranged_text
+from submissions.judgements.votes import Answer, Question
+from submissions.untrusted.plain_text import shortened
+
+QUESTIONS: Mapping[Question, str] = {
+    "more_different": "Which set has the more different ideas?",
+    "preferred": "Which set would you rather have been given?",
+}
+SHORT: Mapping[Question, str] = {"more_different": "more different ideas", "preferred": "rather have been given"}
+ANSWERS: Mapping[Answer, str] = {"left": "Left", "tie": "No difference", "right": "Right"}
+_CHECKS = {
+    "repeated": "This was a check: one side showed a single response of {}, repeated.",
+    "shuffled": "This was a check: on one side the words of {}'s responses were shuffled.",
+    "self": "This was a check: both sides showed the same responses of {}.",
+}
+_NAME = 60  # characters of an untrusted name
+
+
+def outcome_text(left: str, right: str, answers: Mapping[Question, Answer], check: str) -> str:
+    """What a visitor is told after the vote; contains untrusted names.
+
+    Args:
+        left: Name of the system on the left.
+        right: Name of the system on the right.
+        answers: The visitor's answers.
+        check: Kind of check; empty if it was none.
+    """
+    own = "; ".join(f"{SHORT[question]}: {ANSWERS[answer].lower()}" for question, answer in answers.items())
+    said = f"Your vote is saved ({own})."
+    if check:
+        return f"{said} {_CHECKS[check].format(shortened(left, _NAME))}"
+    return f"{said} Left: {shortened(left, _NAME)}. Right: {shortened(right, _NAME)}."
+
+
+def metrics_of_pair(board: Board, values: Mapping[str, tuple[float | None, float | None]]) -> TableView:
+    """What each metric says about a pair of response sets.
+
+    Args:
+        board: Board of the two systems.
+        values: Values on the left and on the right by column.
+    """
+    rows = []
+    for column in board.columns:
+        left, right = values.get(column.label, (None, None))
+        if column.direction and left is not None and right is not None:
+            gap = (left - right) * column.direction
+            rows.append((column.label, left, right, "left" if gap > 0 else "right" if gap < 0 else "no difference"))
+    kinds = {"metric": "str", "left": "number", "right": "number", "more diverse": "str"}
+    return number_table(kinds, rows)
+
+
+def votes_text(found: VoteResults) -> str:
+    """What the votes say, in a few sentences; contains untrusted names."""
+    asked: Question = "more_different"
+    strongest, best = found.strengths[asked].systems, best_metric(found, asked)
+    said = [
+        f"{found.pairs:,} {'pair' if found.pairs == 1 else 'pairs'} judged by {found.voters:,} "
+        f"{'visitor' if found.voters == 1 else 'visitors'}."
+    ]
+    if found.weights.left_out:
+        said.append(f"{found.weights.left_out} of them count less than half, by their checks and answers.")
+    if strongest:
+        first = strongest[0]
+        said.append(
+            f"The most different ideas: {shortened(first.system, _NAME)}, {_points(first)} points per vote against an "
+            "average system."
+        )
+    if best is not None:
+        said.append(f"The metric that predicts most votes: {best[0]}, {_share(best[1])}.")
+    ceiling = found.ceiling[asked]
+    if ceiling.people.value is not None:
+        said.append(
+            f"Another visitor predicts {_share(ceiling.people)} of votes on the same two sets; nothing can predict "
+            f"more than {_share(ceiling.most)}."
+        )
+    return " ".join(said)
+
+
+def best_metric(found: VoteResults, question: Question) -> tuple[str, Estimate] | None:
+    """The metric that predicts the most votes, with its share; None if none predicts any."""
+    known = [each for each in found.agreement[question] if each.share.value is not None]
+    best = max(known, key=lambda each: each.share.value or 0.0, default=None)
+    return None if best is None else (best.metric, best.share)
+
+
+def strengths_table(found: VoteResults) -> TableView:
+    """Systems by their votes, the most different first: both questions apart, the board's headline beside them."""
+    column = None if found.board is None else ranking_column(found.board)
+    values, shown = [], []
+    other = {each.system: each for each in found.strengths["preferred"].systems}
+    for own in found.strengths["more_different"].systems:
+        second, headline = other.get(own.system), _headline(found.board, column, own.system)
+        values.append((own.rank, own.system, own.points, second and second.points, own.votes, headline))
+        shown.append(
+            (
+                str(own.rank) if own.ranks is None else f"{own.rank} ({own.ranks[0]}–{own.ranks[1]})",
+                own.system,
+                _points(own),
+                "" if second is None else _points(second),
+                f"{own.votes:.0f}",
+                number_text(headline, 3),
+            )
+        )
+    kinds = {
+        "rank": "number",
+        "system": "str",
+        SHORT["more_different"]: "number",
+        SHORT["preferred"]: "number",
+        "votes": "number",
+        "metric" if column is None else column.label: "number",
+    }
+    return TableView(tuple(kinds), tuple(values), tuple(shown), tuple(kinds.values()))
+
+
+def agreement_table(found: VoteResults) -> TableView:
+    """Metrics by the share of votes that they predict, the best first; both questions apart."""
+    second = {each.metric: each for each in found.agreement["preferred"]}
+    ordered = sorted(
+        (each for each in found.agreement["more_different"] if each.share.value is not None),
+        key=lambda each: -(each.share.value or 0.0),
+    )
+    values, shown = [], []
+    for each in ordered:
+        other = second[each.metric].share
+        values.append((each.metric, each.share.value, other.value, each.votes))
+        shown.append((each.metric, _share(each.share), _share(other), f"{each.votes:,}"))
+    kinds = {"metric": "str", SHORT["more_different"]: "number", SHORT["preferred"]: "number", "votes": "number"}
+    return TableView(tuple(kinds), tuple(values), tuple(shown), tuple(kinds.values()))
+
+
+def _headline(board: Board | None, column: Column | None, system: str) -> float | None:
+    if board is None or column is None:
+        return None
+    entry = next((each for each in board.entries if each.result.manifest.name == system), None)
+    cell = None if entry is None else entry.cells.get(column.signature)
+    return None if cell is None else cell.value
+
+
+def _points(found: Strength) -> str:
+    return ranged_text(*points_of(found), 2)
+
+
+def points_of(found: Strength) -> tuple[float, float | None, float | None]:
+    """Points per vote, and the ends of their interval."""
+    interval = found.points_interval
+    return (found.points, None, None) if interval is None else (found.points, interval.low, interval.high)
+
+
+def _share(found: Estimate) -> str:
+    return ranged_text(found.value, found.low, found.high, 2)

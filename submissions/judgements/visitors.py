@@ -1,0 +1,89 @@
+"""Who votes: a salted hash in place of a login or a token, and how often one may."""
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from filelock import FileLock
+
+from datasets_build.files import atomic_file
+from submissions.storage.commits import LocalDiskFault, disk_faults
+
+SALT_VARIABLE = "DIVBENCH_VOTES_SALT"
+
+_TOKEN = re.compile(r"[0-9a-f]{32}")
+_SALT_FILE = "salt"
+_KEPT = 20_000  # keys of a limit
+
+
+def salt_of(folder: Path, environment: Mapping[str, str] = os.environ) -> bytes:
+    """Return the salt of a service's voters: the environment's DIVBENCH_VOTES_SALT, else a file made once in a folder.
+
+    Raises:
+        LocalDiskFault: The file cannot be read or made.
+    """
+    if given := environment.get(SALT_VARIABLE):
+        return given.encode()
+    path = folder / _SALT_FILE
+    with disk_faults(path, LocalDiskFault), FileLock(folder / f".{_SALT_FILE}.lock", timeout=20):
+        if not path.exists():
+            with atomic_file(path) as temporary:
+                temporary.write_text(secrets.token_hex(32), encoding="ascii")
+            path.chmod(0o600)
+        return path.read_bytes()
+
+
+def new_token() -> str:
+    """Return a random token for a visitor without a login."""
+    return secrets.token_hex(16)
+
+
+def is_token(text: object) -> bool:
+    """Whether a value can be such a token; it comes from the visitor."""
+    return isinstance(text, str) and _TOKEN.fullmatch(text) is not None
+
+
+def voter_of(salt: bytes, *, login: str | None, token: str) -> str:
+    """Return the hash that stands for a visitor in records: 32 hex digits of an HMAC-SHA256.
+
+    Args:
+        salt: Salt of the service, which is not published: without it nobody can try names.
+        login: Name of the login; None: there is none.
+        token: Token of a visitor without a login.
+    """
+    said = f"token {token}" if login is None else f"login {login}"
+    return hmac.new(salt, said.encode(), hashlib.sha256).hexdigest()[:32]
+
+
+class RateLimit:
+    """At most so many acts in so many seconds for each key, as a bucket that refills; safe under threads.
+
+    Args:
+        number: Acts that may come at once.
+        seconds: Time in which so many are allowed again.
+        clock: Monotonic clock in seconds.
+    """
+
+    def __init__(self, number: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._number, self._rate, self._clock = float(number), number / seconds, clock
+        self._lock = threading.Lock()
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # acts left, and when that was so
+
+    def allows(self, key: str) -> bool:
+        """Whether one more act is allowed; it is counted if it is."""
+        with self._lock:
+            now = self._clock()
+            left, since = self._left.pop(key, (self._number, now))
+            left = min(self._number, left + (now - since) * self._rate)
+            allowed = left >= 1
+            self._left[key] = left - allowed, now
+            while len(self._left) > _KEPT:
+                self._left.popitem(last=False)
+            return allowed

@@ -1,0 +1,268 @@
+"""Votes on their way: to a spool on this machine's disk before the visitor is answered, then in batches to a store.
+
+    <spool>/waiting.jsonl            accepted votes, one JSON object per line, appended and synced
+    <spool>/<date>-<id>.jsonl        a batch: what waited, renamed; gone once the store has it
+    votes/<date>/<id>.jsonl          the same in the store
+    votes/<date>.jsonl               all batches of a past day, merged
+
+A batch has its name before it is sent. So what a killed process leaves is sent again under the same name, and is not
+sent if the store has it. Where it may be there twice all the same (a batch that was merged in between), the ids of the
+votes make each count once. Several processes may share a spool, and several spools a store.
+"""
+
+import os
+import re
+import uuid
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+
+from datasets_build.download import home
+from datasets_build.errors import InputError
+from datasets_build.files import content_id, sync_folder
+from submissions.judgements.votes import Vote, parsed_vote, unique
+from submissions.storage.commits import Conflict, LocalDiskFault, StoreFault, disk_faults
+from submissions.storage.file_store import FileStore
+
+MAX_BATCH_BYTES = 64 * 2**20
+LOCK_SECONDS = 20
+TRIES = 30
+FOLDER = "votes"
+
+_WAITING = "waiting.jsonl"
+_BATCH = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})-([0-9a-f]{32})\.jsonl")
+_STORED = re.compile(rf"{FOLDER}/([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(/[0-9a-f]{{32}})?\.jsonl")
+_WAIT = wait_random_exponential(multiplier=0.05, max=2)
+_THREADS = 8  # a Hub replies slowly, but to many requests at once
+
+
+class VoteSpool:
+    """Votes that were accepted and are not yet in the store, in a folder of this machine.
+
+    Args:
+        store: Store that takes the votes.
+        folder: Folder of the spool, on a disk that outlives the process; created if it does not exist.
+    """
+
+    def __init__(self, store: FileStore, folder: Path) -> None:
+        self.store, self.folder = store, folder
+        with disk_faults(folder, LocalDiskFault):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def accept(self, votes: Sequence[Vote]) -> None:
+        """Write votes to the disk. When this returns they are there, whatever happens to the process.
+
+        Raises:
+            LocalDiskFault: They cannot be written; they may be there or not, and may be accepted again.
+        """
+        # What a killed process left may lack its line's end: so a line end comes first, too.
+        lines = b"\n" + b"".join(vote.as_line() + b"\n" for vote in votes)
+        path = self.folder / _WAITING
+        with disk_faults(path, LocalDiskFault), self._lock("append"):
+            with path.open("ab") as file:
+                new = file.tell() == 0
+                file.write(lines)
+                file.flush()
+                os.fsync(file.fileno())
+                full = file.tell() > MAX_BATCH_BYTES // 2
+            if new:
+                sync_folder(self.folder)
+            if full:
+                self._begin_batch()
+
+    def commit(self) -> int:
+        """Send what waits to the store: one commit of new files.
+
+        Returns:
+            Number of votes sent; 0 if nothing waits or another process is sending.
+
+        Raises:
+            StoreFault: The store cannot be written. Nothing is lost; the next call sends it.
+        """
+        lock = self._lock("commit", seconds=0)
+        try:
+            with lock:
+                return self._commit()
+        except Timeout:
+            return 0
+
+    def waiting(self) -> list[Vote]:
+        """The votes that are not in the store yet."""
+        with disk_faults(self.folder, LocalDiskFault), self._lock("append"):
+            files = [self.folder / _WAITING, *self._batches()]
+            return unique(vote for file in files if file.exists() for vote in _readable(file.read_bytes()))
+
+    def _commit(self) -> int:
+        with disk_faults(self.folder, LocalDiskFault):
+            with self._lock("append"):
+                self._begin_batch()
+            batches = {path: list(_readable(path.read_bytes())) for path in self._batches()}
+        contents = {_path(batch): _lines(votes) for batch, votes in batches.items() if votes}
+        if contents:
+            retrying = Retrying(
+                stop=stop_after_attempt(TRIES), wait=_WAIT, retry=retry_if_exception_type(Conflict), reraise=True
+            )
+            try:
+                retrying(self._send, contents)
+            except Conflict as error:
+                raise StoreFault(
+                    f"{self.store.address} changed during each of {TRIES} attempts", "retry later"
+                ) from error
+        with disk_faults(self.folder, LocalDiskFault):
+            for batch in batches:
+                batch.unlink()
+        return sum(map(len, batches.values()))
+
+    def _send(self, contents: dict[str, bytes]) -> None:
+        head = self.store.head()
+        folders = {path.rsplit("/", 1)[0] for path in contents}
+        there = {path for folder in folders for path in self.store.paths(head, folder)}
+        new: dict[str, bytes | Path] = {path: content for path, content in contents.items() if path not in there}
+        if new:
+            count = sum(content.count(b"\n") for content in contents.values())
+            self.store.commit(head, new, (), f"{count} {'vote' if count == 1 else 'votes'}")
+
+    def _begin_batch(self) -> None:
+        """Give what waits the name under which it is sent; the caller holds the lock for appending."""
+        waiting = self.folder / _WAITING
+        if waiting.exists():
+            waiting.rename(self.folder / f"{datetime.now(UTC):%Y-%m-%d}-{uuid.uuid4().hex}.jsonl")
+            sync_folder(self.folder)
+
+    def _batches(self) -> list[Path]:
+        return sorted(path for path in self.folder.iterdir() if _BATCH.fullmatch(path.name))
+
+    def _lock(self, name: str, seconds: float = LOCK_SECONDS) -> FileLock:
+        # An operating system's lock: it ends with the process that holds it.
+        return FileLock(self.folder / f".{name}.lock", timeout=seconds, poll_interval=0.002, thread_local=False)
+
+
+def open_spool(store: FileStore) -> VoteSpool:
+    """Return the spool of a store on this machine, in the package's home.
+
+    Raises:
+        LocalDiskFault: It cannot be made.
+    """
+    return VoteSpool(store, home() / "votes" / content_id(store.address))
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """The votes of one commit of a store.
+
+    Attributes:
+        commit: Commit of the store.
+        votes: Each vote once, by time, then id.
+        damaged: Files, and lines of files, that are no votes, each with the reason.
+    """
+
+    commit: str
+    votes: tuple[Vote, ...]
+    damaged: tuple[tuple[str, str], ...]
+
+
+class VoteReader:
+    """Reads the votes of a store; a file that was read is not read again, since it never changes.
+
+    Args:
+        store: Store that holds the votes.
+    """
+
+    def __init__(self, store: FileStore) -> None:
+        self.store = store
+        self._known: dict[str, tuple[list[Vote], list[tuple[str, str]]]] = {}
+        self._last: Votes | None = None
+
+    def read(self) -> Votes:
+        """Read the votes of the latest commit.
+
+        Raises:
+            StoreFault: The store cannot be read.
+        """
+        head = self.store.head()
+        if self._last is not None and self._last.commit == head:
+            return self._last
+        paths = self.store.paths(head, FOLDER) if head else []
+        with ThreadPoolExecutor(_THREADS) as pool:
+            new = [path for path in paths if path not in self._known]
+            found = dict(zip(new, pool.map(lambda path: self._read(head, path), new), strict=True))
+        self._known = {path: self._known.get(path) or found[path] for path in paths}
+        votes = unique(vote for of_file, _ in self._known.values() for vote in of_file)
+        damaged = [fault for _, faults in self._known.values() for fault in faults]
+        self._last = Votes(head, tuple(votes), tuple(damaged))
+        return self._last
+
+    def _read(self, head: str, path: str) -> tuple[list[Vote], list[tuple[str, str]]]:
+        if not _STORED.fullmatch(path):
+            return [], [(path, "not the name of a file of votes")]
+        try:
+            content = self.store.read(head, path, MAX_BATCH_BYTES)
+        except InputError as error:
+            return [], [(path, str(error))]
+        votes, faults = [], []
+        for number, line in enumerate(content.splitlines(), 1):
+            try:
+                votes.append(parsed_vote(line))
+            except ValueError as error:
+                faults.append((f"{path}:{number}", str(error)))
+        return votes, faults[:100]
+
+
+def merge_past_days(store: FileStore, today: date) -> int:
+    """Merge the batches of each past day into one file, in one commit, so that a store stays quick to read.
+
+    Returns:
+        Number of days that were merged; 0 also where another commit came first.
+
+    Raises:
+        StoreFault: The store cannot be read or written.
+    """
+    head = store.head()
+    days: dict[str, list[str]] = {}
+    for path in store.paths(head, FOLDER) if head else ():
+        found = _STORED.fullmatch(path)
+        if found and found[1] < today.isoformat():
+            days.setdefault(found[1], []).append(path)
+    add: dict[str, bytes | Path] = {}
+    gone: list[str] = []
+    for day, paths in days.items():
+        merged = f"{FOLDER}/{day}.jsonl"
+        if paths == [merged]:
+            continue
+        content = b"".join(store.read(head, path, MAX_BATCH_BYTES) for path in paths)
+        if len(content) > MAX_BATCH_BYTES:
+            continue
+        add[merged] = _lines(unique(_readable(content)))
+        gone += [path for path in paths if path != merged]
+    if not add:
+        return 0
+    try:
+        store.commit(head, add, gone, f"votes of {len(add)} {'day' if len(add) == 1 else 'days'} merged")
+    except Conflict:
+        return 0
+    return len(add)
+
+
+def _readable(content: bytes) -> Iterable[Vote]:
+    """The votes of a file of our own; a line that a killed process did not finish was never accepted."""
+    for line in content.split(b"\n"):
+        if line:
+            try:
+                yield parsed_vote(line)
+            except ValueError:
+                continue
+
+
+def _lines(votes: Iterable[Vote]) -> bytes:
+    return b"".join(vote.as_line() + b"\n" for vote in votes)
+
+
+def _path(batch: Path) -> str:
+    found = _BATCH.fullmatch(batch.name)
+    assert found is not None  # noqa: S101 - `_batches` gives no others
+    return f"{FOLDER}/{found[1]}/{found[2]}.jsonl"
