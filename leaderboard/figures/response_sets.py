@@ -6,16 +6,20 @@ from markupsafe import Markup
 
 
 def response_sets(
-    left: Sequence[str], right: Sequence[str], titles: tuple[str, str] = ("Left set", "Right set")
+    prompt: str, left: Sequence[str], right: Sequence[str], titles: tuple[str, str] = ("Left set", "Right set")
 ) -> Markup:
-    """Render two response sets, whole.
+    """Render a prompt and two response sets, whole; a script may move the focus to them.
 
     Args:
+        prompt: Text of the prompt.
         left: Responses on the left.
         right: Responses on the right.
         titles: Headings; untrusted names, once they may be seen.
     """
-    return Markup('<div class="sets">{}{}</div>').format(_set(titles[0], left), _set(titles[1], right))
+    return Markup(
+        '<div class="pair" tabindex="-1"><h3>Prompt</h3><p class="asked" dir="auto">{}</p><div class="sets">{}{}</div>'
+        "</div>"
+    ).format(prompt, _set(titles[0], left), _set(titles[1], right))
 
 
 def _set(title: str, responses: Sequence[str]) -> Markup:

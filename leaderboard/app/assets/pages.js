@@ -81,6 +81,7 @@ document.addEventListener("click", (event) => {
 }, true);
 
 document.addEventListener("keydown", (event) => {
+  if (event.target.closest?.(".answers")) group();  // Gradio gives each button a name of its own after each choice
   const head = event.target.closest?.("th.header-cell");
   if (head && (event.key === "Enter" || event.key === " ")) { event.preventDefault(); sortBy(head); }
 }, true);

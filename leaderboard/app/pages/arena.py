@@ -51,7 +51,6 @@ class _Ballot:
 
     state: gr.BrowserState
     note: gr.Textbox
-    asked: gr.Textbox
     sets: gr.HTML
     panel: gr.Column
     answers: list[gr.Radio]
@@ -63,7 +62,7 @@ class _Ballot:
     def outputs(self) -> list[Any]:
         """All that a step changes."""
         return [
-            *(self.state, self.note, self.asked, self.sets, self.panel, *self.answers, self.vote),
+            *(self.state, self.note, self.sets, self.panel, *self.answers, self.vote),
             *(self.outcome, self.metrics),
         ]
 
@@ -85,8 +84,7 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
 def _ballot() -> _Ballot:
     state = gr.BrowserState(dict(_NOBODY), storage_key="divbench-arena", secret="divbench")  # noqa: S106 - hides nothing
-    asked = gr.Textbox(label="Prompt", interactive=False, lines=1, max_lines=30, visible=False, elem_id="asked")
-    sets = gr.HTML("", elem_id="sets", padding=False, visible=False)
+    sets = gr.HTML("", elem_id="pair", padding=False, visible=False)
     choices = [(words, answer) for answer, words in ANSWERS.items()]
     with gr.Column(visible=False, elem_id="ballot") as panel:
         answers = [
@@ -97,7 +95,7 @@ def _ballot() -> _Ballot:
     with gr.Column(visible=False, elem_id="outcome") as outcome:
         following = gr.Button("Next pair", variant="primary", elem_id="next-pair")
         metrics = components.table("What the metrics say of these two sets", "pair-metrics", height=420)
-    return _Ballot(state, note, asked, sets, panel, answers, vote, outcome, metrics, following)
+    return _Ballot(state, note, sets, panel, answers, vote, outcome, metrics, following)
 
 
 def _wire_ballot(page: gr.Blocks, polls: Polls | None, ballot: _Ballot) -> None:
@@ -119,15 +117,28 @@ def _wire_ballot(page: gr.Blocks, polls: Polls | None, ballot: _Ballot) -> None:
             return [gr.skip(), f"Not saved: {error_text(error)}", *skipped]
         return _judged(kept, offer)
 
+    def metrics(state: Any, profile: gr.OAuthProfile | None, request: gr.Request) -> gr.Dataframe:
+        try:
+            kept = _kept(state)
+            offer = None if polls is None else polls.find(kept["pair"], _voter(polls, kept, profile, request))
+        except DivBenchError:
+            return components.no_table()
+        view = None if offer is None or offer.answers is None or offer.pair.check else _metrics(offer)
+        return components.filled(view) if view is not None and view.values else components.no_table()
+
     start = page.load(opened, [ballot.state], ballot.outputs(), **_QUIET)
     start.then(None, js=count_on("asked"))
     for answer in ballot.answers:
         # In the browser alone: a choice must survive a reload that follows at once.
         answer.input(None, [ballot.state, *ballot.answers], [ballot.state], js=_REMEMBER, api_visibility="private")
     done = ballot.vote.click(vote, [ballot.state, *ballot.answers], ballot.outputs(), **_QUIET)
-    done.then(None, js=_FOCUS.replace("SELECTOR", "#next-pair")).then(None, js=count_on("voted"))
+    done.then(None, js=count_on("voted"))
+    done.then(None, js=_FOCUS.replace("SELECTOR", "#next-pair"))
+    # After the answer, which need not wait for a table.
+    for event in (start, done):
+        event.then(metrics, [ballot.state], [ballot.metrics], **_QUIET)
     shown = ballot.following.click(following, [ballot.state], ballot.outputs(), **_QUIET)
-    shown.then(None, js=_FOCUS.replace("SELECTOR", "#asked textarea")).then(None, js=count_on("asked"))
+    shown.then(None, js=_FOCUS.replace("SELECTOR", ".pair")).then(None, js=count_on("asked"))
 
 
 def _kept(state: Any) -> dict[str, str]:
@@ -167,8 +178,7 @@ def _step(
             **{name: answer or "" for name, answer in zip(QUESTIONS, pending, strict=True)},
         },
         gr.Textbox("Read both sets, then answer both questions. Names are shown after your vote.", visible=True),
-        gr.Textbox(offer.prompt, visible=True),
-        gr.HTML(str(response_sets(offer.pair.left.texts, offer.pair.right.texts)), visible=True),
+        gr.HTML(str(response_sets(offer.prompt, offer.pair.left.texts, offer.pair.right.texts)), visible=True),
         gr.Column(visible=True),
         *(gr.Radio(value=answer) for answer in pending),
         gr.Button(visible=True),
@@ -182,22 +192,20 @@ def _judged(kept: Mapping[str, str], offer: Offer) -> list[Any]:
     names, pair = offer.arena.contest.names, offer.pair
     left, right = names[pair.left.system], names[pair.right.system]
     titles = ("Left set", "Right set") if pair.check else (left, right)
-    view = None if pair.check else _metrics(offer)
     return [
         {**kept, "pair": offer.pair_id},
         gr.Textbox(outcome_text(left, right, offer.answers or {}, pair.check), visible=True),
-        gr.Textbox(offer.prompt, visible=True),
-        gr.HTML(str(response_sets(pair.left.texts, pair.right.texts, titles)), visible=True),
+        gr.HTML(str(response_sets(offer.prompt, pair.left.texts, pair.right.texts, titles)), visible=True),
         gr.Column(visible=False),
         *(gr.Radio() for _ in QUESTIONS),
         gr.Button(visible=False),
         gr.Column(visible=True),
-        components.no_table() if view is None or not view.values else components.filled(view),
+        components.no_table(),
     ]
 
 
-def _metrics(offer: Offer) -> TableView | None:
-    """What the metrics of the board say of the two whole sets; None if their results are gone."""
+def _metrics(offer: Offer) -> TableView:
+    """What the metrics of the board say of the two whole sets."""
     board, contest, pair = offer.arena.board, offer.arena.contest, offer.pair
     place = contest.prompts.index(pair.prompt_id)
     columns = [column.label for column in board.columns if column.direction]
@@ -216,7 +224,6 @@ def _closed(why: str) -> list[Any]:
     return [
         gr.skip(),
         gr.Textbox(why, visible=True),
-        gr.Textbox(visible=False),
         gr.HTML("", visible=False),
         hidden,
         *(gr.Radio() for _ in QUESTIONS),
