@@ -63,7 +63,7 @@ def verified_login(
             )
         return None
     if login is None:
-        raise ConfigurationError("you are not logged in", "sign in at the top of the page, then try again")
+        raise ConfigurationError("you are not logged in", "sign in at the top of the page, then retry")
     # Another site's page could send a visitor's cookie along and so act under their name.
     ours = {headers.get("host", ""), *environment.get("SPACE_HOST", "").split(",")}
     origin = headers.get("origin")

@@ -77,7 +77,7 @@ class Polls:
     def start(self) -> None:
         """Send votes to the store and count them from now on, in the background."""
         threading.Thread(target=self._work, daemon=True, name="votes").start()
-        atexit.register(self._send)
+        atexit.register(self.send)
 
     def arenas(self) -> tuple[Arena, ...]:
         """The arenas of the latest results; none if no two systems of a suite have texts to show."""
@@ -156,13 +156,8 @@ class Polls:
         self.tally.add(votes)
         return made
 
-    def _work(self) -> None:
-        while True:
-            time.sleep(COMMIT_SECONDS)
-            self._send()
-            self.tally.refresh()
-
-    def _send(self) -> None:
+    def send(self) -> None:
+        """Send what waits to the store; what fails is logged, and waits for the next time."""
         try:
             self._spool.commit()
             today = datetime.now(UTC).date()
@@ -171,6 +166,12 @@ class Polls:
                 self._merged = today
         except (DivBenchError, OSError) as error:
             _LOG.warning("votes wait for the store: %s", one_line(str(error)))
+
+    def _work(self) -> None:
+        while True:
+            time.sleep(COMMIT_SECONDS)
+            self.send()
+            self.tally.refresh()
 
 
 def _checked(answers: Mapping[Question, object]) -> dict[Question, Answer]:

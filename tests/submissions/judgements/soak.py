@@ -62,7 +62,7 @@ def the_votes(writer: int, number: int) -> list[Vote]:
     return [a_vote(writer * 10**9 + number, question) for question in ("more_different", "preferred")]
 
 
-def write(store: str, spool: Path, writer: int, start: int, end: int, pause: float) -> None:
+def write(store: str, spool: Path, writer: int, start: int, end: int, pause: float, rest: float) -> None:
     """Accept replies one by one, and say each; commit meanwhile. Faults of the store must not disturb it."""
     votes = VoteSpool(open_store(store), spool)
     over = threading.Event()
@@ -80,6 +80,7 @@ def write(store: str, spool: Path, writer: int, start: int, end: int, pause: flo
         began = time.monotonic()
         votes.accept(the_votes(writer, number))
         say("accepted", number, time.monotonic() - began)
+        time.sleep(rest)
     over.set()
     thread.join()
 
@@ -92,8 +93,8 @@ def say(what: str, number: int, seconds: float) -> None:
 class Writer:
     """A writer's process and its successors."""
 
-    def __init__(self, place: Place, number: int, replies: int, pause: float) -> None:
-        self.place, self.number, self.replies, self.pause = place, number, replies, pause
+    def __init__(self, place: Place, number: int, replies: int, pause: float, rest: float) -> None:
+        self.place, self.number, self.replies, self.pause, self.rest = place, number, replies, pause, rest
         self.accepted: list[int] = []
         self.seconds: list[float] = []
         self.times: list[float] = []  # when each was accepted
@@ -107,7 +108,8 @@ class Writer:
             environment = client_environment(place.server, place.home / "hf", place.server.tokens["alice"])
         environment["DIVBENCH_HOME"] = str(place.home / f"kept-{self.number}")
         begin = self.accepted[-1] + 1 if self.accepted else 0
-        words = ["write", place.text, spool_of(place, self.number), self.number, begin, self.replies, self.pause]
+        words = ["write", place.text, spool_of(place, self.number), self.number, begin]
+        words += [self.replies, self.pause, self.rest]
         self.process = Forked("tests.submissions.judgements.soak", words, environment)
         self.reader = threading.Thread(target=self.read)
         self.reader.start()
@@ -143,11 +145,30 @@ def spool_of(place: Place, writer: int) -> Path:
     return place.home / f"spool-{writer % 2}"
 
 
-def soak(place: Place, votes: int, *, pause: float, chance: random.Random, kill_every: float, seen: Seen) -> None:
-    """The whole run, on an empty store."""
+def soak(
+    place: Place,
+    votes: int,
+    *,
+    pause: float,
+    chance: random.Random,
+    kill_every: float,
+    seen: Seen,
+    rest: float = 0.0,
+) -> None:
+    """The whole run, on an empty store.
+
+    Args:
+        place: The store.
+        votes: How many in all.
+        pause: Seconds between commits of a writer.
+        chance: Of kills and faults.
+        kill_every: Seconds between kills, about.
+        seen: What is counted.
+        rest: Seconds between the replies of a writer.
+    """
     began, counts = time.monotonic(), Counts()
     troubles = Troubles(place, counts, random.Random(chance.random()))  # noqa: S311 - to be repeated
-    writers = [Writer(place, number, votes // 2 // WRITERS, pause) for number in range(WRITERS)]
+    writers = [Writer(place, number, votes // 2 // WRITERS, pause, rest) for number in range(WRITERS)]
     troubles.start()
     while any(writer.process.poll() is None for writer in writers):
         time.sleep(chance.uniform(0.5, 1.5) * kill_every)
@@ -207,8 +228,8 @@ def waits(writers: Sequence[Writer], spool: int) -> float:
 
 def main() -> None:
     if sys.argv[1:2] == ["write"]:
-        store, spool, writer, start, end, pause = sys.argv[2:]
-        write(store, Path(spool), int(writer), int(start), int(end), float(pause))
+        store, spool, writer, start, end, pause, rest = sys.argv[2:]
+        write(store, Path(spool), int(writer), int(start), int(end), float(pause), float(rest))
         return
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", choices=["folder", "hub"], default="folder")

@@ -1,0 +1,124 @@
+"""The arena's clerk: a pair stays until it is answered, an answer is taken once, and nothing tells names before it."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from datasets_build.errors import ConfigurationError
+from leaderboard.app.voting import polls as module
+from leaderboard.app.voting.polls import Offer, Polls
+from leaderboard.data.live_results import LiveResults
+from leaderboard.data.reference.results import WithReference
+from leaderboard.data.sources import FolderSource
+from leaderboard.tables.votes import agreement_table, strengths_table, votes_text
+from submissions.judgements.vote_store import VoteReader, VoteSpool
+from submissions.judgements.votes import Answer, Question
+from submissions.storage.folder_store import FolderStore
+
+LEFT: dict[Question, object] = {"more_different": "left", "preferred": "left"}
+
+
+def open_polls(results: Path, home: Path) -> Polls:
+    spool = VoteSpool(FolderStore(home / "store"), home / "spool")
+    return Polls(LiveResults(FolderSource(results)), spool, seed=0)
+
+
+@pytest.fixture
+def polls(results: Path, tmp_path: Path) -> Polls:
+    return open_polls(results, tmp_path)
+
+
+def offered(polls: Polls, voter: str) -> Offer:
+    offer = polls.offer(voter)
+    assert offer is not None
+    return offer
+
+
+def test_a_pair_stays_until_it_is_answered_and_counts_once(polls: Polls) -> None:
+    me, other = polls.voter("0" * 32, None), polls.voter("1" * 32, None)
+    offer = offered(polls, me)
+    assert polls.offer(me) is offer  # nobody reloads until they like the pair
+    assert polls.find(offer.pair_id, other) is None
+    bad = ((other, LEFT), (me, {"preferred": "left"}), (me, LEFT | {"preferred": "both"}))
+    for voter, answers in bad:
+        with pytest.raises(ConfigurationError):
+            polls.vote(offer.pair_id, voter, answers, "here")  # type: ignore[arg-type]
+    assert polls.tally.votes() == []
+    done = polls.vote(offer.pair_id, me, LEFT, "here")
+    again = polls.vote(offer.pair_id, me, LEFT | {"preferred": "right"}, "here")
+    assert done.answers == again.answers == LEFT
+    assert len(polls.tally.votes()) == 2
+    assert offered(polls, me).pair_id != offer.pair_id
+
+
+def test_votes_are_limited_for_visitors_and_addresses(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PAIRS_A_MINUTE", 2)
+    monkeypatch.setattr(module, "PAIRS_AN_ADDRESS", 3)
+    polls = open_polls(results, tmp_path)
+    voters = [polls.voter(f"{number:032x}", None) for number in range(3)]  # a token is easily thrown away
+
+    def vote(voter: str, address: str) -> None:
+        polls.vote(offered(polls, voter).pair_id, voter, LEFT, address)
+
+    for voter in (voters[0], voters[0], voters[1]):
+        vote(voter, "here")
+    for voter, address in ((voters[0], "elsewhere"), (voters[2], "here")):
+        with pytest.raises(ConfigurationError, match="more votes than one can read"):
+            vote(voter, address)
+    vote(voters[2], "elsewhere")
+
+
+def test_votes_are_counted_with_what_metrics_predict(polls: Polls) -> None:
+    order, chance = ["varied", "paraphrased", "collapsed"], random.Random(0)  # noqa: S311
+    for number in range(12):
+        voter = polls.voter(f"{number:032x}", None)
+        for _ in range(10):
+            offer = offered(polls, voter)
+            names = [offer.arena.contest.names[side.system] for side in (offer.pair.left, offer.pair.right)]
+            places = [order.index(name) if name in order else 9 for name in names]
+            side: Answer = "left" if places[0] < places[1] else "right"
+            if 9 in places:
+                side = chance.choice(("left", "right"))
+            known = dict(offer.pair.expected)
+            polls.vote(offer.pair_id, voter, {"more_different": side, "preferred": side} | known, f"{number}")
+    polls.send()
+    polls.tally.refresh()
+    stored = VoteReader(polls._spool.store).read().votes
+    assert sorted(v.vote_id for v in stored) == sorted(v.vote_id for v in polls.tally.votes())
+    assert len(stored) == 240
+    (found,) = polls.tally.results
+    ranked = [each.system for each in found.strengths["more_different"].systems]
+    assert [name for name in ranked if name in order] == order
+    shares = {each.metric: each.share.value for each in found.agreement["more_different"]}
+    assert shares["distinct_k"] == pytest.approx(share_by_hand(polls, "distinct_k"), abs=0.03)  # votes weigh nearly 1
+    assert (found.pairs, found.voters) == (120, 12)
+    assert "120 pairs judged by 12 visitors." in votes_text(found)
+    assert [row[1] for row in strengths_table(found).values] == ranked
+    assert len(agreement_table(found).values) == len([v for v in shares.values() if v is not None])
+
+
+def share_by_hand(polls: Polls, metric: str) -> float:
+    """The share of votes on the first question that a metric predicts, equal scores as half."""
+    (arena,) = polls.arenas()
+    labels = [column.label for column in arena.board.columns if column.direction]
+    points = []
+    for vote in polls.tally.votes():
+        if not vote.check and vote.question == "more_different" and vote.answer != "tie":
+            row = arena.contest.prompts.index(vote.prompt_id)
+            left, right = (
+                arena.contest.scores[labels.index(metric), row, arena.contest.names.index(name)]
+                for name in (vote.left, vote.right)
+            )
+            points.append(0.5 if left == right else float((left > right) == (vote.answer == "left")))
+    return sum(points) / len(points)
+
+
+def test_without_texts_there_is_nothing_to_judge(tmp_path: Path) -> None:
+    spool = VoteSpool(FolderStore(tmp_path / "store"), tmp_path / "spool")
+    reference = Polls(LiveResults(WithReference()), spool)
+    assert reference.arenas() == ()
+    assert reference.offer("0" * 32) is None
+    assert reference.tally.results == ()

@@ -1,0 +1,31 @@
+"""Who votes: the hash that stands for a visitor, its salt, and how often one may."""
+
+import stat
+from pathlib import Path
+
+from submissions.judgements.visitors import RateLimit, is_token, new_token, salt_of, voter_of
+
+
+def test_a_voter_is_a_hash_that_nobody_can_try_without_the_salt(tmp_path: Path) -> None:
+    salt = salt_of(tmp_path, {})
+    assert salt_of(tmp_path, {}) == salt  # also after a restart
+    assert stat.S_IMODE((tmp_path / "salt").stat().st_mode) == 0o600
+    assert salt_of(tmp_path, {"DIVBENCH_VOTES_SALT": "other"}) == b"other" != salt
+    voters = {
+        voter_of(key, login=login, token=token)
+        for key in (salt, b"other")
+        for login, token in (("alice", "x"), ("bob", "x"), (None, "alice"))
+    }
+    assert len(voters) == 6
+    assert voter_of(salt, login="alice", token="x") == voter_of(salt, login="alice", token="y")  # noqa: S106
+    assert is_token(new_token())
+    assert not any(map(is_token, ("", None, 5, "f" * 31, "F" * 32, "f" * 32 + "\n")))
+
+
+def test_a_limit_refills() -> None:
+    now = 0.0
+    limit = RateLimit(2, 60, lambda: now)
+    assert [limit.allows("a") for _ in range(3)] == [True, True, False]
+    assert limit.allows("b")
+    now = 30.0
+    assert [limit.allows("a") for _ in range(2)] == [True, False]

@@ -1,0 +1,152 @@
+"""Votes on their way to a store: each is there once, whatever fails on the way."""
+
+import random
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from submissions.judgements.vote_store import VoteReader, VoteSpool, merge_past_days
+from submissions.judgements.votes import Vote
+from submissions.storage.commits import Conflict, StoreFault
+from submissions.storage.folder_store import FolderStore
+from tests.submissions.judgements.soak import Seen, soak
+from tests.submissions.judgements.test_votes import a_vote
+from tests.submissions.stores import REPO, Place, running_hub
+
+
+class Faulty(FolderStore):
+    """A store whose next commits fail: before they are made, after, or because another came first."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.faults: list[str] = []
+
+    def commit(self, parent: str, add: Mapping[str, bytes | Path], remove: object, message: str) -> str:
+        fault = self.faults.pop(0) if self.faults else ""
+        if fault == "before":
+            raise StoreFault("out of reach", "retry")
+        if fault == "race":
+            super().commit(parent, {"noise": str(len(self.faults)).encode()}, (), "of no interest")
+            raise Conflict
+        made = super().commit(parent, add, tuple(remove), message)  # type: ignore[arg-type]
+        if fault == "after":
+            raise StoreFault("the answer was lost", "retry")
+        return made
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Faulty:
+    return Faulty(tmp_path / "store")
+
+
+@pytest.fixture
+def spool(store: Faulty, tmp_path: Path) -> VoteSpool:
+    return VoteSpool(store, tmp_path / "spool")
+
+
+def stored(store: FolderStore) -> list[Vote]:
+    return list(VoteReader(store).read().votes)
+
+
+def lines(store: FolderStore) -> int:
+    head = store.head()
+    return sum(store.read(head, path, 2**20).count(b"\n") for path in store.paths(head, "votes"))
+
+
+def test_a_vote_is_in_the_store_once_whatever_fails(store: Faulty, spool: VoteSpool) -> None:
+    spool.accept([a_vote(0), a_vote(0, "more_different")])
+    for fault in ("before", "after"):
+        store.faults = [fault]
+        with pytest.raises(StoreFault):
+            spool.commit()
+        spool.accept([a_vote(len(fault))])
+    store.faults = ["race", "race"]
+    assert spool.commit() == 4
+    assert len(stored(store)) == lines(store) == 4
+    assert spool.commit() == 0
+    assert spool.waiting() == []
+    assert len(store.paths(store.head(), "votes")) == 3  # a batch keeps its name when it is sent again
+
+
+def test_a_killed_process_loses_no_accepted_vote(
+    store: Faulty, spool: VoteSpool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool.accept([a_vote(0)])
+    with (spool.folder / "waiting.jsonl").open("ab") as file:
+        file.write(a_vote(1).as_line()[:50])  # killed while it wrote
+    spool.accept([a_vote(2)])
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            spool.commit()  # killed after the store had it
+    again = VoteSpool(store, spool.folder)
+    assert set(again.waiting()) == {a_vote(0), a_vote(2)}
+    again.commit()
+    assert set(stored(store)) == {a_vote(0), a_vote(2)}
+    assert lines(store) == 2
+
+
+def _killed(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_past_days_are_merged_and_a_late_batch_counts_once(
+    store: Faulty, spool: VoteSpool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    today = datetime.now(UTC).date()
+    for number in range(3):
+        spool.accept([a_vote(number)])
+        late = _sent(spool, monkeypatch)
+    before = stored(store)
+    assert merge_past_days(store, today) == 0
+    assert merge_past_days(store, today + timedelta(days=1)) == 1
+    assert store.paths(store.head(), "votes") == [f"votes/{today}.jsonl"]
+    assert stored(store) == before
+    for path, content in late.items():
+        path.write_bytes(content)
+    spool.commit()
+    assert (lines(store), stored(store)) == (4, before)
+    assert merge_past_days(store, today + timedelta(days=1)) == 1
+    assert lines(store) == 3
+
+
+def _sent(spool: VoteSpool, monkeypatch: pytest.MonkeyPatch) -> dict[Path, bytes]:
+    """Send what waits; the batches as they lay in the spool."""
+    kept: dict[Path, bytes] = {}
+    unlink = Path.unlink
+
+    def keep(path: Path, *arguments: bool) -> None:
+        if path.suffix == ".jsonl":
+            kept[path] = path.read_bytes()
+        unlink(path, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", keep)
+        spool.commit()
+    return kept
+
+
+def test_what_is_no_vote_in_a_store_is_told_and_left_out(store: Faulty, spool: VoteSpool) -> None:
+    spool.accept([a_vote()])
+    spool.commit()
+    bad = {
+        "votes/2026-01-01/" + "0" * 32 + ".jsonl": a_vote(1).as_line() + b'\n{"vote_id": 1}\n',
+        "votes/readme.md": b"<script>",
+    }
+    store.commit(store.head(), bad, (), "by a stranger")
+    found = VoteReader(store).read()
+    assert set(found.votes) == {a_vote(), a_vote(1)}
+    assert [name for name, _ in found.damaged] == [f"{next(iter(bad))}:2", "votes/readme.md"]
+
+
+def test_a_small_soak_on_a_hub(tmp_path: Path) -> None:
+    seen = Seen()
+    with running_hub(tmp_path) as server:
+        place = Place(f"hf://datasets/{REPO}", tmp_path, server)
+        chance = random.Random(1)  # noqa: S311 - to be repeated
+        soak(place, 320, pause=0.1, chance=chance, kill_every=0.2, seen=seen, rest=0.03)
+    assert seen.problems == []
+    assert (seen.accepted, seen.stored) == (320, 320)
+    assert seen.kills > 0
