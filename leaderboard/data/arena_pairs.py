@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmark.scoring.resampling import Floats
 from submissions.gaming.attacks import AttackedSet, shuffled_words
-from submissions.judgements.votes import CHECKS, Check, Vote
+from submissions.judgements.votes import CHECKS, Answer, Check, Question, Vote
 
 SHOWN = 5  # responses of a set
 CHECK_SHARE = 0.1  # of pairs
@@ -82,7 +82,7 @@ class Pair:
     right: ShownSet
     check: Check = ""
     altered: Literal["", "left", "right"] = ""
-    expected: tuple[tuple[str, Literal["left", "right", "tie"]], ...] = ()
+    expected: tuple[tuple[Question, Answer], ...] = ()
 
 
 def choose_pair(
@@ -230,7 +230,7 @@ def _check(contest: Contest, texts: Texts, rng: random.Random) -> Pair | None:
         left, right = (bad, given) if altered == "left" else (given, bad)
         good: Literal["left", "right"] = "right" if altered == "left" else "left"
         # Shuffled words may well seem different, and a repeated response may well be the one that is wanted.
-        question = "more_different" if kind == "repeated" else "preferred"
+        question: Question = "more_different" if kind == "repeated" else "preferred"
         return Pair(prompt, left, right, kind, altered, ((question, good),))
     return None
 

@@ -82,8 +82,9 @@ def test_votes_are_counted_with_what_metrics_predict(polls: Polls) -> None:
             side: Answer = "left" if places[0] < places[1] else "right"
             if 9 in places:
                 side = chance.choice(("left", "right"))
-            known = dict(offer.pair.expected)
-            polls.vote(offer.pair_id, voter, {"more_different": side, "preferred": side} | known, f"{number}")
+            answers: dict[Question, object] = {"more_different": side, "preferred": side}
+            answers.update(offer.pair.expected)
+            polls.vote(offer.pair_id, voter, answers, f"{number}")
     polls.send()
     polls.tally.refresh()
     stored = VoteReader(polls._spool.store).read().votes

@@ -30,18 +30,20 @@ def draw(count: int, votes: list[Vote] = [], strengths: dict[str, float] = {}, v
 def judged(pair: Pair, number: int, voter: str) -> Vote:
     left, right, pair_id = pair.left, pair.right, f"{number:032x}"
     return Vote(
-        vote_id(pair_id, "preferred"),
-        pair_id,
-        0,
-        voter,
-        CONTEST.suite,
-        pair.prompt_id,
-        *(NAMES[side.system] for side in (left, right)),
-        *(CONTEST.results[side.system] for side in (left, right)),
-        left.positions,
-        right.positions,
-        "preferred",
-        "left",
+        vote_id=vote_id(pair_id, "preferred"),
+        pair_id=pair_id,
+        time=0,
+        voter=voter,
+        suite=CONTEST.suite,
+        prompt_id=pair.prompt_id,
+        left=NAMES[left.system],
+        right=NAMES[right.system],
+        left_result=CONTEST.results[left.system],
+        right_result=CONTEST.results[right.system],
+        left_positions=left.positions,
+        right_positions=right.positions,
+        question="preferred",
+        answer="left",
     )
 
 
