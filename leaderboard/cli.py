@@ -65,6 +65,7 @@ COMMANDS = (
     Command("metrics reproduce", "benchmark.analysis.reproduce.commands", "reproduce"),
     Command("metrics study", "leaderboard.reports.metric_study.commands", "metrics_study"),
     Command("metaeval", "leaderboard.reports.metaeval.commands", "metaeval", "Study"),
+    Command("rate", "leaderboard.reports.rate_commands", "app", "Study"),
     Command("contrast", "benchmark.analysis.contrast.commands", "contrast", "Study"),
     Command("submit", "submissions.work_queue.commands", "submit", "Service"),
     Command("submissions list", "submissions.work_queue.commands", "list_", "Service"),

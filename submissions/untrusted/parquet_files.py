@@ -105,12 +105,25 @@ def read_parquet(
     return ParquetTable(path.name, schema, said["declared"], said, written)
 
 
-def open_parquet(path: Path, schema: pa.Schema, findings: Findings, limit: int | None = None) -> ParquetTable | None:
-    """Read a Parquet file of exactly this schema, as `read_parquet` does; None with the reason among the findings."""
-    file = read_parquet(path, findings, schema.names, limit)
+def open_parquet(
+    path: Path, schema: pa.Schema, findings: Findings, limit: int | None = None, *, optional: pa.Schema | None = None
+) -> ParquetTable | None:
+    """Read a Parquet file of exactly this schema, as `read_parquet` does; None with the reason among the findings.
+
+    Args:
+        path: The file.
+        schema: Its columns.
+        findings: Collector of problems.
+        limit: Limit on decoded bytes, as in `read_parquet`.
+        optional: Columns that it may have besides: all of them or none.
+    """
+    besides = [] if optional is None else list(optional)
+    file = read_parquet(path, findings, [*schema.names, *(field.name for field in besides)], limit)
     if file is None:
         return None
     found = file.schema
+    if any(field.name in found.names for field in besides):
+        schema = pa.schema([*schema, *besides])
     good = True
     for field in schema:
         place = found.get_field_index(field.name)

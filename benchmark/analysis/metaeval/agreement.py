@@ -212,7 +212,7 @@ def pair_accuracy(scores: Floats, pairs: Pairs, weights: Floats) -> Floats:
         return np.asarray(of_pairs @ ((difference + 1) / 2) / of_pairs.sum(axis=1))
 
 
-def reliability(means: Floats, spreads: Floats, weights: Floats) -> Floats:
+def reliability(means: Floats, spreads: Floats, weights: Floats, raters: Floats | None = None) -> Floats:
     """The share of the variance of mean ratings that is not the raters' disagreement, [resamples].
 
     Its square root bounds what a metric can reach in correlation with the mean ratings (Spearman 1904).
@@ -221,10 +221,11 @@ def reliability(means: Floats, spreads: Floats, weights: Floats) -> Floats:
         means: [rows], of the ratings of each set.
         spreads: [rows], their standard deviation over raters, ddof 0; that it is this one is assumed.
         weights: [resamples, rows].
+        raters: [rows], number of ratings of each set, at least 2; None: ten.
     """
     total = weights.sum(axis=1)
     centred = means - ((weights @ means) / total)[:, None]
     variance = (weights * centred**2).sum(axis=1) / np.maximum(total - 1, 1)
-    error = (weights @ spreads**2) / total / (_RATERS - 1)
+    error = (weights @ (spreads**2 / ((_RATERS if raters is None else raters) - 1))) / total
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(variance > 0, np.clip(1 - error / variance, 0.0, 1.0), np.nan)

@@ -239,7 +239,11 @@ class _Sheet:
         if human is None or spread is None:
             return None
         return np.asarray(
-            np.sqrt(np.concatenate([agreement.reliability(human, spread, part.weights) for part in self.parts]))
+            np.sqrt(
+                np.concatenate(
+                    [agreement.reliability(human, spread, part.weights, self.task.raters) for part in self.parts]
+                )
+            )
         )
 
 

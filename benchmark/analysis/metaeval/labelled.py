@@ -35,6 +35,7 @@ class Labelled:
         human_spread: [sets], its standard deviation over raters.
         released: The metric columns that were published with the texts, [sets], NaN where there is none.
         label_name: Name of the label, such as `temperature` or `top_k`.
+        raters: [sets], number of raters of each; None: ten, or none were asked.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Labelled:
     human_spread: Floats | None
     released: dict[str, Floats]
     label_name: str = "label"
+    raters: Floats | None = None
 
     def rows(self, keep: NDArray[np.bool_]) -> "Labelled":
         """The sets where `keep` [sets] holds."""
@@ -64,6 +66,7 @@ class Labelled:
             None if self.human_spread is None else self.human_spread[places],
             {name: values[places] for name, values in self.released.items()},
             self.label_name,
+            None if self.raters is None else self.raters[places],
         )
 
 

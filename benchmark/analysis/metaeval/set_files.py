@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmark.analysis.metaeval.labelled import Labelled
+from benchmark.analysis.metaeval.labelled import Floats, Labelled
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import atomic_file
 from datasets_build.schema import conform
@@ -25,6 +25,14 @@ SETS = pa.schema(
         pa.field("label_name", pa.string(), nullable=False),  # what the label is, the same in all rows
     ]
 )
+# People's ratings of each set, greater for more diverse: all three columns, or none of them.
+HUMAN = pa.schema(
+    [
+        pa.field("human_mean", pa.float64(), nullable=False),
+        pa.field("human_std", pa.float64(), nullable=False),  # over raters, ddof 0
+        pa.field("human_raters", pa.int64(), nullable=False),
+    ]
+)
 SUFFIX = ".parquet"
 
 
@@ -33,10 +41,13 @@ def write_sets(path: Path, rows: Iterable[Mapping[str, Any]], about: Mapping[byt
 
     Args:
         path: The file.
-        rows: Rows of the schema `SETS`.
+        rows: Rows of the schema `SETS`, all of them with the columns of `HUMAN` or none.
         about: Description of how they were made, for the file's metadata.
     """
-    table = conform(rows, SETS, path.name).replace_schema_metadata(dict(about))
+    given = list(rows)
+    rated = any(name in row for row in given[:1] for name in HUMAN.names)
+    schema = pa.unify_schemas([SETS, HUMAN]) if rated else SETS
+    table = conform(given, schema, path.name).replace_schema_metadata(dict(about))
     with atomic_file(path) as temporary:
         pq.write_table(table, temporary, compression="zstd")
 
@@ -51,7 +62,7 @@ def read_set_file(path: Path) -> Labelled:
     if not path.is_file():
         raise ConfigurationError(f"there is no file {path}", "make one: divbench generate --sweep")
     findings = Findings()
-    file = open_parquet(path, SETS, findings)
+    file = open_parquet(path, SETS, findings, optional=HUMAN)
     rows = [] if file is None else list(file.rows(findings))
     seen: set[str] = set()
     for number, row in rows:
@@ -63,18 +74,25 @@ def read_set_file(path: Path) -> Labelled:
             findings.add(Problem("sets", "error", path.name, None, field, message, hint))
     if findings.refused():
         raise Refused(str(path), findings)
+    rated = file is not None and HUMAN.names[0] in file.schema.names
+
+    def column(name: str) -> Floats:
+        return np.array([row[name] for row in found], np.float64)
+
+    raters = column("human_raters") if rated else None
     return Labelled(
         name=path.stem,
         label="graded",
         set_ids=tuple(row["set_id"] for row in found),
         contexts=tuple(row["context"] for row in found),
         responses=tuple(tuple(row["responses"]) for row in found),
-        labels=np.array([row["label"] for row in found], np.float64),
+        labels=column("label"),
         lengths=np.array([np.mean([len(text.encode()) for text in row["responses"]]) for row in found]),
-        human=None,
-        human_spread=None,
+        human=column("human_mean") if rated else None,
+        human_spread=column("human_std") if raters is not None and (raters > 1).all() else None,
         released={},
         label_name=found[0]["label_name"],
+        raters=raters,
     )
 
 
@@ -104,7 +122,7 @@ def _faults_of_all(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str
 
 
 def _faults(row: Mapping[str, Any], seen: set[str]) -> Iterator[tuple[str, str]]:
-    for name in SETS.names:
+    for name in (*SETS.names, *(name for name in HUMAN.names if name in row)):
         if row.get(name) is None:
             yield name, "null where a value is required"
             return
@@ -115,3 +133,7 @@ def _faults(row: Mapping[str, Any], seen: set[str]) -> Iterator[tuple[str, str]]
         yield "responses", "no responses, or one is null"
     if not np.isfinite(row["label"]):
         yield "label", f"{row['label']} is no number to rank by"
+    if not np.isfinite(row.get("human_mean", 0)) or not 0 <= row.get("human_std", 0) < np.inf:
+        yield "human_mean", "the mean or standard deviation of people's ratings is no number"
+    if row.get("human_raters", 1) < 1:
+        yield "human_raters", f"{row['human_raters']} raters"

@@ -1,0 +1,149 @@
+"""What ratings say: scores of response sets, agreement of raters, and labelled sets that `divbench metaeval` takes."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.analysis.estimate import Estimate, estimate
+from benchmark.analysis.metaeval.set_files import write_sets
+from benchmark.scoring.resampling import resample_weights
+from datasets_build.errors import InputError, need
+from datasets_build.files import canonical_json
+from submissions.judgements.rating_forms import FORM_OF
+from submissions.judgements.rating_study import Study
+from submissions.judgements.ratings import Rating, Ratings
+
+EXTRA = "rate"
+
+
+@dataclass(frozen=True, slots=True)
+class HumanScore:
+    """What people say of a set, greater for more diverse.
+
+    Attributes:
+        mean: Mean of its ratings: *absolute*, *aspects*: 1 to 5; *similarity*: the negated mean over pairs; *ranking*:
+            points per comparison, ½ for no difference.
+        std: Their standard deviation over raters, ddof 0; of *similarity* that of raters' own means.
+        raters: Number of raters, of *ranking* of ratings.
+    """
+
+    mean: float
+    std: float
+    raters: int
+
+
+def set_scores(study: Study, ratings: Sequence[Rating], question: str) -> dict[str, HumanScore]:
+    """Scores of the sets that have at least one rating, by set.
+
+    Args:
+        study: The study.
+        ratings: Ratings that count.
+        question: Name of the question.
+    """
+    items = study.by_id()
+    by_set: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for number, each in enumerate(ratings):
+        if each.question != question:
+            continue
+        sets = items[each.item].sets
+        if study.form == "ranking":
+            points = (3 - each.answer) / 2
+            by_set[sets[0]][number].append(points)
+            by_set[sets[1]][number].append(1 - points)
+        else:
+            by_set[sets[0]][each.rater].append(-each.answer if study.form == "similarity" else each.answer)
+    made = {}
+    for each_set in study.sets:
+        if own := by_set.get(each_set.set_id):
+            values = [np.mean(given) for given in own.values()]
+            # A rater of a few pairs has a mean of those pairs: the set's is over all ratings.
+            everything = [value for given in own.values() for value in given]
+            made[each_set.set_id] = HumanScore(float(np.mean(everything)), float(np.std(values)), len(values))
+    return made
+
+
+def krippendorff_alpha(
+    study: Study, ratings: Sequence[Rating], question: str, *, resamples: int = 1000, level: float = 0.95, seed: int = 0
+) -> Estimate:
+    """Agreement of raters beyond chance: Krippendorff's alpha for ordered answers, with a bootstrap over items.
+
+    Args:
+        study: The study.
+        ratings: Ratings that count.
+        question: Name of the question.
+        resamples: Number of bootstrap resamples.
+        level: Coverage of the interval.
+        seed: Random seed of the resamples.
+
+    Returns:
+        Without a value where no item has two ratings, or all ratings are the same.
+
+    Raises:
+        MissingExtra: The library is not installed.
+    """
+    need("krippendorff", EXTRA)
+    most = next(len(each.answers) for each in FORM_OF[study.form].questions if each.name == question)
+    place = {each.item: i for i, each in enumerate(study.items)}
+    counts = np.zeros((len(place), most), np.int64)
+    for each in ratings:
+        if each.question == question:
+            counts[place[each.item], each.answer - 1] += 1
+    counts = counts[counts.sum(axis=1) >= 2]
+    weights = resample_weights(len(counts), resamples=resamples, seed=seed)
+    draws = [_alpha(counts), *(_alpha(np.repeat(counts, drawn, axis=0)) for drawn in weights)]
+    return estimate(np.array(draws), level)
+
+
+def _alpha(counts: NDArray[np.int64]) -> float:
+    """NaN where all ratings are one answer: there is no disagreement to expect by chance."""
+    from krippendorff import alpha
+
+    if (counts.sum(axis=0) > 0).sum() < 2:
+        return float("nan")
+    domain = np.arange(1, counts.shape[1] + 1)
+    return float(alpha(value_counts=counts, value_domain=domain, level_of_measurement="ordinal"))
+
+
+def write_rated_sets(path: Path, study: Study, given: Ratings, question: str) -> int:
+    """Write the rated sets as a file for `divbench metaeval`, and return their number.
+
+    The label is the one that a set came with, or else people's mean; people's mean, standard deviation and number of
+    raters stand beside it. Sets without a rating are left out.
+
+    Args:
+        path: The file.
+        study: The study.
+        given: What came back.
+        question: Name of the question.
+
+    Raises:
+        InputError: No set has a rating.
+    """
+    scores = set_scores(study, given.ratings, question)
+    if not scores:
+        raise InputError("no rating is left", "ask more raters; the counts above say why ratings were removed")
+    labelled = all(each.label is not None for each in study.sets) and len({each.label_name for each in study.sets}) == 1
+    rows = []
+    for each in study.sets:
+        if (human := scores.get(each.set_id)) is None:
+            continue
+        rows.append(
+            {
+                "set_id": each.set_id,
+                "context": each.context,
+                "responses": list(each.responses),
+                "label": float(each.label) if labelled and each.label is not None else human.mean,
+                "label_name": each.label_name if labelled else f"human {question}",
+                "human_mean": human.mean,
+                "human_std": human.std,
+                "human_raters": human.raters,
+            }
+        )
+    about = {"study": study.study, "form": study.form, "question": question, "raters": given.raters}
+    write_sets(path, rows, {b"divbench.ratings": canonical_json(about)})
+    return len(rows)

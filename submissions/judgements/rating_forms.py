@@ -1,0 +1,290 @@
+"""What raters are asked: the four forms of Tevet & Berant (2021, section 6.2 and appendix A), training and checks.
+
+The questions and instructions are in our own words. An *item* is one screen: a context, one or two panels of texts, and
+the form's questions. Training items come first and explain the answer; checks have a known answer that raters are not
+told.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import combinations
+from typing import Literal, get_args
+
+import numpy as np
+
+from datasets_build.errors import ConfigurationError
+from datasets_build.files import content_id
+
+FormName = Literal["absolute", "aspects", "similarity", "ranking"]
+FORMS: tuple[FormName, ...] = get_args(FormName)
+Kind = Literal["rating", "check", "training"]
+Span = tuple[int, int]
+TRAINING = 2  # of the built-in examples; the others are checks
+SHOWN = 5  # texts of a built-in set
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with answers from 1 up.
+
+    Attributes:
+        name: Name in files.
+        text: The question as raters read it.
+        answers: What each answer means, from 1.
+    """
+
+    name: str
+    text: str
+    answers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What raters of a study are asked.
+
+    Attributes:
+        name: Name of the form.
+        instructions: Paragraphs before the first item.
+        questions: Questions of each item.
+        panels: Headings of the panels.
+    """
+
+    name: FormName
+    instructions: tuple[str, ...]
+    questions: tuple[Question, ...]
+    panels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RatedSet:
+    """A response set to be rated.
+
+    Attributes:
+        set_id: Id, unique in a study.
+        context: The prompt.
+        responses: Responses, as shown.
+        label: Known label, greater for more diverse; None if there is none.
+        label_name: What the label is; empty if there is none.
+    """
+
+    set_id: str
+    context: str
+    responses: tuple[str, ...]
+    label: float | None = None
+    label_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One screen of a form.
+
+    Attributes:
+        item: Id of 12 hex digits, which does not tell a check from the others.
+        kind: *rating*, *check* or *training*.
+        context: The prompt.
+        panels: One or two lists of texts.
+        sets: Ids of the sets that the answer is about: one, or of *ranking* two; none unless it is a rating.
+        expected: Lowest and highest right answer by question; of checks and training.
+        why: Reason for the expected answer; of training.
+    """
+
+    item: str
+    kind: Kind
+    context: str
+    panels: tuple[tuple[str, ...], ...]
+    sets: tuple[str, ...] = ()
+    expected: Mapping[str, Span] | None = None
+    why: str = ""
+
+
+_IGNORE = (
+    "Do not mind how good the responses are, whether they are true, or whether you like them: only how different they "
+    "are."
+)
+_CONTENT = Question(
+    "content",
+    "How different are these responses in what they say?",
+    (
+        "all the same idea",
+        "mostly the same idea",
+        "some ideas the same, some different",
+        "mostly different ideas",
+        "each another idea",
+    ),
+)
+_FORM = Question(
+    "form",
+    "Whatever they say: how different are they in how it is said (words, length, style, order)?",
+    ("worded alike", "mostly alike", "partly alike", "mostly worded differently", "each worded in its own way"),
+)
+FORM_OF: Mapping[FormName, Form] = {
+    "absolute": Form(
+        "absolute",
+        (
+            "You will see a prompt and a set of responses to it. Rate how different the responses are in content: in "
+            "what they say, not in how they say it.",
+            "Two responses with the same idea in other words count as the same. Two with different ideas count as "
+            "different, even if they begin alike.",
+            _IGNORE,
+        ),
+        (_CONTENT,),
+        ("Responses",),
+    ),
+    "aspects": Form(
+        "aspects",
+        (
+            "You will see a prompt and a set of responses to it. Rate two things apart: how different the responses "
+            "are in content (what they say), and how different they are in form (how they say it).",
+            "The same idea in other words: low in content, high in form. Different ideas in sentences built alike: "
+            "high in content, low in form.",
+            _IGNORE,
+        ),
+        (_CONTENT, _FORM),
+        ("Responses",),
+    ),
+    "similarity": Form(
+        "similarity",
+        (
+            "You will see a prompt and two responses to it. Rate how similar the two are in content: in what they say, "
+            "not in how they say it.",
+            "Do not mind how good the responses are, whether they are true, or whether you like them.",
+        ),
+        (
+            Question(
+                "similarity",
+                "How similar are the two responses in what they say?",
+                ("nothing in common", "little in common", "about half in common", "mostly the same", "the same thing"),
+            ),
+        ),
+        ("First response", "Second response"),
+    ),
+    "ranking": Form(
+        "ranking",
+        (
+            "You will see a prompt and two sets of responses to it. Say which set has the more different responses: in "
+            "what they say, not in how they say it.",
+            "Two responses with the same idea in other words count as the same.",
+            _IGNORE,
+        ),
+        (
+            Question(
+                "more_different",
+                "Which set has the more different responses?",
+                ("the first set", "no difference", "the second set"),
+            ),
+        ),
+        ("First set", "Second set"),
+    ),
+}
+
+
+def rating_items(form: FormName, sets: Sequence[RatedSet], seed: int) -> list[Item]:
+    """The items of a form that ask about these sets: one a set, one a pair of its responses, or one a pair of sets.
+
+    Args:
+        form: Name of the form.
+        sets: Sets to rate.
+        seed: Random seed of the order of responses and of sides.
+
+    Raises:
+        ConfigurationError: There is nothing to ask: no set, for *similarity* none of two responses, for *ranking* no
+            two sets with one context.
+    """
+    rng = np.random.default_rng([seed, FORMS.index(form)])
+    made: list[Item] = []
+    for context, panels, about in _asked(form, sets, rng):
+        name = content_id([form, seed, len(made), about, panels])[:12]
+        made.append(Item(name, "rating", context, panels, about))
+    if not made:
+        raise ConfigurationError(
+            f"there is nothing to ask with the form {form}",
+            {"similarity": "give sets of two or more responses", "ranking": "give two or more sets of one prompt"}.get(
+                form, "give at least one set"
+            ),
+        )
+    return made
+
+
+def _asked(
+    form: FormName, sets: Sequence[RatedSet], rng: np.random.Generator
+) -> Iterator[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...]]]:
+    """Context, panels and sets of each item."""
+    if form == "ranking":
+        by_context: dict[str, list[RatedSet]] = {}
+        for each in sets:
+            by_context.setdefault(each.context, []).append(each)
+        for context, group in by_context.items():
+            for two in combinations(group, 2):
+                first, second = (two[i] for i in rng.permutation(2).tolist())
+                panels = (_shuffled(first.responses, rng), _shuffled(second.responses, rng))
+                yield context, panels, (first.set_id, second.set_id)
+        return
+    for each in sets:
+        if form == "similarity":
+            for pair in combinations(each.responses, 2):
+                one, other = _shuffled(pair, rng)
+                yield each.context, ((one,), (other,)), (each.set_id,)
+        else:
+            yield each.context, (_shuffled(each.responses, rng),), (each.set_id,)
+
+
+def built_in_items(form: FormName, seed: int) -> tuple[list[Item], list[Item]]:
+    """Training items and attention checks of a form, from built-in sets whose answers are beyond doubt."""
+    rng = np.random.default_rng([seed, FORMS.index(form), 1])
+    examples = _examples()
+    both = ("",) if form == "ranking" else ("repeated", "different")  # a ranking shows both at once
+    shown = [(examples[0], "different"), (examples[1], "reworded")] if form != "ranking" else [(examples[0], "")]
+    training = [_built_in(form, "training", example, name, rng) for example, name in shown]
+    checks = [_built_in(form, "check", example, name, rng) for example in examples[TRAINING:] for name in both]
+    return training, checks
+
+
+@dataclass(frozen=True, slots=True)
+class _Example:
+    context: str
+    different: tuple[str, ...]
+    reworded: tuple[str, ...]
+
+
+@cache
+def _examples() -> tuple[_Example, ...]:
+    text = files("submissions.judgements").joinpath("rating_examples.toml").read_text("utf-8")
+    rows = tomllib.loads(text)["example"]
+    return tuple(_Example(row["context"], tuple(row["different"]), tuple(row["reworded"])) for row in rows)
+
+
+_WHY = {
+    "repeated": "All the responses are one and the same text.",
+    "different": "No two of the responses have an idea in common.",
+    "reworded": "All the responses have one idea, in different words.",
+}
+_LOW, _HIGH = (1, 2), (4, 5)
+
+
+def _built_in(form: FormName, kind: Kind, example: _Example, name: str, rng: np.random.Generator) -> Item:
+    repeated, different = (example.different[0],) * SHOWN, example.different[:SHOWN]
+    texts = {"different": different, "reworded": example.reworded[:SHOWN]}.get(name, repeated)
+    why = _WHY.get(name, "One set repeats a single text; in the other, no two responses have an idea in common.")
+    panels: tuple[tuple[str, ...], ...]
+    expected: dict[str, Span]
+    if form == "ranking":
+        first = bool(rng.integers(2))
+        panels = (different, repeated) if first else (repeated, different)
+        expected = {"more_different": (1, 1) if first else (3, 3)}
+    elif form == "similarity":
+        panels = ((texts[0],), (texts[1],))
+        expected = {"similarity": _LOW if name == "different" else _HIGH}
+    else:
+        panels = (_shuffled(texts, rng),)
+        expected = {"content": _HIGH if name == "different" else _LOW}
+        if form == "aspects" and name != "different":
+            expected["form"] = _LOW if name == "repeated" else _HIGH
+    item = content_id([form, kind, example.context, name, panels])[:12]
+    return Item(item, kind, example.context, panels, expected=expected, why=why if kind == "training" else "")
+
+
+def _shuffled(texts: Sequence[str], rng: np.random.Generator) -> tuple[str, ...]:
+    return tuple(texts[i] for i in rng.permutation(len(texts)).tolist())

@@ -1,0 +1,161 @@
+"""A rating study: which items there are, and who rates which. The researcher's file of it is never shown to raters."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+
+from datasets_build.errors import ConfigurationError, InputError
+from datasets_build.files import content_id, readable_json, write_text
+from submissions.judgements.rating_forms import FORM_OF, FormName, Item, RatedSet, built_in_items, rating_items
+
+STUDY_FILE = "study.json"
+CHECK_SHARE = 10  # ratings to one attention check
+FEWEST_CHECKS = 2
+MAX_RATERS = 10_000
+MAX_STUDY_BYTES = 2**28
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A study.
+
+    Attributes:
+        study: Id, from all that follows.
+        form: Name of the form.
+        seed: Random seed of orders, sides and assignment.
+        raters_per_item: Number of different people who rate each item.
+        sets: Sets that are rated.
+        items: All items: ratings, then training, then checks.
+        assignment: For each rater the items in order, training first, checks among the ratings.
+    """
+
+    study: str
+    form: FormName
+    seed: int
+    raters_per_item: int
+    sets: tuple[RatedSet, ...]
+    items: tuple[Item, ...]
+    assignment: tuple[tuple[str, ...], ...]
+
+    def by_id(self) -> dict[str, Item]:
+        """The items by their ids."""
+        return {each.item: each for each in self.items}
+
+
+_STUDY = TypeAdapter(Study)
+
+
+def make_study(form: FormName, sets: Sequence[RatedSet], *, raters_per_item: int, per_rater: int, seed: int) -> Study:
+    """Plan a study.
+
+    Args:
+        form: Name of the form.
+        sets: Sets to rate, each with an id of its own.
+        raters_per_item: Number of different people who rate each item.
+        per_rater: Most ratings that one person is asked for, besides training and checks.
+        seed: Random seed.
+
+    Raises:
+        ConfigurationError: There is nothing to ask, or it takes too many raters.
+    """
+    ratings = rating_items(form, sets, seed)
+    training, checks = built_in_items(form, seed)
+    rng = np.random.default_rng([seed, 2])
+    rows = []
+    for rater, chosen in enumerate(assign(len(ratings), raters_per_item, per_rater, seed)):
+        number = min(len(checks), max(FEWEST_CHECKS, round(len(chosen) / CHECK_SHARE)))
+        order = [ratings[i].item for i in chosen]
+        # Checks stand anywhere but first, each rater's from another place in their list.
+        for step in range(number):
+            place = 1 + int(rng.integers(len(order)))
+            order.insert(place, checks[(rater + step * 3) % len(checks)].item)
+        rows.append((*(each.item for each in training), *order))
+    items = (*ratings, *training, *checks)
+    content = [form, seed, raters_per_item, [asdict(each) for each in sets], [asdict(each) for each in items], rows]
+    return Study(content_id(content), form, seed, raters_per_item, tuple(sets), items, tuple(rows))
+
+
+def assign(items: int, raters_per_item: int, per_rater: int, seed: int) -> list[list[int]]:
+    """Who rates what: each item by as many different raters, no rater an item twice, loads that differ by one at most.
+
+    Each rater in turn takes those items that need most raters still, ties broken at random: whatever a plan needs, this
+    order of filling reaches (Gale 1957; Ryser 1957).
+
+    Args:
+        items: Number of items.
+        raters_per_item: Number of raters of each.
+        per_rater: Most items of one rater.
+        seed: Random seed.
+
+    Returns:
+        For each rater the items, in random order.
+
+    Raises:
+        ConfigurationError: It takes more than `MAX_RATERS` raters.
+    """
+    total = items * raters_per_item
+    raters = max(raters_per_item, -(-total // per_rater))
+    if raters > MAX_RATERS:
+        raise ConfigurationError(
+            f"{total:,} ratings take {raters:,} raters", "ask each for more (--per-rater), or rate fewer sets (--sets)"
+        )
+    rng = np.random.default_rng([seed, 3])
+    needed = np.full(items, raters_per_item)
+    made = []
+    for rater in range(raters):
+        load = total // raters + (rater < total % raters)
+        shuffled = rng.permutation(items)
+        chosen = shuffled[np.argsort(-needed[shuffled], kind="stable")[:load]]
+        needed[chosen] -= 1
+        made.append(rng.permutation(chosen).tolist())
+    return made
+
+
+def write_study(study: Study, folder: Path) -> None:
+    """Write the researcher's file."""
+    write_text(folder / STUDY_FILE, readable_json(_STUDY.dump_python(study, mode="json")))
+
+
+def read_study(folder: Path) -> Study:
+    """Read the researcher's file of a study.
+
+    Raises:
+        ConfigurationError: There is none.
+        InputError: It is damaged.
+    """
+    path = folder / STUDY_FILE
+    if not path.is_file():
+        raise ConfigurationError(f"there is no study in {folder}", "make one: divbench rate make --help")
+    try:
+        if path.stat().st_size > MAX_STUDY_BYTES:
+            raise ValueError(f"over {MAX_STUDY_BYTES:,} bytes")
+        return _STUDY.validate_json(path.read_bytes())
+    except (ValueError, ValidationError) as error:
+        raise InputError(f"{path} is no study: {str(error).splitlines()[0][:200]}", "make it again") from error
+
+
+def shown_to(study: Study, rater: int) -> dict[str, Any]:
+    """What the form of one rater holds: nothing tells checks from ratings.
+
+    Args:
+        study: The study.
+        rater: Number of the rater, from 0.
+    """
+    form, items = FORM_OF[study.form], study.by_id()
+    return {
+        "study": study.study,
+        "form": rater + 1,
+        "instructions": form.instructions,
+        "questions": [asdict(each) for each in form.questions],
+        "headings": form.panels,
+        "items": [_shown(items[name]) for name in study.assignment[rater]],
+    }
+
+
+def _shown(item: Item) -> Mapping[str, Any]:
+    shown: dict[str, Any] = {"item": item.item, "context": item.context, "panels": item.panels}
+    return shown | ({"expected": item.expected, "why": item.why} if item.kind == "training" else {})

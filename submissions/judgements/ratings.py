@@ -1,0 +1,262 @@
+"""Ratings that come back: files of forms and of crowd platforms in; ratings of those raters who count, out.
+
+Everything in the files is untrusted. Texts and sets come from the study's own file; of what came back only item, rater,
+question, answer and time are read.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from datasets_build.errors import ConfigurationError
+from submissions.judgements.rating_forms import FORM_OF, Item
+from submissions.judgements.rating_study import Study
+from submissions.schema import Problem
+from submissions.untrusted.findings import Findings, Refused
+from submissions.untrusted.json_files import strict_json
+from submissions.untrusted.limits import openable
+from submissions.untrusted.table_files import read_table
+
+MAX_FILE_BYTES = 64 * 2**20
+MAX_FAILED = 1 / 3
+FEWEST_ALIKE = 10
+FASTEST = 2.0
+RULES = (
+    ("checks", "failed more than a third of the attention checks that they answered"),
+    ("one_answer", f"gave {FEWEST_ALIKE} or more ratings, all of them the same"),
+    ("too_fast", f"took less than {FASTEST:g} s for the median item, where times are known"),
+)
+"""Why a rater does not count; the first that holds is the reason."""
+# Names of columns, ours first, then those of crowd platforms' result files.
+_ITEM = ("item", "Input.item", "item_id")
+_RATER = ("rater", "WorkerId", "Participant id", "participant_id", "workerId")
+_SECONDS = ("seconds", "WorkTimeInSeconds")
+_PREFIX = "Answer."
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """One answer.
+
+    Attributes:
+        item: Id of the item.
+        rater: Who answered; of a form its number and random code.
+        question: Name of the question.
+        answer: From 1.
+        seconds: Time on the item; None if it is unknown.
+    """
+
+    item: str
+    rater: str
+    question: str
+    answer: int
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """What came back.
+
+    Attributes:
+        ratings: Ratings of the sets by raters who count, without checks and training.
+        raters: Number of raters who count.
+        removed: Number of raters removed, by rule of `RULES`.
+        removed_ratings: Number of their ratings of sets.
+        repeated: Number of answers that came twice from one rater, of which the first counts.
+        blank: Number of blank answers.
+        files: Number of files.
+        unchecked: Number of raters who count without having answered a check.
+    """
+
+    ratings: tuple[Rating, ...]
+    raters: int
+    removed: dict[str, int]
+    removed_ratings: int
+    repeated: int
+    blank: int
+    files: int
+    unchecked: int
+
+
+def read_ratings(study: Study, paths: Sequence[Path]) -> Ratings:
+    """Read what came back, and remove raters by the rules.
+
+    Args:
+        study: The study.
+        paths: Files (.json, .csv) and folders of such files.
+
+    Raises:
+        ConfigurationError: There are no files.
+        Refused: A file is not of this study, or damaged; every problem is named.
+    """
+    files = list(_files(paths))
+    if not files:
+        raise ConfigurationError(
+            "there are no ratings yet", "send the pages in forms/ to raters, and put what they send back into a folder"
+        )
+    findings = Findings()
+    found: dict[tuple[str, str, str], Rating] = {}
+    repeated = blank = 0
+    items, questions = study.by_id(), {each.name: len(each.answers) for each in FORM_OF[study.form].questions}
+    for path in files:
+        for number, row in _rows(path, study, findings):
+            rating = _rating(row, items, questions, path.name, number, findings)
+            if rating is None:
+                blank += 1
+            elif rating.answer:
+                key = (rating.rater, rating.item, rating.question)
+                repeated += key in found
+                found.setdefault(key, rating)
+    if findings.refused():
+        raise Refused("what came back", findings)
+    by_rater: dict[str, list[Rating]] = defaultdict(list)
+    for each in sorted(found.values(), key=lambda each: (each.rater, each.item, each.question)):
+        by_rater[each.rater].append(each)
+    kept: list[Rating] = []
+    removed = {name: 0 for name, _ in RULES}
+    lost = 0
+    for own in by_rater.values():
+        real = [each for each in own if items[each.item].kind == "rating"]
+        reason = _reason(own, real, items)
+        if reason is None:
+            kept += real
+        else:
+            removed[reason] += 1
+            lost += len(real)
+    counted = {each.rater for each in kept}
+    checked = {each.rater for each in found.values() if items[each.item].kind == "check"}
+    return Ratings(
+        tuple(kept), len(counted), removed, lost, repeated, blank, len(files), unchecked=len(counted - checked)
+    )
+
+
+def _reason(own: Sequence[Rating], real: Sequence[Rating], items: Mapping[str, Item]) -> str | None:
+    """The rule by which a rater does not count."""
+    checked: dict[str, bool] = {}
+    for each in own:
+        item = items[each.item]
+        span = (item.expected or {}).get(each.question)
+        if item.kind == "check" and span is not None:
+            checked[each.item] = checked.get(each.item, True) and span[0] <= each.answer <= span[1]
+    if sum(not passed for passed in checked.values()) > MAX_FAILED * len(checked):
+        return "checks"
+    if len(real) >= FEWEST_ALIKE and len({each.answer for each in real}) == 1:
+        return "one_answer"
+    times = [each.seconds for each in real if each.seconds is not None]
+    return "too_fast" if times and float(np.median(times)) < FASTEST else None
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(each for each in path.iterdir() if each.suffix in (".json", ".csv") and each.is_file())
+        elif path.is_file():
+            yield path
+        else:
+            raise ConfigurationError(f"there is no file {path}", "name files or folders of ratings")
+
+
+def _rows(path: Path, study: Study, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The answers in a file: item, rater, question, answer and seconds, as they stand there."""
+    if path.suffix == ".json":
+        yield from _of_json(path, study, findings)
+        return
+    names = [each.name for each in FORM_OF[study.form].questions]
+    wanted = ["study", "form", "question", "answer", *_ITEM, *_RATER, *_SECONDS]
+    wanted += [prefix + name for name in names for prefix in ("", _PREFIX)]
+    table = read_table(path, wanted, findings, endings=(".json", ".csv"))
+    if table is None:
+        return
+    there = set(table.columns)
+    item, rater, seconds = (next((name for name in group if name in there), "") for group in (_ITEM, _RATER, _SECONDS))
+    answers = {name: next((p + name for p in ("", _PREFIX) if p + name in there), "") for name in names}
+    long = {"question", "answer"} <= there
+    if not item or not rater or not (long or any(answers.values())):
+        message = "there are no columns of items, raters and answers"
+        hint = f"give item, rater and {', '.join(names)}, or a platform's {_ITEM[1]}, {_RATER[1]}, {_PREFIX}{names[0]}"
+        findings.add(Problem("columns", "error", path.name, None, "", message, hint))
+        return
+    for number, row in table.rows:
+        if row.get("study", study.study) != study.study:
+            findings.add(_wrong(path.name, number, "study", f"{row['study']!r} is another study"))
+            continue
+        who = f"{row['form']}-{row[rater]}" if "form" in row and rater == "rater" else row[rater]
+        common = {"item": row[item], "rater": who, "seconds": row.get(seconds) or None}
+        if long:
+            yield number, common | {"question": row["question"], "answer": row["answer"]}
+        else:
+            for name, column in answers.items():
+                if column:
+                    yield number, common | {"question": name, "answer": row[column]}
+
+
+def _of_json(path: Path, study: Study, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
+    if not openable(path, findings, MAX_FILE_BYTES):
+        return
+    try:
+        document = strict_json(path.read_bytes().decode("utf-8"))
+        if not isinstance(document, dict) or not isinstance(document.get("answers"), list):
+            raise ValueError("it is not what a form writes")
+        if document.get("study") != study.study:
+            raise ValueError("it is of another study")
+    except (ValueError, RecursionError) as error:  # a UnicodeDecodeError is a ValueError
+        findings.add(_wrong(path.name, None, "", str(error)))
+        return
+    who = f"{document.get('form')}-{document.get('rater')}"
+    for number, row in enumerate(document["answers"], 1):
+        if isinstance(row, dict):
+            yield number, row | {"rater": who}
+        else:
+            findings.add(_wrong(path.name, number, "answers", "not an object"))
+
+
+def _rating(
+    row: Mapping[str, Any],
+    items: Mapping[str, Item],
+    questions: Mapping[str, int],
+    file: str,
+    number: int,
+    findings: Findings,
+) -> Rating | None:
+    """An answer; None where it is blank. One that is wrong is a problem, and has the answer 0."""
+    given = row.get("answer")
+    if given is None or given == "":
+        return None
+    wrong = Rating("", "", "", 0, None)
+    item, question, rater = row.get("item"), row.get("question"), row.get("rater")
+    if not isinstance(rater, str) or not 0 < len(rater) <= 200:
+        findings.add(_wrong(file, number, "rater", "no rater's name"))
+        return wrong
+    if not isinstance(item, str) or item not in items:
+        findings.add(_wrong(file, number, "item", f"{item!r} is no item of this study"))
+        return wrong
+    if not isinstance(question, str) or question not in questions:
+        findings.add(_wrong(file, number, "question", f"{question!r} is no question of this study"))
+        return wrong
+    answer, most = _whole(given), questions[question]
+    if answer is None or not 1 <= answer <= most:
+        findings.add(_wrong(file, number, question, f"{given!r} is no whole number from 1 to {most}"))
+        return wrong
+    return Rating(item, rater, question, answer, _number(row.get("seconds")))
+
+
+def _whole(given: Any) -> int | None:
+    """A whole number, or the text of one; platforms write 4 and 4.0."""
+    value = _number(given)
+    return int(value) if value is not None and value == int(value) else None
+
+
+def _number(given: Any) -> float | None:
+    try:
+        value = float(given) if isinstance(given, int | float | str) and not isinstance(given, bool) else float("nan")
+    except ValueError:
+        return None
+    return value if np.isfinite(value) and value >= 0 else None
+
+
+def _wrong(file: str, number: int | None, field: str, message: str) -> Problem:
+    return Problem("ratings", "error", file, number, field, message, "repair the file, or leave it out")

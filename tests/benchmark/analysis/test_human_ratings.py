@@ -1,0 +1,114 @@
+"""What ratings say: a published value of alpha, scores by hand, and conTest's released ratings through the kit."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from benchmark.analysis.human_ratings import HumanScore, krippendorff_alpha, set_scores, write_rated_sets
+from benchmark.analysis.metaeval.evaluate import evaluate_task
+from benchmark.analysis.metaeval.labelled import load_labelled
+from benchmark.analysis.metaeval.scores import Scores, released_scores
+from benchmark.analysis.metaeval.set_files import read_set_file
+from benchmark.analysis.simulated_ratings import ratings_with, simulated_study
+from submissions.judgements.rating_forms import RatedSet
+from submissions.judgements.rating_study import Study, make_study
+from submissions.judgements.ratings import Rating, Ratings
+from submissions.untrusted.findings import Refused
+
+# Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), example E: four observers, twelve units.
+TABLE = (
+    (1, 2, 3, 3, 2, 1, 4, 1, 2, 0, 0, 0),
+    (1, 2, 3, 3, 2, 2, 4, 1, 2, 5, 0, 3),
+    (0, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, 0),
+    (1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, 0),
+)
+SETS = tuple(RatedSet(f"set-{i}", "A prompt", (f"one {i}", f"two {i}")) for i in range(12))
+
+
+def study_of(form: str = "absolute") -> Study:
+    return make_study(form, SETS[:12], raters_per_item=4, per_rater=20, seed=0)  # type: ignore[arg-type]
+
+
+def table_ratings(study: Study) -> list[Rating]:
+    item_of = {each.sets[0]: each.item for each in study.items if each.kind == "rating"}
+    return [
+        Rating(item_of[f"set-{unit}"], f"rater-{rater}", "content", answer, None)
+        for rater, row in enumerate(TABLE)
+        for unit, answer in enumerate(row)
+        if answer
+    ]
+
+
+def given(ratings: list[Rating]) -> Ratings:
+    return Ratings(tuple(ratings), 4, {}, 0, 0, 0, 1, 0)
+
+
+def test_alpha_is_the_published_one_and_has_an_interval() -> None:
+    study = study_of()
+    found = krippendorff_alpha(study, table_ratings(study), "content", resamples=200)
+    assert found.value == pytest.approx(0.815, abs=5e-4)
+    assert found.value is not None
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < found.value < found.high <= 1
+    same = [Rating(each.item, each.rater, "content", 3, None) for each in table_ratings(study)]
+    assert krippendorff_alpha(study, same, "content", resamples=100).value is None
+    assert krippendorff_alpha(study, [], "content", resamples=100).value is None
+
+
+def test_scores_of_sets_by_hand() -> None:
+    study = study_of()
+    assert set_scores(study, table_ratings(study), "content")["set-5"] == HumanScore(
+        2.5, float(np.std([1, 2, 3, 4])), 4
+    )
+    similar = study_of("similarity")
+    item = next(each for each in similar.items if each.sets == ("set-3",))
+    rated = [Rating(item.item, "a", "similarity", 5, None), Rating(item.item, "b", "similarity", 2, None)]
+    assert set_scores(similar, rated, "similarity") == {"set-3": HumanScore(-3.5, 1.5, 2)}
+    ranked = study_of("ranking")
+    item = next(each for each in ranked.items if each.kind == "rating")
+    first, second = item.sets
+    rated = [Rating(item.item, who, "more_different", answer, None) for who, answer in (("a", 1), ("b", 1), ("c", 2))]
+    scores = set_scores(ranked, rated, "more_different")
+    assert scores[first].mean == pytest.approx(2.5 / 3)
+    assert scores[second].mean == pytest.approx(0.5 / 3)
+
+
+def test_metaeval_takes_rated_sets_and_refuses_half_of_their_columns(tmp_path: Path) -> None:
+    study, path = study_of(), tmp_path / "rated.parquet"
+    assert write_rated_sets(path, study, given(table_ratings(study)), "content") == 12
+    task = read_set_file(path)
+    assert task.label_name == "human content"
+    assert task.human is not None
+    np.testing.assert_array_equal(task.human, task.labels)
+    assert task.human_spread is None  # one set has one rating: no deviation says anything
+    scores = Scores("mean", "file", dict(zip(task.set_ids, task.human.tolist(), strict=True)))
+    assert evaluate_task(task, [scores]).evaluations[0].measures["human_spearman"].value == pytest.approx(1)
+    table = pq.read_table(path)
+    for broken in (
+        table.drop_columns(["human_std"]),
+        table.set_column(5, "human_mean", pa.array([np.nan] * 12)),
+        table.set_column(7, "human_raters", pa.array([0] * 12)),
+    ):
+        pq.write_table(broken, tmp_path / "broken.parquet")
+        with pytest.raises(Refused):
+            read_set_file(tmp_path / "broken.parquet")
+
+
+def test_released_ratings_come_back_through_forms_with_careless_raters_removed(mirror: Path) -> None:
+    """A deviation over raters that is known, too: the noise ceiling is the released one, but for the raters removed."""
+    task = load_labelled("contest/resp_gen", mirror=mirror)
+    found = simulated_study(task, released_scores([task]), careless=5, resamples=200)
+    assert (found.sets, sum(found.ratings.removed.values()), found.ratings.raters) == (200, 5, 45)
+    assert len(found.metrics) == 5
+    assert all(each.within for each in found.metrics), found.metrics
+    assert task.human is not None
+    assert task.human_spread is not None
+    rebuilt = [
+        ratings_with(*each, 10) for each in zip(task.human[:40].tolist(), task.human_spread[:40].tolist(), strict=True)
+    ]
+    np.testing.assert_allclose(np.mean(rebuilt, axis=1), task.human[:40], atol=0.051)
+    assert float(np.abs(np.std(rebuilt, axis=1) - task.human_spread[:40]).mean()) < 0.1
