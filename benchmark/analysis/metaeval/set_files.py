@@ -26,13 +26,12 @@ SETS = pa.schema(
     ]
 )
 # People's ratings of each set, greater for more diverse: all three columns, or none of them.
-HUMAN = pa.schema(
-    [
-        pa.field("human_mean", pa.float64(), nullable=False),
-        pa.field("human_std", pa.float64(), nullable=False),  # over raters, ddof 0
-        pa.field("human_raters", pa.int64(), nullable=False),
-    ]
-)
+_RATED: "list[pa.Field[Any]]" = [
+    pa.field("human_mean", pa.float64(), nullable=False),
+    pa.field("human_std", pa.float64(), nullable=False),  # over raters, ddof 0
+    pa.field("human_raters", pa.int64(), nullable=False),
+]
+HUMAN = pa.schema(_RATED)
 SUFFIX = ".parquet"
 
 
