@@ -67,6 +67,8 @@ COMMANDS = (
     Command("metaeval", "leaderboard.reports.metaeval.commands", "metaeval", "Study"),
     Command("rate", "leaderboard.reports.rate_commands", "app", "Study"),
     Command("contrast", "benchmark.analysis.contrast.commands", "contrast", "Study"),
+    Command("arena report", "leaderboard.reports.arena.commands", "report", "Study"),
+    Command("arena export", "leaderboard.reports.arena.commands", "export"),
     Command("submit", "submissions.work_queue.commands", "submit", "Service"),
     Command("submissions list", "submissions.work_queue.commands", "list_", "Service"),
     Command("submissions status", "submissions.work_queue.commands", "status"),
@@ -76,12 +78,14 @@ COMMANDS = (
     Command("submissions withdraw", "submissions.work_queue.commands", "withdraw"),
 )
 GROUPS = {
+    "arena": "Report and export people's votes on pairs of response sets.",
     "metrics": "List, explain and study metrics.",
     "submissions": "Run a service and follow its submissions: list, score, retry or withdraw them.",
 }
 # Words that people type by instinct, and the command that does it.
 INSTINCTS = {
     "check": "validate",
+    "votes": "arena report",
     "classes": "metrics equivalence",
     "compare": "contrast",
     "evaluate": "score",

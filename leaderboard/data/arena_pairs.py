@@ -225,7 +225,7 @@ def _check(contest: Contest, texts: Texts, rng: random.Random) -> Pair | None:
             continue
         sides: tuple[Literal["left", "right"], ...] = ("left", "right")
         altered = rng.choice(sides)
-        words = shuffled_words(AttackedSet("", given.texts, ()), rng)
+        words = shuffled_texts(contest.results[system], prompt, given.texts)
         bad = _repeated(given, rng) if kind == "repeated" else replace(given, texts=words)
         left, right = (bad, given) if altered == "left" else (given, bad)
         good: Literal["left", "right"] = "right" if altered == "left" else "left"
@@ -233,6 +233,11 @@ def _check(contest: Contest, texts: Texts, rng: random.Random) -> Pair | None:
         question: Question = "more_different" if kind == "repeated" else "preferred"
         return Pair(prompt, left, right, kind, altered, ((question, good),))
     return None
+
+
+def shuffled_texts(result_id: str, prompt_id: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of each response of a check in random order: the same each time, so that records need not hold them."""
+    return shuffled_words(AttackedSet("", texts, ()), random.Random(f"shuffled/{result_id}/{prompt_id}"))  # noqa: S311
 
 
 def _repeated(given: ShownSet, rng: random.Random) -> ShownSet:

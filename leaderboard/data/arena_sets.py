@@ -31,23 +31,25 @@ class Arena:
 
     def texts(self, system: int, prompt_id: str) -> Sequence[str] | None:
         """The responses of a system to a prompt; None if there are none, or they are gone."""
-        try:
-            row = prompt_row(self.entries[system], prompt_id)
-        except InputError:
-            return None
-        found = None if row is None or row.get("text_free") else row.get("responses")
-        if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
-            return None
-        return found
+        return responses_of(self.entries[system], prompt_id)[1]
 
     def prompt(self, prompt_id: str) -> str:
         """The text of a prompt; empty if it is not at hand."""
-        for entry in self.entries:
-            with suppress(InputError):
-                row = prompt_row(entry, prompt_id)
-                if row is not None and isinstance(row.get("prompt"), str):
-                    return str(row["prompt"])
-        return ""
+        texts = (responses_of(entry, prompt_id)[0] for entry in self.entries)
+        return next((text for text in texts if text), "")
+
+
+def responses_of(entry: Entry, prompt_id: str) -> tuple[str | None, list[str] | None]:
+    """The prompt and the responses of a result's row, each None if it is gone or not text."""
+    try:
+        row = prompt_row(entry, prompt_id)
+    except InputError:
+        row = None
+    if row is None or row.get("text_free"):
+        return None, None
+    prompt, found = row.get("prompt"), row.get("responses")
+    good = isinstance(found, list) and all(isinstance(text, str) for text in found)
+    return (prompt if isinstance(prompt, str) else None), (found if good else None)
 
 
 def arenas(live: LiveResults) -> tuple[Arena, ...]:

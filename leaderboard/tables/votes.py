@@ -117,7 +117,13 @@ def strengths_table(found: VoteResults) -> TableView:
         "votes": "number",
         "metric" if column is None else column.label: "number",
     }
-    return TableView(tuple(kinds), tuple(values), tuple(shown), tuple(kinds.values()))
+    last = len(kinds) - (column is None)
+    return TableView(
+        tuple(kinds)[:last],
+        tuple(row[:last] for row in values),
+        tuple(row[:last] for row in shown),
+        tuple(kinds.values())[:last],
+    )
 
 
 def agreement_table(found: VoteResults) -> TableView:

@@ -20,6 +20,7 @@ from leaderboard.app.pages import PAGES, Page, submit
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.reference.results import WithReference
 from leaderboard.data.sources import FolderSource, Snapshot
+from submissions.judgements.vote_store import VoteSpool
 from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.operations import listing
 
@@ -36,10 +37,14 @@ class TakingSource(FolderSource):
         return replace(super().read(), queue=listing(self._takes))
 
 
-def results_of(results: str, store: str | None, study: str | None, *, reference: bool = False) -> LiveResults:
+def results_of(
+    results: str, store: str | None, study: str | None, *, reference: bool = False, votes: str | None = None
+) -> LiveResults:
     folder = Path(results)
     source = TakingSource(folder, FolderStore(Path(store))) if store else FolderSource(folder)
-    return LiveResults(WithReference(source) if reference else source, study=Path(study) if study else None)
+    spool = VoteSpool(FolderStore(Path(votes)), Path(votes, "spool")) if votes else None
+    shown = WithReference(source) if reference else source
+    return LiveResults(shown, study=Path(study) if study else None, votes=spool)
 
 
 def answer(boards: dict[str, gr.Blocks], asked: Mapping[str, Any]) -> dict[str, str]:
@@ -48,7 +53,8 @@ def answer(boards: dict[str, gr.Blocks], asked: Mapping[str, Any]) -> dict[str, 
         boards.pop(asked["close"]).close(verbose=False)
         return {}
     pages = PAGES if asked["pages"] == "all" else (Page("Submit", "", submit.build),)
-    live = results_of(asked["results"], asked["store"], asked["study"], reference=asked["reference"])
+    given = asked["results"], asked["store"], asked["study"]
+    live = results_of(*given, reference=asked["reference"], votes=asked["votes"])
     made = build_app(live, pages)
     url = launch(made, live, "127.0.0.1", asked["port"], pages=pages, wait=False).rstrip("/")
     boards[url] = made

@@ -52,9 +52,11 @@ def serving(
     study: Path | None = None,
     pages: Literal["all", "submit"] = "all",
     reference: bool = False,
+    votes: Path | None = None,
 ) -> Iterator[str]:
     """The address of a board over a folder of results, served until the context ends."""
-    options = {"store": str(store) if store else None, "study": str(study) if study else None, "reference": reference}
+    paths = {"store": store, "study": study, "votes": votes}
+    options = {"reference": reference, **{name: str(path) if path else None for name, path in paths.items()}}
     url = _ask(results=str(results), port=free_port(), pages=pages, **options)["url"]
     try:
         yield url

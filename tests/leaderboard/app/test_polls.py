@@ -1,8 +1,10 @@
 """The arena's clerk: a pair stays until it is answered, an answer is taken once, and nothing tells names before it."""
 
+import json
 import random
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from datasets_build.errors import ConfigurationError
@@ -13,8 +15,9 @@ from leaderboard.data.reference.results import WithReference
 from leaderboard.data.sources import FolderSource
 from leaderboard.tables.votes import agreement_table, strengths_table, votes_text
 from submissions.judgements.vote_store import VoteReader, VoteSpool
-from submissions.judgements.votes import Answer, Question
+from submissions.judgements.votes import CHECKS, Answer, Question
 from submissions.storage.folder_store import FolderStore
+from tests.conftest import divbench
 
 LEFT: dict[Question, object] = {"more_different": "left", "preferred": "left"}
 
@@ -71,8 +74,9 @@ def test_votes_are_limited_for_visitors_and_addresses(
     vote(voters[2], "elsewhere")
 
 
-def test_votes_are_counted_with_what_metrics_predict(polls: Polls) -> None:
+def test_votes_are_counted_with_what_metrics_predict(polls: Polls, results: Path, tmp_path: Path) -> None:
     order, chance = ["varied", "paraphrased", "collapsed"], random.Random(0)  # noqa: S311
+    shown = {}
     for number in range(12):
         voter = polls.voter(f"{number:032x}", None)
         for _ in range(10):
@@ -85,6 +89,7 @@ def test_votes_are_counted_with_what_metrics_predict(polls: Polls) -> None:
             answers: dict[Question, object] = {"more_different": side, "preferred": side}
             answers.update(offer.pair.expected)
             polls.vote(offer.pair_id, voter, answers, f"{number}")
+            shown[offer.pair_id] = [offer.prompt, *(list(side.texts) for side in (offer.pair.left, offer.pair.right))]
     polls.send()
     polls.tally.refresh()
     stored = VoteReader(polls._spool.store).read().votes
@@ -99,6 +104,16 @@ def test_votes_are_counted_with_what_metrics_predict(polls: Polls) -> None:
     assert "120 pairs judged by 12 visitors." in votes_text(found)
     assert [row[1] for row in strengths_table(found).values] == ranked
     assert len(agreement_table(found).values) == len([v for v in shares.values() if v is not None])
+    store, exported = tmp_path / "store", tmp_path / "exported"
+    told = divbench("arena", "report", store, "--results", results, "--json")
+    (suite,) = json.loads(told.stdout)["suites"]
+    assert [each["system"] for each in suite["questions"]["more_different"]["strengths"]] == ranked
+    divbench("arena", "export", store, "--results", results, "--out", exported)
+    rows = pq.read_table(exported / "votes.parquet").to_pylist()
+    for row in rows:  # the sets as they were shown, those of checks too
+        assert [row["prompt"], row["left_responses"], row["right_responses"]] == shown[row["pair_id"]]
+    assert {row["check"] for row in rows} == {"", *CHECKS}
+    assert all(row["passed"] is (True if row["expected"] else None) for row in rows)
 
 
 def share_by_hand(polls: Polls, metric: str) -> float:

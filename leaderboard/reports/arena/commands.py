@@ -1,0 +1,84 @@
+"""`divbench arena`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from datasets_build.console import JsonOption, deliver, err, out, print_json
+from datasets_build.tables import check_report_path
+
+if TYPE_CHECKING:
+    from leaderboard.data.live_results import LiveResults
+    from submissions.judgements.vote_store import Votes
+
+Store = Annotated[str, typer.Argument(help="Store of the votes: a folder, or hf://datasets/ORG/NAME.", metavar="STORE")]
+Results = Annotated[
+    Path | None,
+    typer.Option(help="Folder of the results that were judged; default: those of the store.", show_default=False),
+]
+
+
+def report(
+    store: Store,
+    results: Results = None,
+    output: Annotated[
+        Path | None, typer.Option("--out", help="Report file (.md or .json), in addition.", show_default=False)
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Print what people's votes say: strengths of systems, and how well each metric agrees with people.
+
+    Both questions apart, with 95% intervals over voters and prompts. Visitors who fail checks count less.
+
+    Example: divbench arena report votes --results results
+    """
+    from leaderboard.data.vote_results import vote_results
+    from leaderboard.reports.arena.report import votes_report
+
+    check_report_path(output, (".md", ".json"))
+    live, found = _read(store, results)
+    boards = {board.name: (board, live.scores(board)) for board in live.snapshot().boards}
+    deliver(votes_report(vote_results(found.votes, boards)), output, as_json=json)
+
+
+def export(
+    store: Store,
+    results: Results = None,
+    destination: Annotated[Path, typer.Option("--out", help="Folder to create.")] = Path("votes-dataset"),
+    json: JsonOption = False,
+) -> None:
+    """Write the votes as a dataset: Parquet with prompt, both response sets, question, answer and check, and its card.
+
+    Texts of results that are gone are null. Voters are salted hashes.
+
+    Example: divbench arena export votes --results results --out votes-dataset, then
+    datasets.load_dataset("votes-dataset", "votes")
+    """
+    from leaderboard.reports.arena.dataset import write_dataset
+
+    live, found = _read(store, results)
+    written = write_dataset(destination, found.votes, live)
+    if json:
+        print_json({"votes": len(found.votes), "files": [str(path) for path in written]})
+    else:
+        out().print(f"{len(found.votes):,} votes in {destination}", markup=False, soft_wrap=True)
+
+
+def _read(store: str, results: Path | None) -> "tuple[LiveResults, Votes]":
+    """The results and the votes.
+
+    Raises:
+        ConfigurationError: There is no such store, or no such folder.
+        StoreFault: The store cannot be read.
+    """
+    from leaderboard.data.live_results import LiveResults
+    from leaderboard.data.sources import FolderSource, StoreSource
+    from submissions.judgements.vote_store import VoteReader
+    from submissions.storage.file_store import open_store
+
+    opened = open_store(store)
+    found = VoteReader(opened).read()
+    for place, reason in found.damaged:
+        err().print(f"left out {place}: {reason}", style="yellow", markup=False, soft_wrap=True)
+    return LiveResults(StoreSource(opened) if results is None else FolderSource(results), refresh=None), found
