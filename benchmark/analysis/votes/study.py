@@ -1,13 +1,21 @@
-"""What the statistics of votes reach on simulated boards: recovery, coverage, resistance, votes that it takes."""
+"""What the statistics of votes reach on simulated boards: recovery, coverage, resistance, votes that it takes.
 
-from collections.abc import Callable, Sequence
+`python -m benchmark.analysis.votes.study` prints the tables of docs/votes.md.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
+import typer
 
+from benchmark.analysis.votes.davidson import fit_votes
 from benchmark.analysis.votes.simulation import Board, Simulated, simulate
 from benchmark.analysis.votes.strengths import Strength, strengths
 from benchmark.analysis.votes.weights import Weights, plain, weigh
+from datasets_build.console import out
+from datasets_build.tables import Table, to_markdown
 
 QUESTION = "more_different"
 HIGH = 0.98
@@ -27,7 +35,7 @@ class Recovery:
         coverage_error: Standard error of that share, over boards.
         half_width: Mean half width of the intervals, in log-odds.
         points: Mean half width of a median system's interval, in points per 100 votes against an average one.
-        ranks: Mean width of intervals of ranks.
+        ranks: Mean number of ranks in an interval of ranks.
         slope: Slope of strengths on the truth; below 1 where careless votes pull them together.
         careless_weight: Mean weight of careless voters; careful_weight: that of careful ones.
         accused: Mean number of voters whom the second rule leaves out although they push nobody.
@@ -56,8 +64,8 @@ class Resistance:
         boards: Number of boards.
         moved: Mean number of ranks by which the target rises.
         most_moved: The most.
-        interval: Mean width of the target's interval of ranks, without the attack.
-        within: Share of boards on which the target moves by less than that width.
+        interval: Mean number of ranks in the target's interval, without the attack.
+        within: Share of boards on which the target moves by fewer ranks than its interval has.
         strength: Mean change of its strength, in log-odds.
         caught: Mean share of hostile voters who count less than half.
     """
@@ -101,7 +109,7 @@ def recovery(
                 float(np.mean((ends[:, 0] <= made.truth) & (made.truth <= ends[:, 1]))),
                 float(np.mean(ends[:, 1] - ends[:, 0])) / 2,
                 100 * (middle.high - middle.low) / 2,
-                float(np.mean([each.ranks[1] - each.ranks[0] for each in found if each.ranks])),
+                float(np.mean([each.ranks[1] - each.ranks[0] + 1 for each in found if each.ranks])),
                 float(values @ made.truth / (made.truth @ made.truth)),
                 float(weights.careful[made.careless].mean()) if made.careless.any() else float("nan"),
                 float(weights.careful[honest].mean()),
@@ -138,7 +146,7 @@ def resistance(
         calm = weigh(quiet.ballots)
         after = _in_order(attacked, weights if weighted else _plain(attacked, weights))[attacked.target]
         before = _in_order(quiet, calm if weighted else _plain(quiet, calm))[attacked.target]
-        width = before.ranks[1] - before.ranks[0] if before.ranks else 0
+        width = before.ranks[1] - before.ranks[0] + 1 if before.ranks else 0
         small = (weights.careful < 0.5) | weights.hostile
         rows.append(
             (
@@ -168,6 +176,33 @@ def planning(
     }
 
 
+def bootstrap_coverage(board: Board, boards: int, *, draws: int = 200, seed: int = 0) -> float:
+    """Share of intervals that hold the truth if voters and prompts are both drawn with replacement (why not: two_way).
+
+    Args:
+        board: The board.
+        boards: Number of boards to simulate.
+        draws: Number of resamples a board; a vote counts as often as its voter, times its prompt.
+        seed: Random seed of the first board.
+    """
+    found = []
+    for number in range(boards):
+        made = simulate(board, seed + number)
+        ballots, votes = made.ballots, weigh(made.ballots).votes
+        chosen = ballots.on(QUESTION) & (votes > 0)
+        rng = np.random.default_rng(seed + number)
+        drawn = []
+        for _ in range(draws):
+            voters, prompts = (
+                np.bincount(rng.integers(count, size=count), minlength=count)
+                for count in (len(ballots.voters), len(ballots.prompts))
+            )
+            drawn.append(fit_votes(ballots, chosen, votes * voters[ballots.voter] * prompts[ballots.prompt]).strengths)
+        middle = fit_votes(ballots, chosen, votes).strengths
+        found.append(float((np.abs(middle - made.truth) <= 1.96 * np.std(drawn, axis=0)).mean()))
+    return float(np.mean(found))
+
+
 def _in_order(made: Simulated, weights: Weights) -> list[Strength]:
     found = {each.system: each for each in strengths(made.ballots, question=QUESTION, weights=weights).systems}
     return [found[name] for name in made.ballots.systems]
@@ -175,3 +210,110 @@ def _in_order(made: Simulated, weights: Weights) -> list[Strength]:
 
 def _plain(made: Simulated, weights: Weights) -> Weights:
     return replace(weights, votes=plain(made.ballots), careful=np.ones(len(weights.careful)))
+
+
+CASES: tuple[tuple[str, Board], ...] = (
+    ("40 systems, 20,000 votes, 15% careless", Board()),
+    ("nobody careless", Board(careless=0.0)),
+    ("30% careless", Board(careless=0.3)),
+    ("5 votes a voter", Board(per_voter=5.0)),
+    ("24 prompts", Board(prompts=24)),
+    ("noisier: prompts 1.0, sharpness 0.6", Board(by_prompt=1.0, sharpness=0.6)),
+    ("10 systems, 2,000 votes", Board(systems=10, votes=2000)),
+)
+ATTACKS: tuple[tuple[str, Board], ...] = tuple(
+    (f"{attack}, {name}", Board(hostile=0.05, attack=attack, target=target))
+    for attack in ("loyal", "picky")
+    for name, target in (("median system", 0.5), ("weakest system", 0.0))
+)
+SYSTEMS, VOTES = (10, 20, 40), (1000, 2000, 5000, 10_000, 20_000, 50_000)
+
+
+def recovery_table(found: Sequence[tuple[str, Recovery]]) -> Table:
+    """A row for each simulated board."""
+    columns = (
+        "board",
+        "boards",
+        "rank correlation",
+        "least",
+        "coverage",
+        "± (points)",
+        "± (log-odds)",
+        "ranks",
+        "slope",
+    )
+    rows = [
+        (
+            name,
+            each.boards,
+            f"{each.correlation:.3f}",
+            f"{each.worst_correlation:.3f}",
+            f"{each.coverage:.1%}",
+            f"{each.points:.1f}",
+            f"{each.half_width:.2f}",
+            f"{each.ranks:.1f}",
+            f"{each.slope:.2f}",
+        )
+        for name, each in found
+    ]
+    return Table("", columns, rows)
+
+
+def resistance_table(found: Sequence[tuple[str, Resistance]]) -> Table:
+    """A row for each simulated attack."""
+    columns = ("attack", "boards", "ranks moved", "most", "rank interval", "moved by less", "log-odds", "caught")
+    rows = [
+        (
+            name,
+            each.boards,
+            f"{each.moved:.1f}",
+            f"{each.most_moved:.0f}",
+            f"{each.interval:.1f}",
+            f"{each.within:.0%}",
+            f"{each.strength:+.2f}",
+            f"{each.caught:.0%}",
+        )
+        for name, each in found
+    ]
+    return Table("", columns, rows)
+
+
+def planning_table(found: Mapping[tuple[int, int], Recovery]) -> Table:
+    """A row for each number of votes, and columns for each number of systems."""
+    systems, votes = (sorted({key[i] for key in found}) for i in (0, 1))
+    columns = ["votes", *(f"{count} systems" for count in systems)]
+    rows = []
+    for number in votes:
+        cells = (found[count, number] for count in systems)
+        rows.append((f"{number:,}", *(f"±{each.points:.1f}, {each.correlation:.3f}" for each in cells)))
+    return Table("", columns, rows)
+
+
+def _main(
+    boards: Annotated[int, typer.Option(min=2, help="Number of simulated boards of the first case.")] = 200,
+) -> None:
+    """Print the tables of docs/votes.md."""
+    fewer = max(2, boards // 8)
+    cases = [(name, recovery(board, boards if not i else fewer)) for i, (name, board) in enumerate(CASES)]
+    cases.insert(1, ("the same, each vote counted as 1", recovery(CASES[0][1], fewer, weighted=False)))
+    attacks = []
+    for name, board in ATTACKS:
+        attacks.append((name, resistance(board, fewer)))
+        attacks.append((f"{name}, each vote counted as 1", resistance(board, fewer, weighted=False)))
+    planned = planning(SYSTEMS, VOTES, max(2, boards // 20))
+    for table in (recovery_table(cases), resistance_table(attacks), planning_table(planned)):
+        out().print(to_markdown(table), "", markup=False, soft_wrap=True)
+    first = cases[0][1]
+    out().print(
+        f"At least {HIGH}: {first.high_correlations:.1%} of boards. Standard error of the coverage: "
+        f"{first.coverage_error:.2%}. Mean weight of careless voters {first.careless_weight:.2f}, of careful ones "
+        f"{first.careful_weight:.2f}; careful voters left out by the second rule: {first.accused:.1f} a board.\n"
+        "Coverage of a bootstrap that draws voters and prompts together: "
+        f"{bootstrap_coverage(CASES[0][1], max(2, boards // 10)):.1%}",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+if __name__ == "__main__":
+    typer.run(_main)

@@ -1,0 +1,65 @@
+"""`divbench arena simulate`."""
+
+from dataclasses import asdict
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from datasets_build.console import JsonOption, out, print_json, progress
+
+
+class AttackChoice(StrEnum):
+    """What hostile voters do."""
+
+    loyal = "loyal"
+    picky = "picky"
+
+
+def simulate(
+    systems: Annotated[int, typer.Option(min=2, max=200, help="Number of systems.")] = 40,
+    votes: Annotated[int, typer.Option(min=100, max=200_000, help="Number of answers to one question.")] = 20_000,
+    prompts: Annotated[int, typer.Option(min=2, max=10_000, help="Number of prompts.")] = 100,
+    per_voter: Annotated[float, typer.Option(min=1, max=1000, help="Mean number of votes of a voter.")] = 20.0,
+    careless: Annotated[float, typer.Option(min=0, max=0.5, help="Share of voters who answer without looking.")] = 0.15,
+    hostile: Annotated[float, typer.Option(min=0, max=0.5, help="Share of voters who push one system.")] = 0.0,
+    attack: Annotated[
+        AttackChoice, typer.Option(help="Attack: loyal voters push it where it is shown; picky ones wait for it.")
+    ] = AttackChoice.picky,
+    boards: Annotated[int, typer.Option(min=2, max=1000, help="Number of simulated boards.")] = 20,
+    seed: Annotated[int, typer.Option(help="Random seed of the first board.")] = 0,
+    json: JsonOption = False,
+) -> None:
+    """Plan an arena: how sure are strengths with so many votes, and what can careless and hostile voters do?
+
+    Simulated voters of known strength and noise; docs/votes.md has the model and tables for many sizes.
+
+    Example: divbench arena simulate --systems 20 --votes 5000
+    """
+    from benchmark.analysis.votes.simulation import Board
+    from benchmark.analysis.votes.study import recovery, recovery_table, resistance, resistance_table
+    from datasets_build.tables import to_terminal
+
+    board = Board(
+        systems=systems, votes=votes, prompts=prompts, per_voter=per_voter, careless=careless, attack=attack.value
+    )
+    with progress() as bar:
+        task = bar.add_task("boards", total=boards * (2 if hostile else 1))
+        found = recovery(board, boards, seed=seed, progress=lambda done: bar.update(task, completed=done))
+        attacked = None
+        if hostile:
+            from dataclasses import replace
+
+            attacked = resistance(
+                replace(board, hostile=hostile),
+                boards,
+                seed=seed,
+                progress=lambda done: bar.update(task, completed=boards + done),
+            )
+    if json:
+        print_json({"board": asdict(board), "recovery": asdict(found), "attack": attacked and asdict(attacked)})
+        return
+    name = f"{systems} systems, {votes:,} votes, {careless:.0%} careless"
+    out().print(to_terminal(recovery_table([(name, found)])))
+    if attacked is not None:
+        out().print(to_terminal(resistance_table([(f"{hostile:.0%} {attack.value}", attacked)])))
