@@ -69,6 +69,7 @@ COMMANDS = (
     Command("contrast", "benchmark.analysis.contrast.commands", "contrast", "Study"),
     Command("arena report", "leaderboard.reports.arena.commands", "report", "Study"),
     Command("arena export", "leaderboard.reports.arena.commands", "export"),
+    Command("arena simulate", "leaderboard.reports.arena.simulate_command", "simulate"),
     Command("submit", "submissions.work_queue.commands", "submit", "Service"),
     Command("submissions list", "submissions.work_queue.commands", "list_", "Service"),
     Command("submissions status", "submissions.work_queue.commands", "status"),
@@ -78,7 +79,7 @@ COMMANDS = (
     Command("submissions withdraw", "submissions.work_queue.commands", "withdraw"),
 )
 GROUPS = {
-    "arena": "Report and export people's votes on pairs of response sets.",
+    "arena": "Report, export and plan people's votes on pairs of response sets.",
     "metrics": "List, explain and study metrics.",
     "submissions": "Run a service and follow its submissions: list, score, retry or withdraw them.",
 }

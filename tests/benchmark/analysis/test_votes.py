@@ -15,6 +15,7 @@ from benchmark.analysis.votes.strengths import covariance_of
 from benchmark.analysis.votes.study import recovery, resistance
 from benchmark.analysis.votes.weights import plain
 from submissions.judgements.votes import Answer, Check, Vote, vote_id
+from tests.conftest import divbench, document
 
 LEFT, RIGHT, TIE = 0, 1, 2
 SMALL = Board(systems=8, votes=2500, prompts=40)
@@ -193,3 +194,14 @@ def test_systems_that_no_vote_links_are_named_apart() -> None:
     found = strengths(ballots_of(votes), question="more_different")
     assert [each.system for each in found.systems] == ["a", "b", "c"]
     assert found.apart == ("x", "y")
+
+
+def test_an_arena_is_planned_from_the_shell() -> None:
+    small = ("--systems", 4, "--votes", 400, "--boards", 2, "--careless", 0)
+    found = document(divbench("arena", "simulate", *small, "--hostile", 0.1, "--json"))
+    assert found["recovery"]["careless_weight"] is None
+    assert 0.5 < found["recovery"]["correlation"] <= 1
+    assert found["attack"]["boards"] == 2
+    few = divbench("arena", "simulate", "--systems", 40, "--votes", 300)
+    assert (few.returncode, few.stdout) == (2, "")
+    assert "too few" in few.stderr

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from datasets_build.console import JsonOption, out, print_json, progress
+from datasets_build.errors import ConfigurationError
 
 
 class AttackChoice(StrEnum):
@@ -36,10 +37,16 @@ def simulate(
 
     Example: divbench arena simulate --systems 20 --votes 5000
     """
+    from benchmark.analysis.estimate import without_nan
     from benchmark.analysis.votes.simulation import Board
     from benchmark.analysis.votes.study import recovery, recovery_table, resistance, resistance_table
     from datasets_build.tables import to_terminal
 
+    fewest = max(10 * systems, round(20 * per_voter))
+    if votes < fewest:
+        raise ConfigurationError(
+            f"{votes:,} votes are too few to simulate", f"at least 10 a system and 20 voters: {fewest:,}"
+        )
     board = Board(
         systems=systems, votes=votes, prompts=prompts, per_voter=per_voter, careless=careless, attack=attack.value
     )
@@ -57,7 +64,8 @@ def simulate(
                 progress=lambda done: bar.update(task, completed=boards + done),
             )
     if json:
-        print_json({"board": asdict(board), "recovery": asdict(found), "attack": attacked and asdict(attacked)})
+        document = {"board": asdict(board), "recovery": asdict(found), "attack": attacked and asdict(attacked)}
+        print_json(without_nan(document))
         return
     name = f"{systems} systems, {votes:,} votes, {careless:.0%} careless"
     out().print(to_terminal(recovery_table([(name, found)])))
