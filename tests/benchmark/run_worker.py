@@ -1,5 +1,6 @@
 """A worker with small shards and a metric that takes its time, in a process of its own, which tests stop and kill.
 
+It checks submissions itself: the process that a worker has for that takes seconds to start, and other tests have it.
 With `--cluster` its metric runs in actors of Ray, which a text may kill.
 
 Not a test: `python -m tests.benchmark.run_worker STORE RESULTS …` from the repository's root.
@@ -16,6 +17,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmark.cluster.connection import Cluster
 from benchmark.cluster.session import open_cluster
@@ -24,10 +26,13 @@ from benchmark.scoring import shards
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.profiles import find_profile
 from benchmark.scoring.scorer import Options
+from benchmark.service import fetch
 from benchmark.service.commands import stop_on_signals
 from benchmark.service.events import EventSink, event_writer
 from benchmark.service.rescore import rescore
 from benchmark.service.worker import Worker, work
+from datasets_build.load import load_suite
+from submissions.checking.validate import validate
 from submissions.storage.commits import Conflict
 from submissions.storage.file_store import FileStore, open_store
 
@@ -78,6 +83,11 @@ def worker(store: FileStore, results: Path, name: str = "w", seconds: float = 0.
     )
 
 
+def checked_here(folder: Path, mirror: Path | None = None) -> dict[str, Any]:
+    """As `validate_in_child`, in this process."""
+    return validate(folder, partial(load_suite, mirror=mirror)).as_json()
+
+
 def report_conflicts(store: FileStore, emit: EventSink) -> None:
     """Tell of each commit that a store refuses because somebody else was faster."""
     before = store.commit
@@ -109,6 +119,7 @@ def main() -> None:
     parser.add_argument("--seen", type=Path, help="a folder, for the processes that score")
     given = parser.parse_args()
     shards.SHARD_PROMPTS = SHARD
+    setattr(fetch, "validate_in_child", checked_here)  # noqa: B010 - mypy knows another signature
     made = worker(open_store(given.store), given.results, given.name, given.seconds, given.lease)
     made = replace(made, metrics=metrics(given.seconds, given.seen), options=Options(resamples=given.resamples))
     emit = event_writer(given.name, sys.stdout, lambda line: None)

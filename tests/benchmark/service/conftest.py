@@ -1,15 +1,13 @@
 """What the tests of workers in this process share: a store, a log of events, and checks without a child process."""
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmark.service import fetch
-from datasets_build.load import load_suite
-from submissions.checking.validate import validate
 from submissions.storage.folder_store import FolderStore
+from tests.benchmark.run_worker import checked_here
 
 
 class EventLog:
@@ -39,7 +37,4 @@ def store(tmp_path: Path) -> FolderStore:
 def checks_in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the same checks in this process, for tests of what follows them: a child takes a second to start."""
 
-    def here(folder: Path, mirror: Path | None = None) -> dict[str, Any]:
-        return validate(folder, partial(load_suite, mirror=mirror)).as_json()
-
-    monkeypatch.setattr(fetch, "validate_in_child", here)
+    monkeypatch.setattr(fetch, "validate_in_child", checked_here)

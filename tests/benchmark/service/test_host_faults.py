@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +30,7 @@ from submissions.work_queue.operations import state_of, states
 from submissions.work_queue.schema import MAX_ATTEMPTS
 from tests.benchmark.run_worker import POISON, worker
 from tests.benchmark.service.conftest import EventLog
+from tests.forked import run_forked
 from tests.submissions.working import demo, submit_kept
 
 pytestmark = pytest.mark.usefixtures("checks_in_process")
@@ -198,8 +198,7 @@ def test_a_full_disk_ends_the_command_with_status_2(store: FolderStore, tmp_path
     environment = {**os.environ, "DIVBENCH_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1"}
 
     def run(limit: int) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", CODE.format(limit=limit), "submissions", "score", *map(str, options)]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        return run_forked(CODE.format(limit=limit), ["submissions", "score", *options], environment)
 
     ended = run(size - 1)
     events: list[dict[str, Any]] = [json.loads(line) for line in ended.stdout.splitlines()]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.scoring import shards
+from benchmark.service import fetch
 from benchmark.service.events import event_writer
 from benchmark.service.lease import Stop
 from benchmark.service.worker import work
@@ -18,7 +19,7 @@ from submissions.storage.folder_store import FolderStore
 from submissions.work_queue.maintenance import withdraw
 from submissions.work_queue.operations import state_of, states
 from submissions.work_queue.schema import MAX_ATTEMPTS, State
-from tests.benchmark.run_worker import POISON, SHARD, worker
+from tests.benchmark.run_worker import POISON, SHARD, checked_here, worker
 from tests.conftest import divbench
 from tests.hub import HubServer
 from tests.submissions.stores import REPO, Place, running_hub
@@ -71,6 +72,7 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     submit_kept(store, [demo(home / f"in-{i}", f"system-{i}") for i in range(GOOD)])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shards, "SHARD_PROMPTS", SHARD)
+        patch.setattr(fetch, "validate_in_child", checked_here)
         work(worker(store, home / "results"), Stop(), lambda event, /, **facts: None, once=True)
     return results_at(store, store.head())
 
