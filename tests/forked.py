@@ -104,17 +104,31 @@ def child_by_fork(module: str, asked: Mapping[str, Any], *, memory: int, seconds
     return document
 
 
+def of_module(name: str) -> str:
+    """The code of a program that a module is, as `python -m` takes it."""
+    return f"import runpy; runpy.run_module({name!r}, run_name='__main__', alter_sys=True)"
+
+
 class Forked:
-    """A module that runs as a program, as `subprocess.Popen([python, "-m", MODULE, …], stdout=PIPE)` has it.
+    """A program at work, as `subprocess.Popen([python, "-c", CODE, …], stdout=PIPE)` has it.
 
     Attributes:
         stdout: What it writes.
     """
 
-    def __init__(self, module: str, arguments: Sequence[object], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, code: str, arguments: Sequence[object], environment: Mapping[str, str], err: Path | None = None
+    ) -> None:
+        """Start it.
+
+        Args:
+            code: Of the program.
+            arguments: After its name.
+            environment: As in `run_forked`.
+            err: File for what it writes to stderr; None: it goes where this process's goes.
+        """
         reader, writer = Pipe(duplex=False)
-        code = f"import runpy; runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"
-        self._process = _started(code, [str(each) for each in arguments], environment, None, writer, None)
+        self._process = _started(code, [str(each) for each in arguments], environment, None, writer, err)
         writer.close()
         self.stdout = os.fdopen(os.dup(reader.fileno()), encoding="utf-8")
         reader.close()

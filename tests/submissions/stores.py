@@ -11,7 +11,7 @@ import pytest
 from submissions.storage.file_store import FileStore
 from submissions.storage.folder_store import FolderStore
 from submissions.storage.hub_store import HubStore
-from tests.forked import Forked
+from tests.forked import Forked, of_module
 from tests.hub import HubServer, client_environment, hub
 from tests.hub.server import Handler
 
@@ -43,7 +43,7 @@ class Place:
         environment = dict(os.environ)
         if self.server is not None:
             environment = client_environment(self.server, self.home / "hf", self.server.tokens["alice"])
-        return Forked("tests.submissions.run_store", [self.text, *arguments], environment)
+        return Forked(of_module("tests.submissions.run_store"), [self.text, *arguments], environment)
 
 
 def hub_store(server: HubServer, home: Path, user: str | None = "alice", prefix: str = "") -> HubStore:

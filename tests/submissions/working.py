@@ -17,7 +17,7 @@ from submissions.storage.submission_folders import write_submission
 from submissions.work_queue.operations import submit
 from submissions.work_queue.queue_files import RESULT_FILES, result_paths
 from submissions.work_queue.schema import Identity, State
-from tests.forked import Forked
+from tests.forked import Forked, of_module
 from tests.hub import client_environment
 from tests.submissions.stores import Place
 
@@ -72,7 +72,7 @@ class Process:
         if place.server is not None:
             environment = client_environment(place.server, place.home / "hf", place.server.tokens["alice"])
         environment["DIVBENCH_HOME"] = str(place.home / "kept-by-workers")
-        self.process = Forked("tests.benchmark.run_worker", [place.text, results, *options], environment)
+        self.process = Forked(of_module("tests.benchmark.run_worker"), [place.text, results, *options], environment)
         self.events: list[Event] = []
         self._reader = threading.Thread(target=self._read)
         self._reader.start()

@@ -10,6 +10,7 @@ import pytest
 
 from submissions.demo.build import write_demo_submissions
 from submissions.storage.folder_store import FolderStore
+from tests.forked import run_forked
 from tests.submissions.working import results_at
 
 RUN = "from leaderboard.cli import main; main()"
@@ -28,8 +29,12 @@ def divbench(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def forked(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run_forked(program, arguments, os.environ)
+
+
 def test_without_ray_the_extra_is_named_and_nothing_written(submission: Path, tmp_path: Path) -> None:
-    done = divbench(WITHOUT_RAY, "score", str(submission), "--out", str(tmp_path), "--cluster", "local")
+    done = forked(WITHOUT_RAY, "score", str(submission), "--out", str(tmp_path), "--cluster", "local")
     assert done.returncode == 2
     assert "divbench[cluster]" in done.stderr
     assert not list(tmp_path.iterdir())
@@ -41,7 +46,7 @@ def test_without_ray_all_else_works(submission: Path, tmp_path: Path) -> None:
 
 
 def test_actors_without_a_cluster_are_refused(submission: Path, tmp_path: Path) -> None:
-    done = divbench(RUN, "score", str(submission), "--out", str(tmp_path), "--actors", "2")
+    done = forked(RUN, "score", str(submission), "--out", str(tmp_path), "--actors", "2")
     assert done.returncode == 2
     assert "--cluster" in done.stderr
 

@@ -2,11 +2,9 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,17 +14,14 @@ from tests.benchmark.helpers import ROOT
 from tests.benchmark.lms import one_thread
 from tests.benchmark.sampling_server import SamplingServer, sampling_server, saying
 from tests.conftest import RUN, divbench, document
-from tests.forked import run_forked
+from tests.forked import Forked, run_forked
 
 __all__ = ["command", "hasty_disk", "one_thread"]
 STARTS = [f"{start} {middle}" for start in ("The river", "Nobody", "A lamp") for middle in ("was", "had", "and the")]
 FILES = ("manifest.json", "generations.parquet", "tokens.parquet", "internals.parquet")
-# A job in the background starts with the signal of Ctrl-C ignored, and so do its children.
-HEEDING = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {RUN}"
-# The libraries that it is forked with have read OMP_NUM_THREADS already.
-KILLED = (
-    "import runpy, torch; torch.set_num_threads(1); runpy.run_module('tests.benchmark.run_generate', None, '__main__')"
-)
+# The libraries that a program is forked with have read OMP_NUM_THREADS already.
+ONE_THREAD = "import torch; torch.set_num_threads(1); "
+KILLED = ONE_THREAD + "import runpy; runpy.run_module('tests.benchmark.run_generate', None, '__main__')"
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1", "COLUMNS": "200"}
 
 
@@ -48,21 +43,36 @@ def offline(starts: Path, out: Path, *more: object) -> list[str]:
     return ["generate", "offline", *map(str, options)]
 
 
-def started(*arguments: object) -> subprocess.Popen[str]:
+class Started(Forked):
     """The real command, at work while the test goes on."""
-    return subprocess.Popen(
-        [sys.executable, "-c", HEEDING, *map(str, arguments)],
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+
+    def __init__(self, err: Path, *arguments: object) -> None:
+        super().__init__(ONE_THREAD + RUN, arguments, ENVIRONMENT, err)
+        self._err = err
+
+    def ended(self) -> tuple[int, str, str]:
+        """Its status, and what it wrote, when it has ended."""
+        return self.wait(120), self.stdout.read(), self._err.read_text()
 
 
-def wait_for_answers(process: subprocess.Popen[str], out: Path, prompts: int) -> None:
+@pytest.fixture
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Started]]:
+    made: list[Started] = []
+
+    def start(*arguments: object) -> Started:
+        made.append(Started(tmp_path_factory.mktemp("started") / "err", *arguments))
+        return made[-1]
+
+    yield start
+    for each in made:
+        each.kill()
+        each.stdout.close()
+
+
+def wait_for_answers(process: Started, out: Path, prompts: int) -> None:
     """Until so many prompts stand in the journal of a run that is still at work."""
     while len(rows_in(journal_of(out))) < prompts:
-        assert process.poll() is None, process.communicate()
+        assert process.poll() is None, process.ended()
         time.sleep(0.01)
 
 
@@ -101,19 +111,21 @@ def test_a_killed_run_goes_on_and_ends_with_the_bytes_of_a_calm_one(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["calm", "out", "starts.txt"]
 
 
-def test_ctrl_c_ends_sampling_at_once_and_leaves_the_journal(command: Command, starts: Path, tmp_path: Path) -> None:
+def test_ctrl_c_ends_sampling_at_once_and_leaves_the_journal(
+    started: Callable[..., Started], command: Command, starts: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     more = ("--batch-tokens", 64, "--k", 2)  # one answer after the other
-    starts.write_text("\n".join(f"{start} {i}" for i in range(300) for start in STARTS))
+    starts.write_text("\n".join(f"{start} {i}" for i in range(30) for start in STARTS))
     process = started(*offline(starts, out, *more))
     wait_for_answers(process, out, 2)
     process.send_signal(signal.SIGINT)
-    shown, told = process.communicate(timeout=120)
-    assert (process.returncode, shown) == (130, "")
+    status, shown, told = process.ended()
+    assert (status, shown) == (130, "")
     assert "interrupted; run the same command again to continue where" in told
     assert "Traceback" not in told
     done = rows_in(journal_of(out))
-    assert 2 <= len(done) < 2700
+    assert 2 <= len(done) < 30 * len(STARTS)
     assert not out.exists()
     ended = command(*offline(starts, out, *more, "--seed", 1))  # no word of a broken file, nor of another at work
     assert (ended.status, "has the responses of another run: seed 0, now 1" in ended.err) == (2, True), ended.err
@@ -122,7 +134,12 @@ def test_ctrl_c_ends_sampling_at_once_and_leaves_the_journal(command: Command, s
 
 @pytest.mark.parametrize(("mode", "killed_by"), [("resample", signal.SIGKILL), ("in-context", signal.SIGINT)])
 def test_a_server_is_asked_again_only_for_prompts_that_were_not_finished(
-    mode: str, killed_by: signal.Signals, server: SamplingServer, starts: Path, tmp_path: Path
+    started: Callable[..., Started],
+    mode: str,
+    killed_by: signal.Signals,
+    server: SamplingServer,
+    starts: Path,
+    tmp_path: Path,
 ) -> None:
     """The server falls silent in the middle; the run is killed, and goes on when the server speaks again."""
     silent = threading.Event()
@@ -135,11 +152,10 @@ def test_a_server_is_asked_again_only_for_prompts_that_were_not_finished(
     process = started(*arguments, "--concurrency", 4, "--out", out)
     wait_for_answers(process, out, 1)
     while server.at_work < 4:  # nothing is on its way any more
-        assert process.poll() is None, process.communicate()
+        assert process.poll() is None, process.ended()
         time.sleep(0.01)
     process.send_signal(killed_by)
-    process.communicate(timeout=120)
-    assert process.returncode == (130 if killed_by == signal.SIGINT else -signal.SIGKILL)
+    assert process.ended()[0] == (130 if killed_by == signal.SIGINT else -signal.SIGKILL)
     done = rows_in(journal_of(out))
     assert 1 <= len(done) < prompts
 
@@ -163,21 +179,21 @@ def test_a_server_is_asked_again_only_for_prompts_that_were_not_finished(
 
 
 def test_of_two_at_once_one_is_refused_and_the_other_not_disturbed(
-    server: SamplingServer, starts: Path, tmp_path: Path
+    started: Callable[..., Started], server: SamplingServer, starts: Path, tmp_path: Path
 ) -> None:
     go_on = threading.Event()
     server.before = lambda asked: waited(go_on, server)
     arguments = ["generate", f"wise@{server.url}", "--prompts", starts, "--k", 2, "--out", tmp_path / "out"]
     first = started(*arguments)
     while not server.seen:
-        assert first.poll() is None, first.communicate()
+        assert first.poll() is None, first.ended()
         time.sleep(0.01)
     for more in ([], ["--restart"]):
         second = divbench(*arguments, *more)
         assert (second.returncode, "another run is using" in second.stderr) == (2, True), second.stderr
     go_on.set()
-    shown, told = first.communicate(timeout=120)
-    assert (first.returncode, "(9 prompts × 2 responses)" in shown) == (0, True), told
+    status, shown, told = first.ended()
+    assert (status, "(9 prompts × 2 responses)" in shown) == (0, True), told
     assert len(server.seen) == 18
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "starts.txt"]
 

@@ -48,9 +48,9 @@ def test_lexical_prints_one_json_document(capsys: pytest.CaptureFixture[str], mo
 
 
 def test_memory_measures_a_real_run(capsys: pytest.CaptureFixture[str]) -> None:
-    memory.main(["--prompts", "40", "70"])
+    memory.main(["--prompts", "4", "7"])
     document = json.loads(capsys.readouterr().out)
-    assert [(run["prompts"], run["responses"]) for run in document["runs"]] == [(40, 400), (70, 700)]
+    assert [(run["prompts"], run["responses"]) for run in document["runs"]] == [(4, 40), (7, 70)]
     scored = [metric for metric in find_profile("lexical").metrics() if metric.reads != "reported"]
     for found in document["runs"]:
         assert found["values"] == found["prompts"] * len(scored)

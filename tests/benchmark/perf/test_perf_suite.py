@@ -2,9 +2,11 @@
 
 import argparse
 import json
+import os
 from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -30,6 +32,7 @@ from benchmark.perf.simulation import Assumed, Simulated
 from benchmark.perf.suite import BENCHMARKS, named
 from datasets_build.errors import ConfigurationError
 from tests.benchmark.helpers import ROOT
+from tests.forked import run_forked
 
 LIMITS = asdict(limits.Limits(2, 4, {"1": 50e9, "2": 100e9, "4": 200e9}, None, None, 8e9, 0.5e9, 1e9))
 FIT = {"exponent": 1.01, "error": 0.02}
@@ -203,6 +206,12 @@ def test_names_choose_benchmarks_in_the_suites_order() -> None:
         named(["lexica"])
 
 
+def forked(command: list[str], **_: Any) -> CompletedProcess[str]:
+    """What `subprocess.run` of `python -m MODULE …` gives, without a new interpreter."""
+    code = "import runpy, sys; del sys.argv[0]; runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
+    return run_forked(code, command[2:], os.environ)
+
+
 def test_benchmarks_run_and_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limits_entry, lexical_entry = named(["limits", "lexical"])
     tiny = (
@@ -214,6 +223,8 @@ def test_benchmarks_run_and_are_reported(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(runner, "named", lambda names: tiny)
     out, written = tmp_path / "out", []
     for again in (False, False, True):
+        if written:
+            monkeypatch.setattr(runner.subprocess, "run", forked)
         with pytest.raises(typer.Exit):  # for the one that is broken
             runner.perf(destination=out, again=again)
         written.append([path.stat().st_mtime_ns for path in sorted(out.glob("*.json"))])
@@ -239,6 +250,7 @@ def test_a_quick_run_overwrites_no_full_one(tmp_path: Path, monkeypatch: pytest.
     full = {"command": "python -m benchmark.perf.lexical --sets 30", "machine": {}}
     (tmp_path / "lexical.json").write_text(json.dumps(full))
     monkeypatch.setattr(runner, "report", lambda folder: "")
+    monkeypatch.setattr(runner.subprocess, "run", forked)
     for again in (False, True):
         runner.perf(destination=tmp_path, again=again)
         assert json.loads((tmp_path / "lexical.json").read_bytes()) == full
