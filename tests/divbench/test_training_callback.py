@@ -1,4 +1,4 @@
-"""A tiny model that is trained to collapse raises the alarm; ten that are not stay silent; training is unchanged."""
+"""A tiny model that is trained to collapse raises the alarm; five that are not stay silent; training is unchanged."""
 
 import warnings
 from pathlib import Path
@@ -82,14 +82,14 @@ def test_collapse_is_told_logged_and_stops_training(tmp_path: Path) -> None:
     assert last.low <= logged[-1] - logged[0] <= last.high < 0
 
 
-def test_ten_runs_that_do_not_collapse_are_silent_and_unchanged(tmp_path: Path) -> None:
-    for seed in range(10):
+def test_runs_that_do_not_collapse_are_silent_and_unchanged(tmp_path: Path) -> None:
+    for seed in range(5):
         with warnings.catch_warnings():
             warnings.simplefilter("error", CollapseWarning)
             trainer, callback = trained(tmp_path, [*LINES], 1e-4, seed)
         assert not callback.collapsed
         assert [each.step for each in callback.measured] == [0, 8, 16, 24]
-    alone, _ = trained(tmp_path, [*LINES], 1e-4, 9, watch=False)
+    alone, _ = trained(tmp_path, [*LINES], 1e-4, seed, watch=False)
     weights = zip(trainer.model.parameters(), alone.model.parameters(), strict=True)
     assert all(torch.equal(a, b) for a, b in weights)
     assert trainer.model.training == alone.model.training

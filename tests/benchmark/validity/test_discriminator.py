@@ -47,6 +47,11 @@ def demo() -> tuple[dict[str, str], Sets]:
     return {prompt.prompt_id: prompt.prompt for prompt in load_suite("demo").prompts}, sets
 
 
+def few_of(sets: Sets) -> Sets:
+    """Three of the six, where the embedder reads them."""
+    return dict([*sets.items()][::2])
+
+
 def refused(judge: ValidityJudge, prompts: dict[str, str], sets: Sets) -> Counter[str | None]:
     """Number of responses by reason."""
     partitions = [Partition((0,) * len(own)) for own in sets.values()]
@@ -59,11 +64,11 @@ def test_junk_is_refused_for_its_reason_and_its_source_is_not(
 ) -> None:
     prompts, sets = demo
     judge = ValidityJudge(embedder=minilm)
-    assert refused(judge, prompts, sets)[None] >= 0.95 * 60
+    assert refused(judge, prompts, few_of(sets))[None] >= 0.95 * 30
     for kind, reason in REASON_OF.items():
-        found = refused(judge, prompts, attacked(find_attack(kind), prompts, sets))
-        assert found[None] <= 0.45 * 60, (kind, found)
-        assert found[reason] >= 0.5 * 60, (kind, found)
+        found = refused(judge, prompts, few_of(attacked(find_attack(kind), prompts, sets)))
+        assert found[None] <= 0.45 * 30, (kind, found)
+        assert found[reason] >= 0.5 * 30, (kind, found)
 
 
 def test_without_an_embedder_texts_alone_tell(demo: tuple[dict[str, str], Sets]) -> None:
@@ -101,8 +106,8 @@ def test_neither_the_order_of_responses_nor_other_sets_matter(
     prompts, sets = demo
     mixed = {i: (*own[:5], *attacked(find_attack("random-words"), prompts, sets)[i][5:]) for i, own in sets.items()}
     judge = ValidityJudge(embedder=minilm)
-    ids = list(mixed)[:4]
-    partitions = [Partition((0,) * 10)] * 4
+    ids = list(mixed)[:2]
+    partitions = [Partition((0,) * 10)] * 2
     together = judge.reasons([prompts[i] for i in ids], [mixed[i] for i in ids], partitions, {})
     for i, expected in zip(ids, together, strict=True):
         assert judge.reasons([prompts[i]], [mixed[i]], partitions[:1], {}) == [expected]
