@@ -3,10 +3,10 @@
 import argparse
 import json
 import os
+import subprocess
 from dataclasses import asdict, replace
 from importlib import import_module
 from pathlib import Path
-from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -206,7 +206,7 @@ def test_names_choose_benchmarks_in_the_suites_order() -> None:
         named(["lexica"])
 
 
-def forked(command: list[str], **_: Any) -> CompletedProcess[str]:
+def forked(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
     """What `subprocess.run` of `python -m MODULE …` gives, without a new interpreter."""
     code = "import runpy, sys; del sys.argv[0]; runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
     return run_forked(code, command[2:], os.environ)
@@ -224,7 +224,7 @@ def test_benchmarks_run_and_are_reported(tmp_path: Path, monkeypatch: pytest.Mon
     out, written = tmp_path / "out", []
     for again in (False, False, True):
         if written:
-            monkeypatch.setattr(runner.subprocess, "run", forked)
+            monkeypatch.setattr(subprocess, "run", forked)
         with pytest.raises(typer.Exit):  # for the one that is broken
             runner.perf(destination=out, again=again)
         written.append([path.stat().st_mtime_ns for path in sorted(out.glob("*.json"))])
@@ -250,7 +250,7 @@ def test_a_quick_run_overwrites_no_full_one(tmp_path: Path, monkeypatch: pytest.
     full = {"command": "python -m benchmark.perf.lexical --sets 30", "machine": {}}
     (tmp_path / "lexical.json").write_text(json.dumps(full))
     monkeypatch.setattr(runner, "report", lambda folder: "")
-    monkeypatch.setattr(runner.subprocess, "run", forked)
+    monkeypatch.setattr(subprocess, "run", forked)
     for again in (False, True):
         runner.perf(destination=tmp_path, again=again)
         assert json.loads((tmp_path / "lexical.json").read_bytes()) == full
