@@ -221,7 +221,8 @@ def test_benchmarks_run_and_are_reported(tmp_path: Path, monkeypatch: pytest.Mon
     )
     monkeypatch.setattr(runner, "BENCHMARKS", tiny)
     monkeypatch.setattr(runner, "named", lambda names: tiny)
-    out, written = tmp_path / "out", []
+    out = tmp_path / "out"
+    written: list[list[int]] = []
     for again in (False, False, True):
         if written:
             monkeypatch.setattr(subprocess, "run", forked)
