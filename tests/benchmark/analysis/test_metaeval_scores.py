@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.analysis.metaeval.external import find_function, score_externally, takes_context
+from benchmark.analysis.metaeval.called_function import find_function, takes_context
+from benchmark.analysis.metaeval.external import score_externally
 from benchmark.analysis.metaeval.scores import external_scores, file_scores, metric_scores, released_scores
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
