@@ -142,7 +142,7 @@ def test_each_bound_parameter_changes_the_result(metric: Metric, name: str) -> N
         | {"fn": partial(metric.fn.func, **(bound(metric) | {name: other}))}
     )
     sets = [*ALIKE.values(), LARGE]
-    assert [value_of(changed, texts) for texts in sets] != [value_of(metric, texts) for texts in sets]
+    assert any(value_of(changed, texts) != value_of(metric, texts) for texts in sets)
 
 
 def test_the_signature_states_what_is_bound() -> None:

@@ -60,7 +60,7 @@ def test_it_is_small_reads_far_and_is_what_was_pinned(lm: HFCausalLM) -> None:
 
 
 def test_it_predicts_english_that_it_never_saw(lm: HFCausalLM) -> None:
-    texts = [text for responses in answers("varied")[::3] for text in responses]
+    texts = [text for responses in answers("varied")[::6] for text in responses]
     spent = sum(sum(bits(lm, "Tell me something.", [text])) for text in texts)
     assert spent / sum(len(text.encode()) for text in texts) < 2.6  # short texts without context; books: next test
 
@@ -84,7 +84,7 @@ def test_noise_and_one_mode_rank_below_many_modes(lm: HFCausalLM) -> None:
     rows = load_split("scenarios", "scenarios").to_list()
     found: dict[str, list[SetSurprisals]] = {}
     for family in ("noise", "incoherent", "multi_mode", "one_mode"):
-        sets = [ResponseSet(r["context"], tuple(r["responses"])) for r in rows if r["family"] == family][:1]
+        sets = [ResponseSet(r["context"], tuple(r["responses"][:6])) for r in rows if r["family"] == family][:1]
         found[family] = [each for each in read_sets(sets, lm) if isinstance(each, SetSurprisals)]
         assert len(found[family]) == 1
     for metric in (d_can, coherent_retained):
@@ -136,10 +136,10 @@ def test_documents_are_those_of_their_seed_and_hold_repeats(books: Path) -> None
 
 def test_a_few_steps_of_training_make_a_model_that_loads(books: Path, tmp_path: Path) -> None:
     out = tmp_path / "model"
-    train(books, out, steps=10, stop_at=3, seed=1, threads=1)
+    train(books, out, steps=10, stop_at=2, seed=1, threads=1)
     made = load_causal_lm(find_causal_lm_spec(str(out)))
     assert made.shares
     rows = training(out)
-    assert [row["step"] for row in rows] == ["3"]
+    assert [row["step"] for row in rows] == ["2"]
     assert math.isfinite(float(rows[0]["held_out_bits_per_byte"]))
     assert sum(bits(made, "Tell me.", ["The miller walked to town."])) > 0

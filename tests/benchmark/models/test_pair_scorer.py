@@ -106,8 +106,9 @@ def test_the_signature_is_known_without_loading(spec: PairScorerSpec, scorer: Pa
 @pytest.mark.parametrize("name", [name for name, texts in ODD.items() if len(texts) > 1])
 def test_odd_texts_are_no_trouble(scorer: PairScorer, name: str) -> None:
     chosen = metrics_from("pair_scorers")
+    texts = ODD[name][-2:] if "long" in name else ODD[name]
     for values in score_sets(
-        Materials([ODD[name]], pair_scorers={"pairs:bert_score": scorer, "pairs:sts": scorer}), chosen
+        Materials([texts], pair_scorers={"pairs:bert_score": scorer, "pairs:sts": scorer}), chosen
     ):
         assert set(values) == {metric.id for metric in chosen}
 

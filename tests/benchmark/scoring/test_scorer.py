@@ -18,6 +18,7 @@ from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.metric import Missing
 from benchmark.models.embedder import SentenceTransformersEmbedder
+from benchmark.scoring import shards
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import ScoringFault, score_sets
 from benchmark.scoring.inputs import Materials, metrics_from
@@ -53,8 +54,14 @@ OFFLINE = replace(  # so that all metrics are computed
 HASHED = ScoringBackends(OFFLINE, embedder=HashEmbedder(), reader=HASH_READER)
 SMALL = suite_of(6)
 NEEDS_NO_MODEL = next(metric for metric in METRICS if metric.reads == "responses")
-LARGE = suite_of(130)  # three shards
+SHARD = 8  # prompts
+LARGE = suite_of(2 * SHARD + 2)  # three shards
 QUICK = Options(resamples=200)
+
+
+@pytest.fixture(autouse=True)
+def _small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "SHARD_PROMPTS", SHARD)
 
 
 def score(submission: Submission, suite: Suite, out: Path, options: Options = QUICK) -> Scored:
@@ -207,7 +214,7 @@ def test_the_table_has_each_prompt_in_the_suites_order(tmp_path: Path) -> None:
 
 def test_values_are_those_of_the_metrics_and_aggregates_those_of_the_values(tmp_path: Path) -> None:
     rows = rows_of(LARGE, k=5)
-    for i in range(0, 130, 7):  # some prompts for which most metrics have no value
+    for i in range(0, len(rows), 7):  # some prompts for which most metrics have no value
         rows[i] = replace(rows[i], responses=("only this one", "", " ", "[empty]", ""))
     scored = score(submit(tmp_path / "in", LARGE, rows, reported_of(rows)), LARGE, tmp_path)
     prompts = [LARGE.by_id[row.prompt_id].prompt for row in rows]
@@ -235,12 +242,12 @@ def test_values_are_those_of_the_metrics_and_aggregates_those_of_the_values(tmp_
         assert (aggregate.metric, aggregate.n) == (metric.id, len(numbers))
         assert aggregate.value == pytest.approx(np.mean(numbers), abs=1e-12)
         assert aggregate.missing == Counter(v.reason for v in found if isinstance(v, Missing))
-        assert aggregate.n + sum(aggregate.missing.values()) == 130
+        assert aggregate.n + sum(aggregate.missing.values()) == len(rows)
         columns.append([np.nan if isinstance(v, Missing) else v for v in found])
     intervals = bootstrap_means(np.column_stack(columns), resamples=200)  # laid out as the scorer does: the last digits
     assert [(a.low, a.high) for a in scored.result.scores] == [(i.low, i.high) for i in intervals if i]
     reasons = Counter((item["metric"], item["reason"]) for row in table.to_pylist() for item in row["missing"])
-    assert reasons["self_bleu", "fewer than 2 responses"] == 19
+    assert reasons["self_bleu", "fewer than 2 responses"] == 3
     assert reasons == Counter({(a.metric, why): n for a in scored.result.scores for why, n in a.missing.items()})
 
 
