@@ -266,8 +266,9 @@ def test_every_metric_of_a_profile_is_compared_on_the_same_texts(demo: list[Path
 
 
 def test_a_study_is_the_same_again(demo: list[Path]) -> None:
-    assert lexical_study(demo) == lexical_study(demo)
-    assert lexical_study(demo, seed=1) != lexical_study(demo)
+    study = lexical_study(demo)
+    assert study == lexical_study(demo)
+    assert study != lexical_study(demo, seed=1)
 
 
 def test_the_first_k_responses_are_compared(demo: list[Path]) -> None:
