@@ -31,6 +31,7 @@ class Ballots:
         question: [votes], the place in `QUESTIONS`.
         answer: [votes], the place in `ANSWERS`: 0 left, 1 right, 2 tie.
         expected: [votes], the answer that passes a check; −1 where none is known.
+        turn: [votes], the place of each in the order in which they were cast, from 0.
         shown: [votes], the same number where the same two response sets were shown, on whichever sides.
     """
 
@@ -44,6 +45,7 @@ class Ballots:
     question: Integers
     answer: Integers
     expected: Integers
+    turn: Integers
     shown: Integers
 
     def __len__(self) -> int:
@@ -94,6 +96,7 @@ def ballots_of(votes: Iterable[Vote]) -> Ballots:
         _integers([QUESTIONS.index(each.question) for each in rows]),
         _integers([ANSWERS.index(each.answer) for each in rows]),
         _integers([ANSWERS.index(each.expected) if each.expected else -1 for each in rows]),
+        np.argsort(np.argsort(_integers([each.time for each in rows]), kind="stable")),
         _integers(shown),
     )
 

@@ -112,6 +112,7 @@ def simulate(board: Board, seed: int) -> Simulated:
             answer,
             expected,
             np.arange(votes),
+            np.arange(votes),
         ),
         truth_of(latent, board),
         careless,

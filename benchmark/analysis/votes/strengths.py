@@ -147,19 +147,27 @@ def covariance_of(
         careful: [voters], probability that each is careful, which is a factor of the weights; None: they are known to
             be what they are. Not to know takes away from what the votes say (Louis 1982).
     """
-    inverse = model.inverse
-    if careful is not None:
-        sure = np.divide(weights, careful[ballots.voter], out=np.zeros(len(weights)), where=careful[ballots.voter] > 0)
-        each = slopes(model, ballots, chosen, sure, ballots.voter[chosen])
-        known = careful[: len(each), None]
-        left = np.linalg.inv(inverse) - (each * known * (1 - known)).T @ each
-        if np.linalg.eigvalsh(left)[0] > 0:  # else there is too little to say so
-            inverse = np.asarray(np.linalg.inv(left), np.float64)
+    inverse = model.inverse if careful is None else observed_inverse(model, ballots, chosen, weights, careful)
 
     def sums(groups: Integers) -> Floats:
         return np.asarray((slopes(model, ballots, chosen, weights, groups) @ inverse)[:, :-1])
 
     return two_way_covariance(sums, ballots.voter[chosen], ballots.prompt[chosen])
+
+
+def observed_inverse(model: Davidson, ballots: Ballots, chosen: Booleans, weights: Floats, careful: Floats) -> Floats:
+    """The inverse of the information if who is careful is estimated, [systems + 1, systems + 1] (Louis 1982).
+
+    Args as in `covariance_of`.
+    """
+    shares = careful[ballots.voter]
+    sure = np.divide(weights, shares, out=np.zeros(len(weights)), where=shares > 0)
+    each = slopes(model, ballots, chosen, sure, ballots.voter[chosen])
+    known = careful[: len(each), None]
+    left = np.linalg.inv(model.inverse) - (each * known * (1 - known)).T @ each
+    if np.linalg.eigvalsh(left)[0] <= 0:  # there is too little to say so
+        return model.inverse
+    return np.asarray(np.linalg.inv(left), np.float64)
 
 
 def _rank_intervals(values: Floats, covariance: Floats, level: float, seed: int) -> tuple[Integers, Integers]:

@@ -8,12 +8,14 @@ The rule, as docs/votes.md states it:
 2. A voter whose votes with one system, `FEWEST_WITH` or more, depart from what all votes say by over `DEPARTURE`
    standard deviations to one side does not count.
 3. Pairs are drawn by chance. Votes of a voter with one system count, together, as many as chance would have shown to
-   all but one in a thousand voters.
+   all but one in a thousand voters, at the rate at which others were shown it, then or in all (new systems are shown
+   more often for a while).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, gammaln, logit
 
 from benchmark.analysis.votes.ballots import Ballots, Booleans, Floats, Integers, totals
@@ -29,6 +31,7 @@ _SETTLED = 1e-4  # of a voter's probability
 _MOST_ROUNDS = 100
 _MOST_TRIALS = 4
 _TAIL = 0.999
+_THEN = 200  # votes before and after, with those of the voter
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,19 +149,37 @@ def _departing(ballots: Ballots, models: dict[str, Davidson]) -> Booleans:
 
 def _caps(ballots: Ballots) -> Floats:
     """[votes], by how much the third rule scales each down."""
+    made = np.ones(len(ballots))
+    for name in QUESTIONS:
+        asked = np.flatnonzero(ballots.on(name))
+        if len(asked):
+            made[asked] = _caps_of(ballots, asked)
+    return made
+
+
+def _caps_of(ballots: Ballots, asked: Integers) -> Floats:
+    """The same for the votes on one question: [asked]."""
     from scipy.stats import binom
 
-    real, systems, voters = ballots.left >= 0, len(ballots.systems), len(ballots.voters)
-    seen = np.zeros((voters, systems))
-    for side in (ballots.left[real], ballots.right[real]):
-        seen += np.bincount(ballots.voter[real] * systems + side, minlength=voters * systems).reshape(voters, systems)
-    own = np.bincount(ballots.voter[real], minlength=voters)[:, None]
+    order = asked[np.argsort(ballots.turn[asked], kind="stable")]
+    count, voters, voter = len(order), len(ballots.voters), ballots.voter[order]
+    has = np.zeros((count + 1, len(ballots.systems)), np.int32)
+    for side in (ballots.left[order], ballots.right[order]):
+        has[np.arange(1, count + 1), side] += 1
+    sums = has.cumsum(axis=0, dtype=np.int32)
+    first, last = np.maximum(np.arange(count) - _THEN, 0), np.minimum(np.arange(count) + _THEN + 1, count)
+
+    def by_voter(values: NDArray[np.int32]) -> Floats:
+        return np.array([totals(voter, column.astype(np.float64), voters) for column in values.T]).T
+
+    seen, own = by_voter(has[1:]), by_voter(np.ones((count, 1), np.int32))
+    # What stood near a voter's votes, in the mean over them; the voter's own are taken out, as if all were near.
+    near, size = by_voter(sums[last] - sums[first]), by_voter((last - first)[:, None].astype(np.int32))
     with np.errstate(invalid="ignore", divide="ignore"):
-        # The median voter's share would be 0 of most; that of all other voters is what chance gave.
-        share = np.clip((seen.sum(axis=0) - seen) / (own.sum() - own), 0, 1)
+        in_all = (sums[-1] - seen) / (count - own)
+        then = np.where(size / own > own, np.maximum(near / own - seen, 0) / (size / own - own), np.nan)
+        share = np.clip(np.fmax(in_all, then), 0, 1)
         most = np.maximum(1.0, binom.ppf(_TAIL, own, np.where(np.isfinite(share), share, 1.0)))
         scale = np.minimum(1.0, np.where(seen > 0, most / seen, 1.0))
-    made = np.ones(len(ballots))
-    voter = ballots.voter[real]
-    made[real] = np.minimum(scale[voter, ballots.left[real]], scale[voter, ballots.right[real]])
-    return made
+    of = ballots.voter[asked]
+    return np.asarray(np.minimum(scale[of, ballots.left[asked]], scale[of, ballots.right[asked]]))

@@ -9,9 +9,9 @@ import pytest
 from benchmark.analysis.ranking import strengths_of
 from benchmark.analysis.votes import Ballots, ballots_of, ceiling, metric_agreement, strengths, weigh
 from benchmark.analysis.votes.ballots import Floats, totals
-from benchmark.analysis.votes.davidson import fit, fit_votes
+from benchmark.analysis.votes.davidson import PRIOR_SD, fit, fit_votes, outcome_chances
 from benchmark.analysis.votes.simulation import Board, simulate
-from benchmark.analysis.votes.strengths import covariance_of
+from benchmark.analysis.votes.strengths import covariance_of, observed_inverse
 from benchmark.analysis.votes.study import recovery, resistance
 from benchmark.analysis.votes.weights import plain
 from submissions.judgements.votes import Answer, Check, Vote, vote_id
@@ -100,6 +100,49 @@ def test_intervals_over_voters_are_those_of_a_bootstrap_over_voters() -> None:
         drawn.append(fit_votes(board, chosen, counts[board.voter]).strengths)
     assert covariance is not None
     np.testing.assert_allclose(np.sqrt(np.diag(covariance)), np.std(drawn, axis=0), rtol=0.12)
+
+
+def test_what_is_not_known_of_voters_is_missing_from_the_information() -> None:
+    """The information is the negative second derivative of the mixture's likelihood, here by finite differences."""
+    board = simulate(replace(SMALL, systems=3, votes=300, careless=0, checks=0), 2).ballots
+    chosen, voters = board.on("more_different"), len(board.voters)
+    careful = np.random.default_rng(0).uniform(0.4, 0.95, voters)
+    weights = careful[board.voter]
+    model = fit_votes(board, chosen, weights)
+
+    def fits(at: Floats) -> Floats:
+        chances = outcome_chances(at[board.left] - at[board.right], float(at[-1]))
+        return totals(board.voter, np.log(chances[np.arange(len(board)), board.answer]), voters)
+
+    best = np.append(model.strengths, model.log_tie)
+    careless = fits(best) + np.log(1 / careful - 1)  # so that each is careful with that probability
+
+    def likelihood(at: Floats) -> float:
+        return float(np.logaddexp(fits(at), careless).sum() - (at**2).sum() / (2 * PRIOR_SD**2))
+
+    step, axes = 1e-3, np.eye(4)
+    bends = [
+        [
+            sum(a * b * likelihood(best + step * (a * x + b * y)) for a in (1, -1) for b in (1, -1)) / (4 * step**2)
+            for y in axes
+        ]
+        for x in axes
+    ]
+    found = np.linalg.inv(observed_inverse(model, board, chosen, weights, careful))
+    np.testing.assert_allclose(found, -np.array(bends), rtol=1e-3, atol=1e-3)
+
+
+def test_voters_who_came_when_a_system_was_new_count_in_full() -> None:
+    made = simulate(replace(SMALL, careless=0, votes=6000), 1).ballots
+    new = (made.turn > 5600) & (made.left > 0) & (made.right > 0)
+    old = made.left == 0, made.right == 0
+    left = np.where(old[0], (made.right + 1) % 7 + 1, np.where(new, 0, made.left))
+    right = np.where(old[1], (left % 7) + 1, made.right)
+    real = (made.left >= 0) & (left != right)
+    board = replace(made, left=np.where(real, left, -1), right=np.where(real, right, -1))
+    share = float((board.left[real] == 0).mean())
+    assert share < 0.08 < float((board.left[real & (board.turn > 5600)] == 0).mean())
+    assert weigh(board).capped < 0.01 * real.sum()
 
 
 def test_two_way_covariance_is_the_sum_over_votes_that_share_a_voter_or_a_prompt() -> None:
