@@ -5,7 +5,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 
-from datasets_build.errors import DivBenchError, InputError
+from datasets_build.errors import InputError
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.vote_results import VoteResults, vote_results
 from submissions.judgements.vote_store import VoteReader, VoteSpool
@@ -63,5 +63,5 @@ class Tally:
                         opened[board.name] = board, self._live.scores(board)
                 self.results = tuple(vote_results(found.votes, opened))
                 self._counted = state
-        except (DivBenchError, OSError) as error:
+        except Exception as error:  # a table that cannot be made must not keep others from voting
             _LOG.warning("votes cannot be counted: %s", one_line(str(error)))

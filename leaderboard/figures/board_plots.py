@@ -4,16 +4,19 @@ As in plots.py, untrusted text is cut and escaped. Figures have a transparent ba
 shapes or dashes repeat what colours say.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from datasets_build.errors import need
 from leaderboard.data.board import Column
+from leaderboard.data.vote_results import VoteResults
 from leaderboard.figures.label_placement import label_positions
 from leaderboard.figures.plots import BLUE, LINES, VERMILION, inert, page_figure
 from leaderboard.tables.compare import Gap
 from leaderboard.tables.curves import Curve
 from leaderboard.tables.tradeoff import Point, Tradeoff, end_of
+from leaderboard.tables.votes import SHORT
+from submissions.judgements.votes import Question
 from submissions.untrusted.plain_text import shortened
 
 # Colour, symbol and legend of each system type.
@@ -30,6 +33,7 @@ _COLOURS = 6  # of LINES: yellow is invisible on a light page, black on a dark o
 _NAMED = 40  # systems up to which all are named where there is room; of more, only those on the front
 _HEIGHT, _ROOM = 560, 0.07  # pixels of the trade-off; share of an axis around its points
 _WIDTHS = (520.0, 700.0, 900.0, 1100.0, 1300.0)  # of its inside on screens from a tablet to a desktop
+_HALF_WIDTHS = (330.0, 420.0, 560.0)  # likewise of a figure beside a table
 _GREY = "rgba(128, 128, 128, 0.55)"
 _LABEL, _NAME = 22, 40  # characters of a name in the figure, and in a legend
 
@@ -66,6 +70,48 @@ def tradeoff_figure(made: Tradeoff) -> Any:
     return figure
 
 
+def votes_figure(found: VoteResults, question: Question, column: Column) -> Any:
+    """Systems on a metric and by their points per vote, with 95% intervals, one symbol per system type.
+
+    Returns:
+        A `plotly.graph_objects.Figure`; None if no system has both.
+
+    Raises:
+        MissingExtra: plotly is not installed.
+    """
+    entries = {entry.result.manifest.name: entry for entry in (found.board.entries if found.board else ())}
+    votes = {each.system: each.votes for each in found.strengths[question].systems}
+    points = []
+    for each in found.strengths[question].systems:
+        entry = entries.get(each.system)
+        cell = None if entry is None else entry.cells.get(column.signature)
+        if entry is not None and cell is not None and cell.value is not None:
+            across = None if cell.low is None or cell.high is None else (cell.low, cell.high)
+            up = None if each.points_interval is None else (each.points_interval.low, each.points_interval.high)
+            kind = entry.result.manifest.system.type
+            points.append(Point(len(points), each.system, kind, cell.value, across, each.points, up, None, None))
+    if not points:
+        return None
+    frame = [_range([(p.x, p.x_range) for p in points]), _range([(p.y, p.y_range) for p in points])]
+    positions = _named(points, frame, _HALF_WIDTHS)
+    traces = []
+    for kind, mark in MARKS.items():
+        own = [place for place, point in enumerate(points) if point.type == kind]
+        if own:
+            traces.append(
+                _points(
+                    [points[i] for i in own],
+                    mark,
+                    [positions[i] for i in own],
+                    lambda point: f"{votes[point.label]:.0f} votes",
+                )
+            )
+    figure = _figure(traces, _HEIGHT)
+    figure.update_xaxes(title_text=_axis(column), zeroline=False, range=list(frame[0]))
+    figure.update_yaxes(title_text=f"points per vote: {SHORT[question]}", zeroline=False, range=list(frame[1]))
+    return figure
+
+
 def _range(values: Sequence[tuple[float, tuple[float, float] | None]]) -> tuple[float, float]:
     """The range of an axis with room around all points and their intervals."""
     ends = [end for value, interval in values for end in (value, *(interval or ()))]
@@ -74,7 +120,9 @@ def _range(values: Sequence[tuple[float, tuple[float, float] | None]]) -> tuple[
     return low - room, high + room
 
 
-def _named(points: Sequence[Point], frame: Sequence[tuple[float, float]]) -> list[str | None]:
+def _named(
+    points: Sequence[Point], frame: Sequence[tuple[float, float]], widths: Sequence[float] = _WIDTHS
+) -> list[str | None]:
     """The position of each point's name, those on the front served first; None: hovering shows it."""
 
     def share(axis: int, value: float) -> float:
@@ -90,11 +138,23 @@ def _named(points: Sequence[Point], frame: Sequence[tuple[float, float]]) -> lis
     order = sorted(range(len(points)), key=lambda i: not points[i].on_front)
     served = order if len(points) <= _NAMED else [i for i in order if points[i].on_front][:_NAMED]
     names = [shortened(point.label, _LABEL) for point in points]
-    return label_positions(at, names, served, bars=bars, widths=_WIDTHS, height=_HEIGHT - 80)
+    return label_positions(at, names, served, bars=bars, widths=widths, height=_HEIGHT - 80)
 
 
-def _points(points: Sequence[Point], mark: tuple[str, str, str], positions: Sequence[str | None]) -> Any:
-    """The systems of one type."""
+def _front_text(point: Point) -> str:
+    if point.on_front is None:
+        return "not eligible for the front"
+    said = "on the front" if point.on_front else "not on the front"
+    return said if point.share is None else f"{said}; in {point.share:.0%} of resamples"
+
+
+def _points(
+    points: Sequence[Point],
+    mark: tuple[str, str, str],
+    positions: Sequence[str | None],
+    said: Callable[[Point], str] = _front_text,
+) -> Any:
+    """The systems of one type; hovering over one shows its name, its values and what is said of it."""
     colour, symbol, title = mark
     graph = need("plotly.graph_objects", "board")
     return graph.Scatter(
@@ -112,17 +172,10 @@ def _points(points: Sequence[Point], mark: tuple[str, str, str], positions: Sequ
             "size": [14 if point.on_front else 10 for point in points],
             "line": {"width": [2 if point.on_front else 0 for point in points], "color": _GREY},
         },
-        customdata=[[inert(point.label, _NAME), _front_text(point)] for point in points],
+        customdata=[[inert(point.label, _NAME), said(point)] for point in points],
         hovertemplate="%{customdata[0]}<br>%{x:.4g}, %{y:.4g}<br>%{customdata[1]}<extra></extra>",
         name=title,
     )
-
-
-def _front_text(point: Point) -> str:
-    if point.on_front is None:
-        return "not eligible for the front"
-    said = "on the front" if point.on_front else "not on the front"
-    return said if point.share is None else f"{said}; in {point.share:.0%} of resamples"
 
 
 def _errors(points: Sequence[tuple[float, tuple[float, float] | None]], colour: str) -> dict[str, Any]:

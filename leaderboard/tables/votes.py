@@ -151,13 +151,9 @@ def _headline(board: Board | None, column: Column | None, system: str) -> float 
 
 
 def _points(found: Strength) -> str:
-    return ranged_text(*points_of(found), 2)
-
-
-def points_of(found: Strength) -> tuple[float, float | None, float | None]:
-    """Points per vote, and the ends of their interval."""
     interval = found.points_interval
-    return (found.points, None, None) if interval is None else (found.points, interval.low, interval.high)
+    low, high = (None, None) if interval is None else (interval.low, interval.high)
+    return ranged_text(found.points, low, high, 2)
 
 
 def _share(found: Estimate) -> str:

@@ -20,8 +20,8 @@ from leaderboard.app.submitting.intake import error_text
 from leaderboard.app.voting.polls import Offer, Polls
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.vote_results import VoteResults
+from leaderboard.figures.board_plots import votes_figure
 from leaderboard.figures.response_sets import response_sets
-from leaderboard.figures.vote_plots import votes_figure
 from leaderboard.tables import page_text
 from leaderboard.tables.table_view import TableView
 from leaderboard.tables.votes import (
@@ -78,8 +78,6 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
         polls.start()
     _wire_ballot(page, polls, _ballot())
     _results(page, live, polls)
-    with gr.Accordion("How votes are taken and counted", open=False):
-        gr.Markdown(page_text.ARENA_METHOD)
 
 
 def _ballot() -> _Ballot:
@@ -157,8 +155,8 @@ def _step(
     polls: Polls | None, state: Any, profile: gr.OAuthProfile | None, request: gr.Request, *, following: bool
 ) -> list[Any]:
     """The pair that the browser names if it is there still, else another one."""
-    if polls is None:
-        return _closed(page_text.NO_VOTES)
+    if polls is None or polls.fault:
+        return _closed(page_text.NO_VOTES if polls is None else polls.fault)
     kept = _kept(state)
     try:
         voter = _voter(polls, kept, profile, request)
@@ -254,6 +252,8 @@ def _results(page: gr.Blocks, live: LiveResults, polls: Polls | None) -> None:
                     "Agreement with people, today's: share of votes that a metric predicts [95% interval]", "agreement"
                 )
         systems = components.table("Systems by points per vote [95% interval]", "votes")
+    with gr.Accordion("How votes are taken and counted", open=False):
+        gr.Markdown(page_text.ARENA_METHOD)
 
     def found(name: object) -> VoteResults | None:
         counted = () if polls is None else polls.tally.results

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
-from datasets_build.errors import ConfigurationError, DivBenchError
+from datasets_build.errors import ConfigurationError
 from leaderboard.data.arena_pairs import Pair, choose_pair
 from leaderboard.data.arena_sets import Arena, arenas
 from leaderboard.data.board import Board
@@ -23,6 +23,7 @@ from leaderboard.data.tally import Tally
 from submissions.judgements.visitors import RateLimit, salt_of, voter_of
 from submissions.judgements.vote_store import VoteSpool, merge_past_days
 from submissions.judgements.votes import ANSWERS, QUESTIONS, Answer, Question, Vote, vote_id
+from submissions.storage.commits import NoWriteAccess
 from submissions.untrusted.plain_text import one_line
 
 COMMIT_SECONDS = 15.0
@@ -72,6 +73,7 @@ class Polls:
         self._visitors, self._addresses = RateLimit(PAIRS_A_MINUTE, 60), RateLimit(PAIRS_AN_ADDRESS, 60)
         self._merged: date | None = None  # the day on which those before it were last merged
         self._arenas: tuple[tuple[Board, ...] | None, tuple[Arena, ...]] = None, ()
+        self.fault = ""  # why nobody can vote
         self.tally = Tally(live, spool)
 
     def start(self) -> None:
@@ -160,11 +162,14 @@ class Polls:
         """Send what waits to the store; what fails is logged, and waits for the next time."""
         try:
             self._spool.commit()
+            self.fault = ""
             today = datetime.now(UTC).date()
             if today != self._merged:
                 merge_past_days(self._spool.store, today)
                 self._merged = today
-        except (DivBenchError, OSError) as error:
+        except NoWriteAccess:
+            self.fault = "This board may not write to the store of votes, so it takes none."
+        except Exception as error:  # it must go on: the votes are safe on the disk
             _LOG.warning("votes wait for the store: %s", one_line(str(error)))
 
     def _work(self) -> None:
