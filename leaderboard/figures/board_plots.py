@@ -81,31 +81,28 @@ def votes_figure(found: VoteResults, question: Question, column: Column) -> Any:
     """
     entries = {entry.result.manifest.name: entry for entry in (found.board.entries if found.board else ())}
     votes = {each.system: each.votes for each in found.strengths[question].systems}
-    points = []
+    points: list[Point] = []
     for each in found.strengths[question].systems:
         entry = entries.get(each.system)
         cell = None if entry is None else entry.cells.get(column.signature)
         if entry is not None and cell is not None and cell.value is not None:
             across = None if cell.low is None or cell.high is None else (cell.low, cell.high)
             up = None if each.points_interval is None else (each.points_interval.low, each.points_interval.high)
-            kind = entry.result.manifest.system.type
-            points.append(Point(len(points), each.system, kind, cell.value, across, each.points, up, None, None))
+            type_ = entry.result.manifest.system.type
+            points.append(Point(len(points), each.system, type_, cell.value, across, each.points, up, None, None))
     if not points:
         return None
     frame = [_range([(p.x, p.x_range) for p in points]), _range([(p.y, p.y_range) for p in points])]
     positions = _named(points, frame, _HALF_WIDTHS)
+
+    def counted(point: Point) -> str:
+        return f"{votes[point.label]:.0f} votes"
+
     traces = []
     for kind, mark in MARKS.items():
         own = [place for place, point in enumerate(points) if point.type == kind]
         if own:
-            traces.append(
-                _points(
-                    [points[i] for i in own],
-                    mark,
-                    [positions[i] for i in own],
-                    lambda point: f"{votes[point.label]:.0f} votes",
-                )
-            )
+            traces.append(_points([points[i] for i in own], mark, [positions[i] for i in own], counted))
     figure = _figure(traces, _HEIGHT)
     figure.update_xaxes(title_text=_axis(column), zeroline=False, range=list(frame[0]))
     figure.update_yaxes(title_text=f"points per vote: {SHORT[question]}", zeroline=False, range=list(frame[1]))

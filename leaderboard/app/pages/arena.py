@@ -42,7 +42,11 @@ _QUIET: Mapping[str, Any] = {"api_visibility": "private", "show_progress": "hidd
 # What the browser keeps: who votes, which pair, and answers that are not sent yet.
 _NOBODY = dict.fromkeys(("visitor", "pair", *QUESTIONS), "")
 _REMEMBER = "(state, ...answers) => ({...state, more_different: answers[0] ?? '', preferred: answers[1] ?? ''})"
-_FOCUS = "() => setTimeout(() => document.querySelector('SELECTOR')?.focus(), 50)"  # which scrolls there, too
+# Moves the focus, and the page with it, once the page shows what it moves to; the next step waits for that.
+_FOCUS = """async () => {
+  await new Promise((done) => setTimeout(done, 50));
+  document.querySelector('SELECTOR')?.focus();
+}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +199,7 @@ def _judged(kept: Mapping[str, str], offer: Offer) -> list[Any]:
         gr.Textbox(outcome_text(left, right, offer.answers or {}, pair.check), visible=True),
         gr.HTML(str(response_sets(offer.prompt, pair.left.texts, pair.right.texts, titles)), visible=True),
         gr.Column(visible=False),
-        *(gr.Radio() for _ in QUESTIONS),
+        *(gr.Radio(value=None) for _ in QUESTIONS),  # else the next pair would show these answers for a moment
         gr.Button(visible=False),
         gr.Column(visible=True),
         components.no_table(),
