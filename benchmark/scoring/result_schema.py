@@ -14,11 +14,20 @@ from benchmark.scoring.inputs import input_of
 from benchmark.scoring.internals_file import HowRead
 from benchmark.scoring.profiles import Profile
 from datasets_build.schema import Suite
-from submissions.schema import Manifest
+from submissions.schema import MAX_K, Line, Manifest
 
 # These become names of files and columns, and results can be untrusted.
 Word = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
+# Ranges far beyond what occurs: a number or text outside would break a figure, a file format or a page.
+Version = Annotated[int, Field(ge=1, lt=10**6)]
+K = Annotated[int, Field(ge=1, le=MAX_K)]
+Count = Annotated[int, Field(ge=0, lt=2**31)]
+MOST = 1e150  # whose square is finite
+Real = Annotated[float, Field(gt=-MOST, lt=MOST)]
+Seed = Annotated[int, Field(ge=-(2**128), lt=2**128)]
+Said = Annotated[str, StringConstraints(max_length=2000)]
+Reasons = Annotated[dict[Said, Count], Field(max_length=1000)]
 
 
 def package_version() -> str:
@@ -74,14 +83,16 @@ class Signature(_Part):
         divbench: Version of this package, major.minor.
     """
 
-    metric: str
-    version: int
-    parameters: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_pairs), PlainSerializer(dict)]
-    profile: str
-    models: tuple[str, ...]
-    suite: str
-    k: int
-    divbench: str
+    metric: Word
+    version: Version
+    parameters: Annotated[
+        tuple[tuple[Said, Said], ...], Field(max_length=100), BeforeValidator(_pairs), PlainSerializer(dict)
+    ]
+    profile: Word
+    models: Annotated[tuple[Said, ...], Field(max_length=100)]
+    suite: Said
+    k: K
+    divbench: Line
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -138,13 +149,13 @@ class Aggregate(_Part):
     """
 
     metric: Word
-    version: int
+    version: Version
     direction: Literal[1, 0, -1]
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    missing: dict[str, int]
+    value: Real | None
+    low: Real | None
+    high: Real | None
+    n: Count
+    missing: Reasons
     origin: Literal["computed", "reported"]
     signature: Signature
 
@@ -161,12 +172,12 @@ class OrderError(_Part):
         curve_of_one: Standard error of one prompt's curve, likewise.
     """
 
-    orders: str
-    sets: int
-    a_n: float | None
-    curve: float | None
-    a_n_of_one: float | None
-    curve_of_one: float | None
+    orders: Said
+    sets: Count
+    a_n: Real | None
+    curve: Real | None
+    a_n_of_one: Real | None
+    curve_of_one: Real | None
 
 
 class Counts(_Part):
@@ -176,23 +187,23 @@ class Counts(_Part):
         invalid: Number of responses that are not valid, by reason; None where validity was not judged.
     """
 
-    prompts: int
-    responses: int
-    blank: int
-    placeholder: int
-    refused: int = 0
-    cut_off: int
-    repeated: int
-    invalid: dict[str, int] | None = None
+    prompts: Count
+    responses: Count
+    blank: Count
+    placeholder: Count
+    refused: Count = 0
+    cut_off: Count
+    repeated: Count
+    invalid: Reasons | None = None
 
 
 class IntervalMethod(_Part):
     """How the intervals were made."""
 
     method: Literal["percentile bootstrap over prompts"] = "percentile bootstrap over prompts"
-    level: float
-    resamples: int
-    seed: int
+    level: Annotated[float, Field(gt=0, lt=1)]
+    resamples: Annotated[int, Field(ge=1, lt=10**9)]
+    seed: Seed
 
 
 class Result(_Part):
@@ -207,16 +218,16 @@ class Result(_Part):
     manifest: Manifest
     suite: Word
     suite_revision: Hex
-    prompts: int
+    prompts: Annotated[int, Field(ge=1, lt=10**9)]
     profile: Word
-    k: int
-    divbench: str
-    libraries: dict[str, str]
+    k: K
+    divbench: Line
+    libraries: Annotated[dict[Line, Line], Field(max_length=1000)]
     interval: IntervalMethod
     counts: Counts
-    scores: list[Aggregate]
+    scores: Annotated[list[Aggregate], Field(max_length=1000)]
     order_error: OrderError | None = None
-    provenance: list[ModelRun] = Field(default_factory=list)
+    provenance: Annotated[list[ModelRun], Field(max_length=1000)] = Field(default_factory=list)
     per_prompt_sha256: Hex
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_files import MAX_RESULT_BYTES, PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.scoring.result_schema import Result
+from benchmark.scoring.shards import per_prompt_schema
 from benchmark.scoring.text_free import FIELD as FACTS
 from datasets_build.files import atomic_folder
 from submissions.storage.commits import LocalDiskFault, disk_faults
@@ -19,7 +21,9 @@ from submissions.untrusted.limits import MAX_FILE_BYTES
 from submissions.untrusted.parquet_files import read_parquet
 
 SCHEMA_VERSION = Result.model_fields["schema_version"].default
-_TEXTS = {"prompt": pa.string(), "responses": pa.list_(pa.string())}
+_ALWAYS = {"prompt_id", "category", "answers", "missing"}  # columns
+_TEXTS = {"prompt", "responses"}
+_AGAIN = "score the submission again"
 
 
 class _NotWhole(Exception):
@@ -72,14 +76,27 @@ def _table_fault(path: Path, result: Result) -> str | None:
         return f"{PER_PROMPT_FILE}: {' '.join(str(error).split())[:200]}"
     if rows != result.prompts:
         return f"{PER_PROMPT_FILE} has {rows:,} rows, and {RESULT_FILE} counts {result.prompts:,} prompts"
+    reason = _columns_fault(schema, {score.metric for score in result.scores})
+    return f"{PER_PROMPT_FILE}: the column {reason}: {_AGAIN}" if reason else None
+
+
+def _columns_fault(schema: pa.Schema, metrics: set[str]) -> str | None:
+    """The first column that is missing, double, or of another type than `per_prompt_schema` has."""
     text_free = FACTS.name in schema.names and not any(name in schema.names for name in _TEXTS)
-    texts = {FACTS.name: FACTS.type} if text_free else _TEXTS
-    numbers = {score.metric: pa.float64() for score in result.scores}
-    for name, kind in {"prompt_id": pa.string(), **texts, **numbers}.items():
+    needed = _ALWAYS | ({FACTS.name} if text_free else _TEXTS) | metrics
+    known = {field.name: field for field in (*per_prompt_schema(METRICS), FACTS)}
+    known |= {name: pa.field(name, pa.float64()) for name in sorted(metrics - {*known})}  # of other versions
+    for name, wanted in known.items():
+        if name not in needed and name not in schema.names:
+            continue
         at = schema.get_field_index(name)  # −1 if there are none or several
-        if at < 0 or not schema.field(at).type.equals(kind):
-            found = "does not occur exactly once" if at < 0 else f"has the type {schema.field(at).type}, wanted {kind}"
-            return f"{PER_PROMPT_FILE}: the column {name} {found}: score the submission again"
+        if at < 0:
+            return f"{name} does not occur exactly once"
+        found = schema.field(at)
+        if not found.type.equals(wanted.type):
+            return f"{name} has the type {found.type}, wanted {wanted.type}"
+        if found.nullable and not wanted.nullable:
+            return f"{name} may have no nulls"
     return None
 
 

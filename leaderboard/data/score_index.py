@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from benchmark.scoring.resampling import Floats
 from benchmark.scoring.result_files import PER_PROMPT_FILE
+from benchmark.scoring.result_schema import MOST
 from benchmark.scoring.text_free import COLUMN as FACTS
 from datasets_build.errors import InputError
 from datasets_build.files import atomic_folder, canonical_json, content_id
@@ -215,6 +216,11 @@ def read_columns(entry: Entry, *columns: str) -> pa.Table:
         return file.read(there, use_threads=False)
 
 
+def plausible(values: Floats) -> Floats:
+    """The numbers of a file, which may be untrusted; NaN where no metric gives such a one: means would overflow."""
+    return np.where(np.abs(values) < MOST, values, np.nan)
+
+
 def _prompt_ids(entry: Entry) -> tuple[str, ...]:
     return tuple(map(str, read_columns(entry, "prompt_id")["prompt_id"].to_pylist()))
 
@@ -226,7 +232,7 @@ def _scores_of(entry: Entry, metrics: Sequence[str]) -> tuple[Floats, float]:
         table = file.read(names, use_threads=False)
         values = np.full((len(metrics), file.metadata.num_rows), np.nan)
         for name in names:
-            values[metrics.index(name)] = table[name].cast(pa.float64()).to_numpy()
+            values[metrics.index(name)] = plausible(table[name].cast(pa.float64()).to_numpy())
         has_texts = "responses" in file.schema_arrow.names
         letters = count = 0
         for batch in file.iter_batches(columns=["responses" if has_texts else f"{FACTS}.bytes"], use_threads=False):

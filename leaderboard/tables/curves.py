@@ -11,7 +11,7 @@ from benchmark.metrics.metric import Unscorable
 from benchmark.metrics.partition import Partition, utility_curve
 from benchmark.scoring.resampling import Floats, bootstrap_means
 from leaderboard.data.board import Board, Entry
-from leaderboard.data.score_index import read_columns
+from leaderboard.data.score_index import plausible, read_columns
 from leaderboard.tables.systems import system_labels
 from leaderboard.tables.table_view import TableView, ranged_text
 
@@ -156,7 +156,7 @@ def _expected_classes(entry: Entry) -> Floats:
     curves = [row["curve"] for row in _classes(entry, COLUMN) if row["curve"]]
     made = np.full((len(curves), max(map(len, curves), default=0)), np.nan)
     for values, curve in zip(made, curves, strict=True):
-        values[: len(curve)] = curve
+        values[: len(curve)] = plausible(np.array(curve, np.float64))
     reach = np.isfinite(made).sum(axis=0)
     enough: Floats = made[:, reach >= _REACH * len(made)]
     return enough
@@ -180,7 +180,7 @@ def _utilities_of(rows: Sequence[Mapping[str, Any]]) -> Floats:
             made.append(utility_curve(Partition(part.labels, qualities), PATIENCES))
         except Unscorable:
             continue
-    return np.array(made).reshape(len(made), len(PATIENCES))
+    return plausible(np.array(made).reshape(len(made), len(PATIENCES)))
 
 
 def _classes(entry: Entry, column: str) -> list[dict[str, Any]]:

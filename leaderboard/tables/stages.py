@@ -15,6 +15,7 @@ from benchmark.analysis.contrast.paired import Contrast, Expected, Pairing, pair
 from benchmark.analysis.reproduce.cells import read_published
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value
+from benchmark.scoring.result_schema import MOST
 from benchmark.scoring.surprisal_columns import COLUMN as SURPRISALS
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.score_index import read_columns
@@ -200,7 +201,7 @@ def _curves_of(entry: Entry, k: int) -> dict[str, list[float]]:
     found = {}
     for prompt, part in zip(table["prompt_id"].to_pylist(), table[SURPRISALS].to_pylist(), strict=True):
         curve = part.get("curve_rate") if isinstance(part, dict) else None
-        if curve is not None and len(curve) == k and all(x is not None and math.isfinite(x) for x in curve):
+        if curve is not None and len(curve) == k and all(x is not None and abs(x) < MOST for x in curve):
             found[str(prompt)] = [float(x) for x in curve]
     return found
 

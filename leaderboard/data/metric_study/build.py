@@ -21,6 +21,7 @@ from datasets_build.files import content_id
 from datasets_build.sources import find_config
 from leaderboard.data.board import Board
 from leaderboard.data.metric_study.record import (
+    MAX_LINE,
     MAX_REASONS,
     Agreement,
     Disagreement,
@@ -32,6 +33,7 @@ from leaderboard.data.metric_study.record import (
     Overall,
     Task,
 )
+from submissions.untrusted.plain_text import shortened
 
 Floats = NDArray[np.float64]
 WORST = 5  # disagreements per metric and task
@@ -294,7 +296,7 @@ def systems_agreement(board: Board) -> Agreement | None:
         over="systems",
         group=board.name,
         members=[entry.result.submission_id for entry in board.entries],
-        metrics=[column.label for column in columns],
+        metrics=[shortened(column.label, MAX_LINE) for column in columns],
         rho=_triangle([rank_agreement(values)]),
     )
 

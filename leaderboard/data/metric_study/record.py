@@ -16,7 +16,8 @@ MAX_METRICS, MAX_TASKS, MAX_WORST, MAX_REASONS, MAX_SETS = 200, 100, 20, 20, 1_0
 
 # External metrics are named by module and function, or by file and column.
 MetricName = Annotated[str, StringConstraints(max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$")]
-Line = Annotated[str, StringConstraints(min_length=1, max_length=600, pattern=r"^[^\x00-\x1f\x7f]*$")]
+MAX_LINE = 600
+Line = Annotated[str, StringConstraints(min_length=1, max_length=MAX_LINE, pattern=r"^[^\x00-\x1f\x7f]*$")]
 SetName = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Count = Annotated[int, Field(ge=0, le=MAX_SETS)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
