@@ -68,6 +68,9 @@ To run it:
   what is public and cannot submit.
 - The variable `DIVBENCH_STORE` names another store; `DIVBENCH_HOME` is a cache folder, kept between starts if it is in
   permanent storage such as `/data/divbench`.
+- Visitors vote on the page Arena under their login, which is stored as a salted hash. The secret `DIVBENCH_VOTES_SALT`,
+  any long random text, keeps a voter the same between starts; votes wait in `DIVBENCH_HOME` for some seconds before the
+  store has them.
 - A Space does not score. Run a worker where the models are:
   `divbench submissions score --store {store} --profile PROFILE`.
 
