@@ -28,8 +28,8 @@ def extremes_of(schema: Mapping[str, Any]) -> Iterator[Any]:
         yield from extremes_of(each)
     if "enum" in schema:
         yield from schema["enum"]
-    elif "const" not in schema:
-        yield from _KINDS.get(schema.get("type", ""), lambda _: ())(schema)
+    elif "const" not in schema and schema.get("type") in _KINDS:
+        yield from _KINDS[schema["type"]](schema)
 
 
 def _texts(schema: Mapping[str, Any]) -> Iterable[Any]:
@@ -87,7 +87,7 @@ def changed(document: Any, place: Place, value: Any) -> Any:
     """A copy of a document with another value at a place; objects on the way there are made."""
     if not place:
         return value
-    copy = list(document) if isinstance(place[0], int) else dict(document or {})
+    copy: Any = list(document) if isinstance(place[0], int) else dict(document or {})
     copy[place[0]] = changed(copy[0] if isinstance(place[0], int) else copy.get(place[0]), place[1:], value)
     return copy
 
@@ -102,7 +102,7 @@ def extreme_results(given: Path, out: Path, step: int = 1) -> list[Place]:
     """
     document = json.loads((given / RESULT_FILE).read_bytes())
     schema = Result.model_json_schema()
-    made = []
+    made: list[Place] = []
     for place, value in list(places_of(document, schema, schema["$defs"]))[::step]:
         name = f"{len(made)} {'.'.join(map(str, place))}"[:100]
         own = {"result_id": content_id(name), "submission_id": content_id([name])}
