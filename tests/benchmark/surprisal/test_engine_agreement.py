@@ -1,5 +1,6 @@
 """The engine against brute force: one text, one pass, nothing shared; written from the definitions alone."""
 
+import functools
 import math
 import random
 from collections.abc import Callable, Sequence
@@ -41,11 +42,15 @@ NOTHING = ResponseSet("Say one.", ("", ""))
 SPACE_AFTER = ResponseSet("Go on:", ("a space ", "two  ", "none"))
 
 
+known_lm = functools.cache(lm_of)  # each checks its model anew
+known_tokeniser = functools.cache(plain_tokeniser)
+
+
 def bits_between(style: Style, ids: Sequence[int], spans: Sequence[tuple[int, int]]) -> list[float]:
     """The surprisal of tokens first … end − 1, for each span."""
     with torch.inference_mode():
         after = model_of(style)(torch.tensor([ids])).logits[0].double().log_softmax(-1)
-    costs = [0.0, *(-float(after[i - 1, ids[i]]) / math.log(2) for i in range(1, len(ids)))]
+    costs = [0.0, *(-after[range(len(ids) - 1), ids[1:]] / math.log(2)).tolist()]
     return [math.fsum(costs[first:end]) for first, end in spans]
 
 
@@ -65,7 +70,7 @@ def paper(style: Style, layout: Layout, prompt: str, responses: Sequence[str]) -
             text += ("\n\n" if position else "") + f"{position + 1}. {prompt} "
         spans.append((len(text), len(text) + len(response)))
         text += response
-    encoded = plain_tokeniser(style, spaces=True).encode(text, add_special_tokens=False)
+    encoded = known_tokeniser(style, spaces=True).encode(text, add_special_tokens=False)
     ranges = []
     for start, end in spans:
         over = [i for i, (left, right) in enumerate(encoded.offsets) if right > start and left < end]
@@ -78,7 +83,7 @@ def paper(style: Style, layout: Layout, prompt: str, responses: Sequence[str]) -
 
 def exact(style: Style, layout: Layout, prompt: str, responses: Sequence[str]) -> list[float]:
     """Prompt, label, response with its space, and separator apart; there is one after the last response, too."""
-    tokeniser = plain_tokeniser(style, spaces=False)
+    tokeniser = known_tokeniser(style, spaces=False)
     ids = [1] if layout.bos == "model" and style in {"merging-bos", "ours"} else []
     ranges = []
 
@@ -111,7 +116,7 @@ def brute_force(bits: BITS, style: Style, layout: Layout, given: ResponseSet) ->
 
 
 def read(style: Style, layout: Layout, sets: Sequence[ResponseSet]) -> list[SetSurprisals]:
-    found = read_sets(sets, lm_of(style), layout, OrderPlan("uniform", ORDERS[layout.boundaries]))
+    found = read_sets(sets, known_lm(style), layout, OrderPlan("uniform", ORDERS[layout.boundaries]))
     assert all(isinstance(each, SetSurprisals) for each in found)
     return [each for each in found if isinstance(each, SetSurprisals)]
 
