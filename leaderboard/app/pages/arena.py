@@ -179,13 +179,13 @@ def _step(
             "pair": offer.pair_id,
             **{name: answer or "" for name, answer in zip(QUESTIONS, pending, strict=True)},
         },
-        gr.Textbox("Read both sets, then answer both questions. Names are shown after your vote.", visible=True),
-        gr.HTML(str(response_sets(offer.prompt, offer.pair.left.texts, offer.pair.right.texts)), visible=True),
-        gr.Column(visible=True),
-        *(gr.Radio(value=answer) for answer in pending),
-        gr.Button(visible=True),
-        gr.Column(visible=False),
-        components.no_table(),
+        gr.update(value="Read both sets, then answer both questions. Names are shown after your vote.", visible=True),
+        gr.update(value=str(response_sets(offer.prompt, offer.pair.left.texts, offer.pair.right.texts)), visible=True),
+        gr.update(visible=True),
+        *(gr.update(value=answer) for answer in pending),
+        gr.update(visible=True),
+        gr.update(visible=False),
+        gr.update(value=None, visible=False),
     ]
 
 
@@ -196,13 +196,13 @@ def _judged(kept: Mapping[str, str], offer: Offer) -> list[Any]:
     titles = ("Left set", "Right set") if pair.check else (left, right)
     return [
         {**kept, "pair": offer.pair_id},
-        gr.Textbox(outcome_text(left, right, offer.answers or {}, pair.check), visible=True),
-        gr.HTML(str(response_sets(offer.prompt, pair.left.texts, pair.right.texts, titles)), visible=True),
-        gr.Column(visible=False),
-        *(gr.Radio(value=None) for _ in QUESTIONS),  # else the next pair would show these answers for a moment
-        gr.Button(visible=False),
-        gr.Column(visible=True),
-        components.no_table(),
+        gr.update(value=outcome_text(left, right, offer.answers or {}, pair.check), visible=True),
+        gr.update(value=str(response_sets(offer.prompt, pair.left.texts, pair.right.texts, titles)), visible=True),
+        gr.update(visible=False),
+        *(gr.update(value=None) for _ in QUESTIONS),  # else the next pair would show these answers for a moment
+        gr.update(visible=False),
+        gr.update(visible=True),
+        gr.update(value=None, visible=False),
     ]
 
 
@@ -222,16 +222,16 @@ def _metrics(offer: Offer) -> TableView:
 
 def _closed(why: str) -> list[Any]:
     """No pair: why, and how to begin."""
-    hidden = gr.Column(visible=False)
+    hidden = gr.update(visible=False)
     return [
         gr.skip(),
-        gr.Textbox(why, visible=True),
-        gr.HTML("", visible=False),
+        gr.update(value=why, visible=True),
+        gr.update(value="", visible=False),
         hidden,
-        *(gr.Radio() for _ in QUESTIONS),
-        gr.Button(visible=False),
+        *(gr.update() for _ in QUESTIONS),
+        gr.update(visible=False),
         hidden,
-        components.no_table(),
+        gr.update(value=None, visible=False),
     ]
 
 
