@@ -98,6 +98,7 @@ def test_python_runs(page: str, place: Path, mirror: Path, capsys: pytest.Captur
         assert output in printed
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", [page for page in PAGES if "trainer" in (ROOT / page).read_text("utf-8")])
 def test_a_training_run_is_watched_as_told(page: str, place: Path) -> None:
     pytest.importorskip("accelerate", reason="the Trainer needs it: pip install 'divbench[cluster]'")

@@ -1,14 +1,9 @@
 """How a model ran: what may change a number's last digits and is in no signature."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
-
-from pydantic import Field, StringConstraints
+from typing import Any, Literal
 
 AttentionPath = Literal["packed", "grouped", "alone"]
-# Ranges of what is read from a result, which can be untrusted.
-Said = Annotated[str, StringConstraints(max_length=2000)]
-Count = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +23,15 @@ class ModelRun:
         prompts: Number of prompts that it read like that.
     """
 
-    model: Said
-    device: Said
-    dtype: Said | None = None
-    torch: Said | None = None
+    model: str
+    device: str
+    dtype: str | None = None
+    torch: str | None = None
     attention: AttentionPath | None = None
     shares_prefixes: bool | None = None
-    batch_tokens: Count | None = None
-    fallbacks: Annotated[tuple[Said, ...], Field(max_length=1000)] = ()
-    prompts: Count = 0
+    batch_tokens: int | None = None
+    fallbacks: tuple[str, ...] = ()
+    prompts: int = 0
 
     def __str__(self) -> str:
         """A line for people."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, StringConstraints
 
 from benchmark.metrics import Metric
 from benchmark.models.provenance import ModelRun
@@ -28,6 +28,19 @@ Real = Annotated[float, Field(gt=-MOST, lt=MOST)]
 Seed = Annotated[int, Field(ge=-(2**128), lt=2**128)]
 Said = Annotated[str, StringConstraints(max_length=2000)]
 Reasons = Annotated[dict[Said, Count], Field(max_length=1000)]
+
+
+def _bounded(run: ModelRun) -> ModelRun:
+    """Refuse a run beyond the ranges above; its own module needs no pydantic, which a GPU machine may lack."""
+    texts = [text for text in (run.model, run.device, run.dtype, run.torch, *run.fallbacks) if text is not None]
+    if len(texts) > 1000 or max(map(len, texts)) > 2000:
+        raise ValueError("at most 1,000 texts of 2,000 characters")
+    if not all(0 <= number < 2**31 for number in (run.batch_tokens or 0, run.prompts)):
+        raise ValueError("tokens and prompts must be from 0 to 2^31")
+    return run
+
+
+Run = Annotated[ModelRun, AfterValidator(_bounded)]
 
 
 def package_version() -> str:
@@ -227,7 +240,9 @@ class Result(_Part):
     counts: Counts
     scores: Annotated[list[Aggregate], Field(max_length=1000)]
     order_error: OrderError | None = None
-    provenance: Annotated[list[ModelRun], Field(max_length=1000)] = Field(default_factory=list)
+    provenance: Annotated[list[Annotated[ModelRun, AfterValidator(_bounded)]], Field(max_length=1000)] = Field(
+        default_factory=list
+    )
     per_prompt_sha256: Hex
 
 

@@ -102,6 +102,7 @@ def extreme_results(given: Path, out: Path, step: int = 1) -> list[Place]:
     """
     document = json.loads((given / RESULT_FILE).read_bytes())
     schema = Result.model_json_schema()
+    schema["$defs"]["ModelRun"] = {}  # its ranges are in no schema
     made: list[Place] = []
     for place, value in list(places_of(document, schema, schema["$defs"]))[::step]:
         name = f"{len(made)} {'.'.join(map(str, place))}"[:100]

@@ -1,11 +1,15 @@
 """No result takes the board down: those at the edges of the schema are shown, damaged ones are left out by name."""
 
+import json
+import shutil
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from benchmark.metrics.metric import Missing
+from benchmark.scoring.result_files import RESULT_FILE
 from leaderboard.data.result_checks import checked_result
 from leaderboard.data.sources import FolderSource
 from tests.leaderboard.extremes import extreme_results
@@ -41,3 +45,20 @@ def test_a_fuzzed_store_leaves_every_view_answering(results: Path, tmp_path: Pat
         assert shown + len(left_out) == 100
         assert all(each.reason for each in left_out.values())
         assert shown > 2
+
+
+@pytest.mark.parametrize(
+    "run",
+    [{"model": "x" * 2001}, {"fallbacks": ["x"] * 1001}, {"prompts": -1}, {"prompts": 2**31}, {"batch_tokens": -1}],
+    ids=str,
+)
+def test_how_a_model_ran_has_ranges_too(results: Path, tmp_path: Path, run: dict[str, Any]) -> None:
+    given = next(path.parent for path in sorted(results.glob("*/per_prompt.parquet")))
+    document = json.loads((given / RESULT_FILE).read_bytes())
+    good = {"model": "m", "device": "cpu", "prompts": 3, "batch_tokens": 4, "fallbacks": ["slow"]}
+    for each, taken in ((good, True), (good | run, False)):
+        shutil.copytree(given, tmp_path / "own", dirs_exist_ok=True)
+        (tmp_path / "own" / RESULT_FILE).write_text(json.dumps(document | {"provenance": [each]}), encoding="utf-8")
+        found = checked_result(tmp_path / "own")
+        assert isinstance(found, Missing) != taken
+        assert taken or "provenance" in getattr(found, "reason", "")

@@ -53,6 +53,7 @@ def test_it_prints_one_json_document(
     assert (found["pairs"], found["layers"], found["data"]) == (60, 2, "made up")
 
 
+@pytest.mark.thorough
 @pytest.mark.mirror
 def test_it_reads_the_released_responses(mirror: Path) -> None:
     answers = equivalence.released_responses(mirror)

@@ -32,6 +32,7 @@ def test_made_up_sets_have_the_shape_of_dectests() -> None:
     assert 8 < sum(words) / len(words) < 10
 
 
+@pytest.mark.thorough
 @pytest.mark.mirror
 def test_lexical_reads_all_of_dectest(mirror: Path) -> None:
     sets = lexical.dectest_sets(mirror)
@@ -47,6 +48,7 @@ def test_lexical_prints_one_json_document(capsys: pytest.CaptureFixture[str], mo
     assert json.loads(capsys.readouterr().out)["sets"] == 50
 
 
+@pytest.mark.thorough
 def test_memory_measures_a_real_run(capsys: pytest.CaptureFixture[str]) -> None:
     memory.main(["--prompts", "4", "7"])
     document = json.loads(capsys.readouterr().out)

@@ -212,6 +212,7 @@ def forked(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
     return run_forked(code, command[2:], os.environ)
 
 
+@pytest.mark.thorough
 def test_benchmarks_run_and_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limits_entry, lexical_entry = named(["limits", "lexical"])
     tiny = (

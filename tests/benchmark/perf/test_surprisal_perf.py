@@ -97,6 +97,7 @@ def test_released_sets_need_a_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
         surprisal.main(["--shape", "tiny", "--work", "mcdiv"])
 
 
+@pytest.mark.thorough
 @pytest.mark.mirror
 def test_the_works_are_those_of_the_studies(mirror: Path) -> None:
     olmo, mcdiv = released("olmo-matched", mirror, None), released("mcdiv", mirror, None)
@@ -107,6 +108,7 @@ def test_the_works_are_those_of_the_studies(mirror: Path) -> None:
     assert len(released("mcdiv", mirror, 12).sets) == 12
 
 
+@pytest.mark.thorough
 @pytest.mark.mirror
 def test_the_command_with_released_sets(mirror: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--shape", "tiny", "--work", "mcdiv", "--sets", "3", "--rounds", "1", "--naive-sets", "1"]

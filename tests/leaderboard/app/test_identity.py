@@ -60,6 +60,7 @@ def test_in_a_space_the_hub_says_who_it_is() -> None:
         submitter("ann", None, {}, {"SYSTEM": "spaces", "SPACE_ID": "org/board"})
 
 
+@pytest.mark.thorough
 @pytest.mark.browser
 def test_who_is_logged_in_hands_in_under_that_name_and_nobody_else_does(
     browser: Any, results: Path, tmp_path: Path

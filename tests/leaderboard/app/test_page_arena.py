@@ -96,6 +96,7 @@ def vote(browser: Any, steps: int) -> None:
     until(lambda: focus(browser) == "next-pair", "the focus is not at the next pair")
 
 
+@pytest.mark.thorough
 def test_twenty_votes_by_keyboard_on_a_phone_light_and_dark(
     address: str, browser: Any, results: Path, store: Path
 ) -> None:
@@ -160,6 +161,8 @@ def test_a_reload_in_the_middle_loses_nothing(address: str, browser: Any) -> Non
 
 
 def test_without_a_store_the_page_says_how_to_begin(site_address: str, browser: Any) -> None:
+    browser.get("about:blank")
+    console_errors(browser)  # those of a page whose server has ended are not this one's
     opened(browser, f"{site_address}/arena")
     assert "divbench board serve --results RESULTS --votes FOLDER" in note(browser)
     assert not browser.find_elements("css selector", ".pair, #ballot input, #votes, #next-pair")

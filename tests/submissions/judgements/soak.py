@@ -28,7 +28,7 @@ from submissions.judgements.vote_store import VoteReader, VoteSpool, merge_past_
 from submissions.judgements.votes import Vote
 from submissions.storage.commits import StoreFault
 from submissions.storage.file_store import open_store
-from tests.forked import Forked
+from tests.forked import Forked, of_module
 from tests.hub import client_environment
 from tests.submissions.judgements.test_votes import a_vote
 from tests.submissions.soak import Seen as Counts
@@ -110,7 +110,7 @@ class Writer:
         begin = self.accepted[-1] + 1 if self.accepted else 0
         words = ["write", place.text, spool_of(place, self.number), self.number, begin]
         words += [self.replies, self.pause, self.rest]
-        self.process = Forked("tests.submissions.judgements.soak", words, environment)
+        self.process = Forked(of_module("tests.submissions.judgements.soak"), words, environment)
         self.reader = threading.Thread(target=self.read)
         self.reader.start()
 

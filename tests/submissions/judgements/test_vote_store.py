@@ -141,6 +141,7 @@ def test_what_is_no_vote_in_a_store_is_told_and_left_out(store: Faulty, spool: V
     assert [name for name, _ in found.damaged] == [f"{next(iter(bad))}:2", "votes/readme.md"]
 
 
+@pytest.mark.thorough
 def test_a_small_soak_on_a_hub(tmp_path: Path) -> None:
     seen = Seen()
     with running_hub(tmp_path) as server:
