@@ -86,7 +86,6 @@ GROUPS = {
 # Words that people type by instinct, and the command that does it.
 INSTINCTS = {
     "check": "validate",
-    "votes": "arena report",
     "classes": "metrics equivalence",
     "compare": "contrast",
     "evaluate": "score",
@@ -100,6 +99,7 @@ INSTINCTS = {
     "submission import": "import",
     "submission validate": "validate",
     "submissions show": "submissions status",
+    "votes": "arena report",
     "worker": "submissions score",
 }
 

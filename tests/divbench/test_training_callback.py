@@ -82,6 +82,7 @@ def test_collapse_is_told_logged_and_stops_training(tmp_path: Path) -> None:
     assert last.low <= logged[-1] - logged[0] <= last.high < 0
 
 
+@pytest.mark.thorough
 def test_runs_that_do_not_collapse_are_silent_and_unchanged(tmp_path: Path) -> None:
     for seed in range(5):
         with warnings.catch_warnings():

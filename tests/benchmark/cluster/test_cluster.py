@@ -84,6 +84,7 @@ def test_two_actors_give_the_bytes_of_one_process(
     assert tree(tmp_path) == undisturbed
 
 
+@pytest.mark.thorough
 def test_what_a_killed_actor_was_scoring_is_scored_again(
     submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path, address: str
 ) -> None:

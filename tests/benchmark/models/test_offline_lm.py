@@ -134,6 +134,7 @@ def test_documents_are_those_of_their_seed_and_hold_repeats(books: Path) -> None
     assert all(15 <= len(part) <= 320 for part in sentences(texts[0]))
 
 
+@pytest.mark.thorough
 def test_a_few_steps_of_training_make_a_model_that_loads(books: Path, tmp_path: Path) -> None:
     out = tmp_path / "model"
     train(books, out, steps=10, stop_at=2, seed=1, threads=1)

@@ -10,6 +10,7 @@ from benchmark.perf import alternatives, equivalence
 from tests.benchmark.perf.test_equivalence_perf import TINY
 
 
+@pytest.mark.thorough
 def test_both_kinds_of_models_give_the_numbers_of_the_libraries(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

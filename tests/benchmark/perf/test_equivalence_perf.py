@@ -24,6 +24,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(equivalence, "random_classifier", lambda texts, layers: make(texts, layers, **TINY))
 
 
+@pytest.mark.thorough
 def test_both_ways_are_compared_on_the_same_pairs(tiny: None) -> None:
     answers = equivalence.made_up_responses(2)
     questions = equivalence.questions_of(answers, 50)

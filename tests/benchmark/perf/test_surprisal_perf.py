@@ -83,6 +83,7 @@ def test_the_shapes_are_those_of_their_names() -> None:
     assert billions["gpt2"] == pytest.approx(0.0849, abs=0.0001)
 
 
+@pytest.mark.thorough
 def test_the_command_without_a_mirror(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DIVBENCH_MIRROR", raising=False)
     surprisal.main(["--shape", "tiny", "--small", "1", "--large", "1", "--rounds", "1"])

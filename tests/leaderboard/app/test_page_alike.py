@@ -40,6 +40,7 @@ def test_reference_systems_are_compared_on_a_fresh_board(address: str, browser: 
     assert console_errors(browser) == []
 
 
+@pytest.mark.thorough
 def test_a_board_without_such_systems_says_what_to_do(results: Path, browser: Any) -> None:
     with serving(results) as url:
         open_page(browser, f"{url}/alike")

@@ -83,6 +83,7 @@ def test_tables_hold_the_numbers_of_the_pure_functions(site_address: str, browse
     assert console_errors(browser) == []
 
 
+@pytest.mark.thorough
 def test_a_permalink_restores_every_choice_and_leads_on(site_address: str, browser: Any, board: Board) -> None:
     ids = ids_of(board, "paraphrased", "varied")
     asked = f"systems={quote(','.join(ids))}&show=everything&by=ead&prompt=demo-17"
@@ -113,6 +114,7 @@ def test_a_row_of_a_prompt_shows_its_answers_and_goes_into_the_address(
     assert console_errors(browser) == []
 
 
+@pytest.mark.thorough
 def test_one_system_is_not_compared_and_strange_addresses_show_the_default(
     site_address: str, browser: Any, board: Board
 ) -> None:
@@ -126,6 +128,7 @@ def test_one_system_is_not_compared_and_strange_addresses_show_the_default(
     assert console_errors(browser) == []
 
 
+@pytest.mark.thorough
 def test_downloads_equal_the_table(site_address: str, browser: Any, board: Board, tmp_path: Path) -> None:
     ids = ids_of(board, "varied", "collapsed")
     open_page(browser, f"{site_address}/compare?systems={quote(','.join(ids))}")

@@ -25,6 +25,7 @@ def column(browser: "Chrome", table: str, place: int) -> list[str]:
     return found
 
 
+@pytest.mark.thorough
 def test_all_suites_and_datasets_are_listed(browser: "Chrome", site_address: str) -> None:
     open_page(browser, f"{site_address}/datasets")
     assert column(browser, "suites", 0) == [suite.name for suite in SUITES]
@@ -46,6 +47,7 @@ def test_an_address_restores_dataset_and_split(browser: "Chrome", site_address: 
     assert console_errors(browser) == []
 
 
+@pytest.mark.thorough
 def test_another_dataset_changes_the_address_and_all_that_is_shown(browser: "Chrome", site_address: str) -> None:
     open_page(browser, f"{site_address}/datasets?dataset=gssbench&split=union")
     field = browser.find_element("css selector", "#dataset input")

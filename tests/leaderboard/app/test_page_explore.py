@@ -95,6 +95,7 @@ def test_a_link_shows_exactly_the_responses_of_the_submission(
     assert console_errors(browser) == []
 
 
+@pytest.mark.thorough
 def test_responses_that_say_the_same_have_one_colour(address: str, browser: Any, board: Board) -> None:
     open_page(browser, f"{address}?system={entry_of(board, 'odd').result.result_id}")
     cell = "document.querySelector(`#responses [data-row='${arguments[0]}'][data-col='1']`)"
@@ -107,6 +108,7 @@ def test_responses_that_say_the_same_have_one_colour(address: str, browser: Any,
     assert len({row[0] for row in found[: len(shared)]}) == 1
 
 
+@pytest.mark.thorough
 def test_next_and_previous_go_round_and_the_link_of_the_view_leads_back(
     address: str, browser: Any, board: Board
 ) -> None:
@@ -158,6 +160,7 @@ def test_fast_typing_loses_no_letter(address: str, browser: Any) -> None:
     assert value(browser, "q") == words
 
 
+@pytest.mark.thorough
 def test_an_address_of_what_is_not_there_shows_the_first_and_says_so(address: str, browser: Any, board: Board) -> None:
     open_page(browser, f"{address}?table=gone&system=ffffffffffff&prompt=gone")
     first = prompts_of(board.entries[0])[0]
@@ -191,6 +194,7 @@ def test_tokens_and_what_each_adds_are_read_when_asked_for(address: str, browser
     assert console_errors(browser) == []
 
 
+@pytest.mark.thorough
 def test_where_no_model_reads_it_is_said_and_the_buttons_are_off(site_address: str, browser: Any) -> None:
     open_page(browser, f"{site_address}/explore")
     browser.find_element("css selector", "#deeper button").click()

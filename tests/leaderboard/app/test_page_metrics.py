@@ -48,6 +48,7 @@ def address(results: Path, own: Path) -> Any:
         yield url
 
 
+@pytest.mark.thorough
 def test_a_permalink_shows_the_study_that_ships_here(site_address: str, browser: Any) -> None:
     over = shipped_study().agreements[-1]
     open_page(browser, f"{site_address}/metrics")

@@ -102,6 +102,7 @@ def test_the_table_shows_the_numbers_of_the_results_by_rank(site_address: str, b
     assert column(browser, "systems", place) == [texts[name] for name in shown]
 
 
+@pytest.mark.thorough
 def test_a_permalink_restores_every_choice(site_address: str, browser: Any) -> None:
     asked = "rank=self_bleu&show=custom&columns=self_bleu%2Cead&q=e&types=baseline&weights=any"
     open_page(browser, f"{site_address}/?{asked}")
@@ -112,6 +113,7 @@ def test_a_permalink_restores_every_choice(site_address: str, browser: Any) -> N
     assert browser.find_element("css selector", "#q input, #q textarea").get_property("value") == "e"
 
 
+@pytest.mark.thorough
 def test_an_address_that_asks_for_what_is_not_offered_shows_the_default(site_address: str, browser: Any) -> None:
     open_page(browser, f"{site_address}/?rank=<b>&suite=none&table=none&show=x&types=y&licence=z&size=1T&columns=q")
     assert len(column(browser, "systems", 0)) == 7
@@ -165,6 +167,7 @@ def test_sorting_goes_by_number_and_texts_move_along(site_address: str, browser:
     assert gaps(browser) == []
 
 
+@pytest.mark.thorough
 def test_what_each_column_means_can_be_unfolded(site_address: str, browser: Any, board: Board) -> None:
     open_page(browser, site_address)
     unfold(browser)
@@ -216,6 +219,7 @@ def twice(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.thorough
 def test_a_submission_scored_twice_has_one_row_and_systems_at_another_k_are_a_link_away(
     twice: Path, browser: Any, board: Board
 ) -> None:

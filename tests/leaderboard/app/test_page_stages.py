@@ -76,6 +76,7 @@ def test_the_page_shows_the_series_with_its_curves_and_contrasts(address: str, b
     assert console_errors(browser) == []
 
 
+@pytest.mark.thorough
 def test_a_permalink_restores_the_choices(address: str, browser: Any, board: Board) -> None:
     open_page(browser, f"{address}?metric=ead&pairs=all&expected=greater")
     shows(browser, board, "ead", "all", "greater")
@@ -87,6 +88,7 @@ def test_a_permalink_restores_the_choices(address: str, browser: Any, board: Boa
     shows(browser, board, "ead", "consecutive", "greater")
 
 
+@pytest.mark.thorough
 def test_an_address_of_what_is_not_there_shows_the_first(address: str, browser: Any, board: Board) -> None:
     open_page(browser, f"{address}?table=gone&series=<script>window.hacked=1</script>&metric=gone&pairs=x&expected=y")
     shows(browser, board, "d_can", "consecutive", "two-sided")
@@ -94,6 +96,7 @@ def test_an_address_of_what_is_not_there_shows_the_first(address: str, browser: 
     assert browser.execute_script("return window.hacked") is None
 
 
+@pytest.mark.thorough
 def test_where_there_is_no_series_the_page_says_so(site_address: str, browser: Any) -> None:
     open_page(browser, f"{site_address}/post-training")
     assert "No table here includes several training stages of one model" in value(browser, "note")

@@ -152,6 +152,7 @@ def test_a_file_cut_off_and_a_file_of_another_kind_are_refused(address: str, bro
     assert row[1] == "program.exe"
 
 
+@pytest.mark.thorough
 def test_pasted_lines_and_a_form_make_a_submission(address: str, browser: Any) -> None:
     open_page(browser, f"{address}/?way=paste")
     text = "".join(
@@ -249,6 +250,7 @@ def folder_address(results: Path) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.thorough
 def test_a_board_without_a_store_checks_and_says_how_to_submit(folder_address: str, browser: Any, good: Path) -> None:
     said = check(browser, folder_address, good)
     assert said.startswith("Accepted: varied as ")

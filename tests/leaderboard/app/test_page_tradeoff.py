@@ -93,6 +93,7 @@ def test_tables_hold_the_numbers_of_the_pure_functions(address: str, browser: An
     assert console_errors(browser) == []
 
 
+@pytest.mark.thorough
 def test_a_permalink_restores_every_choice(address: str, browser: Any, board: Board) -> None:
     ids = [system_ids(board)[place] for place in (3, 1)]
     open_page(browser, f"{address}?x=ead&y=ead")
@@ -105,6 +106,7 @@ def test_a_permalink_restores_every_choice(address: str, browser: Any, board: Bo
     assert checked.get_property("value") == "all"
 
 
+@pytest.mark.thorough
 def test_choices_go_into_the_address_and_a_reload_keeps_them(address: str, browser: Any, board: Board) -> None:
     open_page(browser, address)
     with shown_anew(browser):
@@ -118,6 +120,7 @@ def test_choices_go_into_the_address_and_a_reload_keeps_them(address: str, brows
     assert "are eligible" in value(browser, "note")
 
 
+@pytest.mark.thorough
 def test_downloads_equal_the_table(address: str, browser: Any, board: Board, tmp_path: Path) -> None:
     open_page(browser, f"{address}?y=utility_k")
     browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})

@@ -110,6 +110,7 @@ def result_folder(root: Path, model: Found) -> Path:
     return root / "results" / str(model["result_id"])
 
 
+@pytest.mark.thorough
 def test_the_whole_suite_in_a_process_of_its_own(root: Path) -> None:
     submission = submitted(root / "all", "all", partial(texts_of, suite=WHOLE), "org/all", WHOLE)
     options = ("--metric", "rouge_l_similarity", "--profile", "lexical", "--resamples", FEW)
@@ -359,7 +360,7 @@ def test_the_heat_map_has_the_numbers_and_strangers_texts_only_as_text(root: Pat
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [1200, 375])
+@pytest.mark.parametrize("width", [1200, pytest.param(375, marks=pytest.mark.thorough)])
 def test_the_heat_map_is_drawn_in_a_browser(
     root: Path,
     found: Found,
