@@ -32,7 +32,6 @@ def demo_rows() -> list[dict[str, object]]:
     return [{"prompt_id": f"demo-{i:02}", "responses": [rng.randbytes(90).hex() for _ in range(4)]} for i in range(24)]
 
 
-@pytest.mark.thorough
 @each("limit", [0, 100, 2000], ids=["nothing fits", "the first bytes", "some of it"])
 @each("existing", [False, True], ids=["new", "into an empty folder"])
 def test_an_import_that_cannot_be_written_leaves_nothing(tmp_path: Path, limit: int, existing: bool) -> None:
