@@ -1,4 +1,4 @@
-"""Ranks of systems, for boards: intervals, tie groups, Bradley-Terry strengths."""
+"""Ranks of systems, for boards: intervals and tie groups."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -8,19 +8,12 @@ from numpy.typing import NDArray
 
 from benchmark.scoring.resampling import (
     Floats,
-    Interval,
     percentile_interval,
     resample_weights,
 )
 
 TIE = 1e-12  # relative: what differs by less differs by rounding alone
-_CLOSE = 1e-12  # the last step of the iteration, in the logarithm of a strength
-_MOST_STEPS = 100_000
 _MOST_AT_ONCE = 128  # systems whose differences from another are resampled together
-
-
-class Unrankable(ValueError):
-    """Comparisons that leave the strengths of some systems open. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,55 +87,6 @@ def unranked(values: Floats) -> Standing:
     return Standing(float(there.mean()) if len(there) else float("nan"), None, None, None, None)
 
 
-@dataclass(frozen=True, slots=True)
-class BradleyTerry:
-    """Strengths of systems from paired comparisons (Bradley & Terry 1952).
-
-    Attributes:
-        strengths: Natural log-odds with mean 0: i beats j with probability 1 / (1 + exp(s_j − s_i)).
-        intervals: Interval of each strength; None where fewer than two resamples could be solved.
-        unsolved: Resamples that leave strengths open, as when one system wins all; the intervals are without them.
-    """
-
-    strengths: tuple[float, ...]
-    intervals: tuple[Interval | None, ...]
-    unsolved: int
-
-
-def bradley_terry(
-    values: Floats,
-    *,
-    direction: int = 1,
-    clusters: Sequence[Hashable] | None = None,
-    level: float = 0.95,
-    resamples: int = 1000,
-    seed: int = 0,
-) -> BradleyTerry:
-    """Strengths by which systems win over each other prompt by prompt, with bootstrap intervals over prompts.
-
-    Args:
-        values: [prompts, systems], NaN where missing; a prompt compares the systems that have a value.
-        direction: Direction of the metric, as in `standings`.
-        clusters: Cluster of each prompt, as in `resample_weights`.
-        level: Coverage of the intervals.
-        resamples: Number of bootstrap resamples.
-        seed: Random seed of the resamples.
-
-    Raises:
-        Unrankable: As in `strengths_of`.
-    """
-    prompts, systems = values.shape
-    each = prompt_wins(values, direction).reshape(prompts, systems * systems)
-    strengths = strengths_of(each.sum(axis=0).reshape(systems, systems))
-    weights = resample_weights(prompts, clusters=clusters, resamples=resamples, seed=seed)
-    drawn = _solved((weights @ each).reshape(resamples, systems, systems))
-    return BradleyTerry(
-        tuple(strengths.tolist()),
-        tuple(percentile_interval(column, level) for column in drawn.T),
-        int(np.isnan(drawn[:, 0]).sum()),
-    )
-
-
 def prompt_wins(values: Floats, direction: int = 1) -> Floats:
     """Who wins on each prompt: [prompts, systems, systems], 1 where the row's system is better, ½ where they tie.
 
@@ -157,58 +101,6 @@ def prompt_wins(values: Floats, direction: int = 1) -> Floats:
         tied = np.abs(one - other) <= TIE * np.maximum(np.abs(one), np.abs(other))
         wins: Floats = np.where(tied, 0.5, (one > other).astype(np.float64))
     return np.where(compared, wins, 0.0)
-
-
-def strengths_of(wins: Floats) -> Floats:
-    """The maximum-likelihood strengths of a table of wins, by Zermelo's iteration (Hunter 2004, MM).
-
-    Args:
-        wins: [systems, systems], how often the row's system beat the column's.
-
-    Returns:
-        [systems], as in `BradleyTerry`.
-
-    Raises:
-        Unrankable: Some systems were never compared with the others, or a group of them won or lost all its
-            comparisons with the others: then no finite strengths are the likeliest (Ford 1957).
-    """
-    played = wins + wins.T
-    if not _linked(played[None])[0]:
-        raise Unrankable("some systems were never compared with the others, directly or through third ones")
-    if not _linked(wins[None])[0]:
-        raise Unrankable("some systems won, or lost, all comparisons with the others: their strength has no bound")
-    found: Floats = _solved(wins[None])[0]
-    if np.isnan(found).any():
-        raise Unrankable(f"the strengths do not settle within {_MOST_STEPS:,} steps: they are all but without bound")
-    return found
-
-
-def _solved(wins: Floats) -> Floats:
-    """Strengths [tables, systems] of tables of wins [tables, systems, systems]; NaN where they are open."""
-    made = np.full(wins.shape[:2], np.nan)
-    going = np.flatnonzero(_linked(wins))
-    logs = np.zeros((len(going), wins.shape[1]))
-    for _ in range(_MOST_STEPS):
-        if not len(going):
-            break
-        powers = np.exp(logs)
-        played = wins[going] + wins[going].transpose(0, 2, 1)
-        shares = (played / (powers[:, :, None] + powers[:, None, :])).sum(axis=2)
-        after = np.log(wins[going].sum(axis=2) / shares) if wins.shape[1] > 1 else logs
-        after -= after.mean(axis=1, keepdims=True)
-        done = np.abs(after - logs).max(axis=1) < _CLOSE
-        made[going[done]] = after[done]
-        going, logs = going[~done], after[~done]
-    return made
-
-
-def _linked(wins: Floats) -> NDArray[np.bool_]:
-    """For each table [tables, systems, systems] whether every system reaches every other along wins."""
-    systems = wins.shape[1]
-    reach = (wins > 0) | np.eye(systems, dtype=bool)
-    for _ in range(max(1, systems - 1).bit_length()):
-        reach = reach.astype(np.float32) @ reach.astype(np.float32) > 0
-    return np.asarray(reach.all(axis=(1, 2)))
 
 
 def _plain_means(values: Floats) -> Floats:

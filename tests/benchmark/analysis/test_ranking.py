@@ -1,4 +1,4 @@
-"""Ranks against loops, scipy and a direct maximisation of the likelihood."""
+"""Ranks against loops and plain resampling."""
 
 import math
 import tracemalloc
@@ -7,16 +7,8 @@ import warnings
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
-from benchmark.analysis.ranking import (
-    Unrankable,
-    bradley_terry,
-    prompt_wins,
-    standings,
-    strengths_of,
-)
-from benchmark.scoring.resampling import Interval
+from benchmark.analysis.ranking import prompt_wins, standings
 
 Floats = NDArray[np.float64]
 
@@ -169,66 +161,3 @@ def test_prompt_wins() -> None:
     assert prompt_wins(values)[0].tolist() == [[0, 0, 0.5], [1, 0, 1], [0.5, 0, 0]]
     assert prompt_wins(values)[1].tolist() == [[0, 0, 0], [0, 0, 1], [0, 0, 0]]
     assert prompt_wins(values, -1)[1].tolist() == [[0, 0, 0], [0, 0, 0], [0, 1, 0]]
-
-
-@pytest.mark.parametrize(("won", "lost"), [(3.0, 1.0), (99.5, 0.5), (5.0, 5.0)])
-def test_two_strengths_have_a_closed_form(won: float, lost: float) -> None:
-    strengths = strengths_of(np.array([[0, won], [lost, 0]]))
-    assert strengths[0] - strengths[1] == pytest.approx(math.log(won / lost), abs=1e-12)
-    assert strengths.sum() == pytest.approx(0, abs=1e-12)
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_four_strengths_maximise_the_likelihood(seed: int) -> None:
-    wins = np.random.default_rng(seed).integers(0, 30, size=(4, 4)).astype(np.float64)
-    wins[0] *= 20
-    wins[2, 3] = wins[3, 2] = 0  # two that never met
-    np.fill_diagonal(wins, 0)
-
-    def loss(free: Floats) -> float:
-        s = np.append(free, -free.sum())
-        return float((wins * np.logaddexp(0, s[None, :] - s[:, None])).sum())
-
-    best = minimize(loss, np.zeros(3), method="BFGS", options={"gtol": 1e-7}).x
-    assert strengths_of(wins)[:3] == pytest.approx(best, abs=1e-5)
-
-
-def test_strengths_that_are_open_are_refused() -> None:
-    apart = np.zeros((4, 4))
-    apart[0, 1] = apart[1, 0] = apart[2, 3] = apart[3, 2] = 1
-    with pytest.raises(Unrankable, match="never compared"):
-        strengths_of(apart)
-    beaten = apart.copy()
-    beaten[0, 2] = 1  # the first two win all that they play against the others
-    with pytest.raises(Unrankable, match="won, or lost, all"):
-        strengths_of(beaten)
-    beaten[3, 1] = 1
-    assert np.isfinite(strengths_of(beaten)).all()
-
-
-def test_bradley_terry_of_a_board() -> None:
-    values = np.random.default_rng(4).normal(size=(80, 3)) + np.array([0.0, 0.5, 1.0])
-    found = bradley_terry(values, resamples=200)
-    assert found.strengths == pytest.approx(strengths_of(prompt_wins(values).sum(axis=0)))
-    assert found.strengths[0] < found.strengths[1] < found.strengths[2]
-    assert found.unsolved == 0
-    draws = np.random.default_rng(0).integers(80, size=(200, 80))
-    plain = np.array([strengths_of(prompt_wins(values[rows]).sum(axis=0)) for rows in draws])
-    for interval, low, high in zip(found.intervals, *np.quantile(plain, [0.025, 0.975], axis=0), strict=True):
-        assert interval is not None
-        assert (interval.low, interval.high) == pytest.approx((low, high), abs=1e-9)
-
-
-def test_resamples_that_leave_strengths_open_are_counted() -> None:
-    # One prompt of twelve stands against a clean sweep: about (11/12)^12 of the resamples lack it.
-    values = np.column_stack([np.ones(12), np.zeros(12)])
-    values[0] = [0.0, 1.0]
-    found = bradley_terry(values, resamples=500)
-    assert found.unsolved / 500 == pytest.approx((11 / 12) ** 12, abs=0.07)
-    assert found.intervals[0] is not None
-    assert found.strengths[0] == pytest.approx(math.log(11) / 2)
-
-
-def test_bradley_terry_of_one_system() -> None:
-    found = bradley_terry(np.ones((4, 1)), resamples=10)
-    assert (found.strengths, found.intervals) == ((0.0,), (Interval(0.0, 0.0),))
