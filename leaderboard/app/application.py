@@ -1,6 +1,5 @@
 """The Gradio application: the frame around its pages."""
 
-import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -18,7 +17,7 @@ from leaderboard.app.navigation import Link, navigation
 from leaderboard.app.page_heads import Head, PageHeads
 from leaderboard.app.pages import PAGES, Page
 from leaderboard.app.permalinks import count_on
-from leaderboard.app.requests import RequestLimits, log_one_line_an_error
+from leaderboard.app.requests import RequestLimits, behind_proxy, log_one_line_an_error
 from leaderboard.app.submitting.intake import MAX_UPLOAD_BYTES
 from leaderboard.app.theme import CSS, THEME, head
 from leaderboard.data.board import frame
@@ -122,7 +121,7 @@ def launch(
     served: dict[str, Any] = {
         "routes": [_board_csv(live)],
         "middleware": [
-            Middleware(RequestLimits, proxied="SPACE_ID" in os.environ),
+            Middleware(RequestLimits, proxied=behind_proxy()),
             Middleware(PageHeads, heads=_heads(live, pages), name=TITLE),
         ],
     }

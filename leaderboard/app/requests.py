@@ -57,7 +57,7 @@ class RequestLimits:
             await self._app(scope, _counted(receive, most), send)
 
     def _is_too_often(self, scope: Scope) -> bool:
-        visitor, minute = self._visitor(scope), int(time.monotonic() // 60)
+        visitor, minute = visitor_address(scope, proxied=self._proxied), int(time.monotonic() // 60)
         before = self._seen.pop(visitor, (minute, 0))
         number = before[1] + 1 if before[0] == minute else 1
         self._seen[visitor] = minute, number
@@ -65,26 +65,26 @@ class RequestLimits:
             self._seen.popitem(last=False)
         return number > self._calls
 
-    def _visitor(self, scope: Scope) -> str:
-        told = [value for name, value in scope["headers"] if name == b"x-forwarded-for"] if self._proxied else []
-        return _last(told[-1].decode("latin-1")) if told else str((scope.get("client") or [""])[0])
 
-
-def visitor_address(request: Any, *, proxied: bool | None = None) -> str:
+def visitor_address(scope: Scope, *, proxied: bool) -> str:
     """The address that a visitor's call comes from.
 
     Args:
-        request: A `gr.Request`.
-        proxied: As in `RequestLimits`; None: in a Space.
+        scope: ASGI scope of the call.
+        proxied: As in `RequestLimits`.
     """
-    told = (
-        request.headers.get("x-forwarded-for") if ("SPACE_ID" in os.environ if proxied is None else proxied) else None
-    )
-    return _last(told) if told else str(getattr(request.client, "host", ""))
+    told = [value for name, value in scope["headers"] if name == b"x-forwarded-for"] if proxied else []
+    return told[-1].decode("latin-1").split(",")[-1].strip() if told else str((scope.get("client") or [""])[0])
 
 
-def _last(addresses: str) -> str:
-    return addresses.rsplit(",", 1)[-1].strip()
+def behind_proxy() -> bool:
+    """Whether all calls come through a trusted proxy, as in a Space."""
+    return "SPACE_ID" in os.environ
+
+
+def caller_address(request: Any) -> str:
+    """The address that the call of a `gr.Request` comes from, as the limits see it."""
+    return visitor_address(request.request.scope, proxied=behind_proxy())
 
 
 def _declared(scope: Scope) -> int:

@@ -14,7 +14,7 @@ import gradio as gr
 from datasets_build.errors import DivBenchError
 from leaderboard.app import components
 from leaderboard.app.permalinks import chosen, count_on, wire
-from leaderboard.app.requests import visitor_address
+from leaderboard.app.requests import caller_address
 from leaderboard.app.submitting.identity import login_is_real, verified_login
 from leaderboard.app.submitting.intake import error_text
 from leaderboard.app.voting.polls import Offer, Polls
@@ -113,7 +113,7 @@ def _wire_ballot(page: gr.Blocks, polls: Polls | None, ballot: _Ballot) -> None:
         try:
             if polls is None:
                 return _closed(page_text.NO_VOTES)
-            offer = polls.vote(kept["pair"], _voter(polls, kept, profile, request), answers, visitor_address(request))
+            offer = polls.vote(kept["pair"], _voter(polls, kept, profile, request), answers, caller_address(request))
         except (DivBenchError, OSError) as error:
             skipped = [gr.skip() for _ in ballot.outputs()[2:]]
             return [gr.skip(), f"Not saved: {error_text(error)}", *skipped]

@@ -10,7 +10,11 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from leaderboard.app.requests import RequestLimits
+import gradio as gr
+import pytest
+from starlette.requests import Request
+
+from leaderboard.app.requests import RequestLimits, caller_address
 from tests.leaderboard.servers import ROOT, free_port, wait_for
 
 Json = dict[str, Any]
@@ -72,6 +76,18 @@ def test_behind_a_proxy_visitors_are_those_whom_it_tells() -> None:
     ]
     plain = RequestLimits(reads_all, calls=1)  # anybody may write the header where there is no proxy
     assert [answers(plain, 1024, forwarded=who) for who in ("2.2.2.2", "3.3.3.3")] == [200, 429]
+
+
+def test_votes_are_counted_for_the_address_that_calls_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    headers = [
+        (b"x-forwarded-for", b"9.9.9.9"),
+        (b"x-forwarded-for", b"8.8.8.8, 2.2.2.2"),
+    ]  # the first is forged
+    call = gr.Request(Request({"type": "http", "headers": headers, "client": ("7.7.7.7", 1)}))
+    monkeypatch.delenv("SPACE_ID", raising=False)
+    assert caller_address(call) == "7.7.7.7"
+    monkeypatch.setenv("SPACE_ID", "org/space")
+    assert caller_address(call) == "2.2.2.2"
 
 
 def fetch(url: str, body: bytes | None = None) -> str:
