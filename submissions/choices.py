@@ -1,6 +1,7 @@
-"""What a manifest can say of a system, as names. Imports nothing heavy: command-line options read it."""
+"""Names that command-line options and records share. Imports nothing heavy."""
 
 from typing import Literal
 
 SystemType = Literal["human", "model", "inference-time method", "trained method", "baseline"]
 Mode = Literal["resample", "paraphrase", "system-prompt", "in-context", "verbalized", "verbalized-tail"]
+FormName = Literal["absolute", "aspects", "similarity", "ranking"]  # of ratings

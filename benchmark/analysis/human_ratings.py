@@ -126,7 +126,7 @@ def write_rated_sets(path: Path, study: Study, given: Ratings, question: str) ->
     """
     scores = set_scores(study, given.ratings, question)
     if not scores:
-        raise InputError("no rating is left", "ask more raters; the counts above say why ratings were removed")
+        raise InputError("no set has a rating of this question", "ask more raters")
     labelled = all(each.label is not None for each in study.sets) and len({each.label_name for each in study.sets}) == 1
     rows = []
     for each in study.sets:

@@ -1,7 +1,7 @@
 """`divbench rate`: a study in which people rate response sets, and what comes back."""
 
-from collections.abc import Callable, Iterator
-from enum import StrEnum
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,9 +10,9 @@ import typer
 from datasets_build.console import JsonOption, MirrorOption, err, out, print_json
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.tables import Table, to_terminal, with_interval
+from submissions.choices import FormName
 
 if TYPE_CHECKING:
-    from datasets_build.schema import Suite
     from submissions.judgements.rating_forms import RatedSet
     from submissions.judgements.ratings import Ratings
 
@@ -21,15 +21,6 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     help="Let people rate response sets: make the forms of a study, read what comes back.",
 )
-
-
-class FormChoice(StrEnum):
-    """Forms of Tevet & Berant."""
-
-    absolute = "absolute"
-    aspects = "aspects"
-    similarity = "similarity"
-    ranking = "ranking"
 
 
 @app.command()
@@ -42,7 +33,7 @@ def make(
         ),
     ] = None,
     destination: Annotated[Path | None, typer.Option("--out", help="Folder to create (required).")] = None,
-    form: Annotated[FormChoice, typer.Option(help="Form of the question.")] = FormChoice.absolute,
+    form: Annotated[FormName, typer.Option(help="Form of the question.")] = "absolute",
     sets: Annotated[
         int | None,
         typer.Option(min=1, help="Number of response sets (prompts, of ranking), drawn at random; default: all."),
@@ -84,8 +75,8 @@ def make(
             f"{destination} is there already", "name a folder that is not: answers belong to one study"
         )
     found = _cut([each for source in sources for each in _sets_of(source, mirror)], responses)
-    chosen = _drawn(found, sets, seed, by_context=form is FormChoice.ranking)
-    study = make_study(form.value, chosen, raters_per_item=raters, per_rater=per_rater, seed=seed)
+    chosen = _drawn(found, sets, seed, by_context=form == "ranking")
+    study = make_study(form, chosen, raters_per_item=raters, per_rater=per_rater, seed=seed)
     with atomic_folder(destination) as folder:
         write_study(study, folder)
         pages = write_pages(study, folder)
@@ -145,6 +136,11 @@ def read(
     if question is not None and question not in names:
         raise ConfigurationError(f"the form {made.form} has no question {question!r}", f"one of {', '.join(names)}")
     given = read_ratings(made, files or [])
+    if not given.ratings:
+        if not json:
+            _tell(given)
+        why = f"{sum(given.removed.values())} raters were removed, {given.blank} answers are blank"
+        raise InputError(f"no rating is left: {why}", "ask more raters")
     rows, questions = [], {}
     for name in names:
         alpha = krippendorff_alpha(made, given.ratings, name, resamples=resamples, seed=seed)
@@ -167,8 +163,6 @@ def read(
     _tell(given)
     if written is not None:
         out().print(f"{written} sets are in {destination}. Next: divbench metaeval {destination}", markup=False)
-    if not given.ratings:
-        raise InputError("no rating is left", "ask more raters; the counts above say why ratings were removed")
 
 
 def _counts(given: "Ratings") -> dict[str, Any]:
@@ -209,8 +203,7 @@ def _sets_of(source: str, mirror: Path | None) -> "Iterator[RatedSet]":
     if Path(source).is_dir():
         from submissions.checking.validate import open_submission
 
-        find: Callable[[str], Suite] = lambda name: load_suite(name, mirror=mirror)  # noqa: E731
-        submission, suite, _ = open_submission(Path(source), find)
+        submission, suite, _ = open_submission(Path(source), partial(load_suite, mirror=mirror))
         for row in submission.rows():
             prompt = suite.by_id[row.prompt_id].prompt
             yield RatedSet(f"{submission.id}:{row.prompt_id}", prompt, row.responses)

@@ -1,1 +1,1 @@
-"""People's votes on pairs of response sets in; each vote exactly once, in whole commits of a store, out."""
+"""What people say of response sets: votes on pairs, each exactly once in a store; rating forms out, ratings back in."""

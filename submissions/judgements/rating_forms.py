@@ -17,8 +17,8 @@ import numpy as np
 
 from datasets_build.errors import ConfigurationError
 from datasets_build.files import content_id
+from submissions.choices import FormName
 
-FormName = Literal["absolute", "aspects", "similarity", "ranking"]
 FORMS: tuple[FormName, ...] = get_args(FormName)
 Kind = Literal["rating", "check", "training"]
 Span = tuple[int, int]

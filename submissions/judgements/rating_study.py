@@ -10,7 +10,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import content_id, readable_json, write_text
-from submissions.judgements.rating_forms import FORM_OF, FormName, Item, RatedSet, built_in_items, rating_items
+from submissions.choices import FormName
+from submissions.judgements.rating_forms import FORM_OF, Item, RatedSet, built_in_items, rating_items
 
 STUDY_FILE = "study.json"
 CHECK_SHARE = 10  # ratings to one attention check

@@ -52,6 +52,15 @@ def test_a_study_of_submissions_is_made_read_and_evaluated(tmp_path: Path) -> No
     assert (found["raters"], found["ratings"], found["questions"]["content"]["alpha"]) == (2, 16, 1.0)
     shown = divbench("rate", "read", out, answers)
     assert "2 raters count" in shown.stdout
+    for path in answers.iterdir():  # all raters take a second for an item
+        known = json.loads(path.read_bytes())
+        quick = [row | {"seconds": 1.0} for row in known["answers"]]
+        path.write_text(json.dumps(known | {"answers": quick}), encoding="utf-8")
+    for more in ((), ("--json",)):
+        ended = divbench("rate", "read", out, answers, "--out", tmp_path / "no.parquet", *more)
+        assert ended.returncode == 1
+        assert "2 raters were removed" in (ended.stdout if more else ended.stderr)
+    assert not (tmp_path / "no.parquet").exists()
     task = document(divbench("metaeval", rated, "--metric", "distinct_n", "--resamples", 100, "--json"))["tasks"][0]
     assert (task["label_name"], task["sets"]) == ("human content", 8)
     assert task["evaluations"][0]["measures"]["human_spearman"]["value"] > 0.5

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from datasets_build.errors import ConfigurationError
-from submissions.judgements.rating_forms import FORM_OF, FORMS, FormName, RatedSet
+from submissions.choices import FormName
+from submissions.judgements.rating_forms import FORM_OF, FORMS, RatedSet
 from submissions.judgements.rating_pages import page, write_crowd_table, write_instructions
 from submissions.judgements.rating_study import Study, assign, make_study, read_study, shown_to, write_study
 from submissions.judgements.ratings import Ratings, read_ratings
