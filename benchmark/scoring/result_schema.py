@@ -240,9 +240,7 @@ class Result(_Part):
     counts: Counts
     scores: Annotated[list[Aggregate], Field(max_length=1000)]
     order_error: OrderError | None = None
-    provenance: Annotated[list[Annotated[ModelRun, AfterValidator(_bounded)]], Field(max_length=1000)] = Field(
-        default_factory=list
-    )
+    provenance: Annotated[list[Run], Field(max_length=1000)] = Field(default_factory=list)
     per_prompt_sha256: Hex
 
 

@@ -22,7 +22,7 @@ def extremes_of(schema: Mapping[str, Any]) -> Iterator[Any]:
     """The extreme values that a JSON schema allows; references and constants have none of their own.
 
     Raises:
-        KeyError: A number has no range, a text no length, or an object no most number of members.
+        KeyError: A number has no range, a text no length, or an object no maximum number of members.
     """
     for each in schema.get("anyOf", ()):
         yield from extremes_of(each)
