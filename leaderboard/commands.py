@@ -69,6 +69,14 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    repository: Annotated[
+        str | None,
+        typer.Option(
+            help="Address of the source code, linked in the navigation; default: none, or as the package's metadata "
+            "have it.",
+            show_default=False,
+        ),
+    ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
     port: Annotated[int | None, typer.Option(help="Port to listen on; default: the first free one from 7860.")] = None,
     refresh: Annotated[float, typer.Option(min=1, help="Seconds after which a visit reads the results again.")] = 60.0,
@@ -93,6 +101,8 @@ def serve(
 
     Stop it with Ctrl-C.
     """
+    if repository is not None and not repository.startswith("https://"):
+        raise ConfigurationError(f"{repository!r} is no address of a repository", "give one that begins with https://")
     live = _live(results, store, study, refresh, reference=reference, votes=votes or store)
     now = live.snapshot()
     if live.votes is not None:
@@ -102,7 +112,7 @@ def serve(
     need("gradio", "board")  # after what is wrong with the results: it takes seconds
     from leaderboard.app.application import build_app, launch
 
-    launch(build_app(live), live, host, port)
+    launch(build_app(live, repository=repository), live, host, port)
 
 
 @app.command()

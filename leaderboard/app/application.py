@@ -31,27 +31,29 @@ _UPLOADS = (600, 3600)  # seconds between clean-ups of uploads, and the age at w
 _WAITING = 64  # queued events; further ones are refused
 
 
-def build_app(live: LiveResults, pages: tuple[Page, ...] = PAGES) -> gr.Blocks:
+def build_app(live: LiveResults, pages: tuple[Page, ...] = PAGES, repository: str | None = None) -> gr.Blocks:
     """Build the application.
 
     Args:
         live: Results to show.
         pages: Pages, the first at the root, each of the others at its own path.
+        repository: Address of the repository for the navigation; None: as the package's metadata have it.
     """
     first, *others = pages
     with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True, delete_cache=_UPLOADS) as app:
-        _frame(app, live, first, pages)
+        _frame(app, live, first, pages, repository)
         register(live)
     for page in others:
         with app.route(page.title, page.path) as blocks:
-            _frame(blocks, live, page, pages)
+            _frame(blocks, live, page, pages, repository)
     made: gr.Blocks = app
     return made
 
 
-def _frame(blocks: gr.Blocks, live: LiveResults, page: Page, pages: tuple[Page, ...]) -> None:
+def _frame(blocks: gr.Blocks, live: LiveResults, page: Page, pages: tuple[Page, ...], repository: str | None) -> None:
     """Build a page with the navigation and the data warnings above it; its footer is made where it is wired."""
-    gr.HTML(str(navigation([Link(p.title, p.path, p.group) for p in pages], page.path)), elem_id="nav", padding=False)
+    links = navigation([Link(p.title, p.path, p.group) for p in pages], page.path, repository)
+    gr.HTML(str(links), elem_id="nav", padding=False)
     gr.Markdown(f"# {TITLE} · {page.title}", elem_classes="masthead")
     warnings = gr.Textbox(
         "",

@@ -33,15 +33,16 @@ def repository() -> str | None:
     return None
 
 
-def navigation(pages: Sequence[Link], here: str) -> Markup:
+def navigation(pages: Sequence[Link], here: str, source: str | None = None) -> Markup:
     """The navigation: pages in groups, the repository and the paper; on a narrow screen behind one button.
 
     Args:
         pages: All pages.
         here: Path of the page that it stands on.
+        source: Address of the repository; None: as the package's metadata have it.
     """
     groups = {group: [_page(page, here) for page in pages if page.group == group] for group in GROUPS}
-    source = repository()
+    source = source or repository()
     outside = [("Code", source)] if source else []
     groups[GROUPS[-1]] += [
         Markup('<li><a href="{}" rel="noopener">{}</a></li>').format(address, name)

@@ -39,8 +39,26 @@ def forest_table(forest: Forest, link: Link | None = None) -> Markup:
         '<section class="forest"><p class="answer"><bdi>{sentence}</bdi></p>'
         '<table id="forest-table"><caption>{title}</caption>{head}<tbody>{body}</tbody>'
         '<tbody class="references">{below}</tbody></table>'
-        "{origins}</section>"
-    ).format(sentence=forest.sentence, title=forest.title, head=head, body=body, below=below, origins=_origins(forest))
+        "{more}{origins}</section>"
+    ).format(
+        sentence=forest.sentence,
+        title=forest.title,
+        head=head,
+        body=body,
+        below=below,
+        more=_more(forest),
+        origins=_origins(forest),
+    )
+
+
+def _more(forest: Forest) -> Markup:
+    """A box to tick that unfolds rows, by the style sheet alone; empty if there are none."""
+    folded = sum(each.folded for each in forest.references)
+    if not folded:
+        return Markup("")
+    every = sum(each.type == "baseline" for each in forest.references)
+    box = Markup('<p class="more"><label><input type="checkbox"/> Show all {} known-bad baselines</label></p>')
+    return box.format(every)
 
 
 def _lines(forest: Forest) -> tuple[Reference, ...]:
@@ -117,10 +135,13 @@ def _row(row: ForestRow, draw: Callable[[Mark, str], Markup], link: Link | None,
 def _reference(each: Reference, draw: Callable[[Mark, str], Markup], link: Link | None, has_quality: bool) -> Markup:
     said = {"human": "people", "baseline": "known-bad baseline"}[each.type]
     name = _name(each.system, each.id, link, each.origin) + Markup(' <span class="chip">{}</span>').format(said)
-    return _cells("", name, draw(each.mark, each.type), each.mark, "" if has_quality else None)
+    quality = "" if has_quality else None
+    return _cells("", name, draw(each.mark, each.type), each.mark, quality, folded=each.folded)
 
 
-def _cells(rank: Markup | str, name: Markup, drawn: Markup, mark: Mark, quality: str | None) -> Markup:
+def _cells(
+    rank: Markup | str, name: Markup, drawn: Markup, mark: Mark, quality: str | None, *, folded: bool = False
+) -> Markup:
     interval = Markup(" <small>{}</small>").format(mark.interval) if mark.interval else ""
     last = (
         ""
@@ -128,9 +149,17 @@ def _cells(rank: Markup | str, name: Markup, drawn: Markup, mark: Mark, quality:
         else Markup('<td class="quality">{}</td>').format(quality or Markup('<span class="none">–</span>'))
     )
     return Markup(
-        '<tr><td class="rank">{rank}</td><th scope="row">{name}</th><td class="plot">{drawn}</td>'
+        '<tr{folded}><td class="rank">{rank}</td><th scope="row">{name}</th><td class="plot">{drawn}</td>'
         '<td class="value">{value}{interval}</td>{last}</tr>'
-    ).format(rank=rank, name=name, drawn=drawn, value=mark.text, interval=interval, last=last)
+    ).format(
+        folded=Markup(' class="folded"') if folded else "",
+        rank=rank,
+        name=name,
+        drawn=drawn,
+        value=mark.text,
+        interval=interval,
+        last=last,
+    )
 
 
 def _name(system: str, system_id: str, link: Link | None, origin: str) -> Markup:

@@ -9,6 +9,7 @@ from math import ceil, floor, log10
 
 from benchmark.analysis.ranking import Standing
 from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry
+from leaderboard.data.reference.systems import SHOWN_ATTACKS
 from leaderboard.tables.systems import system_ids, system_labels
 from leaderboard.tables.table_view import number_text, places_for_all
 
@@ -76,13 +77,23 @@ class ForestRow:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """People, or a known-bad baseline: a line across all rows."""
+    """People, or a known-bad baseline: a line across all rows.
+
+    Attributes:
+        system: Its label; untrusted.
+        id: Its permalink id.
+        type: System type.
+        mark: Its value.
+        origin: Remark on where its result comes from; empty if there is none.
+        folded: Whether its row shows on demand only: the package has more attacks than a reader wants at first.
+    """
 
     system: str
     id: str
     type: str
     mark: Mark
     origin: str = ""
+    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +171,7 @@ def forest(board: Board, column: Column, standing: Sequence[Standing], places: S
             kind,
             scale.mark(cell.value, cell.low, cell.high, digits),
             board.entries[place].origin,
+            kind == "baseline" and is_folded(board.entries[place]),
         )
         for place, cell in there.items()
         if standing[place].rank is None
@@ -178,6 +190,11 @@ def forest(board: Board, column: Column, standing: Sequence[Standing], places: S
         min(100.0, max(0.0, scale.at(0.0))),
         tuple(labels[place] for place in shown if place not in there),
     )
+
+
+def is_folded(entry: Entry) -> bool:
+    """Whether an entry is a shipped attack that the first page shows on demand only."""
+    return bool(entry.origin) and entry.result.manifest.name not in SHOWN_ATTACKS
 
 
 @dataclass(frozen=True, slots=True)

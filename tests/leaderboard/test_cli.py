@@ -11,6 +11,7 @@ from textwrap import indent
 
 import pytest
 
+from leaderboard.app.navigation import GROUPS, Link, navigation
 from leaderboard.cli import COMMANDS
 from submissions.demo.build import TEXTS
 from tests.conftest import RUN, divbench, divbench_anew, document, import_demo, write_toy
@@ -279,3 +280,13 @@ def test_a_board_over_a_folder_of_submissions_says_what_to_do(tmp_path: Path) ->
             assert ended.returncode == 2
             assert f"{what}, not of results" in " ".join(ended.stderr.split())
             assert "divbench score" in ended.stderr
+
+
+def test_the_address_of_the_source_code_is_one_that_was_given() -> None:
+    pages = [Link("Models", "", GROUPS[0])]
+    assert ">Code<" not in navigation(pages, "")  # the package's metadata have none
+    given = navigation(pages, "", 'https://example.org/code?a="b')
+    assert '<a href="https://example.org/code?a=&#34;b" rel="noopener">Code</a>' in given
+    ended = divbench("board", "serve", "--repository", "javascript:alert(1)")
+    assert ended.returncode == 2
+    assert "begins with https://" in ended.stderr

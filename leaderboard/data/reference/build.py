@@ -23,7 +23,8 @@ from benchmark.surprisal.cache import default_cache_path
 from datasets_build.files import readable_json, write_text
 from leaderboard.data.reference.across import ACROSS_FILE, AcrossWriter
 from leaderboard.data.reference.results import ABOUT_FILE
-from leaderboard.data.reference.systems import REAL, SYSTEMS, find_system, make_submission
+from leaderboard.data.reference.stages import is_matched
+from leaderboard.data.reference.systems import REAL, SUITE, SYSTEMS, ReferenceSystem, find_system, make_submission
 from submissions.schema import Row
 
 PROFILE = "offline"
@@ -35,7 +36,7 @@ class Job:
     """A reference result to make.
 
     Attributes:
-        system: Name of the system.
+        system: Key of the system.
         k: Number of responses per prompt.
         surprisals: Whether the language model reads the responses, which takes minutes.
     """
@@ -64,7 +65,7 @@ def jobs(names: Sequence[str] = (), *, surprisals: bool = False) -> list[Job]:
     """The results of some systems, or of all.
 
     Args:
-        names: Names of systems.
+        names: Keys of systems.
         surprisals: Whether the language model reads the responses of all but attacks, at the largest k.
 
     Raises:
@@ -72,11 +73,16 @@ def jobs(names: Sequence[str] = (), *, surprisals: bool = False) -> list[Job]:
     """
     chosen = [find_system(name) for name in names] or SYSTEMS
     return [
-        Job(system.name, k, surprisals and system.kind != "attack" and k == max(RESPONSES))
+        Job(system.key, k, _is_read(system, k, surprisals))
         for system in chosen
-        for k in RESPONSES
+        for k in (RESPONSES if system.suite == SUITE else RESPONSES[:1])
         if k <= system.k
     ]
+
+
+def _is_read(system: ReferenceSystem, k: int, asked: bool) -> bool:
+    """Whether the language model reads a system's responses: always if they are short, for length-matched stages."""
+    return is_matched(system.suite) or (asked and system.kind != "attack" and k == max(RESPONSES))
 
 
 def metrics_of(job: Job) -> tuple[Metric, ...]:

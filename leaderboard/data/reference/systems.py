@@ -1,7 +1,8 @@
 """The systems of the reference results, and how their submissions are made from a folder of released files.
 
-Three kinds: NoveltyBench's released submissions, the stages of OLMo-2-7B on the same prompts, and attacks made from
-gpt-4o's responses, which look diverse without being so. To add a system, add it to `SYSTEMS` and rebuild.
+Three kinds: NoveltyBench's released submissions; the stages of OLMo-2-7B on the same prompts and on AlpacaEval's, as
+sampled and length-matched; and attacks made from gpt-4o's responses, which look diverse without being so. To add a
+system, add it to `SYSTEMS` and rebuild.
 """
 
 from collections.abc import Mapping
@@ -11,27 +12,21 @@ from typing import Any, Literal
 
 from datasets_build.download import Fetcher
 from datasets_build.errors import ConfigurationError, did_you_mean
-from datasets_build.files import atomic_folder
-from datasets_build.load import load_suite
 from datasets_build.schema import Suite
-from datasets_build.sources import olmo
 from datasets_build.sources.noveltybench import SUBMISSIONS, submission_path
+from leaderboard.data.reference.stages import CURATED, STAGE_SUITES, is_matched, stage_suite, write_stage
 from submissions.checking.validate import open_submission
+from submissions.gaming import attacks
 from submissions.gaming.derive import find_attack, write_baseline
 from submissions.importing.importers import import_submission
-from submissions.schema import Generation, Manifest, Row, Submitter, System
-from submissions.storage.submission_folders import Submission, write_submission
+from submissions.schema import Submitter, System
+from submissions.storage.submission_folders import Submission
 
-SUITE = "noveltybench-curated"
+SUITE = CURATED
 ATTACKED = "gpt-4o"  # the system from whose responses the attacks are made
 # When the responses were generated is not stated.
 RELEASED = Submitter(
     name="DivBench (released by NoveltyBench)", links=("https://github.com/novelty-bench/novelty-bench",)
-)
-STAGES = Submitter(name="DivBench (released with D_Can)", links=("https://github.com/AMindToThink/icl-diversity",))
-_CUT = (
-    "At most 100 tokens were sampled, so that most responses are unfinished. Finish reasons are left out: a class of "
-    "unfinished responses alone would not count, and the stages would be ranked by their length."
 )
 
 
@@ -46,6 +41,7 @@ class ReferenceSystem:
         k: Number of released responses per prompt.
         system: What is known of the system; None: an attack.
         sampling: What is known of its sampling.
+        suite: Suite of the prompts.
     """
 
     name: str
@@ -54,19 +50,35 @@ class ReferenceSystem:
     k: int = 10
     system: System | None = None
     sampling: Mapping[str, Any] = field(default_factory=dict)
+    suite: str = SUITE
+
+    @property
+    def key(self) -> str:
+        """What no other reference system is called: its name, and its suite if that is another than `SUITE`."""
+        return self.name if self.suite == SUITE else f"{self.name} on {self.suite}"
 
 
 def _noveltybench(name: str, system: System, mode: str | None, k: int = 10) -> ReferenceSystem:
     return ReferenceSystem(name, "noveltybench", name, k, system, {} if mode is None else {"mode": mode})
 
 
-def _stage(name: str, stage: str, model: str) -> ReferenceSystem:
-    system = System(
-        type="model", model_id=f"allenai/{model}", parameters=7_300_000_000, open_weights=True, licence="apache-2.0"
-    )
-    return ReferenceSystem(name, "olmo", stage, 10, system)
+def _stages(suite: str) -> tuple[ReferenceSystem, ...]:
+    made = []
+    for stage, title, model in _STAGES:
+        system = System(
+            type="model", model_id=f"allenai/{model}", parameters=7_300_000_000, open_weights=True, licence="apache-2.0"
+        )
+        name = f"OLMo-2-7B {title}" + (", length-matched" if is_matched(suite) else "")
+        made.append(ReferenceSystem(name, "olmo", stage, 10, system, suite=suite))
+    return tuple(made)
 
 
+_STAGES = (
+    ("base", "base", "OLMo-2-1124-7B"),
+    ("sft", "SFT", "OLMo-2-1124-7B-SFT"),
+    ("dpo", "DPO", "OLMo-2-1124-7B-DPO"),
+    ("instruct", "Instruct", "OLMo-2-1124-7B-Instruct"),
+)
 _GPT_4O = System(type="model", model_id="gpt-4o-2024-11-20", open_weights=False)
 _METHOD = _GPT_4O.model_copy(update={"type": "inference-time method"})
 _GEMINI = System(type="model", model_id="gemini-1.5-pro", open_weights=False)
@@ -77,15 +89,15 @@ REAL: tuple[ReferenceSystem, ...] = (
     _noveltybench("gpt-4o-paraphrase", _METHOD, "paraphrase"),
     _noveltybench("gpt-4o-system-prompt", _METHOD, "system-prompt"),
     _noveltybench("gemini-1.5-pro", _GEMINI, "resample"),
-    _stage("OLMo-2-7B base", "base", "OLMo-2-1124-7B"),
-    _stage("OLMo-2-7B SFT", "sft", "OLMo-2-1124-7B-SFT"),
-    _stage("OLMo-2-7B DPO", "dpo", "OLMo-2-1124-7B-DPO"),
-    _stage("OLMo-2-7B Instruct", "instruct", "OLMo-2-1124-7B-Instruct"),
+    *_stages(SUITE),
 )
-# Of each kind those that gain most under common metrics, and those that gain most under the headline (docs/gaming.md).
 ATTACKS: tuple[ReferenceSystem, ...] = tuple(
-    ReferenceSystem(name, "attack", name)
-    for name in (
+    ReferenceSystem(each.name, "attack", each.name) for each in attacks.ATTACKS
+)
+# Of each kind those that gain most under common metrics, and those that gain most under the headline (docs/gaming.md);
+# the first page shows the others on demand.
+SHOWN_ATTACKS = frozenset(
+    (
         "repeated",
         "reworded",
         "random-characters",
@@ -98,19 +110,20 @@ ATTACKS: tuple[ReferenceSystem, ...] = tuple(
         "padded",
     )
 )
-SYSTEMS: tuple[ReferenceSystem, ...] = (*REAL, *ATTACKS)
+STAGES: tuple[ReferenceSystem, ...] = tuple(each for suite in STAGE_SUITES if suite != SUITE for each in _stages(suite))
+SYSTEMS: tuple[ReferenceSystem, ...] = (*REAL, *ATTACKS, *STAGES)
 
 
-def find_system(name: str) -> ReferenceSystem:
-    """The reference system of a name.
+def find_system(key: str) -> ReferenceSystem:
+    """The reference system of a key.
 
     Raises:
         ConfigurationError: There is none.
     """
     for system in SYSTEMS:
-        if system.name == name:
+        if system.key == key:
             return system
-    raise ConfigurationError(f"there is no reference system {name!r}", did_you_mean(name, [s.name for s in SYSTEMS]))
+    raise ConfigurationError(f"there is no reference system {key!r}", did_you_mean(key, [s.key for s in SYSTEMS]))
 
 
 def make_submission(system: ReferenceSystem, folder: Path, mirror: Path | None = None) -> tuple[Submission, Suite]:
@@ -125,7 +138,7 @@ def make_submission(system: ReferenceSystem, folder: Path, mirror: Path | None =
         ConfigurationError: The released files are not there.
         InputError: They are not the pinned ones.
     """
-    suite = load_suite(SUITE, mirror)
+    suite = stage_suite(system.suite, mirror)
     if system.kind == "noveltybench":
         fetch = Fetcher(SUBMISSIONS, mirror, network=False)
         known = {
@@ -138,44 +151,13 @@ def make_submission(system: ReferenceSystem, folder: Path, mirror: Path | None =
         }
         import_submission(fetch(submission_path(system.of)), "noveltybench", folder, known, lambda name: suite)
     elif system.kind == "olmo":
-        _write_stage(system, suite, folder, mirror)
+        write_stage(system.name, system.of, _stated(system), suite, folder, mirror)
     else:
         attack = find_attack(system.of)
         source, _ = make_submission(find_system(ATTACKED), folder.with_name(f"{folder.name}-source"), mirror)
         return write_baseline(attack, source, suite, folder), suite
     submission, suite, _ = open_submission(folder, lambda name: suite)
     return submission, suite
-
-
-def _write_stage(system: ReferenceSystem, suite: Suite, folder: Path, mirror: Path | None) -> None:
-    """Write the responses of a training stage of OLMo."""
-    fetch = Fetcher(olmo.SOURCE, mirror, network=False)
-    found = {row["prompt_id"]: row for row in olmo.raw_rows("nbcurated", fetch) if row["stage"] == system.of}
-    first = next(iter(found.values()))
-    sampling = Generation(
-        k=system.k,
-        mode="resample",
-        temperature=first["temperature"],
-        top_p=first["top_p"],
-        max_tokens=first["max_new_tokens"],
-        seed=first["seed"],
-        chat_template=system.of != "base",
-    )
-    manifest = Manifest(
-        name=system.name,
-        suite=SUITE,
-        system=_stated(system),
-        generation=sampling,
-        submitter=STAGES,
-        notes=_CUT,
-    )
-    rows = [
-        Row(place, each.prompt_id, row["prompt"], tuple(row["responses"]))
-        for place, each in enumerate(suite.prompts, 1)
-        for row in (found[each.prompt_id],)
-    ]
-    with atomic_folder(folder) as made:
-        write_submission(made, manifest, rows)
 
 
 def _stated(system: ReferenceSystem) -> System:

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from datasets_build.download import mirror_folder
 from datasets_build.errors import DivBenchError
 from datasets_build.load import load_suite
+from leaderboard.data.reference.stages import STAGE_SUITES, stage_suite
 from leaderboard.data.reference.systems import SYSTEMS, make_submission
 from submissions.schema import Row
 
@@ -31,20 +32,23 @@ def suite_prompts(suite: str) -> Mapping[str, str]:
 
 @lru_cache(maxsize=4)
 def _rows(name: str, submission_id: str, mirror: Path | None) -> Mapping[str, Row]:
-    system = next((each for each in SYSTEMS if each.name == name), None)
-    if system is None:
-        return {}
-    try:
-        with TemporaryDirectory() as folder:
-            submission, _ = make_submission(system, Path(folder) / "made", mirror)
-            return {row.prompt_id: row for row in submission.rows()} if submission.id == submission_id else {}
-    except (DivBenchError, OSError):
-        return {}
+    for system in SYSTEMS:
+        if system.name != name:
+            continue
+        try:
+            with TemporaryDirectory() as folder:
+                submission, _ = make_submission(system, Path(folder) / "made", mirror)
+                if submission.id == submission_id:
+                    return {row.prompt_id: row for row in submission.rows()}
+        except (DivBenchError, OSError):
+            return {}
+    return {}
 
 
 @lru_cache(maxsize=4)
 def _prompts(suite: str, mirror: Path | None) -> Mapping[str, str]:
     try:
-        return {prompt.prompt_id: prompt.prompt for prompt in load_suite(suite, mirror).prompts}
+        found = stage_suite(suite, mirror) if suite in STAGE_SUITES else load_suite(suite, mirror)
+        return {prompt.prompt_id: prompt.prompt for prompt in found.prompts}
     except (DivBenchError, OSError):
         return {}

@@ -118,6 +118,26 @@ def test_no_name_becomes_markup(board: Board) -> None:
     assert "style=" not in html
 
 
+def test_shipped_attacks_are_few_at_first_and_own_baselines_all(board: Board) -> None:
+    shipped = ("repeated", "numbered")
+    baselines = [e for e in board.entries if e.result.manifest.system.type == "baseline"]
+    renamed = [replace(_renamed(e, name), origin="scored") for e, name in zip(baselines, shipped, strict=True)]
+    others = tuple(e for e in board.entries if e not in baselines)
+    made = _forest(replace(board, entries=(*others, *renamed)))
+    assert {each.system: each.folded for each in made.references if each.type == "baseline"} == {
+        "repeated": False,
+        "numbered": True,
+    }
+    html = str(forest_table(made))
+    folded = [row for row in html.split("<tr")[1:] if row.startswith(' class="folded"')]
+    assert len(folded) == 1
+    assert "numbered" in folded[0]
+    assert "Show all 2 known-bad baselines" in html
+    own = _forest(replace(board, entries=(*others, *(replace(e, origin="") for e in renamed))))
+    assert "folded" not in str(forest_table(own))
+    assert "known-bad baselines" not in str(forest_table(own))
+
+
 def test_systems_on_other_tables_are_linked(board: Board) -> None:
     first, second, *_ = board.entries
     here, there = replace(board, entries=(first,)), replace(board, k=board.k + 1, entries=(first, second))

@@ -1,0 +1,113 @@
+"""OLMo-2-7B's four post-training stages as submissions: on two suites, as sampled and length-matched.
+
+Length-matched as in the D_Can study: all 40 responses to a prompt are cut to the length of the shortest, and a prompt
+whose shortest response has under 50 bytes is left out. So a length-matched variant has a suite of its own, the rest.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from datasets_build.download import Fetcher
+from datasets_build.errors import UnknownSuite
+from datasets_build.files import atomic_folder
+from datasets_build.load import load_suite
+from datasets_build.schema import Prompt, Suite
+from datasets_build.sources import olmo
+from submissions.schema import Generation, Manifest, Row, Submitter, System
+from submissions.storage.submission_folders import write_submission
+
+CURATED, ALPACAEVAL = "noveltybench-curated", "alpacaeval-200"
+_MATCHED = "-length-matched"
+STAGE_SUITES = (CURATED, f"{CURATED}{_MATCHED}", ALPACAEVAL, f"{ALPACAEVAL}{_MATCHED}")
+_PROMPT_SETS = {CURATED: "nbcurated", ALPACAEVAL: "alpacaeval"}
+_RELEASED = Submitter(name="DivBench (released with D_Can)", links=("https://github.com/AMindToThink/icl-diversity",))
+_CUT = (
+    "At most 100 tokens were sampled, so that most responses are unfinished. Finish reasons are left out: a class of "
+    "unfinished responses alone would not count, and the stages would be ranked by their length."
+)
+_CUT_ALIKE = (
+    "All 40 responses of the four stages to a prompt are cut to the length of the shortest, in the middle of a word; "
+    "prompts whose shortest response has under 50 bytes are left out. Finish reasons are left out."
+)
+
+
+def is_matched(suite: str) -> bool:
+    """Whether a suite is of length-matched responses."""
+    return suite.endswith(_MATCHED)
+
+
+def stage_suite(name: str, mirror: Path | None = None) -> Suite:
+    """The prompts of a suite that the stages responded to.
+
+    Args:
+        name: One of `STAGE_SUITES`.
+        mirror: Folder with released files; default: the one that DIVBENCH_MIRROR names, or earlier downloads.
+
+    Raises:
+        UnknownSuite: It is none of them.
+        ConfigurationError: The released files are not there.
+        InputError: They are not the pinned ones.
+    """
+    if name == CURATED:
+        return load_suite(name, mirror)
+    if name not in STAGE_SUITES:
+        raise UnknownSuite(f"there is no suite {name!r} of training stages", f"one of {', '.join(STAGE_SUITES)}")
+    rows = _rows(name, mirror)
+    texts = {row["prompt_id"]: row["prompt"] for row in rows}
+    if name == ALPACAEVAL:
+        prompts = [Prompt(prompt_id, "AlpacaEval", text) for prompt_id, text in texts.items()]
+        return Suite(name, "AlpacaEval, 200 of its prompts", tuple(prompts))
+    whole = stage_suite(name.removesuffix(_MATCHED), mirror)
+    kept = tuple(prompt for prompt in whole.prompts if prompt.prompt_id in texts)
+    return Suite(name, f"{whole.title}: those on which OLMo-2-7B's stages were length-matched", kept)
+
+
+def write_stage(name: str, stage: str, system: System, suite: Suite, folder: Path, mirror: Path | None) -> None:
+    """Write the responses of a training stage as a submission.
+
+    Args:
+        name: Name of the system.
+        stage: One of `olmo.STAGES`.
+        system: What is known of the system.
+        suite: From `stage_suite`.
+        folder: Folder to make.
+        mirror: As in `stage_suite`.
+
+    Raises:
+        ConfigurationError: The released files are not there.
+        InputError: They are not the pinned ones.
+    """
+    found = {row["prompt_id"]: row for row in _rows(suite.name, mirror) if row["stage"] == stage}
+    first: Mapping[str, Any] = next(iter(found.values()))
+    sampling = Generation(
+        k=len(first["responses"]),
+        mode="resample",
+        temperature=first["temperature"],
+        top_p=first["top_p"],
+        max_tokens=first["max_new_tokens"],
+        seed=first["seed"],
+        chat_template=stage != "base",
+    )
+    manifest = Manifest(
+        name=name,
+        suite=suite.name,
+        system=system,
+        generation=sampling,
+        submitter=_RELEASED,
+        notes=_CUT_ALIKE if is_matched(suite.name) else _CUT,
+    )
+    rows = [
+        Row(place, each.prompt_id, row["prompt"], tuple(row["responses"]))
+        for place, each in enumerate(suite.prompts, 1)
+        for row in (found[each.prompt_id],)
+    ]
+    with atomic_folder(folder) as made:
+        write_submission(made, manifest, rows)
+
+
+def _rows(suite: str, mirror: Path | None) -> list[dict[str, Any]]:
+    """The released responses to the prompts of a suite, a row per stage and prompt."""
+    fetch = Fetcher(olmo.SOURCE, mirror, network=False)
+    read = olmo.matched_rows if is_matched(suite) else olmo.raw_rows
+    return list(read(_PROMPT_SETS[suite.removesuffix(_MATCHED)], fetch))
