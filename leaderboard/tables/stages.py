@@ -38,11 +38,7 @@ RULE = (
     "the same other words. If a stage occurs twice, the later submission is used."
 )
 MATCHED = frozenset({"matched", "lengthmatched", "truncated"})
-METRICS = (
-    "d_can",
-    "embedding_diversity",
-    "distinct_k",
-)  # metrics that stages are compared on; the first is the default
+METRICS = ("valid_distinct_k", "d_can", "embedding_diversity", "distinct_k")  # the first that is there is the default
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _NONE: list[float | None] = [None] * (1 + len(QUANTILES))
 _ORDER = {word: (place, stage) for place, (stage, words) in enumerate(STAGES.items()) for word in words}
@@ -75,6 +71,11 @@ class Series:
         """Its permalink id: the submission id of its first system."""
         return self.entries[0].result.submission_id
 
+    @property
+    def is_own(self) -> bool:
+        """Whether a result of it is of the source, not one of the reference results that ship."""
+        return any(not entry.origin for entry in self.entries)
+
 
 def stage_of(name: str) -> tuple[str | None, tuple[str, ...]]:
     """The latest stage that a name indicates, and its other words.
@@ -88,7 +89,7 @@ def stage_of(name: str) -> tuple[str | None, tuple[str, ...]]:
 
 
 def find_series(board: Board) -> list[Series]:
-    """The series of a board according to `RULE`, the longest first."""
+    """The series of a board according to `RULE`: those of one's own first, of these the longest."""
     families: dict[tuple[str, tuple[str, ...]], dict[str, list[Entry]]] = {}
     for entry in board.entries:
         stage, family = stage_of(entry.result.manifest.name)
@@ -110,7 +111,7 @@ def find_series(board: Board) -> list[Series]:
                 superseded=sum(map(len, by_stage.values())) - len(chosen),
             )
         )
-    return sorted(made, key=lambda series: (-len(series.entries), series.matched, series.name, series.submitter))
+    return sorted(made, key=lambda s: (not s.is_own, -len(s.entries), s.matched, s.name, s.submitter))
 
 
 def about_series(board: Board, series: Series) -> str:

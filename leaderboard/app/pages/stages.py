@@ -90,9 +90,13 @@ def build(page: gr.Blocks, live: LiveResults) -> None:
 
 
 def _boards(snapshot: Snapshot) -> dict[str, tuple[Board, list[Series]]]:
-    """Boards with series, by name, those with the longest series first."""
+    """Boards with series, by name: those with series of one's own first, then those with the longest."""
     found = [(board, find_series(board)) for board in snapshot.boards]
-    having = sorted((each for each in found if each[1]), key=lambda each: -len(each[1][0].entries))
+
+    def order(each: tuple[Board, list[Series]]) -> tuple[bool, int]:
+        return not any(series.is_own for series in each[1]), -len(each[1][0].entries)
+
+    having = sorted((each for each in found if each[1]), key=order)
     return {board.name: (board, series) for board, series in having}
 
 

@@ -23,12 +23,15 @@ from benchmark.surprisal.cache import default_cache_path
 from datasets_build.files import readable_json, write_text
 from leaderboard.data.reference.across import ACROSS_FILE, AcrossWriter
 from leaderboard.data.reference.results import ABOUT_FILE
-from leaderboard.data.reference.stages import is_matched
+from leaderboard.data.reference.stages import CURATED, MATCHED
 from leaderboard.data.reference.systems import REAL, SUITE, SYSTEMS, ReferenceSystem, find_system, make_submission
 from submissions.schema import Row
 
 PROFILE = "offline"
 RESPONSES = (10, 8)  # numbers of responses per prompt, the largest first: its readings serve the other; people gave 8
+
+
+READ = (f"{CURATED}{MATCHED}",)  # suites whose responses the language model always reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +84,8 @@ def jobs(names: Sequence[str] = (), *, surprisals: bool = False) -> list[Job]:
 
 
 def _is_read(system: ReferenceSystem, k: int, asked: bool) -> bool:
-    """Whether the language model reads a system's responses: always if they are short, for length-matched stages."""
-    return is_matched(system.suite) or (asked and system.kind != "attack" and k == max(RESPONSES))
+    """Whether the language model reads a system's responses; always where they are few and short."""
+    return system.suite in READ or (asked and system.kind != "attack" and k == max(RESPONSES))
 
 
 def metrics_of(job: Job) -> tuple[Metric, ...]:

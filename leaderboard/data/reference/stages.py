@@ -18,8 +18,8 @@ from submissions.schema import Generation, Manifest, Row, Submitter, System
 from submissions.storage.submission_folders import write_submission
 
 CURATED, ALPACAEVAL = "noveltybench-curated", "alpacaeval-200"
-_MATCHED = "-length-matched"
-STAGE_SUITES = (CURATED, f"{CURATED}{_MATCHED}", ALPACAEVAL, f"{ALPACAEVAL}{_MATCHED}")
+MATCHED = "-length-matched"
+STAGE_SUITES = (CURATED, f"{CURATED}{MATCHED}", ALPACAEVAL, f"{ALPACAEVAL}{MATCHED}")
 _PROMPT_SETS = {CURATED: "nbcurated", ALPACAEVAL: "alpacaeval"}
 _RELEASED = Submitter(name="DivBench (released with D_Can)", links=("https://github.com/AMindToThink/icl-diversity",))
 _CUT = (
@@ -34,7 +34,7 @@ _CUT_ALIKE = (
 
 def is_matched(suite: str) -> bool:
     """Whether a suite is of length-matched responses."""
-    return suite.endswith(_MATCHED)
+    return suite.endswith(MATCHED)
 
 
 def stage_suite(name: str, mirror: Path | None = None) -> Suite:
@@ -58,7 +58,7 @@ def stage_suite(name: str, mirror: Path | None = None) -> Suite:
     if name == ALPACAEVAL:
         prompts = [Prompt(prompt_id, "AlpacaEval", text) for prompt_id, text in texts.items()]
         return Suite(name, "AlpacaEval, 200 of its prompts", tuple(prompts))
-    whole = stage_suite(name.removesuffix(_MATCHED), mirror)
+    whole = stage_suite(name.removesuffix(MATCHED), mirror)
     kept = tuple(prompt for prompt in whole.prompts if prompt.prompt_id in texts)
     return Suite(name, f"{whole.title}: those on which OLMo-2-7B's stages were length-matched", kept)
 
@@ -110,4 +110,4 @@ def _rows(suite: str, mirror: Path | None) -> list[dict[str, Any]]:
     """The released responses to the prompts of a suite, a row per stage and prompt."""
     fetch = Fetcher(olmo.SOURCE, mirror, network=False)
     read = olmo.matched_rows if is_matched(suite) else olmo.raw_rows
-    return list(read(_PROMPT_SETS[suite.removesuffix(_MATCHED)], fetch))
+    return list(read(_PROMPT_SETS[suite.removesuffix(MATCHED)], fetch))

@@ -11,6 +11,7 @@ from benchmark.metrics.metric import Missing
 from leaderboard.data.board import Board
 from leaderboard.data.scores import BoardScores
 from leaderboard.tables.stages import (
+    METRICS,
     contrasts,
     contrasts_table,
     curves_table,
@@ -66,7 +67,7 @@ def shows(browser: Any, board: Board, metric: str, pairing: Any, expected: Any) 
 
 def test_the_page_shows_the_series_with_its_curves_and_contrasts(address: str, browser: Any, board: Board) -> None:
     open_page(browser, address)
-    shows(browser, board, "d_can", "consecutive", "two-sided")
+    shows(browser, board, METRICS[0], "consecutive", "two-sided")
     for figure in ("curves", "spread"):
         drawn = f"#{figure} .js-plotly-plot .trace"
         until(partial(_there, browser, drawn), f"{figure} is not drawn")
@@ -91,7 +92,7 @@ def test_a_permalink_restores_the_choices(address: str, browser: Any, board: Boa
 @pytest.mark.thorough
 def test_an_address_of_what_is_not_there_shows_the_first(address: str, browser: Any, board: Board) -> None:
     open_page(browser, f"{address}?table=gone&series=<script>window.hacked=1</script>&metric=gone&pairs=x&expected=y")
-    shows(browser, board, "d_can", "consecutive", "two-sided")
+    shows(browser, board, METRICS[0], "consecutive", "two-sided")
     assert browser.find_element("tag name", "body").text.count("The permalink names one that does not exist here") == 2
     assert browser.execute_script("return window.hacked") is None
 
