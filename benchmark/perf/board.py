@@ -2,8 +2,9 @@
 
 Makes up results, starts `divbench board serve` on them in a process of its own, twice: without an index of the scores
 and with one. Then a headless Chromium looks: how long until rows stand in the table of models, at the first visit and
-at the next; how long a change of a facet takes, another metric to rank by, all columns; and another prompt on the page
-Explore. Times in the browser are from what the visitor does to what they see. Peak memory is the server's.
+at the next; how long a change of a facet takes, another metric to rank by, all columns; a click on a row, until the
+system's page is there; and another prompt on the page Explore. Times in the browser are from what the visitor does to
+what they see. Peak memory is the server's.
 """
 
 import argparse
@@ -31,7 +32,7 @@ from datasets_build.console import print_json
 
 START_SECONDS = 600.0
 _SERVE = "from leaderboard.cli import main; main()"
-TARGETS = {"first_page_s": 1.5, "drill_down_s": 0.3, "peak_mb": 1024}
+TARGETS = {"first_page_s": 1.5, "system_page_s": 0.4, "drill_down_s": 0.3, "peak_mb": 1024}
 
 
 @contextmanager
@@ -136,6 +137,16 @@ def opened(browser: Any, address: str, holds: str) -> float:
     return seconds
 
 
+def followed(browser: Any, address: str, place: int) -> float:
+    """Seconds from a click on a row of the first page until the system's page has its tables."""
+    opened(browser, address, _ROWS)
+    link = browser.find_elements("css selector", "#forest-table tbody:not(.references) a")[place]
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'}); arguments[0].click()", link)
+    while "/system" not in browser.execute_script("return location.pathname"):
+        time.sleep(0.01)
+    return until(browser, f"{_SHOWN} > 0 && document.querySelector('#scores')?.innerText.length > 200")
+
+
 def changed(browser: Any, element: str, act: Callable[[Any], object], tell: str = _SHOWN) -> float:
     """Seconds from what a visitor does with an element until what a script tells is another thing, and painted."""
     found = browser.find_element("css selector", element)
@@ -172,6 +183,7 @@ def look(address: str, times: int) -> dict[str, Any]:
         field = "#q textarea, #q input"
         # All systems have these letters: the whole table is shown again.
         found["search_s"] = [changed(browser, field, partial(_type, letter)) for letter in "sys"]
+        found["system_page_s"] = [followed(browser, address, place) for place in range(times)]
         found["another_metric_s"] = opened(browser, f"{address}/?rank=distinct_at_5", _ROWS)
         found["all_columns_s"] = opened(browser, f"{address}/?show=everything", _ROWS)
         try:

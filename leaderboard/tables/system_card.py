@@ -33,6 +33,9 @@ _FACTS = {
 }
 
 
+_FEWEST = 3  # prompts that make a correlation
+
+
 def facts_table(board: Board, place: int) -> TableView:
     """How a system was sampled and who submitted it, one fact per row; what is unknown is said to be."""
     known = facts(board.entries[place])
@@ -88,14 +91,25 @@ def nearest_systems(values: Floats, place: int, count: int = 5) -> list[tuple[in
     """
     from scipy.stats import rankdata
 
-    found = []
+    there = np.isfinite(values)
+    shared = there & there[:, [place]]
+    # Systems with values on the same prompts are ranked at once: one by one, a thousand of them take a second.
+    groups: dict[bytes, list[int]] = {}
     for other in range(values.shape[1]):
-        both = np.isfinite(values[:, place]) & np.isfinite(values[:, other])
-        if other == place or both.sum() < 3:
+        if other != place:
+            groups.setdefault(shared[:, other].tobytes(), []).append(other)
+    found: list[tuple[int, float]] = []
+    for others in groups.values():
+        both = shared[:, others[0]]
+        if both.sum() < _FEWEST:
             continue
-        a, b = (rankdata(values[both, i]) for i in (place, other))
-        if a.std() and b.std():
-            found.append((other, float(np.corrcoef(a, b)[0, 1])))
+        ranks = rankdata(values[both][:, [place, *others]], axis=0)
+        ranks -= ranks.mean(axis=0)
+        norms = np.linalg.norm(ranks, axis=0)
+        own, varied = ranks[:, 0], norms > 0
+        if varied[0]:
+            rhos = ranks.T[varied] @ own / (norms[varied] * norms[0])
+            found += list(zip(np.array([place, *others])[varied].tolist()[1:], rhos.tolist()[1:], strict=True))
     return sorted(found, key=lambda each: (-each[1], each[0]))[:count]
 
 

@@ -33,6 +33,7 @@ from leaderboard.tables.system_card import (
 from leaderboard.tables.systems import system_ids, system_labels
 
 CHOICES = ("table", "system")
+_RANKED = 10**5  # systems × prompts up to which all metrics of the overview are ranked: more take seconds
 LINKS = ("Compare with the nearest system", "Read its responses")
 
 
@@ -109,12 +110,13 @@ def _shown(live: LiveResults, given: Mapping[str, Any]) -> list[Any]:
     place, scores, main = board.entries.index(entry), live.scores(board), ranking_column(board)
     if main is None:
         raise DivBenchError(page_text.NO_RANKS)
-    overview = columns_of(board, "overview", ())[0]
+    values = scores.matrix(main)
+    overview = columns_of(board, "overview", ())[0] if values.size <= _RANKED else ()
     standing = [(c, scores.standings(c)[place] if c in (main, *overview) else None) for c in board.columns]
-    near = nearest_systems(scores.matrix(main), place)
+    near = nearest_systems(values, place)
     people = [i for i, each in enumerate(board.entries) if each.result.manifest.system.type == REFERENCE_TYPES[0]]
     curves = distinct_curves(board, dict.fromkeys([place, *people[:1]]))
-    ends = extremes(board, entry, scores.prompts, scores.matrix(main)[:, place], main.direction)
+    ends = extremes(board, entry, scores.prompts, values[:, place], main.direction)
     return [
         _headline(board, scores, place),
         *_links(board, place, near[0][0] if near else None),
