@@ -12,7 +12,7 @@ from submissions.judgements.rating_pages import write_pages
 from submissions.judgements.rating_study import make_study, read_study
 from submissions.judgements.ratings import read_ratings
 from tests.conftest import divbench, document
-from tests.leaderboard.conftest import console_errors
+from tests.leaderboard.conftest import console_errors, until
 from tests.leaderboard.injections import INJECTIONS, assert_inert, not_shown
 
 if TYPE_CHECKING:
@@ -121,11 +121,12 @@ def test_a_form_is_answered_by_keyboard_survives_a_reload_and_is_read_back(brows
             assert item.why in browser.find_element("css selector", "[role=status]").text
             press(Keys.ENTER)
     assert heading() == "Thank you"
+    as_json, as_csv = _downloaded(browser, tmp_path)
+    assert [read_ratings(study, [each]).removed["too_fast"] for each in (as_json, as_csv)] == [1, 1]  # a machine's keys
+    text = as_json.read_text(encoding="utf-8")
+    assert text == browser.execute_script("return document.querySelector('textarea').value")
     answers = tmp_path / "answers"
     answers.mkdir()
-    text = browser.execute_script("return document.querySelector('textarea').value")
-    (answers / "1.json").write_text(text, encoding="utf-8")
-    assert read_ratings(study, [answers]).removed["too_fast"] == 1  # a machine's keys
     slower = json.loads(text)
     assert all(0 <= row["seconds"] < 20 for row in slower["answers"])
     slower["answers"] = [row | {"seconds": 5.5} for row in slower["answers"]]
@@ -134,3 +135,12 @@ def test_a_form_is_answered_by_keyboard_survives_a_reload_and_is_read_back(brows
     assert (found.raters, len(found.ratings), found.removed["checks"]) == (1, 8, 0)
     assert {(each.question, each.answer) for each in found.ratings} == {("content", 2), ("form", 3)}
     assert not console_errors(browser)
+
+
+def _downloaded(browser: "Chrome", folder: Path) -> tuple[Path, Path]:
+    """Press both buttons at the end of a form, and return the files: JSON, CSV."""
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)})
+    for button in browser.find_elements("css selector", ".buttons button")[:2]:
+        button.click()
+    until(lambda: {each.suffix for each in folder.glob("ratings-*")} == {".json", ".csv"}, "nothing was downloaded")
+    return next(folder.glob("ratings-*.json")), next(folder.glob("ratings-*.csv"))
