@@ -54,6 +54,27 @@ class Measured:
     collapsed: bool
 
 
+def change_since(
+    first: Sequence[float], last: Sequence[float], drop: float
+) -> tuple[float | None, float | None, bool]:
+    """The 95% interval of a metric's mean change over the prompts, and whether it is a collapse.
+
+    Args:
+        first: [prompts], values of the first measurement; NaN where missing.
+        last: [prompts], values of another.
+        drop: Share of the first value whose loss is a collapse.
+
+    Returns:
+        Low and high end (None where no prompt has both values), and whether the interval of
+        (last − (1 − drop) × first) lies below 0.
+    """
+    before, now = np.array(first), np.array(last)
+    change, excess = bootstrap_means(np.column_stack([now - before, now - (1 - drop) * before]), resamples=2000)
+    if change is None or excess is None:
+        return None, None, False
+    return change.low, change.high, excess.high < 0
+
+
 class DiversityCallback(TrainerCallback):
     """Samples responses to a few prompts every N steps, logs their diversity, and warns at collapse.
 
@@ -134,29 +155,19 @@ class DiversityCallback(TrainerCallback):
         columns = {m.id: [_number(values[m.id]) for values in found] for m in self._metrics}
         means = {name: float(np.nanmean(column)) for name, column in columns.items() if np.isfinite(column).any()}
         now = tuple(columns[self._headline])
-        low, high, has_collapsed = self._against_first(now)
+        first = self.measured[0].headline if self.measured else now
+        low, high, has_collapsed = change_since(first, now, self._drop) if self.measured else (None, None, False)
         self.measured.append(Measured(state.global_step, means, now, low, high, has_collapsed))
         self._trainer.log({f"diversity/{name}": value for name, value in means.items()})
         if self.collapsed:
-            first = float(np.nanmean(self.measured[0].headline))
+            before = float(np.nanmean(first))
             warnings.warn(
-                f"step {state.global_step}: {self._headline} fell from {first:.3g} to {means[self._headline]:.3g}: "
+                f"step {state.global_step}: {self._headline} fell from {before:.3g} to {means[self._headline]:.3g}: "
                 "the model's responses have collapsed",
                 CollapseWarning,
                 stacklevel=2,
             )
             control.should_training_stop = control.should_training_stop or self._stop
-
-    def _against_first(self, now: Sequence[float]) -> tuple[float | None, float | None, bool]:
-        """The interval of the change since the first measurement, and whether it is a collapse."""
-        if not self.measured:
-            return None, None, False
-        first, last = np.array(self.measured[0].headline), np.array(now)
-        both = np.column_stack([last - first, last - (1 - self._drop) * first])
-        change, excess = bootstrap_means(both, resamples=2000)
-        if change is None or excess is None:
-            return None, None, False
-        return change.low, change.high, excess.high < 0
 
     def _sample(self, model: Any) -> list[tuple[str, ...]]:
         """Responses to each prompt; the model, its mode and random states are as before afterwards."""

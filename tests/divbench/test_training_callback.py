@@ -1,4 +1,4 @@
-"""A tiny model that is trained to collapse raises the alarm; five that are not stay silent; training is unchanged."""
+"""A tiny model that is trained to collapse raises the alarm; ten that are not stay silent; training is unchanged."""
 
 import warnings
 from pathlib import Path
@@ -12,7 +12,7 @@ pytest.importorskip("accelerate", reason="the Trainer needs it: pip install 'div
 from transformers import Trainer, TrainingArguments, default_data_collator
 
 from datasets_build.errors import ConfigurationError
-from divbench.integrations.transformers import CollapseWarning, DiversityCallback
+from divbench.integrations.transformers import CollapseWarning, DiversityCallback, change_since
 from tests.benchmark.lms import LINES, one_thread, random_model, tokeniser
 
 __all__ = ["one_thread"]  # a fixture
@@ -82,9 +82,26 @@ def test_collapse_is_told_logged_and_stops_training(tmp_path: Path) -> None:
     assert last.low <= logged[-1] - logged[0] <= last.high < 0
 
 
+def test_a_collapse_is_a_loss_of_more_than_the_share_for_certain() -> None:
+    first = [4.0, 5.0, 6.0, 5.0]
+    for last, drop, is_collapse in (
+        ([1.0, 2.0, 2.0, 1.0], 0.5, True),
+        ([1.0, 2.0, 2.0, 1.0], 0.8, False),  # two thirds are lost, not four fifths
+        ([2.0, 2.5, 3.0, 2.5], 0.5, False),  # half, not more than half
+        ([0.0, 0.0, 0.0, 9.0], 0.5, False),  # more than half, but not for certain
+        (first, 0.5, False),
+    ):
+        low, high, found = change_since(first, last, drop)
+        assert found == is_collapse, (last, drop)
+        assert low is not None
+        assert high is not None
+        assert low <= sum(last) / 4 - 5 <= high
+    assert change_since(first, [float("nan")] * 4, 0.5) == (None, None, False)
+
+
 @pytest.mark.thorough
 def test_runs_that_do_not_collapse_are_silent_and_unchanged(tmp_path: Path) -> None:
-    for seed in range(5):
+    for seed in range(10):
         with warnings.catch_warnings():
             warnings.simplefilter("error", CollapseWarning)
             trainer, callback = trained(tmp_path, [*LINES], 1e-4, seed)
