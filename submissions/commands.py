@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,26 +10,7 @@ import typer
 
 from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError
-from submissions.choices import Mode, SystemType
-
-
-class FromFormat(StrEnum):
-    """Formats that can be imported."""
-
-    noveltybench = "noveltybench"
-    jsonl = "jsonl"
-    csv = "csv"
-    parquet = "parquet"
-    lm_eval = "lm-eval"
-    openai_batch = "openai-batch"
-    inspect = "inspect"
-
-
-class AnswersIn(StrEnum):
-    """Fields of lm-evaluation-harness's samples that hold texts."""
-
-    resps = "resps"
-    filtered_resps = "filtered_resps"
+from submissions.choices import AnswersIn, Format, Mode, SystemType
 
 
 def import_(
@@ -39,7 +19,7 @@ def import_(
     name: Annotated[str | None, typer.Option(help="System's name on the board (required).")] = None,
     submitter: Annotated[str | None, typer.Option(help="Submitter's name (required).")] = None,
     from_: Annotated[
-        FromFormat | None,
+        Format | None,
         typer.Option("--from", help="Format of the file; default: found out.", rich_help_panel="File"),
     ] = None,
     field: Annotated[
@@ -127,7 +107,7 @@ def import_(
     ] = None,
     answers: Annotated[
         AnswersIn, typer.Option(help="Field with the responses in an lm-eval file.", rich_help_panel="File")
-    ] = AnswersIn.resps,
+    ] = "resps",
     filter_: Annotated[
         str | None,
         typer.Option("--filter", help="Filter whose rows are read from an lm-eval file.", rich_help_panel="File"),
@@ -205,10 +185,10 @@ def import_(
         "notes": notes,
         "reported": reported_by,
     }
-    options = ImportOptions(field, LmEvalOptions(id_field, answers.value, filter_), requests)
+    options = ImportOptions(field, LmEvalOptions(id_field, answers, filter_), requests)
     report, unused_fields = import_submission(
         file,
-        detect_format(file) if from_ is None else from_.value,
+        detect_format(file) if from_ is None else from_,
         destination,
         known,
         partial(load_suite, mirror=mirror),

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from benchmark.exports.choices import DiversityName, PoolUnit, Relationship
 from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError
 
@@ -20,11 +21,6 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     help="Export results to other formats, and preference pairs for training.",
 )
-
-# As in diversities.py and preference.py, which import numpy: this file is read for `--help`, too.
-DiversityName = Literal["looe", "nll", "embedding"]
-By = Literal["range", "percentile"]
-Relationship = Literal["first_party", "third_party", "collaborative", "other"]  # as in every_eval_ever.py
 
 ResultFolder = Annotated[Path, typer.Argument(help="Result folder (result.json and per_prompt.parquet).")]
 Metrics = Annotated[
@@ -65,7 +61,7 @@ def dpo(
         ),
     ] = None,
     rule: Annotated[
-        By,
+        PoolUnit,
         typer.Option(
             help="Meaning of rho: a share of the range of a prompt's rewards, or of the number of responses.",
             rich_help_panel="Pairs",
@@ -298,7 +294,7 @@ def _exported(scored: "ScoredResult", files: Sequence[Path]) -> dict[str, Any]:
     }
 
 
-def _rule(diversity: DiversityName, rho: float | None, by: By) -> "PoolRule":
+def _rule(diversity: DiversityName, rho: float | None, by: PoolUnit) -> "PoolRule":
     from benchmark.exports.diversities import PUBLISHED_RHO
     from benchmark.exports.preference import PoolRule
 

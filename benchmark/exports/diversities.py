@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.exports.choices import DiversityName
 from benchmark.metrics.internals import METRICS, Internals, leave_one_out_of
 from benchmark.metrics.metric import Missing, Unscorable
 from benchmark.metrics.uncertainty import perplexity
@@ -24,7 +25,6 @@ from submissions.schema import Row
 
 Floats = NDArray[np.float64]
 Diversities = tuple[float | None, ...]
-DiversityName = Literal["looe", "nll", "embedding"]
 PUBLISHED_RHO: Mapping[DiversityName, float] = MappingProxyType({"looe": 0.6, "nll": 0.3, "embedding": 0.6})
 """GSSBench's rho for each measure, see `PoolRule`."""
 

@@ -23,8 +23,9 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from benchmark.exports.choices import Relationship
 from benchmark.exports.scored import (
     ScoredPrompt,
     ScoredResult,
@@ -39,7 +40,6 @@ from benchmark.scoring.result_schema import Aggregate, Result
 from datasets_build.files import canonical_json, readable_json, sha256_of
 from submissions.schema import Generation
 
-Relationship = Literal["first_party", "third_party", "collaborative", "other"]
 SCHEMA_VERSION = "0.3.0"
 INSTANCE_SCHEMA_VERSION = f"instance_level_eval_{SCHEMA_VERSION}"
 COLLECTION = "divbench"

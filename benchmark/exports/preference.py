@@ -10,10 +10,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from benchmark.exports.choices import PoolUnit
 from benchmark.metrics.eigenscore import min_max
 
 _SLACK = 1e-12  # of the range: a reward on the boundary is in the pool, however the boundary was rounded
@@ -35,7 +36,7 @@ class PoolRule:
     """
 
     rho: float
-    by: Literal["range", "percentile"] = "range"
+    by: PoolUnit = "range"
 
     def __post_init__(self) -> None:
         if not 0 <= self.rho <= 1:

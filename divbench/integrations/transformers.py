@@ -54,9 +54,7 @@ class Measured:
     collapsed: bool
 
 
-def change_since(
-    first: Sequence[float], last: Sequence[float], drop: float
-) -> tuple[float | None, float | None, bool]:
+def change_since(first: Sequence[float], last: Sequence[float], drop: float) -> tuple[float | None, float | None, bool]:
     """The 95% interval of a metric's mean change over the prompts, and whether it is a collapse.
 
     Args:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.analysis.contrast.paired import Contrast, Expected, Pairing, paired_contrast, pairs_of
+from benchmark.analysis.contrast.choices import Expected, Pairing
+from benchmark.analysis.contrast.paired import Contrast, paired_contrast, pairs_of
 from benchmark.analysis.reproduce.cells import read_published
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from benchmark.analysis.contrast.choices import Expected, Length, Pairing, PromptSet
 from datasets_build.console import JsonOption, MirrorOption, deliver, err, progress
 from datasets_build.errors import ConfigurationError
 from datasets_build.tables import check_report_path
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
 
     ReadLabels = Callable[[Sequence[str]], Labels]  # the labels of prompts that have these ids
 
-PromptSet = Literal["alpacaeval", "nbcurated"]
-Length = Literal["raw", "matched", "both"]
-Expected = Literal["greater", "two-sided"]
-Pairing = Literal["consecutive", "all"]
 # Options of one use alone, as their functions' arguments have them: to give one in the other use is a slip.
 _OF_SYSTEMS = ("length", "alternative", "pairs", "prompt_set")
 _OF_LABELS = ("label_column", "positive", "negative", "against", "results")

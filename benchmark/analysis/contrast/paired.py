@@ -4,16 +4,14 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import Literal
 
 import numpy as np
 
+from benchmark.analysis.contrast.choices import Expected, Pairing
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.compute import Value
 from benchmark.scoring.resampling import Alternative, Floats, bonferroni, bootstrap_means, cohens_dz, holm, wilcoxon
 
-Expected = Literal["greater", "two-sided"]
-Pairing = Literal["consecutive", "all"]
 NOT_ANSWERED = Missing("prompt not there")
 
 

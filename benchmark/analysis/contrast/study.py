@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
-from benchmark.analysis.contrast.paired import Contrast, Expected, Pairing, paired_contrast, pairs_of
+from benchmark.analysis.contrast.choices import Expected, Length, Pairing
+from benchmark.analysis.contrast.paired import Contrast, paired_contrast, pairs_of
 from benchmark.analysis.contrast.systems import Systems, length_matched
 from benchmark.metrics import METRICS, Metric
 from benchmark.scoring.backends import ScoringBackends
@@ -14,7 +15,6 @@ from benchmark.scoring.profiles import Profile
 from benchmark.scoring.result_schema import package_version, sign
 from benchmark.surprisal.engine import ResponseSet
 
-Length = Literal["raw", "matched", "both"]
 SETS_AT_ONCE = 64
 
 

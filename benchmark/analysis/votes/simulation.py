@@ -5,15 +5,14 @@ drawn from the model that is fitted, and what is true is the limit of endless ca
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from benchmark.analysis.votes.ballots import LEFT, RIGHT, TIE, Ballots, Booleans, Floats, Integers
 from benchmark.analysis.votes.davidson import fit, outcome_chances
 from benchmark.analysis.votes.weights import PASS
+from submissions.choices import VoteAttack
 
-Attack = Literal["loyal", "picky"]
 _NODES = 15
 
 
@@ -48,7 +47,7 @@ class Board:
     checks: float = 0.1
     careless: float = 0.15
     hostile: float = 0.0
-    attack: Attack = "loyal"
+    attack: VoteAttack = "loyal"
     target: float = 0.5
 
 

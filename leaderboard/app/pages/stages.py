@@ -5,7 +5,7 @@ from typing import Any
 
 import gradio as gr
 
-from benchmark.analysis.contrast.paired import Expected, Pairing
+from benchmark.analysis.contrast.choices import Expected, Pairing
 from benchmark.metrics.metric import Missing
 from leaderboard.app import components
 from leaderboard.app.permalinks import chosen, wire

@@ -1,20 +1,13 @@
 """`divbench arena simulate`."""
 
 from dataclasses import asdict
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from datasets_build.console import JsonOption, out, print_json, progress
 from datasets_build.errors import ConfigurationError
-
-
-class AttackChoice(StrEnum):
-    """What hostile voters do."""
-
-    loyal = "loyal"
-    picky = "picky"
+from submissions.choices import VoteAttack
 
 
 def simulate(
@@ -25,8 +18,8 @@ def simulate(
     careless: Annotated[float, typer.Option(min=0, max=0.5, help="Share of voters who answer without looking.")] = 0.15,
     hostile: Annotated[float, typer.Option(min=0, max=0.5, help="Share of voters who push one system.")] = 0.0,
     attack: Annotated[
-        AttackChoice, typer.Option(help="Attack: loyal voters push it where it is shown; picky ones wait for it.")
-    ] = AttackChoice.picky,
+        VoteAttack, typer.Option(help="Attack: loyal voters push it where it is shown; picky ones wait for it.")
+    ] = "picky",
     boards: Annotated[int, typer.Option(min=2, max=1000, help="Number of simulated boards.")] = 20,
     seed: Annotated[int, typer.Option(help="Random seed of the first board.")] = 0,
     json: JsonOption = False,
@@ -47,9 +40,7 @@ def simulate(
         raise ConfigurationError(
             f"{votes:,} votes are too few to simulate", f"at least 10 a system and 20 voters: {fewest:,}"
         )
-    board = Board(
-        systems=systems, votes=votes, prompts=prompts, per_voter=per_voter, careless=careless, attack=attack.value
-    )
+    board = Board(systems=systems, votes=votes, prompts=prompts, per_voter=per_voter, careless=careless, attack=attack)
     with progress() as bar:
         task = bar.add_task("boards", total=boards * (2 if hostile else 1))
         found = recovery(board, boards, seed=seed, progress=lambda done: bar.update(task, completed=done))
@@ -70,4 +61,4 @@ def simulate(
     name = f"{systems} systems, {votes:,} votes, {careless:.0%} careless"
     out().print(to_terminal(recovery_table([(name, found)])))
     if attacked is not None:
-        out().print(to_terminal(resistance_table([(f"{hostile:.0%} {attack.value}", attacked)])))
+        out().print(to_terminal(resistance_table([(f"{hostile:.0%} {attack}", attacked)])))

@@ -1,12 +1,12 @@
 """`divbench metrics explain`."""
 
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from benchmark.models.choices import Boundaries, Dtype, Format, OrderKind
 from benchmark.models.device_options import DeviceOption, DtypeOption, device_named
 from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError, InputError, need
@@ -14,35 +14,11 @@ from datasets_build.errors import ConfigurationError, InputError, need
 if TYPE_CHECKING:
     from benchmark.analysis.explain import Explanation
     from benchmark.models.causal_lm import CausalLM
-    from benchmark.models.choices import Dtype
     from benchmark.surprisal.engine import OrderPlan
     from benchmark.surprisal.prompt_layout import Layout
     from leaderboard.reports.explain.sources import Found
 
 _UNIFORM_ORDERS = 50  # where --count is not given: as in the paper
-
-
-class Format(StrEnum):
-    """How a set becomes text; see benchmark/surprisal/prompt_layout.py."""
-
-    instruct = "instruct"
-    completion = "completion"
-
-
-class Boundaries(StrEnum):
-    """How the text becomes tokens."""
-
-    exact = "exact"
-    paper = "paper"
-
-
-class Orders(StrEnum):
-    """In which orders the responses are read."""
-
-    balanced = "balanced"
-    uniform = "uniform"
-    exact = "exact"
-    endpoint = "endpoint"
 
 
 def explain(
@@ -78,10 +54,10 @@ def explain(
     ] = None,
     boundaries: Annotated[
         Boundaries, typer.Option(help="Token boundaries; paper replicates published numbers.", rich_help_panel="D_Can")
-    ] = (Boundaries.exact),
+    ] = "exact",
     orders: Annotated[
-        Orders, typer.Option(help="Response orderings; endpoint gives a_n alone.", rich_help_panel="D_Can")
-    ] = Orders.balanced,
+        OrderKind, typer.Option(help="Response orderings; endpoint gives a_n alone.", rich_help_panel="D_Can")
+    ] = "balanced",
     count: Annotated[
         int | None,
         typer.Option(
@@ -130,11 +106,11 @@ def explain(
     _check_destination(destination)
     found = _find(source, dataset, split, set_id, prompt, mirror)
     layout = Layout(
-        found.format if format is None else format.value,
-        boundaries.value,
-        "never" if boundaries is Boundaries.paper else "model",
+        found.format if format is None else format,
+        boundaries,
+        "never" if boundaries == "paper" else "model",
     )
-    plan = OrderPlan(orders.value, count or (_UNIFORM_ORDERS if orders is Orders.uniform else 1), seed)
+    plan = OrderPlan(orders, count or (_UNIFORM_ORDERS if orders == "uniform" else 1), seed)
     explained = _explain(found, load_model(model, device, dtype), layout, plan)
     wanted = None if precision is None else explained.orders_for(precision)
     if destination is not None:

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
-from benchmark.analysis.contrast.paired import Expected
+from benchmark.analysis.contrast.choices import Expected
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.resampling import Alternative, holm
 from benchmark.scoring.result_files import PER_PROMPT_FILE
