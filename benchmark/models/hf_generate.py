@@ -83,7 +83,7 @@ def _plain_configuration(model: Any, ends: Sequence[int], max_new_tokens: int) -
     from transformers import GenerationConfig
 
     own = model.generation_config
-    model.generation_config = GenerationConfig(  # type: ignore[no-untyped-call]
+    model.generation_config = GenerationConfig(
         do_sample=False,
         max_new_tokens=max_new_tokens,
         eos_token_id=list(ends) or None,

@@ -73,7 +73,7 @@ def change_since(first: Sequence[float], last: Sequence[float], drop: float) -> 
     return change.low, change.high, excess.high < 0
 
 
-class DiversityCallback(TrainerCallback):
+class DiversityCallback(TrainerCallback):  # type: ignore[misc] # types of transformers are not read
     """Samples responses to a few prompts every N steps, logs their diversity, and warns at collapse.
 
     The headline and three cheap metrics go to whatever the trainer logs to, as `diversity/…`. A collapse is a headline

@@ -28,7 +28,7 @@ def tiny_tokeniser(vocabulary: int = 300) -> PreTrainedTokenizerFast:
     )
     tokeniser.train_from_iterator(["The cat sat on the mat.", "Response A: the man sat.\n\n"] * 20, trainer)
     tokeniser.post_processor = processors.TemplateProcessing(single=f"{BEGIN} $A", special_tokens=[(BEGIN, 0)])
-    made: PreTrainedTokenizerFast = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+    made: PreTrainedTokenizerFast = PreTrainedTokenizerFast(
         tokenizer_object=tokeniser, bos_token=BEGIN
     )
     return made
@@ -49,7 +49,7 @@ def tiny_model(seed: int = 0) -> LlamaForCausalLM:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = LlamaForCausalLM(config)
-    model.eval()  # type: ignore[no-untyped-call]
+    model.eval()
     return model
 
 
