@@ -1,6 +1,7 @@
 """What tests share: no network, the mirror where there is one, small suites and submissions."""
 
 import atexit
+import gc
 import os
 import shutil
 import sys
@@ -10,6 +11,12 @@ import tempfile
 # all tests anew, and each of the many interpreters that tests start would compile DivBench again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# What libraries made at import never goes: it is searched for garbage less often, and not at all after collection.
+gc.set_threshold(100_000, 20, 20)
+
+# No test pulls the plug: what the system has taken is there, whatever is killed, so nothing waits for the disk.
+os.fsync = lambda fd: None
 
 # Before any import of huggingface_hub, which reads them once.
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -66,6 +73,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("thorough"):
                 item.add_marker(pytest.mark.skip(reason="a soak or a second look: DIVBENCH_TESTS=all runs it"))
+
+
+def pytest_collection_finish() -> None:
+    """Leave all that imports made out of the search for garbage."""
+    gc.freeze()
 
 
 TOY = Suite(
