@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.analysis.metaeval.labelled import Labelled
+from benchmark.metrics.surprisal_curve import tail
 from datasets_build.errors import InputError
 from datasets_build.sources.source import File
 
@@ -24,13 +25,15 @@ ABOUT = "from the released results of Qwen2.5-3B"
 RATIO = f"{ABOUT}: mean bits by mean bytes at the last place; the paper's mean of ratios needs each order's bits"
 SCENARIOS = "scenarios/scenario_metrics_v3_qwen3b_100perm.json"
 _FOUND_IN = "results of the authors' repository (AMindToThink/icl-diversity)"
+# By config and whether the split is the smaller one with human scores.
 _STEMS = {
-    "contest": "conTest/con_test_200_with_hds_{}",
-    "mcdiv": "McDiv/mcdiv_all_no_hds_{}",
-    "mcdiv_nuggets": "McDiv_nuggets/mcdiv_nuggets_no_hds_{}",
-    "dectest": "decTest/dec_test_1000_no_hds_{}",
+    ("contest", False): "conTest/con_test_200_with_hds_{}",
+    ("mcdiv", False): "McDiv/mcdiv_all_no_hds_{}",
+    ("mcdiv_nuggets", False): "McDiv_nuggets/mcdiv_nuggets_no_hds_{}",
+    ("mcdiv_nuggets", True): "McDiv_nuggets/mcdiv_nuggets_200_with_hds_{}",
+    ("dectest", False): "decTest/dec_test_1000_no_hds_{}",
+    ("dectest", True): "decTest/dec_test_200_with_hds_{}",
 }
-_NUGGETS_200 = "McDiv_nuggets/mcdiv_nuggets_200_with_hds_story_gen"
 
 
 def released_files() -> tuple[File, ...]:
@@ -43,7 +46,8 @@ def released_files() -> tuple[File, ...]:
 def path_of(task: str) -> str:
     """Return the path of a task's file, such as that of `contest/prompt_gen`."""
     config, _, split = task.partition("/")
-    stem = _NUGGETS_200 if split.endswith("_with_hds") else _STEMS[config].format(split)
+    kind = split.removesuffix("_with_hds")
+    stem = _STEMS[config, kind != split].format(kind)
     return f"tevet/curves_qwen25/{stem}.icl_mean_curves.qwen25_completion_v3.json"
 
 
@@ -55,11 +59,13 @@ class MeanCurves:
         bits: Mean bits of the response at each place, over the orders, [sets, responses].
         sizes: Mean bytes there, rounded to whole bytes, [sets, responses].
         rates: Bits per byte of each response by itself, [sets, responses].
+        alone: Bits of each response by itself, [sets, responses].
     """
 
     bits: Floats
     sizes: Floats
     rates: Floats
+    alone: Floats
 
     @property
     def columns(self) -> Mapping[str, Floats]:
@@ -68,6 +74,24 @@ class MeanCurves:
         curve = _ratio(self.bits, self.sizes)
         first = {"a_1 bits/byte": curve[:, 0], "a_1 bits": self.bits[:, 0]}
         return {"C": coherence, "a_n": curve[:, -1], "C*a_n": coherence * curve[:, -1]} | first
+
+    @property
+    def metrics(self) -> Mapping[str, Floats]:
+        """This package's metrics of surprisals by id, each [sets]; NaN for a set of blank responses."""
+        coherence, curve = np.exp2(-self.rates.mean(axis=1)), _ratio(self.bits, self.sizes)
+        alone = self.alone.mean(axis=1)
+        retained = np.divide(self.bits[:, 1:].mean(axis=1), alone, out=np.full_like(alone, np.nan), where=alone > 0)
+        found = {
+            "retained_surprise": retained,
+            "coherent_retained": coherence * retained,
+            "d_can": coherence * curve[:, -1],
+            "tail_d_can": coherence * tail(curve.T).mean(axis=0),
+            "a_n": curve[:, -1],
+            "coherence": coherence,
+            "coherence_spread": self.rates.std(axis=1),
+        }
+        there = (self.sizes > 0).all(axis=1)
+        return {name: np.where(there, values, np.nan) for name, values in found.items()}
 
 
 def _ratio(bits: Floats, sizes: Floats) -> Floats:
@@ -96,4 +120,4 @@ def read_mean_curves(path: Path, task: Labelled) -> MeanCurves:
     if len(others) > 1:
         first = others[0][0] + 1
         raise InputError(f"{path}: {len(others)} responses of other lengths than the texts, the first in row {first}")
-    return MeanCurves(bits, counts, rates)
+    return MeanCurves(bits, counts, rates, alone)

@@ -71,7 +71,8 @@ def metaeval(
     scores: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Scores file (.csv or .parquet) with set_id (gssbench: prompt_id) and a numeric column per metric.",
+            help="Scores file (.csv or .parquet) with set_id (gssbench: prompt_id) and a numeric column per metric, or "
+            "qwen25_curves: metrics of surprisals from the released results of Qwen2.5-3B.",
             rich_help_panel="Metrics",
         ),
     ] = None,
@@ -170,6 +171,7 @@ def metaeval(
             time_limit,
             tell,
             lower_is_more_diverse=lower_is_more_diverse,
+            mirror=mirror,
         )
         if released:
             from benchmark.analysis.metaeval.scores import released_scores

@@ -24,7 +24,8 @@ def heldout(
     scores: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Scores file (.csv or .parquet) with set_id and a numeric column per metric; combined as well.",
+            help="Scores file (.csv or .parquet) with set_id and a numeric column per metric, or qwen25_curves ("
+            "metrics from the released results of Qwen2.5-3B); combined as well.",
             rich_help_panel="Metrics",
         ),
     ] = None,
@@ -82,7 +83,7 @@ def heldout(
             bar.update(work, description=what, completed=done, total=total)
 
         features = package_metrics(labelled, profile_of(profile), metric, tell)
-        features += given_scores(labelled, external or [], scores or [], time_limit, tell)
+        features += given_scores(labelled, external or [], scores or [], time_limit, tell, mirror=mirror)
         released = released_scores(labelled)
         features += [each for each in released if each.name.removeprefix("released:") in (combine_released or [])]
         references = [each for each in released if each not in features]

@@ -14,6 +14,7 @@ from benchmark.analysis.metaeval.scores import (
     unique_sets,
 )
 from benchmark.analysis.metaeval.set_files import SUFFIX, check_apart, read_set_file
+from benchmark.analysis.reproduce import qwen25_scores
 from benchmark.models.choices import Dtype
 from benchmark.models.device_options import device_named
 from benchmark.models.hf_lm import find_causal_lm_spec
@@ -74,11 +75,15 @@ def given_scores(
     progress: Progress,
     *,
     lower_is_more_diverse: bool = False,
+    mirror: Path | None = None,
 ) -> list[Scores]:
-    """Collect the scores in files, and those of functions given as MODULE:FUNCTION."""
+    """Collect the scores in files or of `qwen25_curves`, and those of functions given as MODULE:FUNCTION."""
     known = unique_sets(labelled).keys()
     made = []
     for path in files:
+        if str(path) == qwen25_scores.NAME:
+            made += qwen25_scores.curve_scores(labelled, mirror)
+            continue
         made += file_scores(path, "set_id", known, lower_is_more_diverse=lower_is_more_diverse)
     for name in functions:
         made.append(

@@ -4,9 +4,13 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmark.analysis.metaeval.labelled import load_labelled
+from benchmark.analysis.reproduce.qwen25 import path_of
+from benchmark.analysis.reproduce.qwen25_scores import curve_scores
+from benchmark.metrics import METRICS
 from tests.conftest import divbench, document
 
 FAST = ("--resamples", 100)
@@ -88,6 +92,29 @@ def test_scores_of_a_file_and_every_kind_of_output(mirror: Path, tmp_path: Path)
     assert "no score for 1 sets" in markdown
     saved = json.loads((tmp_path / "out.json").read_text())
     assert list(saved["problems"]) == ["good:label", "good:against"]
+
+
+@pytest.mark.mirror
+def test_released_results_of_a_real_model(mirror: Path) -> None:
+    options = ("--profile", "lexical", "--metric", "entropy_1", "--scores", "qwen25_curves", "--json")
+    status, shown, told = run(mirror, "metaeval", "contest", *options)
+    assert status == 0, told
+    found = {
+        (task["task"], each["metric"]): each["measures"]["spearman"]["value"]
+        for task in json.loads(shown)["tasks"]
+        for each in task["evaluations"]
+    }
+    # As published; the ratio of means that the released numbers give is near the paper's mean of ratios.
+    for kind, expected in {"prompt_gen": 0.584, "resp_gen": 0.391, "story_gen": 0.686}.items():
+        assert found[f"contest/{kind}", "qwen25_curves:d_can"] == pytest.approx(expected, abs=0.07)
+    task = load_labelled("contest/story_gen", mirror=mirror)
+    scores = {each.name: each for each in curve_scores([task], mirror)}
+    record = next(iter(json.loads((mirror / path_of(task.name)).read_text()).values()))
+    retained = np.mean(record["a_k_curve"][1:]) / np.mean(record["unconditional_total_bits"])
+    assert scores["qwen25_curves:retained_surprise"].values[task.set_ids[0]] == pytest.approx(retained)
+    assert {name.partition(":")[2] for name in scores} <= {metric.id for metric in METRICS}
+    status, _, told = run(mirror, "metaeval", "gssbench", "--scores", "qwen25_curves")
+    assert (status, "qwen25_curves" in told) == (2, True), told
 
 
 @pytest.mark.mirror
