@@ -61,6 +61,7 @@ COMMANDS = (
     Command("metrics gaming", "benchmark.analysis.gaming.commands", "gaming"),
     Command("metrics gss", "leaderboard.reports.gss.commands", "gss"),
     Command("metrics heldout", "leaderboard.reports.metaeval.heldout_commands", "heldout"),
+    Command("metrics learn", "leaderboard.reports.metaeval.learned_commands", "learn"),
     Command("metrics plan", "leaderboard.reports.plan_command", "plan"),
     Command("metrics reproduce", "benchmark.analysis.reproduce.commands", "reproduce"),
     Command("metrics study", "leaderboard.reports.metric_study.commands", "metrics_study"),

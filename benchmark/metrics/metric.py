@@ -12,6 +12,7 @@ Reads = Literal[
     "embeddings",
     "pairs:bert_score",
     "pairs:sts",
+    "pairs:beside_prompt",
     "surprisals",
     "surprisals:curve",
     "partition",
@@ -94,7 +95,8 @@ class Metric:
         reads: Kind of input, made once for all metrics that read it (see scoring/inputs.py):
             *responses* a sequence of texts; *ngrams:…* an `NgramStatistics`; *embeddings* unit vectors
             float64 [responses, dimensions]; *pairs:…* similarities of all unordered pairs of responses, float64
-            [pairs], under the scorer of that name; *surprisals* a `Surprisals`, of which it reads the last position and
+            [pairs], under the scorer of that name (*beside_prompt*: [pairs, 3], see learned_diversity.py);
+            *surprisals* a `Surprisals`, of which it reads the last position and
             the responses alone, or with *:curve* all positions; *partition* a `Partition`, with qualities under
             *+rewards* and as a `JudgedPartition` under *+validity*; *internals* an `Internals` of the generating model,
             with *partition+* a `ClassedInternals`;

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from benchmark.equivalence.backend import EquivalenceBackend, SetJudge
-from benchmark.equivalence.learned.backend import Learned
+from benchmark.equivalence.learned.backend import Learned, LearnedEquivalence, PairReader
 from benchmark.equivalence.llm_judge import LLMJudgeSpec
 from benchmark.equivalence.partitioning import PartitionSpec, ResponsesToGroup, partition_sets, rate_first_responses
 from benchmark.equivalence.rules import Rouge1
@@ -196,4 +196,10 @@ class ScoringBackends:
             reported=reported,
             prompts=[each.prompt for each in sets],
             validity=self.validity if metrics_from("validity", metrics) else None,
+            pair_reader=self._pair_reader(),
         )
+
+    def _pair_reader(self) -> PairReader | None:
+        """What the equivalence backend read these sets with, so that they are read once; None if it is of no use."""
+        learned = self.equivalence if isinstance(self.equivalence, LearnedEquivalence) else None
+        return None if learned is None else learned.reader

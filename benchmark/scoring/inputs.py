@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from benchmark.equivalence.backend import ResponsePair
+from benchmark.equivalence.learned.backend import PairReader
+from benchmark.equivalence.learned.features import FEATURES
 from benchmark.metrics import METRICS, Metric, Reads
 from benchmark.metrics.internals import ClassedInternals, Internals
+from benchmark.metrics.learned_diversity import COLUMNS
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.ngrams import Tokeniser, ngram_statistics, tevet_tokens, whitespace_tokens
 from benchmark.metrics.partition import Partition
 from benchmark.metrics.valid import JudgedPartition
-from benchmark.models.embedder import Embedder
+from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder, EmbedderSpec, TokenEmbedder
 from benchmark.models.pair_scorer import PairScorer
 from benchmark.surprisal.engine import SetSurprisals
 from benchmark.validity.backend import Reasons, ValidityJudge
@@ -47,6 +51,7 @@ class Materials:
         reported: Values that came with each set.
         prompts: The prompt of each set; None where prompts are unknown.
         validity: Judges which responses are valid.
+        pair_reader: Makes features of pairs of responses; None: one is made of the embedder.
     """
 
     sets: Sequence[Sequence[str]]
@@ -58,6 +63,7 @@ class Materials:
     reported: Sequence[Reported | None] | None = None
     prompts: Sequence[str] | None = None
     validity: ValidityJudge | None = None
+    pair_reader: PairReader | None = None
 
     @cached_property
     def vectors(self) -> Mapping[str, Any]:
@@ -95,12 +101,14 @@ class MetricInput:
             materials lack a source.
         sources: Sources beside the texts, in the order in which signatures name them.
         whole_curve: Whether responses must have been read at every position of the orders.
+        only: The embedder that it is defined for; None: any.
     """
 
     name: Reads
     make: Make
     sources: tuple[Source, ...] = ()
     whole_curve: bool = False
+    only: EmbedderSpec | None = None
 
     def models(self, profile: "Profile") -> dict[Source, Any]:
         """Return the specification of each of its models; None for one that the profile lacks."""
@@ -112,6 +120,8 @@ class MetricInput:
         if any(spec is None for spec in self.models(profile).values()):
             return False
         if self.whole_curve and not profile.orders.whole_curve:
+            return False
+        if self.only is not None and self.only != profile.embedder:
             return False
         return internals or "internals" not in self.sources
 
@@ -156,6 +166,35 @@ def _similarities(name: Reads) -> Make:
         return [scorer.score_pairs(list(combinations(sorted(texts), 2))) for texts in materials.scorable]
 
     return make
+
+
+_COSINES = [[name for name, _ in FEATURES].index(name) for name in COLUMNS[1:]]
+
+
+def _beside_prompt(materials: Materials) -> list[Any] | None:
+    """Make the relevance and similarities of all unordered pairs; those of equal texts are 1, without rounding."""
+    embedder, reader = materials.embedder, materials.pair_reader
+    prompts = [""] * len(materials.sets) if materials.prompts is None else materials.prompts
+    if reader is None and isinstance(embedder, TokenEmbedder):
+        reader = PairReader(embedder)
+    if embedder is None or reader is None:
+        return None
+    known = sorted({prompt for prompt in prompts if prompt.strip()})
+    directions = dict(zip(known, embedder.embed(known), strict=True)) if known else {}
+    sets = [
+        [ResponsePair(prompt, a, b) for a, b in combinations(sorted(texts), 2)] if prompt in directions else None
+        for prompt, texts in zip(prompts, materials.scorable, strict=True)
+    ]
+    every = [pair for pairs in sets for pair in pairs or ()]
+    found = np.ones((len(every), len(COLUMNS)))
+    if every:
+        found[:, 1:] = reader.features(every)[0][:, _COSINES]
+        found[[pair.a == pair.b for pair in every], 1:] = 1.0
+        vectors = materials.vectors
+        found[:, 0] = [np.sum((vectors[p.a] + vectors[p.b]) * directions[p.prompt]) / 2 for p in every]
+    ends = np.cumsum([len(pairs or ()) for pairs in sets])
+    parts = np.split(found, ends[:-1]) if sets else []
+    return [Missing("no prompt") if pairs is None else part for pairs, part in zip(sets, parts, strict=True)]
 
 
 def _surprisals(materials: Materials) -> list[Any] | None:
@@ -210,6 +249,7 @@ METRIC_INPUTS: tuple[MetricInput, ...] = (
     MetricInput("embeddings", _embeddings, ("embedder",)),
     MetricInput("pairs:bert_score", _similarities("pairs:bert_score"), ("pair_scorers",)),
     MetricInput("pairs:sts", _similarities("pairs:sts"), ("pair_scorers",)),
+    MetricInput("pairs:beside_prompt", _beside_prompt, ("embedder",), only=ALL_MINILM_L6_V2),
     MetricInput("surprisals", _surprisals, ("causal_lm",)),
     MetricInput("surprisals:curve", _surprisals, ("causal_lm",), whole_curve=True),
     MetricInput("partition", _partitions, ("partition",)),

@@ -84,6 +84,11 @@ class LearnedEquivalence:
         made[[pair.a == pair.b for pair in pairs]] = 1.0
         return made
 
+    @property
+    def reader(self) -> "PairReader":
+        """What makes the features of pairs, with the responses that it keeps."""
+        return self._reader
+
     def forget(self) -> None:
         """Read all texts anew from here on; see `ScoringBackends.materials`."""
         self._reader = PairReader(self._embedder)

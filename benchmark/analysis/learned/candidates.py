@@ -1,0 +1,129 @@
+"""What is tried: which features of a set, and which model of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datasets_build.errors import need
+
+Floats = NDArray[np.float64]
+Kind = Literal["logistic", "trees"]
+
+THREE = ("relevance", "cosine_beside_prompt_distance", "content_cosine_distance")
+"""Those of the metric `learned_diversity`."""
+FOUR = (
+    "cosine_distance",
+    "cosine_beside_prompt_distance",
+    "content_cosine_distance",
+    "content_alignment_lower_distance",
+)
+NINE = (
+    *FOUR,
+    *("alignment_lower_distance", "content_alignment_distance", "content_alignment_higher_distance"),
+    *("unmatched_higher", "unmatched_lower"),
+)
+MEANING: tuple[tuple[str, ...], ...] = (
+    ("embedding_diversity",),
+    ("embedding_diversity", "hill_number_q2", "bottleneck", "diameter"),
+    ("cosine_beside_prompt_distance",),
+    THREE,
+    FOUR,
+    NINE,
+)
+SURPRISE: tuple[tuple[str, ...], ...] = (
+    (),
+    ("retained_surprise",),
+    ("retained_surprise", "log_bits_alone", "log_bytes"),
+    ("tail_retained", "bits_alone", "bytes"),
+)
+WORDS: tuple[tuple[str, ...], ...] = (
+    (),
+    ("rouge_l_similarity", "compression_ratio", "cosine_diversity_tevet", "type_token_ratio", "class_entropy"),
+)
+NOT_DIVERSITY = frozenset({"log_bits_alone", "log_bytes", "bits_alone", "bytes"})
+"""Features in which trees need not be monotone: how long and how likely responses are by themselves."""
+STRENGTHS = (0.1, 1.0)  # inverse weight of the L2 penalty on standardised features
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A model to fit.
+
+    Attributes:
+        features: Names of features.
+        kind: *logistic* regression with an L2 penalty, or few small boosted *trees*, monotone in every feature that is
+            a measure of diversity.
+        strength: Inverse weight of the penalty; of trees, nothing.
+    """
+
+    features: tuple[str, ...]
+    kind: Kind = "logistic"
+    strength: float = 1.0
+
+    def __str__(self) -> str:
+        """The features and the model."""
+        return f"{' + '.join(self.features)} ({self.kind}, {self.strength:g})"
+
+
+def candidates(always: tuple[str, ...] = (), *, surprise: bool = True) -> tuple[Candidate, ...]:
+    """All that is tried for one version of the metric.
+
+    Args:
+        always: Features of every candidate, such as sent-BERT's released score.
+        surprise: Whether features of a causal language model may be used.
+    """
+    surprises = SURPRISE if surprise else SURPRISE[:1]
+    sets = [(*always, *(f for part in parts for f in part)) for parts in product(MEANING, surprises, WORDS)]
+    made = [Candidate(features, "logistic", strength) for features in sets for strength in STRENGTHS]
+    return (*made, Candidate(sets[-1], "trees"))
+
+
+VERSIONS: Mapping[str, tuple[Candidate, ...]] = {
+    "open": candidates(surprise=False),
+    "surprisals": candidates(),
+    "sent-bert": candidates(("released:sent_bert",)),
+}
+"""What each version may use: all-MiniLM-L6-v2 and words; a causal model's surprisals, too; sent-BERT's scores, too."""
+
+Fitted = Callable[[Floats], Floats]
+"""Log-odds [rows] of high diversity, of features [rows, features]."""
+
+
+def fit(candidate: Candidate, features: Floats, high: NDArray[np.bool_]) -> Fitted:
+    """Fit a candidate.
+
+    Args:
+        candidate: What to fit.
+        features: [rows, features], in the candidate's order, larger for more diverse.
+        high: [rows], which sets have the high label.
+    """
+    if candidate.kind == "trees":
+        signs = [0 if name in NOT_DIVERSITY else 1 for name in candidate.features]
+        trees: Any = need("sklearn.ensemble", "score").HistGradientBoostingClassifier(
+            max_iter=60, max_leaf_nodes=5, min_samples_leaf=10, monotonic_cst=signs, early_stopping=False
+        )
+        trees.fit(features, high)
+        return lambda rows: np.asarray(trees.decision_function(rows), np.float64)
+    intercept, weights = logistic(candidate.strength, features, high)
+    return lambda rows: np.asarray(rows @ weights + intercept)
+
+
+def logistic(strength: float, features: Floats, high: NDArray[np.bool_]) -> tuple[float, Floats]:
+    """The intercept, and the weight of a unit of each feature [features]; the penalty is on standardised features."""
+    mean, sd = features.mean(axis=0), features.std(axis=0)
+    sd = np.where(sd > 0, sd, 1.0)
+    model: Any = need("sklearn.linear_model", "score").LogisticRegression(C=strength, max_iter=1000)
+    model.fit((features - mean) / sd, high)
+    weights = np.asarray(model.coef_[0], np.float64) / sd
+    return float(model.intercept_[0] - weights @ mean), weights
+
+
+def simplest(found: Sequence[tuple[Candidate, float]], within: float = 0.005) -> Candidate:
+    """The candidate with the fewest features among those whose criterion is nearly the best; ties go to the better."""
+    floor = max(value for _, value in found) - within
+    able = [(each, value) for each, value in found if value >= floor]
+    return min(able, key=lambda pair: (len(pair[0].features), pair[0].kind == "trees", -pair[1]))[0]

@@ -1,0 +1,368 @@
+"""How good a fitted metric is on sets that it was not fitted on, beside a reference, task by task.
+
+Four ways to hold sets out, in the order of what they ask for: other contexts of the same task; other contexts, with one
+model for all tasks; other generation tasks (prompt, response, story); another dataset. What is fitted, features and
+penalty alike, is chosen by cross-validation inside what may be seen, so that the reported numbers choose nothing.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.analysis.estimate import Estimate, Resampling, estimate, without_nan
+from benchmark.analysis.learned.candidates import THREE, Candidate, fit, logistic, simplest
+from benchmark.analysis.learned.groups import context_groups, folds
+from benchmark.analysis.metaeval import agreement
+from benchmark.analysis.metaeval.labelled import Labelled
+from benchmark.analysis.metaeval.overall import kind_of
+from benchmark.analysis.metaeval.scores import Scores, unique_sets
+from benchmark.scoring.resampling import holm, resample_weights
+from datasets_build.errors import ConfigurationError
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+OUTER, INNER = 5, 3
+SCHEMES: Mapping[str, str] = {
+    "within tasks": "fitted on other contexts of the same task",
+    "all tasks": "one model for all tasks, fitted on other contexts",
+    "across generation tasks": "fitted on the other two of prompt, response and story",
+    "across datasets": "fitted on McDiv without conTest's contexts, reported on conTest",
+}
+Tell = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """The different sets of all tasks that have every feature.
+
+    Attributes:
+        ids: [rows].
+        groups: [rows], the group of each set's context.
+        kinds: [rows], story_gen, resp_gen or prompt_gen.
+        high: [rows], whether content diversity is high.
+        members: Rows of each task.
+        features: By name, [rows].
+    """
+
+    ids: tuple[str, ...]
+    groups: tuple[str, ...]
+    kinds: NDArray[np.str_]
+    high: NDArray[np.bool_]
+    members: Mapping[str, Rows]
+    features: Mapping[str, Floats]
+
+    def of(self, names: Sequence[str]) -> Floats:
+        """Features [rows, names]."""
+        return np.column_stack([self.features[name] for name in names])
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Rows to fit on and rows to report on.
+
+    Attributes:
+        name: Name of the split.
+        seen: Rows to fit on.
+        held_out: Rows to report on.
+        inner: Splits of the seen rows by which to choose, each of rows to fit on and rows to judge by.
+        tasks: Tasks to choose by.
+        reported: Tasks to report.
+    """
+
+    name: str
+    seen: Rows
+    held_out: Rows
+    inner: tuple[tuple[Rows, Rows], ...]
+    tasks: tuple[str, ...]
+    reported: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was chosen on the seen part of a split, and its mean AUC in the inner cross-validation."""
+
+    split: str
+    candidate: str
+    auc: float
+
+
+@dataclass(frozen=True, slots=True)
+class OnTask:
+    """A fitted version on a task's held-out sets.
+
+    Attributes:
+        task: Name of the task.
+        sets: Number of sets.
+        oca: Optimal classification accuracy, high above the threshold.
+        reference: That of the reference on the same sets.
+        less: The first less the second, on the same resamples of contexts.
+        holm: p of that difference, adjusted over the tasks.
+        spearman: Spearman's rho with the label.
+        human: Spearman's rho with people's scores; None where there are none.
+        human_reference: That of the reference.
+    """
+
+    task: str
+    sets: int
+    oca: Estimate
+    reference: Estimate
+    less: Estimate
+    holm: float | None
+    spearman: Estimate
+    human: Estimate | None
+    human_reference: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A version of the metric under one way to hold sets out.
+
+    Attributes:
+        version: Name of the version.
+        scheme: Name of the way, one of `SCHEMES`.
+        tried: Number of candidates that were tried in each split.
+        choices: What was chosen in each split.
+        tasks: Results by task.
+        mean: Mean OCA over the tasks.
+        reference: That of the reference.
+        less: The first less the second.
+    """
+
+    version: str
+    scheme: str
+    tried: int
+    choices: tuple[Choice, ...]
+    tasks: tuple[OnTask, ...]
+    mean: Estimate
+    reference: Estimate
+    less: Estimate
+
+    @property
+    def wins(self) -> int:
+        """Tasks on which the version is better."""
+        return sum((each.less.value or 0) > 0 for each in self.tasks)
+
+    @property
+    def clear_wins(self) -> int:
+        """Tasks on which the interval of the difference is above 0."""
+        return sum((each.less.low or 0) > 0 for each in self.tasks)
+
+    def as_json(self) -> dict[str, Any]:
+        """For `--json`."""
+        return dict(without_nan(asdict(self) | {"wins": self.wins, "clear_wins": self.clear_wins}))
+
+
+def table_of(tasks: Sequence[Labelled], features: Sequence[Scores]) -> Table:
+    """The different sets of tasks with two labels, those without a feature left out.
+
+    Raises:
+        ConfigurationError: A task has no set with every feature.
+    """
+    group_of = context_groups(tasks)
+    contexts = {name: context for name, (context, _) in unique_sets(tasks).items()}
+    label: dict[str, bool] = {}
+    kind: dict[str, str] = {}
+    for task in tasks:
+        label |= dict(zip(task.set_ids, (task.labels == 1).tolist(), strict=True))
+        kind |= dict.fromkeys(task.set_ids, kind_of(task))
+    every = list(contexts)
+    columns = np.column_stack([each.column(every) for each in features])
+    ids = [every[i] for i in np.flatnonzero(np.isfinite(columns).all(axis=1))]
+    place = {name: i for i, name in enumerate(ids)}
+    members = {task.name: np.array([place[n] for n in task.set_ids if n in place], np.int64) for task in tasks}
+    if empty := [name for name, rows in members.items() if not len(rows)]:
+        raise ConfigurationError(f"{empty[0]}: no set has every feature", "give scores of these sets")
+    return Table(
+        ids=tuple(ids),
+        groups=tuple(group_of[contexts[name]] for name in ids),
+        kinds=np.array([kind[name] for name in ids]),
+        high=np.array([label[name] for name in ids]),
+        members=members,
+        features={each.name: each.column(ids) for each in features},
+    )
+
+
+def splits_of(scheme: str, table: Table, seed: int) -> list[Split]:
+    """The splits of one of `SCHEMES`. No group of contexts is on both sides of one, inner ones included."""
+    outer, everything, every = folds(table.groups, OUTER, seed), np.arange(len(table.ids)), tuple(table.members)
+    inner = folds(table.groups, INNER, seed + 1)  # of other hashes, so that the parts of an outer fold are mixed
+
+    def by_fold(name: str, seen: Rows, held_out: Rows, tasks: Sequence[str], reported: Sequence[str]) -> Split:
+        parts = tuple((seen[inner[seen] != i], seen[inner[seen] == i]) for i in range(INNER))
+        return Split(name, seen, held_out, parts, tuple(tasks), tuple(reported))
+
+    def apart(seen: Rows, held_out: Rows) -> Rows:
+        held = {table.groups[i] for i in held_out}
+        return np.array([i for i in seen if table.groups[i] not in held], np.int64)
+
+    if scheme == "within tasks":
+        return [
+            by_fold(f"{task}, fold {i + 1}", rows[outer[rows] != i], rows[outer[rows] == i], [task], [task])
+            for task, rows in table.members.items()
+            for i in range(OUTER)
+        ]
+    if scheme == "all tasks":
+        return [
+            by_fold(f"fold {i + 1}", everything[outer != i], everything[outer == i], every, every) for i in range(OUTER)
+        ]
+    if scheme == "across generation tasks":
+        of_kind = {kind: np.flatnonzero(table.kinds == kind) for kind in sorted(set(table.kinds.tolist()))}
+        made = []
+        for kind, there in of_kind.items():
+            seen = apart(np.flatnonzero(table.kinds != kind), there)
+            # One of the other two is left out in turn: what is chosen is what carries over to a task of another kind.
+            pairs = [
+                (seen[table.kinds[seen] != each], seen[table.kinds[seen] == each]) for each in of_kind if each != kind
+            ]
+            inner_parts = tuple((apart(first, second), second) for first, second in pairs)
+            tasks = tuple(task for task in table.members if not task.endswith(kind))
+            own = tuple(task for task in table.members if task.endswith(kind))
+            made.append(Split(f"{kind} held out", seen, there, inner_parts, tasks, own))
+        return made
+    contest = [task for task in table.members if task.startswith("contest/")]
+    there = np.unique(np.concatenate([table.members[task] for task in contest]))
+    others = [task for task in table.members if task not in contest]
+    return [by_fold("conTest held out", apart(everything, there), there, others, contest)]
+
+
+def choose(table: Table, split: Split, tried: Sequence[Candidate]) -> tuple[Candidate, float]:
+    """The simplest of the nearly best candidates by mean AUC over tasks in the inner cross-validation."""
+    found = []
+    for candidate in tried:
+        features, predicted = table.of(candidate.features), np.full(len(table.ids), np.nan)
+        for seen, held_out in split.inner:
+            predicted[held_out] = fit(candidate, features[seen], table.high[seen])(features[held_out])
+        found.append((candidate, float(np.mean([_auc(table, predicted, task) for task in split.tasks]))))
+    best = simplest(found)
+    return best, dict(found)[best]
+
+
+def _auc(table: Table, predicted: Floats, task: str) -> float:
+    rows = table.members[task]
+    rows = rows[np.isfinite(predicted[rows])]
+    return float(agreement.roc_auc(predicted[rows], table.high[rows], agreement.ones(len(rows)))[0])
+
+
+def out_of_fold(
+    table: Table, splits: Sequence[Split], tried: Sequence[Candidate], tell: Tell = lambda what, done, total: None
+) -> tuple[dict[str, Floats], tuple[Choice, ...]]:
+    """Score every held-out set by what was chosen and fitted without it.
+
+    Returns:
+        Log-odds by task, [rows] of the table, NaN for other sets; and the choices. Under *within tasks* each task has
+        its own models, so a set may differ between tasks.
+    """
+    own = {task: np.full(len(table.ids), np.nan) for task in table.members}
+    choices = []
+    for done, split in enumerate(splits):
+        tell(split.name, done, len(splits))
+        candidate, auc = choose(table, split, tried)
+        features = table.of(candidate.features)
+        predicted = fit(candidate, features[split.seen], table.high[split.seen])(features[split.held_out])
+        for task in split.reported:
+            own[task][split.held_out] = predicted
+        choices.append(Choice(split.name, str(candidate), auc))
+    return own, tuple(choices)
+
+
+def run(
+    version: str,
+    scheme: str,
+    tasks: Sequence[Labelled],
+    table: Table,
+    tried: Sequence[Candidate],
+    reference: Scores,
+    *,
+    resampling: Resampling | None = None,
+    tell: Tell = lambda what, done, total: None,
+) -> Outcome:
+    """Fit and choose one version under one way to hold sets out, and compare it with a reference.
+
+    Args:
+        version: Name of the version.
+        scheme: One of `SCHEMES`.
+        tasks: The tasks of the table.
+        table: Its sets, with every feature of every candidate.
+        tried: Candidates to choose from.
+        reference: Scores to compare with, which were not fitted on these sets.
+        resampling: Settings of the bootstrap over groups of contexts; the fits are not repeated in it.
+        tell: Called with what is being fitted, and how many splits are done and in all.
+    """
+    how = resampling or Resampling()
+    own, choices = out_of_fold(table, splits_of(scheme, table, how.seed), tried, tell)
+    weights = _weights(table, how)
+    people = _people(tasks, table)
+    found, draws = [], []
+    for name, values in own.items():
+        rows = table.members[name]
+        rows = rows[np.isfinite(values[rows])]
+        if not len(rows):
+            continue
+        fitted, other = values[rows], reference.column([table.ids[i] for i in rows])
+        high, given = table.high[rows], weights[:, rows]
+        pair = tuple(agreement.optimal_accuracy(x, high, given, folded=False) for x in (fitted, other))
+        rated = [agreement.spearman(x, people[name][rows], given) for x in (fitted, other)] if name in people else None
+        draws.append(pair)
+        found.append(
+            OnTask(
+                task=name,
+                sets=len(rows),
+                oca=estimate(pair[0], how.level),
+                reference=estimate(pair[1], how.level),
+                less=estimate(pair[0] - pair[1], how.level, 0.0),
+                holm=None,
+                spearman=estimate(agreement.spearman(fitted, high.astype(np.float64), given), how.level),
+                human=None if rated is None else estimate(rated[0], how.level),
+                human_reference=None if rated is None else estimate(rated[1], how.level),
+            )
+        )
+    adjusted = holm([np.nan if each.less.p is None else each.less.p for each in found])
+    mean, other_mean = (np.mean([pair[i] for pair in draws], axis=0) for i in (0, 1))
+    return Outcome(
+        version=version,
+        scheme=scheme,
+        tried=len(tried),
+        choices=choices,
+        tasks=tuple(
+            replace(each, holm=float(p) if np.isfinite(p) else None) for each, p in zip(found, adjusted, strict=True)
+        ),
+        mean=estimate(mean, how.level),
+        reference=estimate(other_mean, how.level),
+        less=estimate(mean - other_mean, how.level, 0.0),
+    )
+
+
+def fitted_weights(table: Table, strength: float = 1.0) -> str:
+    """The JSON of the metric `learned_diversity`: its weights, fitted on all rows of a table."""
+    intercept, by_feature = logistic(strength, table.of(THREE), table.high)
+    names = [name.removesuffix("_distance") for name in THREE]
+    document = {
+        "fitted_on": f"{len(table.ids)} sets of contest, mcdiv and mcdiv_nuggets",
+        "intercept": round(intercept, 4),
+        "weights": {name: round(float(weight), 4) for name, weight in zip(names, by_feature, strict=True)},
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _weights(table: Table, how: Resampling) -> Floats:
+    """How often each row stands in each resample of groups, [1 + resamples, rows], first the data as they are.
+
+    A group is in all of its tasks or in none; kinds are resampled apart, so that none changes its size much.
+    """
+    made = np.ones((1 + how.resamples, len(table.ids)))
+    for kind in sorted(set(table.kinds.tolist())):
+        rows = np.flatnonzero(table.kinds == kind)
+        groups = [table.groups[i] for i in rows]
+        made[1:, rows] = resample_weights(len(rows), clusters=groups, resamples=how.resamples, seed=how.seed)
+    return made
+
+
+def _people(tasks: Sequence[Labelled], table: Table) -> dict[str, Floats]:
+    """People's mean scores by task, [rows] of the table, NaN for other sets; of tasks that have them."""
+    rated = [(task, task.human) for task in tasks if task.human is not None]
+    by_id = {task.name: dict(zip(task.set_ids, human.tolist(), strict=True)) for task, human in rated}
+    return {name: np.array([found.get(i, np.nan) for i in table.ids]) for name, found in by_id.items()}

@@ -1,0 +1,144 @@
+"""Distances beside the prompt, and what was fitted to them. Input: float64 [n (n − 1) / 2, 3], one row a pair.
+
+The columns are `COLUMNS`, from all-MiniLM-L6-v2's vectors and token states of the responses and the prompt
+(equivalence/learned/features.py). Two responses to one prompt are alike because both are about it; what they say beyond
+that shows once the prompt's part is taken out. Pairs of equal texts have similarities of exactly 1.
+"""
+
+import json
+import math
+from functools import lru_cache
+from importlib import resources
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
+
+COLUMNS = ("relevance", "cosine_beside_prompt", "content_cosine")
+"""The mean cosine of both responses' vectors with the prompt's; the cosine of the parts of both vectors that are
+orthogonal to the prompt's; the cosine of the means of both texts' token states, weighted by content: words of the
+prompt count a tenth, stop words less than others, punctuation nothing."""
+
+Pairs = NDArray[np.float64]
+
+
+def distance_beside_prompt(pairs: Pairs) -> float:
+    """One minus the mean cosine of pairs of responses, the part of each along the prompt's vector taken out.
+
+    Args:
+        pairs: [pairs, 3], as `COLUMNS`.
+
+    Returns:
+        In [0, 2]; more is more diverse.
+
+    Raises:
+        Unscorable: No pair.
+
+    >>> distance_beside_prompt(np.array([[0.5, 0.25, 0.5]]))
+    0.75
+    """
+    if len(pairs) == 0:
+        raise Unscorable("fewer than two responses")
+    return max(1.0 - float(pairs[:, COLUMNS.index("cosine_beside_prompt")].mean()), 0.0)
+
+
+def learned_diversity(pairs: Pairs) -> float:
+    """The probability that people wrote the set for high content diversity: logistic in relevance and two distances.
+
+    The weights were fitted on conTest, McDiv and McDiv_nuggets (`weights`); docs/held_out.md has what they are worth on
+    sets that they were not fitted on.
+
+    Args:
+        pairs: [pairs, 3], as `COLUMNS`.
+
+    Returns:
+        In [0, 1]; 0 for a set of equal texts, by definition.
+
+    Raises:
+        Unscorable: No pair.
+
+    >>> learned_diversity(np.ones((3, 3)))
+    0.0
+    """
+    if len(pairs) == 0:
+        raise Unscorable("fewer than two responses")
+    if (pairs[:, 1:] == 1).all():
+        return 0.0
+    intercept, (relevance, beside, content) = weights()
+    means = pairs.mean(axis=0)
+    log_odds = intercept + relevance * means[0] + beside * (1 - means[1]) + content * (1 - means[2])
+    return 1 / (1 + math.exp(-float(log_odds)))
+
+
+@lru_cache(maxsize=1)
+def weights() -> tuple[float, Pairs]:
+    """Return the intercept, and the log-odds a unit of relevance and of both distances, in the order of `COLUMNS`."""
+    text = (resources.files("benchmark.metrics") / "learned_diversity.json").read_text("utf-8")
+    found = json.loads(text)
+    return float(found["intercept"]), np.array([found["weights"][name] for name in COLUMNS], np.float64)
+
+
+_FIRST = Version(1, "2026-11-23", "first version")
+_SEES = (
+    "It sees what all-MiniLM-L6-v2 sees: English, and the first 256 tokens of a response; with another embedder it is "
+    "missing, as its weights were fitted to this one."
+)
+_PROMPT = "It needs the prompt: with another wording of the prompt the same responses have another value."
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "learned_diversity",
+        1,
+        "probability of high content diversity, learned from labelled sets",
+        learned_diversity,
+        reads="pairs:beside_prompt",
+        direction=+1,
+        bounds=(0, 1),
+        unit="probability",
+        paper="of this package, 2026; fitted on the sets of Tevet & Berant 2021, arXiv:2004.02990",
+        parameters={"weights": "tevet-1"},
+        needs=2,
+        card=MetricCard(
+            "meaning",
+            "1 / (1 + exp(−(w₀ + w₁ r + w₂ d + w₃ c))), r the mean cosine of a response with the prompt, d the mean "
+            "distance of pairs beside the prompt, c the mean distance of the pairs' content words",
+            "How likely five sentences like these were written to say different things, by weights that were fitted "
+            "to what people wrote; high where responses differ in what they add to the prompt.",
+            (
+                "It was fitted on sets of five English sentences: for longer responses it is an ordering, and not a "
+                "probability; near 0 and 1 it says little of degree.",
+                "A response that repeats the prompt is relevant: relevance alone earns nothing that pairs do not.",
+                "Fitted on sets that people wrote to be high or low: it may have learnt how they went about it.",
+                _PROMPT,
+                _SEES,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "distance_beside_prompt",
+        1,
+        "mean pairwise cosine distance of embeddings, the prompt's part taken out",
+        distance_beside_prompt,
+        reads="pairs:beside_prompt",
+        direction=+1,
+        bounds=(0, 2),
+        unit="cosine distance",
+        paper="of this package, 2026",
+        needs=2,
+        card=MetricCard(
+            "meaning",
+            "1 − mean over pairs i < j of cos(xᵢ − (xᵢ·p)p, xⱼ − (xⱼ·p)p), x the responses' unit vectors, p the "
+            "prompt's",
+            "How far apart responses lie in what they add to the prompt; nothing was fitted.",
+            (
+                "Responses that only repeat the prompt have little left, and what is left is noise.",
+                "Texts that mean nothing lie far apart.",
+                _PROMPT,
+                _SEES,
+            ),
+            (_FIRST,),
+        ),
+    ),
+)

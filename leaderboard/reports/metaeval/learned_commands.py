@@ -1,0 +1,103 @@
+"""`divbench metrics learn`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from datasets_build.console import JsonOption, deliver, progress
+from datasets_build.tables import check_report_path
+from leaderboard.reports.metaeval.commands import Mirror, Resamples
+
+
+def learn(
+    scheme: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Way to hold sets out: within tasks, all tasks, across generation tasks or across datasets; default: "
+            "all four.",
+            rich_help_panel="Statistics",
+        ),
+    ] = None,
+    version: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Version to fit: open (no language model), surprisals (and R of a causal model), sent-bert (and "
+            "sent-BERT's released scores); default: all.",
+            rich_help_panel="Metrics",
+        ),
+    ] = None,
+    features: Annotated[
+        Path | None,
+        typer.Option(
+            help="Parquet file of pair features: read if it is there, else made in minutes and written.",
+            rich_help_panel="Metrics",
+        ),
+    ] = None,
+    scores: Annotated[
+        Path | None,
+        typer.Option(
+            help="Scores file (.csv or .parquet) with set_id and a column for each metric; what it lacks is computed.",
+            rich_help_panel="Metrics",
+        ),
+    ] = None,
+    weights: Annotated[
+        Path | None,
+        typer.Option(
+            help="Output file of the weights of learned_diversity, fitted on all tasks: .json.",
+            rich_help_panel="Output",
+        ),
+    ] = None,
+    resamples: Resamples = 1000,
+    seed: Annotated[
+        int, typer.Option(help="Random seed of the folds and the resamples.", rich_help_panel="Statistics")
+    ] = 0,
+    destination: Annotated[
+        Path | None, typer.Option("--out", help="Output file of all numbers: .json or .md.", rich_help_panel="Output")
+    ] = None,
+    mirror: Mirror = None,
+    json: JsonOption = False,
+) -> None:
+    """Fit metrics to labels and report how well they do on sets that they were not fitted on, beside sent-BERT.
+
+    Over the nine tasks with two labels. Features and penalty are chosen by cross-validation inside what may be seen, no
+    context or set is on both sides, and the number of candidates is reported. Surprisals are the released ones of
+    Qwen2.5-3B.
+
+    Example: divbench metrics learn --version open --features pairs.parquet --out learned.md
+    """
+    from benchmark.analysis.estimate import Resampling
+    from benchmark.analysis.learned.candidates import VERSIONS
+    from benchmark.analysis.learned.study import SCHEMES, fitted_weights, run, table_of
+    from benchmark.analysis.metaeval.scores import released_scores
+    from datasets_build.errors import ConfigurationError, did_you_mean
+    from datasets_build.files import atomic_file
+    from leaderboard.reports.metaeval.inputs import learned_features, load_tasks
+    from leaderboard.reports.metaeval.learned_report import learned_report
+
+    check_report_path(destination, endings=(".md", ".json"))
+    for given, known in ((scheme, SCHEMES), (version, VERSIONS)):
+        if unknown := [name for name in given or [] if name not in known]:
+            raise ConfigurationError(f"there is no {unknown[0]!r}", did_you_mean(unknown[0], list(known)))
+    labelled = load_tasks([], mirror)
+    with progress() as bar:
+        work = bar.add_task("", total=None)
+
+        def tell(what: str, done: int, total: int) -> None:
+            bar.update(work, description=what, completed=done, total=total)
+
+        wanted = {name: VERSIONS[name] for name in version or VERSIONS}
+        needed = {feature for tried in wanted.values() for each in tried for feature in each.features}
+        columns = learned_features(labelled, needed, features, scores, mirror, tell)
+        [reference] = released_scores(labelled, ["sent_bert"])
+        table = table_of(labelled, columns)
+        how = Resampling(resamples=resamples, seed=seed)
+        found = [
+            run(name, way, labelled, table, tried, reference, resampling=how, tell=tell)
+            for way in scheme or SCHEMES
+            for name, tried in wanted.items()
+        ]
+        if weights is not None:
+            with atomic_file(weights) as temporary:
+                temporary.write_text(fitted_weights(table), encoding="utf-8")
+    deliver(learned_report(found), destination, as_json=json)
