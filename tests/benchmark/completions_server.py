@@ -28,9 +28,7 @@ def tiny_tokeniser(vocabulary: int = 300) -> PreTrainedTokenizerFast:
     )
     tokeniser.train_from_iterator(["The cat sat on the mat.", "Response A: the man sat.\n\n"] * 20, trainer)
     tokeniser.post_processor = processors.TemplateProcessing(single=f"{BEGIN} $A", special_tokens=[(BEGIN, 0)])
-    made: PreTrainedTokenizerFast = PreTrainedTokenizerFast(
-        tokenizer_object=tokeniser, bos_token=BEGIN
-    )
+    made: PreTrainedTokenizerFast = PreTrainedTokenizerFast(tokenizer_object=tokeniser, bos_token=BEGIN)
     return made
 
 
