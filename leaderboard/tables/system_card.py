@@ -84,33 +84,28 @@ def extreme_prompts(values: Floats, direction: int, count: int = 3) -> tuple[lis
 def nearest_systems(values: Floats, place: int, count: int = 5) -> list[tuple[int, float]]:
     """Systems whose values go up and down over the prompts most like those of one system, with Spearman's rho.
 
+    All at once, as a thousand systems one by one take a second. So a system is ranked among all prompts where it has a
+    value, and a pair correlated over those that both have; only with missing values that is not quite Spearman's.
+
     Args:
-        values: [prompts, systems], NaN where missing; a pair is compared over the prompts that have both.
+        values: [prompts, systems], NaN where missing.
         place: Index of the system.
         count: Maximum number of systems.
     """
     from scipy.stats import rankdata
 
     there = np.isfinite(values)
-    shared = there & there[:, [place]]
-    # Systems with values on the same prompts are ranked at once: one by one, a thousand of them take a second.
-    groups: dict[bytes, list[int]] = {}
-    for other in range(values.shape[1]):
-        if other != place:
-            groups.setdefault(shared[:, other].tobytes(), []).append(other)
-    found: list[tuple[int, float]] = []
-    for others in groups.values():
-        both = shared[:, others[0]]
-        if both.sum() < _FEWEST:
-            continue
-        ranks = rankdata(values[both][:, [place, *others]], axis=0)
-        ranks -= ranks.mean(axis=0)
-        norms = np.linalg.norm(ranks, axis=0)
-        own, varied = ranks[:, 0], norms > 0
-        if varied[0]:
-            rhos = ranks.T[varied] @ own / (norms[varied] * norms[0])
-            found += list(zip(np.array([place, *others])[varied].tolist()[1:], rhos.tolist()[1:], strict=True))
-    return sorted(found, key=lambda each: (-each[1], each[0]))[:count]
+    ranks = rankdata(np.where(there, values, np.inf), axis=0)  # missing values last, so that they shift no other
+    ranks -= len(values) / 2  # for smaller sums
+    both = (there & there[:, [place]]).astype(np.float64)
+    own, others = ranks[:, place], ranks * both
+    n = both.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        a, b = own @ both / n, others.sum(axis=0) / n
+        products = own @ others / n - a * b
+        rho = products / np.sqrt((own**2 @ both / n - a**2) * ((others**2).sum(axis=0) / n - b**2))
+    found = [i for i in range(len(rho)) if i != place and n[i] >= _FEWEST and np.isfinite(rho[i])]
+    return [(i, float(rho[i])) for i in sorted(found, key=lambda i: (-rho[i], i))[:count]]
 
 
 def neighbours_table(board: Board, near: Sequence[tuple[int, float]]) -> TableView:

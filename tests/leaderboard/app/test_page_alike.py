@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from leaderboard.data.reference.results import WithReference
-from leaderboard.data.reference.systems import REAL
+from leaderboard.data.reference.systems import REAL, SHOWN_ATTACKS
 from tests.leaderboard.conftest import console_errors, open_page, shown_anew
 from tests.leaderboard.servers import serving
 
@@ -37,6 +37,22 @@ def test_reference_systems_are_compared_on_a_fresh_board(address: str, browser: 
         browser.find_element("css selector", "#measure input[value=same_class]").click()
     assert "measure=same_class" in browser.current_url
     assert "equivalent" in browser.find_element("css selector", "#alike-plot .gtitle").text
+    assert console_errors(browser) == []
+
+
+def test_ten_attacks_are_shown_until_all_are_asked_for_and_stages_are_found(address: str, browser: Any) -> None:
+    board = next(each for each in WithReference().read().boards if each.k == 8)
+    open_page(browser, f"{address}/?table={board.name}")
+    rows = browser.find_elements("css selector", "#forest .references tr")
+    assert sum(row.is_displayed() for row in rows) == 1 + len(SHOWN_ATTACKS)  # people, too
+    box = browser.find_element("css selector", "#forest .more input")
+    box.send_keys(" ")  # as from a keyboard
+    assert all(row.is_displayed() for row in rows)
+    assert len(rows) > 1 + len(SHOWN_ATTACKS)
+    assert console_errors(browser) == []
+    open_page(browser, f"{address}/post-training")
+    note = text_of(browser, "#note textarea")
+    assert "base: OLMo-2-7B base, SFT: OLMo-2-7B SFT, DPO: OLMo-2-7B DPO" in note
     assert console_errors(browser) == []
 
 
