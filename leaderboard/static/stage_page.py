@@ -64,11 +64,16 @@ def _series(board: Board, scores: BoardScores, series: Series) -> tuple[list[Par
     return parts, figures
 
 
+def _key(board: Board, series: Series) -> str:
+    """What no other series on the page is called: the same systems may stand on several boards."""
+    return f"k{board.k}-{series.key}"
+
+
 def _curves(board: Board, series: Series, figures: dict[str, object]) -> Part:
     found = stage_curves(series, board.k)
     if isinstance(found, Missing):
         return Part(said=(about_curves(found),))
-    name = f"curves-{series.key}"
+    name = f"curves-{_key(board, series)}"
     figures[name] = stage_curves_figure(by_stage(found.stages, found.means), by_stage(found.stages, found.errors))
     alt = f"Mean a_k in bits/byte ± 1.96 standard errors over {found.prompts} prompts; the table has the same numbers."
     return Part(
@@ -80,7 +85,7 @@ def _curves(board: Board, series: Series, figures: dict[str, object]) -> Part:
 
 def _metric(board: Board, scores: BoardScores, series: Series, column: Column, figures: dict[str, object]) -> Part:
     values = values_of(series, board, scores.matrix(column))
-    name = f"{column.metric}-{series.key}"
+    name = f"{column.metric}-{_key(board, series)}"
     figures[name] = distributions_figure(by_stage(series.stages, values.T), scores.prompts, column.title, column.unit)
     found = contrasts(series, scores.prompts, values, column)
     return Part(

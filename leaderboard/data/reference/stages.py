@@ -18,7 +18,7 @@ from submissions.schema import Generation, Manifest, Row, Submitter, System
 from submissions.storage.submission_folders import write_submission
 
 CURATED, ALPACAEVAL = "noveltybench-curated", "alpacaeval-200"
-MATCHED = "-length-matched"
+MATCHED = "-matched"
 STAGE_SUITES = (CURATED, f"{CURATED}{MATCHED}", ALPACAEVAL, f"{ALPACAEVAL}{MATCHED}")
 _PROMPT_SETS = {CURATED: "nbcurated", ALPACAEVAL: "alpacaeval"}
 _RELEASED = Submitter(name="DivBench (released with D_Can)", links=("https://github.com/AMindToThink/icl-diversity",))

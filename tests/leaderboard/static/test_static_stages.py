@@ -41,13 +41,14 @@ def test_contrasts_of_the_stages_are_those_of_the_tables(stages: Path, tmp_path:
     column = next(column for column in board.columns if column.metric == "distinct_k")
     found = contrasts(series, scores.prompts, values_of(series, board, scores.matrix(column)), column)
     page = Page(made.folder / "post-training.html")
-    rows = page.tables[f"distinct_k-{series.key}-contrasts-table"]
+    rows = page.tables[f"distinct_k-k{board.k}-{series.key}-contrasts-table"]
     assert [[text for text, _ in row] for row in rows[1:]] == [
         list(row) for row in contrasts_table(found, column).shown
     ]
     figures = [given["id"] for tag, given in page.elements if given.get("class") == "figure"]
-    assert figures == [f"distinct_k-{series.key}"]  # no language model read them, so there are no curves
-    assert (made.folder / "figures" / f"distinct_k-{series.key}.js").is_file()
+    # No language model read them, so there are no curves.
+    assert figures == [f"{metric}-k{board.k}-{series.key}" for metric in ("valid_distinct_k", "distinct_k")]
+    assert (made.folder / "figures" / f"distinct_k-k{board.k}-{series.key}.js").is_file()
     assert "There are no curves: no prompt has a complete curve" in (made.folder / "post-training.html").read_text()
 
 
