@@ -1,0 +1,147 @@
+"""Tables of docs/ that are made from the reference results which ship: what attacks gain, and OLMo's stages."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from benchmark.scoring.resampling import Floats, bootstrap_means
+from leaderboard.data.board import Board, Column
+from leaderboard.data.metric_study.attack_gains import PAID
+from leaderboard.data.reference.results import WithReference
+from leaderboard.data.reference.stages import STAGE_SUITES
+from leaderboard.data.reference.systems import ATTACKED, ATTACKS, REAL, SUITE
+from leaderboard.data.scores import BoardScores
+from leaderboard.tables.stages import contrasts, find_series, values_of
+from submissions.gaming.attacks import ATTACKS as KINDS
+from tests.test_readme import ROOT, paste
+
+GAMING, OLMO = ROOT / "docs" / "gaming.md", ROOT / "docs" / "olmo.md"
+STAGE_METRICS = (
+    *("valid_distinct_k", "distinct_k", "embedding_diversity", "vendi_score", "distinct_n", "ead", "self_bleu"),
+    *("compression_ratio", "d_can", "a_n", "coherence", "retained_surprise"),
+)
+SIGNIFICANT = 0.05
+
+
+def board_of(suite: str, k: int) -> Board:
+    return next(each for each in WithReference().read().boards if (each.suite, each.k) == (suite, k))
+
+
+@cache
+def _attacked() -> tuple[Board, BoardScores]:
+    board = board_of(SUITE, 8)
+    return board, BoardScores(board)
+
+
+def _gains(column: Column) -> tuple[Mapping[str, Floats], Floats]:
+    """By attack the gain on each prompt, in units of the distance between real systems; and the means by system."""
+    board, scores = _attacked()
+    matrix = scores.matrix(column)
+    at = {entry.result.manifest.name: place for place, entry in enumerate(board.entries)}
+    means = np.nanmean(matrix, axis=0)
+    real = [means[at[system.name]] for system in REAL]
+    scale = column.direction / (max(real) - min(real))
+    gains = {a.name: (matrix[:, at[a.name]] - matrix[:, at[ATTACKED]]) * scale for a in ATTACKS}
+    return gains, means
+
+
+def _ranged(value: float, low: float, high: float, places: int = 2, *, signed: bool = False) -> str:
+    sign = "+" if signed else ""
+    return f"{value:{sign}.{places}f} [{low:{sign}.{places}f}, {high:{sign}.{places}f}]".replace("-", "−")
+
+
+def attacks_table() -> str:
+    """The headline of every attack, and what it gains."""
+    board, _ = _attacked()
+    column = next(c for c in board.columns if c.metric == "valid_distinct_k")
+    gains, _ = _gains(column)
+    intervals = dict(zip(gains, bootstrap_means(np.column_stack(list(gains.values()))), strict=True))
+    lines = ["| made from gpt-4o | kind | `valid_distinct_k` | gain | refused |", "|---|---|---:|---:|---:|"]
+    entries = {entry.result.manifest.name: entry for entry in board.entries}
+    for attack in KINDS:
+        result, cell = entries[attack.name].result, entries[attack.name].cells[column.signature]
+        ends = intervals[attack.name]
+        assert ends is not None
+        assert cell.value is not None
+        assert cell.low is not None
+        assert cell.high is not None
+        refused = sum((result.counts.invalid or {}).values()) / result.counts.responses
+        gain = _ranged(float(np.nanmean(gains[attack.name])), ends.low, ends.high, signed=True)
+        lines.append(
+            f"| {attack.name} | {attack.kind} | {_ranged(cell.value, cell.low, cell.high)} | {gain} | {refused:.0%} |"
+        )
+    return "\n".join(lines)
+
+
+def gains_table() -> str:
+    """How many attacks every metric rewards, and which most."""
+    board, _ = _attacked()
+    lines = ["| metric | attacks over .15 | highest gain |", "|---|---:|---|"]
+    for column in board.columns:
+        if not column.direction or column.origin != "computed" or not _is_complete(board, column):
+            continue
+        gains, _ = _gains(column)
+        found = {name: float(np.nanmean(values)) for name, values in gains.items()}
+        most = max(found, key=found.__getitem__)
+        paid = sum(gain > PAID for gain in found.values())
+        lines.append(f"| `{column.label}` | {paid} | {most} {found[most]:+.2f} |")
+    return "\n".join(lines)
+
+
+def _is_complete(board: Board, column: Column) -> bool:
+    names = {each.name for each in (*REAL, *ATTACKS)}
+    having = {
+        e.result.manifest.name for e in board.entries if (c := e.cells.get(column.signature)) and c.value is not None
+    }
+    return names <= having
+
+
+def stages_table(suite: str) -> str:
+    """Means of OLMo's stages, and the differences between consecutive ones; bold if significant."""
+    board = board_of(suite, 10)
+    (series,) = find_series(board)
+    scores = BoardScores(board)
+    pairs = [f"{a} − {b}" for a, b in zip(series.stages, series.stages[1:], strict=False)]
+    lines = [
+        f"| metric | {' | '.join((*series.stages, *pairs))} |",
+        "|---|" + "---:|" * (len(series.stages) + len(pairs)),
+    ]
+    for metric in STAGE_METRICS:
+        column = next((c for c in board.columns if c.metric == metric), None)
+        if column is None:
+            continue
+        values = values_of(series, board, scores.matrix(column))
+        if not np.isfinite(values).any(axis=0).all():
+            continue
+        places = 2 if np.nanmax(np.abs(values)) > 2 else 3
+        cells = [f"{mean:.{places}f}" for mean in np.nanmean(values, axis=0)]
+        for each in contrasts(series, scores.prompts, values, column):
+            assert each.difference is not None
+            assert each.low is not None
+            assert each.high is not None
+            text = _ranged(each.difference, each.low, each.high, places, signed=True)
+            cells.append(f"**{text}**" if each.p_holm is not None and each.p_holm < SIGNIFICANT else text)
+        lines.append(f"| `{metric}` | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def tables() -> Iterator[tuple[Path, str, str]]:
+    yield GAMING, "attacks", attacks_table()
+    yield GAMING, "gains", gains_table()
+    for suite in STAGE_SUITES if OLMO.is_file() else ():
+        yield OLMO, suite, stages_table(suite)
+
+
+def test_tables_are_those_of_the_results_that_ship() -> None:
+    for page, mark, table in tables():
+        found = page.read_text("utf-8").split(f"<!-- {mark} -->\n")[1].split(f"\n<!-- /{mark} -->")[0]
+        assert found == table, f"{page.name}, {mark}: run: python -m tests.test_reference_tables"
+
+
+if __name__ == "__main__":
+    for made in tables():
+        paste(*made)
+    sys.stdout.write("All tables are up to date.\n")
