@@ -23,15 +23,11 @@ from benchmark.surprisal.cache import default_cache_path
 from datasets_build.files import readable_json, write_text
 from leaderboard.data.reference.across import ACROSS_FILE, AcrossWriter
 from leaderboard.data.reference.results import ABOUT_FILE
-from leaderboard.data.reference.stages import CURATED, MATCHED
-from leaderboard.data.reference.systems import REAL, SUITE, SYSTEMS, ReferenceSystem, find_system, make_submission
+from leaderboard.data.reference.systems import REAL, SUITE, SYSTEMS, find_system, make_submission
 from submissions.schema import Row
 
 PROFILE = "offline"
 RESPONSES = (10, 8)  # numbers of responses per prompt, the largest first: its readings serve the other; people gave 8
-
-
-READ = (f"{CURATED}{MATCHED}",)  # suites whose responses the language model always reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +72,11 @@ def jobs(names: Sequence[str] = (), *, surprisals: bool = False) -> list[Job]:
     """
     chosen = [find_system(name) for name in names] or SYSTEMS
     return [
-        Job(system.key, k, _is_read(system, k, surprisals))
+        Job(system.key, k, surprisals and system.kind != "attack" and k == max(RESPONSES))
         for system in chosen
         for k in (RESPONSES if system.suite == SUITE else RESPONSES[:1])
         if k <= system.k
     ]
-
-
-def _is_read(system: ReferenceSystem, k: int, asked: bool) -> bool:
-    """Whether the language model reads a system's responses; always where they are few and short."""
-    return system.suite in READ or (asked and system.kind != "attack" and k == max(RESPONSES))
 
 
 # To be taken in when all results are made anew: another metric is another result, and a rebuild takes hours.
