@@ -106,9 +106,11 @@ METRICS: tuple[Metric, ...] = (
             "How likely five sentences like these were written to say different things, by weights that were fitted "
             "to what people wrote; high where responses differ in what they add to the prompt.",
             (
-                "It was fitted on sets of five English sentences: for longer responses it is an ordering, and not a "
-                "probability; near 0 and 1 it says little of degree.",
-                "A response that repeats the prompt is relevant: relevance alone earns nothing that pairs do not.",
+                "Responses to other prompts and echoes of the prompt come before every real system; book sentences, "
+                "refusals and random words gain .15 to .20 of the distance between systems.",
+                "It was fitted on sets of five English sentences: for longer responses it is no probability, and most "
+                "sets are near 0 (gpt-4o .002, gpt-4o with all earlier responses in view .04, people .60, k = 8). "
+                "Degrees there are what `distance_beside_prompt` shows.",
                 "Fitted on sets that people wrote to be high or low: it may have learnt how they went about it.",
                 _PROMPT,
                 _SEES,
@@ -133,8 +135,10 @@ METRICS: tuple[Metric, ...] = (
             "prompt's",
             "How far apart responses lie in what they add to the prompt; nothing was fitted.",
             (
-                "Responses that only repeat the prompt have little left, and what is left is noise.",
-                "Texts that mean nothing lie far apart.",
+                "Responses that only repeat the prompt have little left, and what is left is noise: such echoes gain "
+                ".96 of the distance between systems, where `embedding_diversity` takes .22 off.",
+                "Responses to other prompts gain most; refusals, book sentences, random prefixes and random words gain "
+                ".4 to .8.",
                 _PROMPT,
                 _SEES,
             ),
