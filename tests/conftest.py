@@ -53,12 +53,12 @@ settings.load_profile("divbench")
 
 # The files that take longest, longest first: begun first, so that none is still at work when all else is done.
 LONGEST = (
-    *("test_gss_command", "test_page_submit", "test_page_explore", "test_hostile_names", "test_app", "test_demo"),
-    *("test_static_browser", "test_worker", "test_cluster_worker", "test_cluster", "test_generate_interrupted"),
-    *("test_board_perf", "test_surprisal_perf", "test_page_tradeoff", "test_scorer_interrupted", "test_page_metrics"),
-    *("test_offline_lm", "test_page_compare", "test_attacks", "test_engine_agreement", "test_perf_suite", "test_cli"),
-    *("test_pair_scorer", "test_space", "test_intake", "test_static", "test_publish", "test_metric_laws"),
-    *("test_architecture", "test_service_end_to_end", "test_metaeval_command"),
+    *("test_app", "test_static_browser", "test_attacks", "test_worker", "test_cluster_worker", "test_page_explore"),
+    *("test_hostile_names", "test_page_submit", "test_demo", "test_properties", "test_static", "test_examples"),
+    *("test_scorer_interrupted", "test_site", "test_page_models", "test_sandbox", "test_fuzzed", "test_sources"),
+    *("test_discriminator", "test_page_alike", "test_worker_parts", "test_reference", "test_explain_command"),
+    *("test_engine_agreement", "test_requests", "test_metaeval_command", "test_publish", "test_queue_laws"),
+    *("test_page_tradeoff", "test_gpu_check", "test_page_compare", "test_page_arena", "test_gss_command"),
 )
 
 

@@ -75,6 +75,7 @@ def report(submission: Submission, out: Path, address: str, *options: str) -> di
     return said | {"stderr": done.stderr}
 
 
+@pytest.mark.thorough  # test_cluster_worker.py does the same with several submissions, and kills an actor
 def test_two_actors_give_the_bytes_of_one_process(
     submission: Submission, undisturbed: dict[str, bytes], tmp_path: Path, address: str
 ) -> None:
