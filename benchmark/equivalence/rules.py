@@ -1,6 +1,5 @@
-"""Equivalence without a classifier: by shared words, embeddings, or a rule for short responses; a fake for tests."""
+"""Equivalence without a classifier: by shared words, embeddings, or a rule for short responses."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -220,42 +219,6 @@ def short_answers_equivalent(a: str, b: str) -> bool | None:
     if longer > _SHORT:
         return None
     return 2 * len(set(words[0]) & set(words[1])) >= longer
-
-
-class HashEquivalence:
-    """A deterministic fake for tests, which is its own spec.
-
-    Responses that are equal but for case and white space score 1; others 0, or with a seed a number in [0, 1) from a
-    hash, the same for (a, b) and (b, a), and different for each prompt.
-
-    Args:
-        seed: Seed of the hash; None: 0 for all that differ.
-        threshold: `EquivalenceBackend.threshold`; the share of different responses that are not equivalent.
-    """
-
-    symmetric = True
-
-    def __init__(self, seed: int | None = None, threshold: float = 0.5) -> None:
-        self.signature = f"hash-equivalence,{'equal' if seed is None else f'seed:{seed}'},over-{threshold}"
-        self.threshold = threshold
-        self._seed = seed
-
-    def load(self, device: str = "cpu") -> "HashEquivalence":
-        """As `EquivalenceSpec.load`."""
-        return self
-
-    def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
-        """As `EquivalenceBackend.scores`."""
-        return np.array([self._score(pair) for pair in pairs], dtype=np.float64)
-
-    def _score(self, pair: ResponsePair) -> float:
-        a, b = sorted(" ".join(text.casefold().split()) for text in (pair.a, pair.b))
-        if a == b:
-            return 1.0
-        if self._seed is None:
-            return 0.0
-        digest = hashlib.sha256("\0".join([str(self._seed), pair.prompt, a, b]).encode()).digest()
-        return int.from_bytes(digest[:4]) / 2**32
 
 
 def _distinct_texts(pairs: Sequence[ResponsePair]) -> tuple[list[str], Integers, Integers]:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from benchmark.models.embedder import Embedder
 from benchmark.validity.evidence import (
     FEATURES,
-    NEED_VECTORS,
     REASONS,
     Features,
     Reason,
@@ -217,11 +216,6 @@ def to_json(given: Discriminator) -> dict[str, Any]:
         },
         "letters": given.bits.tolist(),
     }
-
-
-def needs_embedder(reason: Reason) -> bool:
-    """Whether a reason is only seen with an embedder."""
-    return reason in NEED_VECTORS
 
 
 def _tuple(value: Any) -> Any:

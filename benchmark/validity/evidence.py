@@ -21,7 +21,6 @@ Reason = Literal["unreadable", "word salad", "echo of the prompt", "refusal", "n
 # By reason its features, None where a text cannot tell; nothing of what is no text.
 Features = dict[Reason, tuple[float, ...] | None]
 REASONS: tuple[Reason, ...] = ("unreadable", "word salad", "echo of the prompt", "refusal", "not about the prompt")
-NEED_VECTORS: tuple[Reason, ...] = ("refusal", "not about the prompt")
 FEATURES: Mapping[Reason, tuple[str, ...]] = {
     "unreadable": ("bits", "bits of long texts", "case changes", "symbols", "mixed scripts"),
     "word salad": (

@@ -6,8 +6,8 @@ out of a store is untrusted: whoever may propose a file may propose votes.
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal, get_args
+from collections.abc import Iterable
+from typing import Annotated, Literal, get_args
 
 import pyarrow as pa
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
@@ -144,9 +144,3 @@ def unique(votes: Iterable[Vote]) -> list[Vote]:
     for vote in sorted(votes, key=lambda each: (each.time, each.vote_id, each.voter, each.answer)):
         found.setdefault(vote.vote_id, vote)
     return list(found.values())
-
-
-def votes_table(votes: Sequence[Vote]) -> pa.Table:
-    """Return the votes as a table with the schema `VOTES`."""
-    columns: dict[str, list[Any]] = {name: [getattr(vote, name) for vote in votes] for name in VOTES.names}
-    return pa.table(columns, schema=VOTES)

@@ -91,17 +91,6 @@ class HubStore:
         self._endpoint = endpoint
         self._known: dict[str, dict[str, HubFile]] = {}  # files by commit and path, as far as they were asked for
 
-    def create(self, *, private: bool = False) -> None:
-        """Make the repository, if there is none.
-
-        Args:
-            private: Visibility of a repository that is created.
-
-        Raises:
-            StoreFault: It cannot be made.
-        """
-        self._asked(lambda: self._api.create_repo(self.repo, repo_type="dataset", private=private, exist_ok=True))
-
     def head(self) -> str:
         """As `FileStore.head`."""
         return self._asked(lambda: str(self._api.dataset_info(self.repo, expand=["sha"]).sha))

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmark.equivalence.backend import ResponsePair
 from benchmark.models.causal_lm import Encoding, TokenSequence
 from benchmark.models.embedder import TokenStates, unit_rows
 from benchmark.models.pair_scorer import Pair
@@ -76,6 +77,42 @@ class HashEmbedder:
             TokenStates(own, self.embed(own).astype(np.float16), vector)
             for own, vector in zip(words, self.embed(texts), strict=True)
         ]
+
+
+class HashEquivalence:
+    """Equivalence, its own spec.
+
+    Responses that are equal but for case and white space score 1; others 0, or with a seed a number in [0, 1) from a
+    hash, the same for (a, b) and (b, a), and different for each prompt.
+
+    Args:
+        seed: Seed of the hash; None: 0 for all that differ.
+        threshold: `EquivalenceBackend.threshold`; the share of different responses that are not equivalent.
+    """
+
+    symmetric = True
+
+    def __init__(self, seed: int | None = None, threshold: float = 0.5) -> None:
+        self.signature = f"hash-equivalence,{'equal' if seed is None else f'seed:{seed}'},over-{threshold}"
+        self.threshold = threshold
+        self._seed = seed
+
+    def load(self, device: str = "cpu") -> "HashEquivalence":
+        """As `EquivalenceSpec.load`."""
+        return self
+
+    def scores(self, pairs: Sequence[ResponsePair]) -> Floats:
+        """As `EquivalenceBackend.scores`."""
+        return np.array([self._score(pair) for pair in pairs], dtype=np.float64)
+
+    def _score(self, pair: ResponsePair) -> float:
+        a, b = sorted(" ".join(text.casefold().split()) for text in (pair.a, pair.b))
+        if a == b:
+            return 1.0
+        if self._seed is None:
+            return 0.0
+        digest = hashlib.sha256("\0".join([str(self._seed), pair.prompt, a, b]).encode()).digest()
+        return int.from_bytes(digest[:4]) / 2**32
 
 
 class HashPairScorer:

@@ -13,7 +13,7 @@ from benchmark.equivalence.llm_judge import LLMJudgeSpec
 from benchmark.equivalence.named_backends import find_partition_spec
 from benchmark.equivalence.partition_columns import record
 from benchmark.equivalence.partitioning import PartitionSpec, ResponsesToGroup, partition_by_judge, rate_first_responses
-from benchmark.equivalence.rules import HashEquivalence, Rouge1
+from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import METRICS
 from benchmark.metrics.metric import Missing
 from benchmark.metrics.partition import Labels, Partition
@@ -25,7 +25,7 @@ from benchmark.scoring.profile_overrides import REWARDS, on_device, with_overrid
 from benchmark.scoring.profiles import find_profile
 from benchmark.surprisal.engine import ResponseSet
 from datasets_build.errors import ConfigurationError
-from tests.benchmark.fakes import HashReward
+from tests.benchmark.fakes import HashEquivalence, HashReward
 
 FEW = Resampling(resamples=200)
 

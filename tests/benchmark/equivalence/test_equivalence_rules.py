@@ -15,14 +15,13 @@ from benchmark.equivalence.rules import (
     MINILM_COSINE,
     EmbeddingEquivalence,
     EmbeddingThreshold,
-    HashEquivalence,
     Rouge1,
     Rouge1Equivalence,
     ShortAnswers,
     short_answers_equivalent,
 )
 from benchmark.models.embedder import ALL_MINILM_L6_V2
-from tests.benchmark.fakes import HashEmbedder
+from tests.benchmark.fakes import HashEmbedder, HashEquivalence
 
 TEXTS = [
     "The river was high, and the bridge was closed.",

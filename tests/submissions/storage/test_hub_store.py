@@ -235,19 +235,6 @@ def test_a_repository_that_cannot_be_seen_is_a_fault(server: HubServer, tmp_path
         wrong.head()
 
 
-def test_a_repository_is_made_once(server: HubServer, tmp_path: Path) -> None:
-    store = HubStore("alice/new", token=server.tokens["alice"], endpoint=server.url, cache=tmp_path / "kept")
-    server.faults.fail(503, on="create_repo")
-    server.faults.lose_answer(on="create_repo")
-    store.create(private=True)
-    store.create()
-    assert server.repo("alice/new").private
-    assert store.paths(store.head()) == []
-    assert store.commit(store.head(), {"a": b"1"}, [], "first") == server.repo("alice/new").head
-    with pytest.raises(StoreFault, match="may not be changed"):
-        HubStore("bob/new", token=server.tokens["alice"], endpoint=server.url, cache=tmp_path / "kept").create()
-
-
 def test_who_may_not_write_proposes(server: HubServer, store: HubStore, repo: Repo, tmp_path: Path) -> None:
     bob, head = hub_store(server, tmp_path / "bob", "bob"), repo.head
     address = bob.as_pull_request({"b": b"2", "more.bin": LARGE[::-1]}, "Bob's files")
@@ -368,7 +355,7 @@ def test_no_network_is_a_fault(store: HubStore, waits: list[float]) -> None:
     assert len(waits) == ATTEMPTS - 1
     with pytest.MonkeyPatch.context() as patch:  # undone before the server's, or what it set would stay
         patch.setattr(constants, "HF_HUB_OFFLINE", True)
-        for call in (store.head, store.history, lambda: store.read("0" * 40, "a", 1), store.create):
+        for call in (store.head, store.history, lambda: store.read("0" * 40, "a", 1)):
             with pytest.raises(StoreFault, match="offline"):
                 call()
     assert len(waits) == ATTEMPTS - 1  # who is offline by choice is not kept waiting
