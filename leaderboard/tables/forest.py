@@ -238,6 +238,14 @@ def _quality_title(column: Column | None) -> str:
     return "" if column is None else "valid" if column.metric == "valid_share" else "quality"
 
 
+def score_text(column: Column, k: int, value: float | None) -> str:
+    """A system's score in words, such as `5.06 different valid responses of 8`."""
+    if value is None:
+        return f"no value of {column.title}"
+    said = _SAID.get(column.metric)
+    return f"{value:.2f} by {column.title}" if said is None else f"{value:.2f} {said.format(k=k)}"
+
+
 def _sentence(board: Board, column: Column, rows: Sequence[ForestRow], references: Sequence[Reference]) -> str:
     """Say who is most diverse, beside people where there are some."""
     if not rows:

@@ -19,7 +19,8 @@ from leaderboard.figures.response_plots import TINTS
 from leaderboard.tables import page_text
 from leaderboard.tables.about import divbench_citation
 from leaderboard.tables.curves import curves_table, distinct_curves
-from leaderboard.tables.models import columns_of, rank_text
+from leaderboard.tables.forest import score_text
+from leaderboard.tables.models import columns_of
 from leaderboard.tables.prompts import find_entry, first_entry, system_choices
 from leaderboard.tables.system_card import (
     Extreme,
@@ -138,9 +139,10 @@ def _headline(board: Board, scores: BoardScores, place: int) -> str:
     stands = scores.standings(main)[place]
     ranked = sum(each.rank is not None for each in scores.standings(main))
     cell = board.entries[place].cells.get(main.signature)
-    value = "no value" if cell is None or cell.value is None else f"{cell.value:.2f}"
-    rank = f"rank {rank_text(stands)} of {ranked}" if stands.rank else "a reference, not ranked"
-    return f"{label}: {value} by {main.title}; {rank} on {board.suite}, {board.terms}."
+    value = None if cell is None else cell.value
+    between = "" if stands.low is None else f" (95% interval {stands.low}–{stands.high})"
+    rank = f"rank {stands.rank}{between} of {ranked}" if stands.rank else "a reference, not ranked"
+    return f"{label}: {score_text(main, board.k, value)}; {rank} on {board.suite}, {board.terms}."
 
 
 def _links(board: Board, place: int, other: int | None) -> list[Any]:
