@@ -174,23 +174,24 @@ _COSINES = [[name for name, _ in FEATURES].index(name) for name in COLUMNS[1:]]
 def _beside_prompt(materials: Materials) -> list[Any] | None:
     """Make the relevance and similarities of all unordered pairs; those of equal texts are 1, without rounding."""
     embedder, reader = materials.embedder, materials.pair_reader
-    prompts = [""] * len(materials.sets) if materials.prompts is None else materials.prompts
-    if reader is None and isinstance(embedder, TokenEmbedder):
-        reader = PairReader(embedder)
-    if embedder is None or reader is None:
+    if embedder is None:
         return None
-    known = sorted({prompt for prompt in prompts if prompt.strip()})
-    directions = dict(zip(known, embedder.embed(known), strict=True)) if known else {}
+    if reader is None:
+        if not isinstance(embedder, TokenEmbedder):
+            return [Missing("the embedder gives no states of tokens")] * len(materials.sets)
+        reader = PairReader(embedder)
+    prompts = [""] * len(materials.sets) if materials.prompts is None else materials.prompts
     sets = [
-        [ResponsePair(prompt, a, b) for a, b in combinations(sorted(texts), 2)] if prompt in directions else None
+        [ResponsePair(prompt, a, b) for a, b in combinations(sorted(texts), 2)] if prompt.strip() else None
         for prompt, texts in zip(prompts, materials.scorable, strict=True)
     ]
     every = [pair for pairs in sets for pair in pairs or ()]
     found = np.ones((len(every), len(COLUMNS)))
     if every:
-        found[:, 1:] = reader.features(every)[0][:, _COSINES]
+        found[:, 1:] = reader.features(every)[0][:, _COSINES]  # first: what is read here is not embedded again
         found[[pair.a == pair.b for pair in every], 1:] = 1.0
-        vectors = materials.vectors
+        vectors, known = materials.vectors, sorted({pair.prompt for pair in every})
+        directions = dict(zip(known, embedder.embed(known), strict=True))
         found[:, 0] = [np.sum((vectors[p.a] + vectors[p.b]) * directions[p.prompt]) / 2 for p in every]
     ends = np.cumsum([len(pairs or ()) for pairs in sets])
     parts = np.split(found, ends[:-1]) if sets else []

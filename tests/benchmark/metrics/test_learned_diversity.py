@@ -2,11 +2,13 @@
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import resources
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from benchmark.metrics import METRICS
 from benchmark.metrics.learned_diversity import COLUMNS, learned_diversity, weights
@@ -15,6 +17,7 @@ from benchmark.models.embedder import SentenceTransformersEmbedder
 from benchmark.scoring.compute import make_inputs, score_sets
 from benchmark.scoring.inputs import Materials
 from benchmark.scoring.profiles import SENT_BERT, find_profile
+from tests.benchmark.fakes import HashEmbedder
 
 BY_ID = {metric.id: metric for metric in METRICS}
 OURS = [BY_ID["learned_diversity"], BY_ID["distance_beside_prompt"]]
@@ -68,6 +71,18 @@ def test_real_sets(minilm: SentenceTransformersEmbedder) -> None:
     assert different["distance_beside_prompt"] == pytest.approx(expected, abs=1e-6)
     [pairs, *_] = make_inputs(materials, OURS)["pairs:beside_prompt"]
     assert pairs.shape == (6, 3)
+
+
+def test_an_embedder_of_vectors_alone_leaves_it_missing() -> None:
+    class Vectors:
+        signature = "vectors"
+
+        def embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
+            return HashEmbedder().embed(texts)
+
+    [found] = score_sets(Materials([DIFFERENT], Vectors(), prompts=[PROMPT]), [*OURS, BY_ID["embedding_diversity"]])
+    assert {found[metric.id] for metric in OURS} == {Missing("the embedder gives no states of tokens")}
+    assert isinstance(found["embedding_diversity"], float)
 
 
 def test_it_is_of_one_embedder_alone() -> None:

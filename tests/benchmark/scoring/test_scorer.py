@@ -376,8 +376,9 @@ def test_a_faulty_metric_stops_the_run_by_name_and_leaves_no_result(tmp_path: Pa
 
 
 def test_a_metric_of_embeddings_without_an_embedder_is_a_fault() -> None:
-    with pytest.raises(ScoringFault, match="metrics read embeddings"):
-        score_sets(Materials([random_responses(0, k=3)]), metrics_from("embedder"))
+    for reads in ("embeddings", "pairs:beside_prompt"):
+        with pytest.raises(ScoringFault, match=f"metrics read {reads}"):
+            score_sets(Materials([random_responses(0, k=3)]), [m for m in METRICS if m.reads == reads])
 
 
 def test_a_metric_of_pairs_without_their_scorer_is_a_fault() -> None:
