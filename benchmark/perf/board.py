@@ -36,16 +36,22 @@ TARGETS = {"first_page_s": 1.5, "system_page_s": 0.4, "drill_down_s": 0.3, "peak
 
 
 @contextmanager
-def server(results: Path, home: Path) -> Iterator[tuple[str, int, float]]:
-    """`divbench board serve`: its address, its process, and the seconds until it answered."""
+def server(results: Path | None, home: Path) -> Iterator[tuple[str, int, float]]:
+    """`divbench board serve`: its address, its process, and the seconds until it answered.
+
+    Args:
+        results: Folder of results; None: the reference results.
+        home: Folder for what it keeps.
+    """
     with closing(socket()) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-c", _SERVE, "board", "serve"]
+    shown = ["--reference"] if results is None else ["--results", str(results), "--no-reference"]
     environment = {**os.environ, "DIVBENCH_HOME": str(home)}
     begun = time.perf_counter()
     with subprocess.Popen(  # noqa: S603 - our own module
-        [*command, "--results", str(results), "--no-reference", "--port", str(port)],
+        [*command, *shown, "--port", str(port)],
         env=environment,
         stdout=subprocess.DEVNULL,
     ) as running:

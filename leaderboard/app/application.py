@@ -18,6 +18,7 @@ from leaderboard.app.page_heads import Head, PageHeads
 from leaderboard.app.pages import PAGES, Page
 from leaderboard.app.permalinks import count_on
 from leaderboard.app.requests import RequestLimits, behind_proxy, log_one_line_an_error
+from leaderboard.app.sessions import keep_lean_sessions
 from leaderboard.app.submitting.intake import MAX_UPLOAD_BYTES
 from leaderboard.app.theme import CSS, THEME, head
 from leaderboard.data.board import frame
@@ -119,6 +120,7 @@ def launch(
     with suppress(ImportError):
         import_module("matplotlib.pyplot")  # else Gradio imports it during the first event
     log_one_line_an_error()
+    keep_lean_sessions()
     app.queue(api_open=False, max_size=_WAITING, default_concurrency_limit=4)
     served: dict[str, Any] = {
         "routes": [_board_csv(live)],

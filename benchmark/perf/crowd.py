@@ -1,0 +1,109 @@
+"""How long the board's first page takes while many call its endpoints: `python -m benchmark.perf.crowd [--calls 200]`.
+
+Starts `divbench board serve` on the reference results in a process of its own, sends calls to all endpoints at once,
+each with values that it answers, and opens the first page in a headless Chromium in the same moment: how long until
+rows stand in the table of models. Also told: how long that takes with nobody else there, how the calls ended, and in
+what time the last one did.
+"""
+
+import argparse
+import json
+import os
+import re
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+from benchmark.perf.board import chromium, opened, server
+from datasets_build.console import print_json
+
+TARGET_S = 3.0
+_ROWS = "document.querySelectorAll('#systems tbody tr, #systems [role=row]').length > 1"
+_ROWS_ASKED = 100
+_PATIENCE = 120  # seconds
+
+
+def called(address: str, name: str, data: Sequence[Any]) -> Any:
+    """What an endpoint answers; a text where it refuses."""
+    body = json.dumps({"data": list(data)}).encode()
+    url = f"{address}/gradio_api/call/{name}"
+    try:
+        said = _read(urllib.request.Request(url, body, {"content-type": "application/json"}))  # noqa: S310 - our own
+        if (event := re.search(r'"event_id":\s*"(\w+)"', said)) is None:
+            return said.strip()
+        said = _read(urllib.request.Request(f"{url}/{event[1]}"))  # noqa: S310 - our own
+    except urllib.error.HTTPError as error:
+        return f"{error.code}: {error.read().decode(errors='replace').strip()}"
+    kind, _, value = said.partition("\n")
+    if kind != "event: complete":
+        return said.strip()
+    return json.loads(value.removeprefix("data: "))[0]
+
+
+def _read(request: urllib.request.Request) -> str:
+    with urllib.request.urlopen(request, timeout=_PATIENCE) as reply:  # noqa: S310 - our own address
+        return str(reply.read().decode())
+
+
+def every_endpoint(address: str) -> list[tuple[str, list[Any]]]:
+    """A call of each endpoint that the application names, with values of the first board; unknown ones get none."""
+    board = called(address, "boards", [])[0]["name"]
+    column = called(address, "columns", [board])[0]["label"]
+    part = [0, _ROWS_ASKED]
+    system = called(address, "board", [board, "", *part])[0]["label"]
+    prompt = called(address, "per_prompt", [board, system, column, *part])[0]["prompt_id"]
+    known: dict[str, list[Any]] = {
+        "columns": [board],
+        "board": [board, "", *part],
+        "per_prompt": [board, system, column, *part],
+        "submissions": part,
+        "responses": [board, system, prompt],
+        "submission": ["0" * 16],
+    }
+    info = json.loads(_read(urllib.request.Request(f"{address}/gradio_api/info")))  # noqa: S310 - our own address
+    names = [name.strip("/") for name in info["named_endpoints"]]
+    return [(name, known.get(name, [])) for name in names]
+
+
+def measure(address: str, calls: int, times: int) -> dict[str, Any]:
+    """Seconds until the first page is there, alone and in a crowd."""
+    asked = every_endpoint(address)
+    found: dict[str, Any] = {"endpoints": [name for name, _ in asked], "calls": calls}
+    with chromium() as browser, ThreadPoolExecutor(calls) as crowd:
+        opened(browser, address, _ROWS)
+        found["alone_s"] = [opened(browser, address, _ROWS) for _ in range(times)]
+        found["in_a_crowd_s"], found["last_call_s"], ends = [], [], Counter[str]()
+        for _ in range(times):
+            begun = time.perf_counter()
+            waiting = [crowd.submit(called, address, *each) for each in islice(cycle(asked), calls)]
+            found["in_a_crowd_s"].append(opened(browser, address, _ROWS))
+            ends.update("answered" if not isinstance(each.result(), str) else each.result()[:80] for each in waiting)
+            found["last_call_s"].append(time.perf_counter() - begun)
+        found["ends"] = dict(ends.most_common(12))
+    return found | {"target_s": TARGET_S}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--calls", type=int, default=200)
+    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--results", type=Path, help="folder of results; without it the reference results")
+    given = parser.parse_args(arguments)
+    made: dict[str, Any] = {"cores": len(os.sched_getaffinity(0)), "load": os.getloadavg()[0]}
+    with (
+        tempfile.TemporaryDirectory(prefix="divbench-perf-") as home,
+        server(given.results, Path(home)) as (address, _, _),
+    ):
+        print_json(made | measure(address, given.calls, given.times))
+
+
+if __name__ == "__main__":
+    main()
