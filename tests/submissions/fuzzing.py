@@ -3,8 +3,8 @@
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,10 @@ from datasets_build.errors import DivBenchError
 from submissions.checking.validate import Report, validate
 from submissions.schema import GENERATIONS, REPORTED
 from submissions.storage.submission_folders import GENERATIONS_FILE, MANIFEST_FILE, REPORTED_FILE
-from submissions.untrusted.findings import Findings
-from submissions.untrusted.json_files import read_jsonl, strict_json
 from tests.conftest import TOY, toy_manifest, toy_rows
 from tests.submissions.attack_runs import find_suite, raw_letters
 from tests.submissions.crafted import generations
+from tests.submissions.fuzz_parsers import PARSERS, Check, parser_seeds
 
 SECONDS = 10.0  # of the processor that no file may take
 FILES = (MANIFEST_FILE, GENERATIONS_FILE, REPORTED_FILE)
@@ -116,23 +115,6 @@ def check_submission(folder: Path, changed: dict[str, bytes]) -> Report | None:
     return report
 
 
-def check_json(data: bytes) -> None:
-    """What is JSON to us is JSON to Python, and the same."""
-    with suppress(ValueError, RecursionError):
-        text = data.decode("utf-8")
-        assert strict_json(text) == json.loads(text)
-
-
-def check_lines(folder: Path, data: bytes) -> None:
-    """A JSON Lines file gives objects and problems, a line each at most."""
-    path = folder / "in.jsonl"
-    path.write_bytes(data)
-    findings = Findings()
-    rows = list(read_jsonl(path, findings))
-    assert all(isinstance(row, dict) for _, row in rows)
-    assert len(rows) + findings.count("error") <= data.count(b"\n") + 1
-
-
 def with_true_length(parquet: bytes, footer: int) -> bytes:
     """A changed Parquet file whose footer begins at a place: its length is told as it is now, so that it is read."""
     length = max(0, len(parquet) - 8 - footer)
@@ -144,20 +126,18 @@ def footer_of(parquet: bytes) -> int:
     return len(parquet) - 8 - int.from_bytes(parquet[-8:-4], "little")
 
 
-TARGETS: dict[str, Callable[[Path, bytes], object]] = {
-    "manifest": lambda folder, data: check_submission(folder, {MANIFEST_FILE: data}),
+TARGETS: dict[str, Check] = {
     "generations": lambda folder, data: check_submission(folder, {GENERATIONS_FILE: data}),
     "reported": lambda folder, data: check_submission(folder, {REPORTED_FILE: data}),
-    "json": lambda folder, data: check_json(data),
-    "lines": check_lines,
+    **PARSERS,
 }
-"""What can be fuzzed, by name: takes a folder to write in, and any bytes."""
+"""What can be fuzzed, by name: the tables of a submission that is validated and printed whole, and parsers alone."""
 
 
 def seeds(target: str) -> list[bytes]:
     """Good bytes for a target."""
     files = good_files()
-    if target in {"manifest", "generations", "reported"}:
-        return list(files[{"manifest": MANIFEST_FILE, "generations": GENERATIONS_FILE}.get(target, REPORTED_FILE)])
-    objects = [json.dumps({"id": row.prompt_id, "responses": row.responses}).encode() for row in toy_rows()]
-    return [*objects, files[MANIFEST_FILE][0]] if target == "json" else [b"\n".join(objects)]
+    if target == "parquet":
+        return [*files[GENERATIONS_FILE], *files[REPORTED_FILE]]
+    name = {"generations": GENERATIONS_FILE, "reported": REPORTED_FILE}.get(target)
+    return parser_seeds(target) if name is None else list(files[name])
