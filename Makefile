@@ -1,6 +1,7 @@
-# Two commands on a machine with Python (3.11 or later), pip and make:
+# Commands on a machine with Python (3.11 or later), pip and make:
 #   make demo   set up and run the whole path on what the package carries
 #   make test   set up and run all checks and tests; make test-all: soaks and second looks as well
+#   make test-lowest   the tests with the lowest versions that pyproject.toml allows
 #   make docs   set up and build the documentation site into site/
 # Nothing outside this folder is changed; the environment is .venv.
 
@@ -12,7 +13,7 @@ PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --n
 # Without compiled modules, each of the hundreds of interpreters that tests start would compile DivBench again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all check style types layers pytest docs clean help
+.PHONY: demo test test-all test-lowest check style types layers pytest docs clean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -40,11 +41,23 @@ layers: $(VENV)/dev.stamp
 pytest: $(VENV)/dev.stamp
 	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
+# The lower bounds of pyproject.toml, in an environment of their own; TESTS=tests/benchmark/models for a part.
+LOWEST := .venv-lowest
+TESTS ?= tests
+test-lowest: $(LOWEST)/stamp
+	OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -p no:cacheprovider $(TESTS)
+
+$(LOWEST)/stamp: pyproject.toml
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet uv
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dev]'
+	@touch $@
+
 docs: $(VENV)/dev.stamp
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) demo-run site
+	rm -rf $(VENV) $(LOWEST) demo-run site
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

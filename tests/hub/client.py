@@ -40,7 +40,7 @@ def client_environment(server: HubServer, home: Path, token: str | None = None) 
         "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
         "HTTP_PROXY": NOWHERE,
         "HTTPS_PROXY": NOWHERE,
-        "NO_PROXY": "127.0.0.1",
+        "NO_PROXY": "127.0.0.1,localhost",
         **({"HF_TOKEN": token} if token is not None else {}),
     }
 

@@ -304,7 +304,9 @@ def hub(
     listeners = [Listener(server, place) for place in get_args(Place)]
     threads = [threading.Thread(target=one.serve_forever, kwargs={"poll_interval": 0.01}) for one in listeners]
     for listener, thread in zip(listeners, threads, strict=True):
-        server.world.urls[listener.place] = f"http://127.0.0.1:{listener.server_port}"
+        # Of another name, as on the Hub: clients that follow no link to another host would follow it to another port.
+        host = "localhost" if listener.place == "storage" else "127.0.0.1"
+        server.world.urls[listener.place] = f"http://{host}:{listener.server_port}"
         thread.start()
     try:
         yield server
