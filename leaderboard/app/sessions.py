@@ -38,4 +38,4 @@ def keep_lean_sessions() -> None:
             """Nothing is written down."""
 
     for module in (state_holder, route_utils):
-        module.SessionState = LeanSession  # type: ignore[misc]
+        module.SessionState = LeanSession  # type: ignore[attr-defined]

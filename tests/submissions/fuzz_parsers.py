@@ -153,7 +153,7 @@ PARSERS: dict[str, Check] = {
 
 def parser_seeds(target: str) -> list[bytes]:
     """Good bytes for a parser; those of *parquet* are the good files of submissions."""
-    return {
+    made: dict[str, Callable[[], list[bytes]]] = {
         "json": lambda: [*_lines(_plain()), toy_manifest().model_dump_json().encode()],
         "manifest": lambda: [toy_manifest().model_dump_json().encode()],
         "jsonl": lambda: [b"\n".join(_lines(_plain())), b"\n".join(_lines(_single()))],
@@ -165,7 +165,8 @@ def parser_seeds(target: str) -> list[bytes]:
         "votes": lambda: [a_vote().as_line(), a_vote(check="self", expected="tie").as_line()],
         "ratings": lambda: [json.dumps(answered(_study(), 0)).encode()],
         "ratings-csv": lambda: [_as_csv([{"rater": "r", **each} for each in answered(_study(), 0)["answers"]])],
-    }[target]()
+    }
+    return made[target]()
 
 
 def _lines(rows: list[object]) -> list[bytes]:

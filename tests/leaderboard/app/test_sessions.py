@@ -1,10 +1,11 @@
 """A session holds what its visitor's components are, and no description of all components beside it."""
 
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
-from gradio import route_utils, state_holder
+from gradio import state_holder
 
 from leaderboard.app.sessions import keep_lean_sessions
 
@@ -13,13 +14,14 @@ def test_a_session_describes_no_component_and_keeps_states() -> None:
     box, token = gr.Textbox("shown"), gr.State(None)
     blocks = {each._id: each for each in (box, token)}
     described: list[int] = []
+    sessions: Any = import_module("gradio.route_utils")
     config = SimpleNamespace(blocks=blocks, config_for_block=lambda number, *_: described.append(number))
     app: Any = SimpleNamespace(default_config=config, blocks=blocks, state_session_capacity=10)
     for _ in range(2):  # a second application changes nothing
         keep_lean_sessions()
-    holder = state_holder.StateHolder()
+    holder: Any = state_holder.StateHolder()  # type: ignore[no-untyped-call]
     holder.set_blocks(app)
-    for session in (holder["visitor"], route_utils.SessionState(app)):
+    for session in (holder["visitor"], sessions.SessionState(app)):
         own: Any = session
         own._update_value_in_config(box._id, "x" * 100_000)
         own._update_config(box._id)
