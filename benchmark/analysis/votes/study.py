@@ -14,7 +14,7 @@ from benchmark.analysis.votes.davidson import fit_votes
 from benchmark.analysis.votes.simulation import Board, Simulated, simulate
 from benchmark.analysis.votes.strengths import Strength, strengths
 from benchmark.analysis.votes.weights import Weights, plain, weigh
-from datasets_build.console import out
+from datasets_build.console import out, progress
 from datasets_build.tables import Table, to_markdown
 
 QUESTION = "more_different"
@@ -294,13 +294,18 @@ def _main(
 ) -> None:
     """Print the tables of docs/votes.md."""
     fewer = max(2, boards // 8)
-    cases = [(name, recovery(board, boards if not i else fewer)) for i, (name, board) in enumerate(CASES)]
-    cases.insert(1, ("the same, each vote counted as 1", recovery(CASES[0][1], fewer, weighted=False)))
-    attacks = []
-    for name, board in ATTACKS:
-        attacks.append((name, resistance(board, fewer)))
-        attacks.append((f"{name}, each vote counted as 1", resistance(board, fewer, weighted=False)))
-    planned = planning(SYSTEMS, VOTES, max(2, boards // 20))
+    whole = CASES[0][1]
+    cases, attacks = [], []
+    with progress() as bar:
+        for i, (name, board) in enumerate(bar.track(CASES, description="recovery")):
+            cases.append((name, recovery(board, fewer if i else boards)))
+        cases.insert(1, ("the same, each vote counted as 1", recovery(whole, fewer, weighted=False)))
+        for name, board in bar.track(ATTACKS, description="attacks"):
+            attacks.append((name, resistance(board, fewer)))
+            attacks.append((f"{name}, each vote counted as 1", resistance(board, fewer, weighted=False)))
+        bar.add_task("votes to plan, and bootstrap", total=None)
+        planned = planning(SYSTEMS, VOTES, max(2, boards // 20))
+        together = bootstrap_coverage(whole, max(2, boards // 10))
     for table in (recovery_table(cases), resistance_table(attacks), planning_table(planned)):
         out().print(to_markdown(table), "", markup=False, soft_wrap=True)
     first = cases[0][1]
@@ -308,8 +313,7 @@ def _main(
         f"At least {HIGH}: {first.high_correlations:.1%} of boards. Standard error of the coverage: "
         f"{first.coverage_error:.2%}. Mean weight of careless voters {first.careless_weight:.2f}, of careful ones "
         f"{first.careful_weight:.2f}; careful voters left out by the second rule: {first.accused:.1f} a board.\n"
-        "Coverage of a bootstrap that draws voters and prompts together: "
-        f"{bootstrap_coverage(CASES[0][1], max(2, boards // 10)):.1%}",
+        f"Coverage of a bootstrap that draws voters and prompts together: {together:.1%}",
         markup=False,
         soft_wrap=True,
     )
