@@ -1,7 +1,7 @@
 """Tables of docs/ that are made from the reference results which ship: what attacks gain, and OLMo's stages."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -11,17 +11,17 @@ from benchmark.scoring.resampling import Floats, bootstrap_means
 from leaderboard.data.board import Board, Column
 from leaderboard.data.metric_study.attack_gains import PAID
 from leaderboard.data.reference.results import WithReference
-from leaderboard.data.reference.stages import STAGE_SUITES
+from leaderboard.data.reference.stages import ALPACAEVAL, CURATED, MATCHED, STAGE_SUITES
 from leaderboard.data.reference.systems import ATTACKED, ATTACKS, REAL, SUITE
 from leaderboard.data.scores import BoardScores
-from leaderboard.tables.stages import contrasts, find_series, values_of
+from leaderboard.tables.stages import Series, contrasts, find_series, values_of
 from submissions.gaming.attacks import ATTACKS as KINDS
 from tests.test_readme import ROOT, paste
 
 GAMING, OLMO = ROOT / "docs" / "gaming.md", ROOT / "docs" / "olmo.md"
 STAGE_METRICS = (
     *("valid_distinct_k", "distinct_k", "embedding_diversity", "vendi_score", "distinct_n", "ead", "self_bleu"),
-    *("compression_ratio", "d_can", "a_n", "coherence", "retained_surprise"),
+    *("compression_ratio", "valid_share"),
 )
 SIGNIFICANT = 0.05
 
@@ -99,40 +99,75 @@ def _is_complete(board: Board, column: Column) -> bool:
     return names <= having
 
 
-def stages_table(suite: str) -> str:
-    """Means of OLMo's stages, and the differences between consecutive ones; bold if significant."""
+def _is_there(suite: str) -> bool:
+    return any(board.suite == suite for board in WithReference().read().boards)
+
+
+def _values(suite: str, metric: str) -> tuple[Series, Column, Sequence[str], Floats] | None:
+    """A metric of OLMo's stages by prompt, [prompts, stages]; None if it was not computed."""
     board = board_of(suite, 10)
     (series,) = find_series(board)
     scores = BoardScores(board)
-    pairs = [f"{a} − {b}" for a, b in zip(series.stages, series.stages[1:], strict=False)]
-    lines = [
-        f"| metric | {' | '.join((*series.stages, *pairs))} |",
-        "|---|" + "---:|" * (len(series.stages) + len(pairs)),
-    ]
+    column = next((c for c in board.columns if c.metric == metric), None)
+    if column is None:
+        return None
+    values = values_of(series, board, scores.matrix(column))
+    return (series, column, scores.prompts, values) if np.isfinite(values).any(axis=0).all() else None
+
+
+def _cells(series: Series, column: Column, prompts: Sequence[str], values: Floats) -> str:
+    """Means of the stages, and the differences between consecutive ones; bold if significant."""
+    places = 2 if np.nanmax(np.abs(values)) > 2 else 3
+    cells = [f"{mean:.{places}f}" for mean in np.nanmean(values, axis=0)]
+    for each in contrasts(series, prompts, values, column):
+        assert each.difference is not None
+        assert each.low is not None
+        assert each.high is not None
+        text = _ranged(each.difference, each.low, each.high, places, signed=True)
+        cells.append(f"**{text}**" if each.p_holm is not None and each.p_holm < SIGNIFICANT else text)
+    return " | ".join(cells)
+
+
+_STAGES = "base | SFT | DPO | Instruct | base − SFT | SFT − DPO | DPO − Instruct |"
+_RULE = "|---|" + "---:|" * 7
+
+
+def stages_table(suite: str) -> str:
+    """Every metric of `STAGE_METRICS` on a suite."""
+    lines = [f"| metric | {_STAGES}", _RULE]
     for metric in STAGE_METRICS:
-        column = next((c for c in board.columns if c.metric == metric), None)
-        if column is None:
-            continue
-        values = values_of(series, board, scores.matrix(column))
-        if not np.isfinite(values).any(axis=0).all():
-            continue
-        places = 2 if np.nanmax(np.abs(values)) > 2 else 3
-        cells = [f"{mean:.{places}f}" for mean in np.nanmean(values, axis=0)]
-        for each in contrasts(series, scores.prompts, values, column):
-            assert each.difference is not None
-            assert each.low is not None
-            assert each.high is not None
-            text = _ranged(each.difference, each.low, each.high, places, signed=True)
-            cells.append(f"**{text}**" if each.p_holm is not None and each.p_holm < SIGNIFICANT else text)
-        lines.append(f"| `{metric}` | {' | '.join(cells)} |")
+        found = _values(suite, metric)
+        if found is not None:
+            lines.append(f"| `{metric}` | {_cells(*found)} |")
+    return "\n".join(lines)
+
+
+def lengths_table() -> str:
+    """The headline on all prompts as sampled, on those that length matching keeps, and length-matched."""
+    lines = [f"| `valid_distinct_k` of 10 | {_STAGES}", _RULE]
+    for suite, name in ((CURATED, "NoveltyBench"), (ALPACAEVAL, "AlpacaEval")):
+        matched = _values(f"{suite}{MATCHED}", "valid_distinct_k")
+        assert matched is not None
+        rows = [("length-matched", matched)]
+        if _is_there(suite):
+            whole = _values(suite, "valid_distinct_k")
+            assert whole is not None
+            series, column, prompts, values = whole
+            kept = [place for place, prompt in enumerate(prompts) if prompt in set(matched[2])]
+            same = (series, column, [prompts[place] for place in kept], values[kept])
+            rows = [("as sampled", whole), ("as sampled", same), *rows]
+        for said, found in rows:
+            lines.append(f"| {name}, {len(found[2])} prompts, {said} | {_cells(*found)} |")
     return "\n".join(lines)
 
 
 def tables() -> Iterator[tuple[Path, str, str]]:
     yield GAMING, "attacks", attacks_table()
     yield GAMING, "gains", gains_table()
-    for suite in STAGE_SUITES if OLMO.is_file() else ():
-        yield OLMO, suite, stages_table(suite)
+    for suite in STAGE_SUITES:
+        if _is_there(suite):
+            yield OLMO, suite, stages_table(suite)
+    yield OLMO, "lengths", lengths_table()
 
 
 def test_tables_are_those_of_the_results_that_ship() -> None:

@@ -16,6 +16,7 @@ from leaderboard.app.permalinks import chosen, chosen_several, wire
 from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.data.metric_study.files import load_studies
+from leaderboard.data.reference.stages import is_matched
 from leaderboard.data.scores import BoardScores
 from leaderboard.data.sources import Snapshot
 from leaderboard.figures.forest_table import forest_table, other_boards
@@ -202,8 +203,10 @@ def table_of(live: LiveResults, board: Board, given: Mapping[str, Any]) -> Model
 def _controls(snapshot: Snapshot, asked: Mapping[str, str], study: Any) -> list[Any]:
     """The controls with their choices, set to what the permalink asks for if they offer it."""
     boards = snapshot.boards
-    suites = list(dict.fromkeys(board.suite for board in boards))
     named = next((board for board in boards if board.name == asked.get("table")), None)
+    wanted = (asked.get("suite"), named.suite if named else None)
+    # Length-matched stages are for Post-training: here they are shown to those who follow a link to them.
+    suites = list(dict.fromkeys(b.suite for b in boards if not is_matched(b.suite) or b.suite in wanted))
     suite = chosen(asked, "suite", suites, named.suite if named else suites[0] if suites else None)
     offered = components.board_choices([each for each in boards if each.suite == suite], suites=False)
     there = [name for _, name in offered]

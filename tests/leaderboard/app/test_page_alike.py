@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from leaderboard.data.reference.results import WithReference
+from leaderboard.data.reference.stages import is_matched
 from leaderboard.data.reference.systems import REAL, SHOWN_ATTACKS
 from tests.leaderboard.conftest import console_errors, open_page, shown_anew
 from tests.leaderboard.servers import serving
@@ -43,6 +44,9 @@ def test_reference_systems_are_compared_on_a_fresh_board(address: str, browser: 
 def test_ten_attacks_are_shown_until_all_are_asked_for_and_stages_are_found(address: str, browser: Any) -> None:
     board = next(each for each in WithReference().read().boards if each.k == 8)
     open_page(browser, f"{address}/?table={board.name}")
+    suites = [each.text for each in browser.find_elements("css selector", "#suite label") if each.is_displayed()]
+    assert len(suites) == len(set(suites)) <= 3  # the demonstration's, and two of the reference results
+    assert not [name for name in suites if is_matched(name)]
     rows = browser.find_elements("css selector", "#forest .references tr")
     assert sum(row.is_displayed() for row in rows) == 1 + len(SHOWN_ATTACKS)  # people, too
     box = browser.find_element("css selector", "#forest .more input")
