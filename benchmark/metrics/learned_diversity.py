@@ -111,7 +111,8 @@ METRICS: tuple[Metric, ...] = (
                 "It was fitted on sets of five English sentences: for longer responses it is no probability, and most "
                 "sets are near 0 (gpt-4o .002, gpt-4o with all earlier responses in view .04, people .60, k = 8). "
                 "Degrees there are what `distance_beside_prompt` shows.",
-                "Fitted on sets that people wrote to be high or low: it may have learnt how they went about it.",
+                "Fitted on the labels of conTest, McDiv and McDiv_nuggets: with other sets it agrees a little less "
+                "(docs/held_out.md), and with people's own scores less than sent-BERT.",
                 _PROMPT,
                 _SEES,
             ),
