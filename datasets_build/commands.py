@@ -202,7 +202,8 @@ def prompts(
 
     found = load_suite(suite, mirror=mirror)
     rows = [{"prompt_id": each.prompt_id, "prompt": each.prompt} for each in found.prompts]
-    lines = "".join(dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    shown = destination is None  # in ASCII: no letter of a prompt drives a terminal
+    lines = "".join(dumps(row, ensure_ascii=shown) + "\n" for row in rows)
     if destination is not None:
         write_text(destination, lines)
         err().print(f"written: {destination}", markup=False, soft_wrap=True)

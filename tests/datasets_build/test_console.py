@@ -1,12 +1,27 @@
 """Progress where there is no terminal: lines with the time left, and none for what is soon done."""
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 from rich.table import Table
 from rich.text import Text
 
-from datasets_build import console
+from datasets_build import commands, console, load
+from datasets_build.schema import Prompt, Suite
+
+ROOT = Path(__file__).parents[2]
+# What writes past the console, and what: nothing of it is others' text, but for JSON in ASCII.
+DIRECT = {
+    "benchmark/cluster/session.py",  # sends what Ray writes to stderr
+    "benchmark/equivalence/learned/train.py",  # a script: the name of its file
+    "benchmark/service/commands.py",  # events as JSON
+    "datasets_build/commands.py",  # prompts as JSON; the dataset card
+    "datasets_build/console.py",
+    "leaderboard/cli.py",  # the version
+    "submissions/checking/sandbox.py",  # JSON
+}
 
 
 def test_lines_of_progress_where_there_is_no_terminal(
@@ -43,3 +58,31 @@ def test_no_text_drives_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: py
         assert {letter for letter in left if not letter.isprintable()} == {"\n"}
         assert "é 漢" in left
         assert r"\x1b]0;t" in left
+
+
+def test_only_the_console_writes_others_texts_to_the_terminal() -> None:
+    direct = re.compile(r"\bsys\.(?:stdout|stderr)\b|\btyper\.s?echo\b|(?<!>>> )(?<![.\w])print\(|(?<!\w)Console\((?!file=)")
+    files = [
+        path
+        for name in ("benchmark", "datasets_build", "divbench", "leaderboard", "submissions")
+        for path in (ROOT / name).rglob("*.py")
+        if "perf" not in path.parts
+    ]
+    assert len(files) > 300
+    found = {path.relative_to(ROOT).as_posix() for path in files if direct.search(path.read_text(encoding="utf-8"))}
+    assert found == DIRECT
+
+
+def test_prompts_on_stdout_are_json_that_drives_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    hostile = "\x1b[2J\u202e\x9b31m\u2028 é"
+    suite = Suite(name="toy", title="Toy", prompts=(Prompt("toy-0", "", hostile),))
+    monkeypatch.setattr(load, "load_suite", lambda name, mirror=None: suite)
+    commands.prompts("toy")
+    shown = capsys.readouterr().out
+    assert shown.isascii()
+    assert {letter for letter in shown if not letter.isprintable()} == {"\n"}
+    assert json.loads(shown) == {"prompt_id": "toy-0", "prompt": hostile}
+    commands.prompts("toy", tmp_path / "prompts.jsonl")
+    assert "é" in (tmp_path / "prompts.jsonl").read_text(encoding="utf-8")
