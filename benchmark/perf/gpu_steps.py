@@ -121,7 +121,7 @@ def machine(given: Given) -> Iterator[Check]:
 
     version = tuple(int(part) for part in torch.__version__.split(".")[:2])
     yield Check(
-        "torch", "2.8 or later", f"{torch.__version__}, transformers {transformers.__version__}", version >= (2, 8)
+        "torch", "2.10 or later", f"{torch.__version__}, transformers {transformers.__version__}", version >= (2, 10)
     )
     if not given.on_gpu:
         yield Check("device", "the best there is", given.device, True)

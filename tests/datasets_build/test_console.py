@@ -61,7 +61,9 @@ def test_no_text_drives_the_terminal(monkeypatch: pytest.MonkeyPatch, capsys: py
 
 
 def test_only_the_console_writes_others_texts_to_the_terminal() -> None:
-    direct = re.compile(r"\bsys\.(?:stdout|stderr)\b|\btyper\.s?echo\b|(?<!>>> )(?<![.\w])print\(|(?<!\w)Console\((?!file=)")
+    direct = re.compile(
+        r"\bsys\.(?:stdout|stderr)\b|\btyper\.s?echo\b|(?<!>>> )(?<![.\w])print\(|(?<!\w)Console\((?!file=)"
+    )
     files = [
         path
         for name in ("benchmark", "datasets_build", "divbench", "leaderboard", "submissions")

@@ -200,7 +200,6 @@ class Precisions(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return func(*args, **(kwargs or {}))
 
 
-@pytest.mark.skipif(not hasattr(backends, "matmul"), reason="this torch cannot take factors as bfloat16")
 @pytest.mark.parametrize("states", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("weights", [torch.float32, torch.bfloat16])
 def test_factors_are_taken_as_bfloat16_only_where_both_are(states: Any, weights: Any) -> None:

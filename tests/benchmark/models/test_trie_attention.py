@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.nn.attention import varlen
 
 from benchmark.models.hf_lm import HFCausalLM
 from benchmark.models.trie import Trie, build_trie
@@ -17,8 +18,6 @@ from tests.benchmark.lms import Style, lm_of, one_thread, random_model, tokenise
 from tests.benchmark.surprisal.test_engine_faults import assert_same
 
 __all__ = ["one_thread"]  # a fixture
-
-varlen = pytest.importorskip("torch.nn.attention.varlen")  # newer than the oldest torch that we take
 
 SETS = [ResponseSet("Say one.", ("The lamp.", "A stone.", f"Item {i}.", "A lamp, " * i)) for i in range(4)]
 
