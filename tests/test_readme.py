@@ -21,8 +21,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 ROOMS = ("datasets_build", "submissions", "benchmark", "leaderboard")
 TRUST = (
-    *("valid_distinct_k", "distinct_k", "embedding_diversity", "vendi_score", "rouge_l_similarity", "distinct_n"),
-    *("self_bleu", "d_can"),
+    *("valid_distinct_k", "distinct_k", "distance_beside_prompt", "embedding_diversity", "rouge_l_similarity"),
+    *("distinct_n", "self_bleu", "d_can"),
 )
 METRICS_PAGE = ROOT / "docs" / "metrics.md"
 

@@ -30,7 +30,7 @@ from leaderboard.tables.metrics import (
     pair_accuracies,
 )
 from leaderboard.tables.table_view import TableView, plain_table
-from leaderboard.tables.trust import dominated_sentence, trust_caption, trust_sentence, trusted
+from leaderboard.tables.trust import dominated_sentence, fitted_sentence, trust_caption, trust_sentence, trusted
 
 NO_TEXTS = (
     "The texts of these response sets are not included, since their licence is unknown; divbench metrics study "
@@ -100,7 +100,8 @@ def _trust(there: Studies) -> str:
         return ""
     rows = trusted(there.study, there.gaming)
     sentence = trust_sentence(rows, there.study, there.gaming)
-    caption = f"{trust_caption(there.gaming)} {dominated_sentence(there.study, there.gaming)}".strip()
+    said = (trust_caption(there.gaming), dominated_sentence(there.study, there.gaming), fitted_sentence(there.study))
+    caption = " ".join(filter(None, said))
     made = trust_table(rows, sentence, caption, lambda name: f"metrics?{urlencode({'metric': name})}")
     return str(made)
 
