@@ -110,7 +110,7 @@ METRICS: tuple[Metric, ...] = (
                 "refusals and random words gain .15 to .20 of the distance between systems.",
                 "It was fitted on sets of five English sentences: for longer responses it is no probability, and most "
                 "sets are near 0 (gpt-4o .002, gpt-4o with all earlier responses in view .04, people .60, k = 8). "
-                "Degrees there are what `distance_beside_prompt` shows.",
+                "Degrees there are what distance_beside_prompt shows.",
                 "Fitted on the labels of conTest, McDiv and McDiv_nuggets: with other sets it agrees a little less "
                 "(docs/held_out.md), and with people's own scores less than sent-BERT.",
                 _PROMPT,
@@ -137,7 +137,7 @@ METRICS: tuple[Metric, ...] = (
             "How far apart responses lie in what they add to the prompt; nothing was fitted.",
             (
                 "Responses that only repeat the prompt have little left, and what is left is noise: such echoes gain "
-                ".96 of the distance between systems, where `embedding_diversity` takes .22 off.",
+                ".96 of the distance between systems, where embedding_diversity takes .22 off.",
                 "Responses to other prompts gain most; refusals, book sentences, random prefixes and random words gain "
                 ".4 to .8.",
                 _PROMPT,

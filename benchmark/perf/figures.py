@@ -201,6 +201,14 @@ def board(document: Document, _: Limits) -> list[Figure]:
     return [Figure(name, _middle(document[key]), unit, "lower") for name, key, unit in named if key in document]
 
 
+def crowd(document: Document, _: Limits) -> list[Figure]:
+    """Figures of `benchmark.perf.crowd`: the first page, alone and while many call the endpoints, medians."""
+    return [
+        Figure("first page, nobody else there", _middle(document["alone_s"]), "s", "lower"),
+        Figure(f"first page during {document['calls']} calls", _middle(document["in_a_crowd_s"]), "s", "lower"),
+    ]
+
+
 def _middle(value: float | list[float]) -> float:
     return median(value) if isinstance(value, list) else value
 

@@ -189,6 +189,14 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         (),
         figures.board,
     ),
+    Benchmark(
+        "crowd",
+        "What a visitor of the board waits for while hundreds call its endpoints.",
+        "benchmark.perf.crowd",
+        _words("--times 1"),
+        (),
+        figures.crowd,
+    ),
 )
 
 

@@ -86,11 +86,12 @@ def reference_labels() -> "Labels":
     from benchmark.scoring.result_files import PER_PROMPT_FILE
     from leaderboard.data.board import REFERENCE_TYPES
     from leaderboard.data.reference.results import reference_results
+    from leaderboard.data.reference.systems import SUITE
 
     found = [
         folder
         for folder, result in reference_results().results.items()
-        if result.k == K and result.manifest.system.type not in REFERENCE_TYPES
+        if result.suite == SUITE and result.k == K and result.manifest.system.type not in REFERENCE_TYPES
     ]
     made = []
     for folder in found:

@@ -34,6 +34,7 @@ _FACTS = {
 
 
 _FEWEST = 3  # prompts that make a correlation
+_CANDIDATES = 5  # systems compared exactly, for each that is shown
 
 
 def facts_table(board: Board, place: int) -> TableView:
@@ -84,28 +85,31 @@ def extreme_prompts(values: Floats, direction: int, count: int = 3) -> tuple[lis
 def nearest_systems(values: Floats, place: int, count: int = 5) -> list[tuple[int, float]]:
     """Systems whose values go up and down over the prompts most like those of one system, with Spearman's rho.
 
-    All at once, as a thousand systems one by one take a second. So a system is ranked among all prompts where it has a
-    value, and a pair correlated over those that both have; only with missing values that is not quite Spearman's.
+    A thousand systems one by one take a second. So all are ranked together first, each among all prompts where it has a
+    value, which is not quite right where values are missing; those in front by that are then compared exactly.
 
     Args:
-        values: [prompts, systems], NaN where missing.
+        values: [prompts, systems], NaN where missing; a pair is compared over the prompts that have both.
         place: Index of the system.
         count: Maximum number of systems.
     """
-    from scipy.stats import rankdata
+    from scipy.stats import rankdata, spearmanr
 
     there = np.isfinite(values)
     ranks = rankdata(np.where(there, values, np.inf), axis=0)  # missing values last, so that they shift no other
-    ranks -= len(values) / 2  # for smaller sums
     both = (there & there[:, [place]]).astype(np.float64)
-    own, others = ranks[:, place], ranks * both
-    n = both.sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        a, b = own @ both / n, others.sum(axis=0) / n
-        products = own @ others / n - a * b
-        rho = products / np.sqrt((own**2 @ both / n - a**2) * ((others**2).sum(axis=0) / n - b**2))
-    found = [i for i in range(len(rho)) if i != place and n[i] >= _FEWEST and np.isfinite(rho[i])]
-    return [(i, float(rho[i])) for i in sorted(found, key=lambda i: (-rho[i], i))[:count]]
+    n = np.maximum(both.sum(axis=0), 1)
+    own, others = ((each - (each * both).sum(axis=0) / n) * both for each in (ranks[:, [place]], ranks))
+    with np.errstate(invalid="ignore"):
+        rough = (own * others).sum(axis=0) / np.sqrt((own**2).sum(axis=0) * (others**2).sum(axis=0))
+    rough[place] = np.nan
+    found = []
+    for i in np.argsort(-rough, kind="stable")[: _CANDIDATES * count].tolist():
+        here = both[:, i] > 0
+        a, b = values[here, place], values[here, i]
+        if np.isfinite(rough[i]) and len(a) >= _FEWEST and np.ptp(a) and np.ptp(b):
+            found.append((i, float(spearmanr(a, b).statistic)))
+    return sorted(found, key=lambda each: (-each[1], each[0]))[:count]
 
 
 def neighbours_table(board: Board, near: Sequence[tuple[int, float]]) -> TableView:
