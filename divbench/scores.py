@@ -118,7 +118,8 @@ class Scores:
             for each in self.means
         ]
         columns = ["metric", "mean", "95% interval", "sets", "missing"]
-        return Table(f"{len(self.names)} response sets, profile {self.profile}", columns, rows)
+        count = f"{len(self.names)} response {'set' if len(self.names) == 1 else 'sets'}"
+        return Table(f"{count}, profile {self.profile}", columns, rows)
 
     def __str__(self) -> str:
         """The means as a table."""

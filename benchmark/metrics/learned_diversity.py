@@ -82,7 +82,7 @@ def weights() -> tuple[float, Pairs]:
 _FIRST = Version(1, "2026-11-23", "first version")
 _SEES = (
     "It sees what all-MiniLM-L6-v2 sees: English, and the first 256 tokens of a response; with another embedder it is "
-    "missing, as its weights were fitted to this one."
+    "missing."
 )
 _PROMPT = "It needs the prompt: with another wording of the prompt the same responses have another value."
 
