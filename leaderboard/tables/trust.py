@@ -8,12 +8,10 @@ from benchmark.scoring.inputs import input_of
 from leaderboard.data.board import RANKED_BY
 from leaderboard.data.metric_study.attack_gains import PAID, GamingRecord
 from leaderboard.data.metric_study.record import MetricStudy
-from leaderboard.tables.measures import agreements, metric_sentences
+from leaderboard.tables.measures import FITTED, agreements, metric_sentences
 from leaderboard.tables.table_view import number_text
 
 ROWS = 10
-FITTED = frozenset({"learned_diversity"})
-"""Metrics fitted to the study's own labels: how well they agree with these says little, so they are not compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +38,7 @@ class Trusted:
 
 
 def trusted(study: MetricStudy, gaming: GamingRecord | None, most: int = ROWS) -> tuple[Trusted, ...]:
-    """The metrics that agree best with people, the best first, each with the attacks that it rewards; no fitted ones.
+    """The metrics that agree best with people, the best first, each with the attacks that it rewards.
 
     Args:
         study: Study of metrics.
@@ -48,8 +46,7 @@ def trusted(study: MetricStudy, gaming: GamingRecord | None, most: int = ROWS) -
         most: Maximum number of metrics.
     """
     sentences = metric_sentences(study)
-    known = agreements(study).items()
-    found = [(number, name) for name, number in known if number.value is not None and name not in FITTED]
+    found = [(number, name) for name, number in agreements(study).items() if number.value is not None]
     found.sort(key=lambda each: (-(each[0].value or 0.0), each[1]))
     made = []
     for number, name in found[:most]:
@@ -87,11 +84,11 @@ def dominated(study: MetricStudy, gaming: GamingRecord | None) -> dict[str, str]
 
     Another metric dominates if its interval of agreement with people lies wholly above, it needs no larger models
     (none, small ones, a language model), and it rewards no more attacks where both were attacked. Only metrics of this
-    package are compared, and none that was fitted to these labels.
+    package are compared.
     """
     found = agreements(study)
     costs = {metric.id: _cost(metric) for metric in METRICS}
-    known = [name for name in found if name in costs and name not in FITTED and found[name].value is not None]
+    known = [name for name in found if name in costs and found[name].value is not None]
     known.sort(key=lambda name: -(found[name].value or 0.0))
     made = {}
     for name in known:
@@ -135,7 +132,7 @@ def dominated_sentence(study: MetricStudy, gaming: GamingRecord | None) -> str:
 
 def fitted_sentence(study: MetricStudy) -> str:
     """Which metrics of the study are not compared, because they were fitted to its labels; empty if none is."""
-    names = sorted(FITTED & agreements(study).keys())
+    names = sorted(FITTED & {each.metric for each in study.overall})
     return f"Not compared, being fitted to these labels: {', '.join(names)}." if names else ""
 
 

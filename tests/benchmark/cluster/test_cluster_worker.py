@@ -1,6 +1,7 @@
 """`divbench submissions score --cluster`: the results of a plain worker, whatever is killed or stopped."""
 
 import os
+import re
 import shutil
 import signal
 import time
@@ -185,10 +186,11 @@ def test_a_cluster_that_is_gone_uses_up_no_attempt(place: Place, tmp_path: Path,
         assert worker.end() != 0
     finally:
         end(head)
-    assert [event["faults"] for event in worker.told("machine_fault")][-1] == 3
+    # Three stop the worker; two submissions may fail at once, and so make a fourth.
+    assert [event["faults"] for event in worker.told("machine_fault")][-1] in {3, 4}
     assert worker.told("failed") == []
     assert worker.events[-1]["event"] == "stopped"
-    assert "this machine failed 3 times in a row" in worker.events[-1]["reason"]
+    assert re.search(r"this machine failed [34] times in a row", worker.events[-1]["reason"])
     for state in states(store):
         assert (state.current.state, state.current.attempt) == ("pending", 1)
     assert {state.submission_id for state in states(store)} == set(ids)
