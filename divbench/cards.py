@@ -28,7 +28,7 @@ class Card:
         version: Version of the definition.
         profiles: Profiles that compute it.
         agreement: Mean Spearman correlation with the labels of the nine tasks written by people, and its 95% interval;
-            None where the shipped study has none.
+            None where the shipped study has none, or the metric was fitted to these labels.
         failures: Known failures, worst first.
     """
 
@@ -116,12 +116,12 @@ def _study() -> "MetricStudy | None":
 
 def _card(given: "Metric", study: "MetricStudy | None") -> Card:
     from benchmark.scoring.profiles import PROFILES
+    from leaderboard.tables.measures import agreements
 
     about = given.card
     assert about is not None  # noqa: S101 - every one of METRICS has one; a test proves it
     computed = given.reads != "reported"
-    found = next((each for each in study.overall if each.metric == given.id), None) if study else None
-    number = found.measures.get("spearman") if found else None
+    number = agreements(study).get(given.id)
     return Card(
         given.id,
         given.title,
@@ -146,7 +146,7 @@ def _bounds(bounds: tuple[float | None, float | None]) -> str:
 
 def _agreement(found: tuple[float, float | None, float | None] | None) -> str:
     if found is None:
-        return "not measured"
+        return "none: not measured, or fitted to these labels"
     value, low, high = found
     interval = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
     return f"Spearman {value:.2f}{interval} with human labels, mean of nine tasks"
