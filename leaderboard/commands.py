@@ -72,8 +72,8 @@ def serve(
     repository: Annotated[
         str | None,
         typer.Option(
-            help="Address of the source code, linked in the navigation; default: none, or as the package's metadata "
-            "have it.",
+            help="Address of the source code, linked in the navigation; default: the one in the package's metadata, "
+            "if any.",
             show_default=False,
         ),
     ] = None,
@@ -102,7 +102,9 @@ def serve(
     Stop it with Ctrl-C.
     """
     if repository is not None and not repository.startswith("https://"):
-        raise ConfigurationError(f"{repository!r} is no address of a repository", "give one that begins with https://")
+        raise ConfigurationError(
+            f"{repository!r} is not the address of a repository", "give one that begins with https://"
+        )
     live = _live(results, store, study, refresh, reference=reference, votes=votes or store)
     now = live.snapshot()
     if live.votes is not None:

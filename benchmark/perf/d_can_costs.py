@@ -34,6 +34,7 @@ from benchmark.surprisal.engine import OrderPlan, ResponseSet, SurprisalReader, 
 from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Layout
 from benchmark.surprisal.response_orders import OrderDesign, order_variance
 from datasets_build.download import mirror_folder
+from datasets_build.errors import InputError
 from datasets_build.load import load_split
 from datasets_build.sources.olmo import STAGES, cut, shortest_of
 
@@ -256,8 +257,12 @@ def bundled_cuts(mirror: Path, prompts: int) -> list[dict[str, Any]]:
 
 def _read(sets: Sequence[ResponseSet], layout: Layout, plan: OrderPlan) -> list[Surprisals]:
     reader = SurprisalReader(load_causal_lm(OFFLINE_LM), layout, plan)
-    found = read_sets(sets, reader.model, layout, plan)
-    return [each.surprisals for each in found if not isinstance(each, Missing)]
+    made = []
+    for given, found in zip(sets, read_sets(sets, reader.model, layout, plan), strict=True):
+        if isinstance(found, Missing):
+            raise InputError(f"a set of {given.prompt[:60]!r} cannot be read: {found.reason}")
+        made.append(found.surprisals)
+    return made
 
 
 def measure(mirror: Path, *, released: bool, prompts: int) -> dict[str, Any]:

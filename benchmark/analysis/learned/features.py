@@ -92,9 +92,9 @@ def _as_distances(features: NDArray[np.float64]) -> list[float]:
 
 
 def write_features(path: Path, features: Sequence[Scores]) -> None:
-    """Write features as a scores file, whole or not at all."""
+    """Write features as a scores file, whole or not at all; what is read again is the same to the last digit."""
     ids = sorted(features[0].values)
-    columns = [pa.array(each.column(ids).astype(np.float32)) for each in features]
+    columns = [pa.array(each.column(ids)) for each in features]
     table = pa.Table.from_arrays([pa.array(ids), *columns], names=["set_id", *(each.name for each in features)])
     with atomic_file(path) as temporary:
         pq.write_table(table, temporary, compression="zstd")
