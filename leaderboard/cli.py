@@ -62,15 +62,16 @@ COMMANDS = (
     Command("metrics gss", "leaderboard.reports.gss.commands", "gss"),
     Command("metrics heldout", "leaderboard.reports.metaeval.heldout_commands", "heldout"),
     Command("metrics learn", "leaderboard.reports.metaeval.learned_commands", "learn"),
+    Command("metrics metaeval", "leaderboard.reports.metaeval.commands", "metaeval"),
     Command("metrics plan", "leaderboard.reports.plan_command", "plan"),
     Command("metrics reproduce", "benchmark.analysis.reproduce.commands", "reproduce"),
     Command("metrics study", "leaderboard.reports.metric_study.commands", "metrics_study"),
-    Command("metaeval", "leaderboard.reports.metaeval.commands", "metaeval", "Study"),
-    Command("rate", "leaderboard.reports.rate_commands", "app", "Study"),
     Command("contrast", "benchmark.analysis.contrast.commands", "contrast", "Study"),
-    Command("arena report", "leaderboard.reports.arena.commands", "report", "Study"),
-    Command("arena export", "leaderboard.reports.arena.commands", "export"),
-    Command("arena simulate", "leaderboard.reports.arena.simulate_command", "simulate"),
+    Command("people forms", "leaderboard.reports.rating_commands", "forms", "Study"),
+    Command("people ratings", "leaderboard.reports.rating_commands", "ratings"),
+    Command("people votes", "leaderboard.reports.arena.commands", "report"),
+    Command("people export", "leaderboard.reports.arena.commands", "export"),
+    Command("people simulate", "leaderboard.reports.arena.simulate_command", "simulate"),
     Command("submit", "submissions.work_queue.commands", "submit", "Service"),
     Command("submissions list", "submissions.work_queue.commands", "list_", "Service"),
     Command("submissions status", "submissions.work_queue.commands", "status"),
@@ -80,27 +81,36 @@ COMMANDS = (
     Command("submissions withdraw", "submissions.work_queue.commands", "withdraw"),
 )
 GROUPS = {
-    "arena": "Report, export and plan people's votes on pairs of response sets.",
-    "metrics": "List, explain and study metrics.",
+    "metrics": "List, explain and test metrics, and study what they agree with.",
+    "people": "Let people rate response sets, and read their ratings and the arena's votes.",
     "submissions": "Run a service and follow its submissions: list, score, retry or withdraw them.",
 }
 # Words that people type by instinct, and the command that does it.
 INSTINCTS = {
+    "annotate": "people forms",
+    "arena": "people votes",
     "check": "validate",
     "classes": "metrics equivalence",
     "compare": "contrast",
     "evaluate": "score",
     "leaderboard": "board serve",
     "list": "data list",
+    "people make": "people forms",
+    "people rate": "people forms",
+    "people read": "people ratings",
+    "people report": "people votes",
     "perf": "python -m benchmark.perf",
+    "rate": "people forms",
     "sample": "generate",
     "serve": "board serve",
+    "arena export": "people export",
+    "arena simulate": "people simulate",
     "board metrics": "metrics study",
+    "rate read": "people ratings",
     "submission baseline": "metrics baseline",
     "submission import": "import",
     "submission validate": "validate",
     "submissions show": "submissions status",
-    "votes": "arena report",
     "worker": "submissions score",
 }
 
@@ -195,7 +205,8 @@ def main() -> NoReturn:
     named = [word for word in arguments if not word.startswith("-")][:2]
     try:
         if meant := suggestion(named):
-            raise ConfigurationError(f"No such command '{named[0]}'", f"did you mean {meant}?")
+            typed = " ".join(named if " ".join(named) in INSTINCTS else named[:1])
+            raise ConfigurationError(f"No such command '{typed}'", f"did you mean {meant}?")
         command = typer.main.get_command(build(named))
         _hide_flag_types(command)
         command(prog_name="divbench")

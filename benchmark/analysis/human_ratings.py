@@ -1,4 +1,4 @@
-"""What ratings say: scores of response sets, agreement of raters, and labelled sets that `divbench metaeval` takes."""
+"""What ratings say: scores of response sets, agreement of raters, and labelled sets that `metrics metaeval` takes."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -110,7 +110,7 @@ def _alpha(counts: NDArray[np.int64]) -> float:
 
 
 def write_rated_sets(path: Path, study: Study, given: Ratings, question: str) -> int:
-    """Write the rated sets as a file for `divbench metaeval`, and return their number.
+    """Write the rated sets as a file for `divbench metrics metaeval`, and return their number.
 
     The label is the one that a set came with, or else people's mean; people's mean, standard deviation and number of
     raters stand beside it. Sets without a rating are left out.

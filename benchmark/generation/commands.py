@@ -198,7 +198,7 @@ def generate(
 
       divbench generate offline --suite demo --no-chat-template --stop "\n" --max-tokens 30 --out subs/tiny
 
-    A decoding test of your own, for divbench metaeval:
+    A decoding test of your own, for divbench metrics metaeval:
 
       divbench generate offline --no-chat-template --prompts starts.txt --sweep temperature=0.2:1.2:100 --out t.parquet
     """
@@ -248,7 +248,7 @@ def generate(
         print_json(state)
         return
     before = f", {resumed} of them sampled before" if resumed else ""
-    units, after = ("prompts", "score") if points is None else ("sets", "metaeval")
+    units, after = ("prompts", "score") if points is None else ("sets", "metrics metaeval")
     written = f"written: {destination}  ({len(plan.sets)} {units} × {k} responses{before})"
     out().print(f"{written}\nnext: divbench {after} {destination}", markup=False, soft_wrap=True)
 

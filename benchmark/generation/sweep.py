@@ -1,7 +1,7 @@
 """Decoding tests: response sets sampled at many settings of one parameter, with the setting as their label.
 
 As decTest (Tevet & Berant 2021, arXiv:2004.02990, section 6.3), for any model and also for top-p and top-k, whose sets
-were never released. A metric of diversity should rise with the parameter: `divbench metaeval FILE.parquet`.
+were never released. A metric of diversity should rise with the parameter: `divbench metrics metaeval FILE.parquet`.
 """
 
 import re

@@ -130,7 +130,7 @@ def read_study(folder: Path) -> Study:
     """
     path = folder / STUDY_FILE
     if not path.is_file():
-        raise ConfigurationError(f"there is no study in {folder}", "make one: divbench rate make --help")
+        raise ConfigurationError(f"there is no study in {folder}", "make one: divbench people forms --help")
     try:
         if path.stat().st_size > MAX_STUDY_BYTES:
             raise ValueError(f"over {MAX_STUDY_BYTES:,} bytes")

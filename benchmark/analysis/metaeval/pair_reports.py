@@ -32,7 +32,7 @@ class Scorer:
 
 @dataclass(frozen=True, slots=True)
 class PairReport:
-    """The outcome of `divbench metaeval gssbench`.
+    """The outcome of `divbench metrics metaeval gssbench`.
 
     Attributes:
         evaluations: Evaluations by scorer.

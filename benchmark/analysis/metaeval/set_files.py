@@ -1,4 +1,4 @@
-"""Files of labelled sets of one's own, such as a sweep of a decoding parameter: `divbench metaeval FILE.parquet`."""
+"""Files of labelled sets of one's own, such as a sweep of a decoding parameter, for `metrics metaeval`."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

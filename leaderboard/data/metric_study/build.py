@@ -1,4 +1,4 @@
-"""Builds the record of a study from labelled response sets and scores, with the measures of `divbench metaeval`."""
+"""Builds the record of a study from labelled response sets and scores, with the measures of `metrics metaeval`."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ _MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 
 def study_tasks(named: Sequence[str] = ()) -> list[str]:
-    """The tasks of some names, as `divbench metaeval` takes them, and their splits with human scores.
+    """The tasks of some names, as `divbench metrics metaeval` takes them, and their splits with human scores.
 
     Raises:
         ConfigurationError: There is no such task.

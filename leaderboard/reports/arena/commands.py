@@ -1,4 +1,4 @@
-"""`divbench arena`."""
+"""`divbench people votes` and `export`: what people say in the arena."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,7 +31,7 @@ def report(
 
     Both questions apart, with 95% intervals over voters and prompts. Visitors who fail checks count less.
 
-    Example: divbench arena report votes --results results
+    Example: divbench people votes votes --results results
     """
     from leaderboard.data.vote_results import vote_results
     from leaderboard.reports.arena.report import votes_report
@@ -52,7 +52,7 @@ def export(
 
     Texts of results that are gone are null. Voters are salted hashes.
 
-    Example: divbench arena export votes --results results --out votes-dataset, then
+    Example: divbench people export votes --results results --out votes-dataset, then
     datasets.load_dataset("votes-dataset", "votes")
     """
     from leaderboard.reports.arena.dataset import write_dataset

@@ -1,4 +1,4 @@
-"""`divbench arena simulate`."""
+"""`divbench people simulate`."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -28,7 +28,7 @@ def simulate(
 
     Simulated voters of known strength and noise; docs/votes.md has the model and tables for many sizes.
 
-    Example: divbench arena simulate --systems 20 --votes 5000
+    Example: divbench people simulate --systems 20 --votes 5000
     """
     from benchmark.analysis.estimate import without_nan
     from benchmark.analysis.votes.simulation import Board

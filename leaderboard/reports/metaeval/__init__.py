@@ -1,1 +1,1 @@
-"""`divbench metaeval` and `divbench metrics heldout`: in come tasks and metrics, out goes how well they agree."""
+"""`metrics metaeval` and `divbench metrics heldout`: in come tasks and metrics, out goes how well they agree."""

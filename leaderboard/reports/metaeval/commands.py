@@ -1,4 +1,4 @@
-"""`divbench metaeval`."""
+"""`divbench metrics metaeval`."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -125,19 +125,19 @@ def metaeval(
 
     The lexical metrics beside the released columns, in a minute:
 
-      divbench metaeval --against released:sent_bert
+      divbench metrics metaeval --against released:sent_bert
 
     A metric of your own, in mine.py of this folder, on one task, with a figure:
 
-      divbench metaeval contest/story_gen --external mine:spread --figure spread.html
+      divbench metrics metaeval contest/story_gen --external mine:spread --figure spread.html
 
     Scores that you computed elsewhere:
 
-      divbench metaeval mcdiv --scores my_scores.csv --json
+      divbench metrics metaeval mcdiv --scores my_scores.csv --json
 
     A sweep of a decoding parameter of your own, from divbench generate --sweep:
 
-      divbench metaeval sweep.parquet
+      divbench metrics metaeval sweep.parquet
     """
     from benchmark.analysis.estimate import Resampling
     from leaderboard.reports.figure_page import check_figure_path, write_figures

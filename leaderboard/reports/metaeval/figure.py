@@ -1,4 +1,4 @@
-"""How a metric's scores lie at each label: the figure of `divbench metaeval --figure`."""
+"""How a metric's scores lie at each label: the figure of `divbench metrics metaeval --figure`."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The report of `divbench metaeval gssbench`: how often a metric ranks two prompts rightly."""
+"""The report of `divbench metrics metaeval gssbench`: how often a metric ranks two prompts rightly."""
 
 from collections.abc import Iterator, Mapping
 

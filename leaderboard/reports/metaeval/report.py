@@ -1,4 +1,4 @@
-"""The reports of `divbench metaeval` and of held-out combinations: tables for the terminal, Markdown, CSV and JSON."""
+"""The reports of `metrics metaeval` and of held-out combinations: tables for the terminal, Markdown, CSV and JSON."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

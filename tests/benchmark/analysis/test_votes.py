@@ -247,10 +247,10 @@ def test_systems_that_no_vote_links_are_named_apart() -> None:
 
 def test_an_arena_is_planned_from_the_shell() -> None:
     small = ("--systems", 4, "--votes", 400, "--boards", 2, "--careless", 0)
-    found = document(divbench("arena", "simulate", *small, "--hostile", 0.1, "--json"))
+    found = document(divbench("people", "simulate", *small, "--hostile", 0.1, "--json"))
     assert found["recovery"]["careless_weight"] is None
     assert 0.5 < found["recovery"]["correlation"] <= 1
     assert found["attack"]["boards"] == 2
-    few = divbench("arena", "simulate", "--systems", 40, "--votes", 300)
+    few = divbench("people", "simulate", "--systems", 40, "--votes", 300)
     assert (few.returncode, few.stdout) == (2, "")
     assert "too few" in few.stderr

@@ -161,7 +161,7 @@ def test_a_diversity_that_rises_with_the_parameter_is_found_to_do_so(
         "model": "fake",
     }  # fmt: skip
     chosen = ("--metric", "distinct_n", "--metric", "self_bleu", "--figure", tmp_path / "f.html")
-    ended = command("metaeval", tmp_path / "mine.parquet", *chosen, "--out", tmp_path / "m.md", *FEW)
+    ended = command("metrics", "metaeval", tmp_path / "mine.parquet", *chosen, "--out", tmp_path / "m.md", *FEW)
     assert ended.status == 0, ended.err
     (task,) = json.loads(ended.out)["tasks"]
     assert (task["task"], task["label"], task["label_name"], task["sets"]) == ("mine", "graded", name, 40)
@@ -177,7 +177,7 @@ def test_a_diversity_that_rises_with_the_parameter_is_found_to_do_so(
 def test_a_diversity_that_does_not_rise_is_not_found_to(command: Command, starts: Path, tmp_path: Path) -> None:
     command.asks(FakeSampler(spreading(lambda request: request.seed % 21 / 20)))
     sweep(command, starts, tmp_path / "mine.parquet", "temperature=0.1:1:50", "--sets", 200)
-    ended = command("metaeval", tmp_path / "mine.parquet", "--metric", "distinct_n", *FEW)
+    ended = command("metrics", "metaeval", tmp_path / "mine.parquet", "--metric", "distinct_n", *FEW)
     (task,) = json.loads(ended.out)["tasks"]
     assert abs(task["evaluations"][0]["measures"]["spearman"]["value"]) < 0.2
 
@@ -255,7 +255,7 @@ def test_several_files_are_several_tasks_and_their_sets_are_not_mixed_up(
     for path, level in zip(paths, levels, strict=True):
         command.asks(FakeSampler(spreading(level)))
         sweep(command, starts, path, "temperature=0.1:0.9:9")
-    found = json.loads(command("metaeval", *paths, paths[0], "--metric", "distinct_n", *FEW).out)["tasks"]
+    found = json.loads(command("metrics", "metaeval", *paths, paths[0], "--metric", "distinct_n", *FEW).out)["tasks"]
     assert [each["task"] for each in found] == ["rising", "falling"]
     rho = [each["evaluations"][0]["measures"]["spearman"]["value"] for each in found]
     assert rho[0] > 0.97
@@ -291,7 +291,7 @@ def test_what_is_wrong_with_a_file_of_sets_is_told(
     change: dict[str, Any], field: str, says: str, command: Command, tmp_path: Path
 ) -> None:
     path = written(tmp_path / "mine.parquet", [a_row(0), a_row(1, **change)])
-    ended = command("metaeval", path, "--json")
+    ended = command("metrics", "metaeval", path, "--json")
     assert ended.status == 1
     (problem,) = json.loads(ended.out)["problems"]
     assert (problem["field"], problem["message"]) == (field, says)
@@ -312,7 +312,7 @@ def test_what_is_no_file_of_sets_is_told(
     path = tmp_path / name
     if rows is not None:
         written(path, rows, schema)
-    ended = command("metaeval", path)
+    ended = command("metrics", "metaeval", path)
     assert (ended.status, says in ended.err) == (status, True), ended.err
 
 
@@ -321,9 +321,9 @@ def test_tasks_of_one_name_and_different_sets_of_one_id_are_refused(command: Com
     one, same = written(tmp_path / "one.parquet", rows), written(tmp_path / "same.parquet", rows)
     namesake = written(tmp_path / "other" / "one.parquet", rows)
     different = written(tmp_path / "different.parquet", [a_row(0), a_row(1, responses=["c", "d"])])
-    assert command("metaeval", one, same, "--metric", "distinct_n", *FEW).status == 0
+    assert command("metrics", "metaeval", one, same, "--metric", "distinct_n", *FEW).status == 0
     for path, says in ((namesake, "two tasks are named one"), (different, "'s1' is one set in one and another in")):
-        ended = command("metaeval", one, path, "--metric", "distinct_n", *FEW)
+        ended = command("metrics", "metaeval", one, path, "--metric", "distinct_n", *FEW)
         assert (ended.status, says in ended.err) == (2, True), ended.err
 
 
@@ -332,7 +332,7 @@ def test_a_file_of_few_sets_gives_what_few_sets_can(command: Command, tmp_path: 
     task = read_set_file(path)
     assert (task.name, task.label_name, task.labels.tolist()) == ("few", "heat", [0, 1, 2])
     assert task.lengths.tolist() == [3, 3, 3]
-    ended = command("metaeval", path, "--metric", "unique_1grams", "--resamples", 100)
+    ended = command("metrics", "metaeval", path, "--metric", "unique_1grams", "--resamples", 100)
     assert (ended.status, "few by heat: 3 of 3 sets, 1 contexts, 3 pairs" in ended.out) == (0, True), ended.err
 
 
@@ -343,7 +343,7 @@ def test_sets_of_nearly_one_label_are_tested_as_far_as_they_can_be(
     """Draws of pairs with different labels can be had, or not, or now and then."""
     rows = [a_row(i, label=float(i >= low), context=f"c{i}") for i in range(low + high)]
     path = written(tmp_path / "mine.parquet", rows)
-    ended = command("metaeval", path, "--metric", "unique_1grams", *FEW)
+    ended = command("metrics", "metaeval", path, "--metric", "unique_1grams", *FEW)
     assert ended.status == 0, ended.err
     assert len(json.loads(ended.out)["tasks"][0]["decoding"]) == tests
 
@@ -351,7 +351,7 @@ def test_sets_of_nearly_one_label_are_tested_as_far_as_they_can_be(
 @pytest.mark.mirror
 def test_a_file_stands_beside_released_tasks(mirror: Path, command: Command, tmp_path: Path) -> None:
     path = written(tmp_path / "mine.parquet", [a_row(i) for i in range(30)])
-    arguments = ("metaeval", "contest/story_gen", path, "--mirror", mirror, "--metric", "distinct_n_tevet")
+    arguments = ("metrics", "metaeval", "contest/story_gen", path, "--mirror", mirror, "--metric", "distinct_n_tevet")
     tasks = json.loads(command(*arguments, "--no-released", *FEW).out)["tasks"]
     assert [(each["task"], each["label_name"]) for each in tasks] == [
         ("contest/story_gen", "content diversity"),
@@ -362,7 +362,7 @@ def test_a_file_stands_beside_released_tasks(mirror: Path, command: Command, tmp
 def test_a_sweep_of_the_real_model_can_be_tested_with(command: Command, starts: Path, tmp_path: Path) -> None:
     options = ("--no-chat-template", "--max-tokens", 12)
     assert sweep(command, starts, tmp_path / "t.parquet", "temperature=0.2:1.2:12", *options)["sets"] == 12
-    ended = command("metaeval", tmp_path / "t.parquet", *FEW)
+    ended = command("metrics", "metaeval", tmp_path / "t.parquet", *FEW)
     assert ended.status == 0, ended.err
     (task,) = json.loads(ended.out)["tasks"]
     assert (task["sets"], task["contexts"]) == (12, 4)

@@ -105,10 +105,10 @@ def test_votes_are_counted_with_what_metrics_predict(polls: Polls, results: Path
     assert [row[1] for row in strengths_table(found).values] == ranked
     assert len(agreement_table(found).values) == len([v for v in shares.values() if v is not None])
     store, exported = tmp_path / "store", tmp_path / "exported"
-    told = divbench("arena", "report", store, "--results", results, "--json")
+    told = divbench("people", "votes", store, "--results", results, "--json")
     (suite,) = json.loads(told.stdout)["suites"]
     assert [each["system"] for each in suite["questions"]["more_different"]["strengths"]] == ranked
-    divbench("arena", "export", store, "--results", results, "--out", exported)
+    divbench("people", "export", store, "--results", results, "--out", exported)
     rows = pq.read_table(exported / "votes.parquet").to_pylist()
     for row in rows:  # the sets as they were shown, those of checks too
         assert [row["prompt"], row["left_responses"], row["right_responses"]] == shown[row["pair_id"]]

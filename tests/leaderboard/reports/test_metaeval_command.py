@@ -1,4 +1,4 @@
-"""`divbench metaeval` and `divbench metrics heldout`: the released data, files and functions."""
+"""`divbench metrics metaeval` and `divbench metrics heldout`: the released data, files and functions."""
 
 import csv
 import json
@@ -32,8 +32,8 @@ def test_a_metric_of_ones_own_beside_the_packages_and_the_released(mirror: Path,
     code = f"import os; os.chdir({str(tmp_path)!r}); from leaderboard.cli import main; main()"
     found = document(
         divbench(
-            "metaeval", "contest/story_gen", "--metric", "distinct_n_tevet", "--external", "mine:spread", "--against",
-            "released:sent_bert", "--figure", tmp_path / "figure.html", "--json", *FAST,
+            "metrics", "metaeval", "contest/story_gen", "--metric", "distinct_n_tevet", "--external", "mine:spread",
+            "--against", "released:sent_bert", "--figure", tmp_path / "figure.html", "--json", *FAST,
             code=code, DIVBENCH_MIRROR=str(mirror),
         )
     )  # fmt: skip
@@ -57,8 +57,8 @@ def test_a_function_that_raises_on_every_set_is_left_out_alone(mirror: Path, tmp
     (tmp_path / "mine.py").write_text("def broken(responses):\n    raise ValueError('no \x1b[2J')\n")
     code = f"import os; os.chdir({str(tmp_path)!r}); from leaderboard.cli import main; main()"
     ended = divbench(
-        "metaeval", "contest/story_gen", "--metric", "distinct_n_tevet", "--external", "mine:broken", "--json", *FAST,
-        code=code, DIVBENCH_MIRROR=str(mirror),
+        "metrics", "metaeval", "contest/story_gen", "--metric", "distinct_n_tevet", "--external", "mine:broken",
+        "--json", *FAST, code=code, DIVBENCH_MIRROR=str(mirror),
     )  # fmt: skip
     assert ended.returncode == 1
     told = " ".join(ended.stderr.split())
@@ -80,7 +80,9 @@ def test_scores_of_a_file_and_every_kind_of_output(mirror: Path, tmp_path: Path)
         writer.writerows([*rows[:-1], ("unknown", 1, 1)])
     where = ("--scores", tmp_path / "good.csv", "--metric", "distinct_n")
     for ending in ("md", "csv", "json"):
-        status, shown, told = run(mirror, "metaeval", "contest/resp_gen", *where, "--out", tmp_path / f"out.{ending}")
+        status, shown, told = run(
+            mirror, "metrics", "metaeval", "contest/resp_gen", *where, "--out", tmp_path / f"out.{ending}"
+        )
         assert (status, "good:label" in shown) == (0, True), told
         assert "1 ids are of no set asked for, such as 'unknown'" in told
     lines = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
@@ -97,7 +99,7 @@ def test_scores_of_a_file_and_every_kind_of_output(mirror: Path, tmp_path: Path)
 @pytest.mark.mirror
 def test_released_results_of_a_real_model(mirror: Path) -> None:
     options = ("--profile", "lexical", "--metric", "entropy_1", "--scores", "qwen25_curves", "--json")
-    status, shown, told = run(mirror, "metaeval", "contest", *options)
+    status, shown, told = run(mirror, "metrics", "metaeval", "contest", *options)
     assert status == 0, told
     found = {
         (task["task"], each["metric"]): each["measures"]["spearman"]["value"]
@@ -113,13 +115,13 @@ def test_released_results_of_a_real_model(mirror: Path) -> None:
     retained = np.mean(record["a_k_curve"][1:]) / np.mean(record["unconditional_total_bits"])
     assert scores["qwen25_curves:retained_surprise"].values[task.set_ids[0]] == pytest.approx(retained)
     assert {name.partition(":")[2] for name in scores} <= {metric.id for metric in METRICS}
-    status, _, told = run(mirror, "metaeval", "gssbench", "--scores", "qwen25_curves")
+    status, _, told = run(mirror, "metrics", "metaeval", "gssbench", "--scores", "qwen25_curves")
     assert (status, "qwen25_curves" in told) == (1, True), told
 
 
 @pytest.mark.mirror
 def test_temperatures(mirror: Path) -> None:
-    status, shown, told = run(mirror, "metaeval", "dectest/story_gen", "--metric", "distinct_n_tevet")
+    status, shown, told = run(mirror, "metrics", "metaeval", "dectest/story_gen", "--metric", "distinct_n_tevet")
     assert status == 0, told
     assert "agreement with temperature over 100 draws" in shown
 
@@ -136,7 +138,9 @@ def test_held_out(mirror: Path, tmp_path: Path) -> None:
 
 
 def test_pairs_of_prompts_need_no_mirror(tmp_path: Path) -> None:
-    ended = divbench("metaeval", "gssbench", "--against", "constant", "--out", tmp_path / "pairs.md", "--json", *FAST)
+    ended = divbench(
+        "metrics", "metaeval", "gssbench", "--against", "constant", "--out", tmp_path / "pairs.md", "--json", *FAST
+    )
     found = document(ended)
     strict = {
         name: {split: each["accuracy"]["strict"]["value"] for split, each in scorer["splits"].items()}
@@ -152,7 +156,7 @@ def test_pairs_of_prompts_need_no_mirror(tmp_path: Path) -> None:
 
 def test_scores_of_prompts(tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("prompt_id,m\ngss-b7c517d570,1\nunknown,2\n")
-    found = document(divbench("metaeval", "gssbench", "--scores", tmp_path / "s.csv", "--json", *FAST))
+    found = document(divbench("metrics", "metaeval", "gssbench", "--scores", tmp_path / "s.csv", "--json", *FAST))
     assert found["evaluations"]["s:m"]["mean_of_splits"]["missing_rate"]["value"] > 0.99
     assert "1 ids are of no prompt asked for" in found["problems"]["s:m"][0]
 
@@ -173,7 +177,7 @@ def test_scores_of_prompts(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_done_is_told(arguments: list[str], status: int, message: str) -> None:
-    ended = divbench("metaeval", *arguments)
+    ended = divbench("metrics", "metaeval", *arguments)
     assert (ended.returncode, message in ended.stderr) == (status, True), ended.stderr
 
 
@@ -189,7 +193,7 @@ def test_what_cannot_be_done_is_told(arguments: list[str], status: int, message:
     ],
 )
 def test_what_cannot_be_tested_is_told(mirror: Path, arguments: list[str], status: int, message: str) -> None:
-    ended = divbench("metaeval", "contest/story_gen", *arguments, DIVBENCH_MIRROR=str(mirror))
+    ended = divbench("metrics", "metaeval", "contest/story_gen", *arguments, DIVBENCH_MIRROR=str(mirror))
     assert (ended.returncode, message in ended.stderr) == (status, True), ended.stderr
 
 

@@ -36,9 +36,9 @@ def test_a_study_has_the_numbers_of_metaeval_and_its_texts_aside(mirror: Path, t
     assert made.returncode == 0, made.stderr
     study = read_study(out / "metric_study.json")
     assert MetricStudy.model_validate(document(made)["study"]) == study
-    known = document(divbench("metaeval", "contest/resp_gen", *chosen, *FAST, "--json", DIVBENCH_MIRROR=str(mirror)))[
-        "tasks"
-    ][0]
+    known = document(
+        divbench("metrics", "metaeval", "contest/resp_gen", *chosen, *FAST, "--json", DIVBENCH_MIRROR=str(mirror))
+    )["tasks"][0]
     (task,) = study.tasks
     assert task.noise_ceiling is not None
     assert task.noise_ceiling.value == pytest.approx(known["noise_ceiling"]["value"], abs=5.1e-4)

@@ -1,0 +1,148 @@
+"""`divbench people forms` and `ratings`: a study, a form in a real browser, and what comes back."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from submissions.demo.build import write_demo_submissions
+from submissions.judgements.rating_forms import RatedSet
+from submissions.judgements.rating_pages import write_pages
+from submissions.judgements.rating_study import make_study, read_study
+from submissions.judgements.ratings import read_ratings
+from tests.conftest import divbench, document
+from tests.leaderboard.conftest import console_errors, until
+from tests.leaderboard.injections import INJECTIONS, assert_inert, not_shown
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
+
+
+def test_a_study_of_submissions_is_made_read_and_evaluated(tmp_path: Path) -> None:
+    folders = write_demo_submissions(tmp_path / "submissions")
+    varied, collapsed = (next(each for each in folders if each.name == name) for name in ("varied", "collapsed"))
+    out = tmp_path / "study"
+    options = ("--sets", 8, "--raters", 2, "--responses", 4, "--json", "--out", out)
+    made = document(divbench("people", "forms", varied, collapsed, *options))
+    assert (made["sets"], made["items"], made["raters"], made["ratings"]) == (8, 8, 2, 16)
+    assert sorted(each.name for each in out.iterdir()) == ["crowd.csv", "forms", "instructions.md", "study.json"]
+    study = read_study(out)
+    assert {len(each.responses) for each in study.sets} == {4}
+    again = divbench("people", "forms", varied, "--out", out)
+    assert again.returncode == 2
+    assert "is there already" in again.stderr
+
+    items = study.by_id()
+    answers = tmp_path / "answers"
+    answers.mkdir()
+    none = divbench("people", "ratings", out, answers)
+    assert (none.returncode, none.stdout) == (2, "")
+    assert "no ratings yet" in none.stderr
+    diverse = {each.set_id: len({*each.responses}) for each in study.sets}
+    for rater, names in enumerate(study.assignment):
+        rows = []
+        for name in names:
+            known = (items[name].expected or {}).get("content", (0,))[0]
+            rows.append({"item": name, "question": "content", "answer": known or diverse[items[name].sets[0]]})
+        text = json.dumps({"study": study.study, "form": rater + 1, "rater": "x", "answers": rows})
+        (answers / f"{rater}.json").write_text(text, encoding="utf-8")
+    rated = tmp_path / "rated.parquet"
+    found = document(divbench("people", "ratings", out, answers, "--out", rated, "--json"))
+    assert (found["raters"], found["ratings"], found["questions"]["content"]["alpha"]) == (2, 16, 1.0)
+    shown = divbench("people", "ratings", out, answers)
+    assert "2 raters count" in shown.stdout
+    for path in answers.iterdir():  # all raters take a second for an item
+        known = json.loads(path.read_bytes())
+        quick = [row | {"seconds": 1.0} for row in known["answers"]]
+        path.write_text(json.dumps(known | {"answers": quick}), encoding="utf-8")
+    for more in ((), ("--json",)):
+        ended = divbench("people", "ratings", out, answers, "--out", tmp_path / "no.parquet", *more)
+        assert ended.returncode == 1
+        assert "2 raters were removed" in (ended.stdout if more else ended.stderr)
+    assert not (tmp_path / "no.parquet").exists()
+    task = document(divbench("metrics", "metaeval", rated, "--metric", "distinct_n", "--resamples", 100, "--json"))[
+        "tasks"
+    ][0]
+    assert (task["label_name"], task["sets"]) == ("human content", 8)
+    assert task["evaluations"][0]["measures"]["human_spearman"]["value"] > 0.5
+
+
+def test_commands_say_how_to_begin(tmp_path: Path) -> None:
+    for arguments, said in (
+        (("forms",), "name response sets and a folder to create"),
+        (("forms", "nothing", "--out", tmp_path / "x"), "neither a submission folder nor a task"),
+        (("ratings", tmp_path), "divbench people forms"),
+        (("ratings", tmp_path, "--out", "x.csv"), "does not end in .parquet"),
+    ):
+        ended = divbench("people", *arguments)
+        assert (ended.returncode, ended.stdout) == (2, ""), ended
+        assert said in ended.stderr
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.browser
+def test_a_form_is_answered_by_keyboard_survives_a_reload_and_is_read_back(browser: "Chrome", tmp_path: Path) -> None:
+    from selenium.webdriver import ActionChains, Keys
+
+    sets = [RatedSet(f"set-{i}", INJECTIONS[i], INJECTIONS[i::4]) for i in range(4)]
+    study = make_study("aspects", sets, raters_per_item=1, per_rater=4, seed=0)
+    items = [study.by_id()[name] for name in study.assignment[0]]
+    (opened,) = write_pages(study, tmp_path)
+    console_errors(browser)
+    browser.get(opened.as_uri())
+
+    def press(*keys: str) -> None:
+        ActionChains(browser).send_keys(*keys).perform()
+
+    def heading() -> str:
+        return str(browser.execute_script("return document.querySelector('h1').textContent"))
+
+    press(Keys.ENTER)
+    for number, item in enumerate(items):
+        assert heading().endswith(f"{number + 1} of {len(items)}")
+        assert not not_shown(browser, [item.context, *item.panels[0]])
+        assert_inert(browser)
+        if number == 1:
+            press(Keys.ENTER)
+            assert "Please choose" in browser.find_element("css selector", "[role=status]").text
+        expected = item.expected or {}
+        press(str(expected.get("content", (2,))[0]))
+        press(str(expected.get("form", (3,))[0]))
+        if number == 3:
+            browser.refresh()
+            assert heading().startswith("Item 4 of")
+            chosen = browser.execute_script("return [...document.querySelectorAll(':checked')].map((e) => e.value)")
+            assert chosen == [str(expected.get(name, (other,))[0]) for name, other in (("content", 2), ("form", 3))]
+            browser.set_window_size(360, 700)
+            overflow = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            assert browser.execute_script(overflow) <= 0
+            browser.set_window_size(1500, 1100)
+        press(Keys.ENTER)
+        if item.kind == "training":
+            assert item.why in browser.find_element("css selector", "[role=status]").text
+            press(Keys.ENTER)
+    assert heading() == "Thank you"
+    as_json, as_csv = _downloaded(browser, tmp_path)
+    assert [read_ratings(study, [each]).removed["too_fast"] for each in (as_json, as_csv)] == [1, 1]  # a machine's keys
+    text = as_json.read_text(encoding="utf-8")
+    assert text == browser.execute_script("return document.querySelector('textarea').value")
+    answers = tmp_path / "answers"
+    answers.mkdir()
+    slower = json.loads(text)
+    assert all(0 <= row["seconds"] < 20 for row in slower["answers"])
+    slower["answers"] = [row | {"seconds": 5.5} for row in slower["answers"]]
+    (answers / "1.json").write_text(json.dumps(slower), encoding="utf-8")
+    found = read_ratings(study, [answers])
+    assert (found.raters, len(found.ratings), found.removed["checks"]) == (1, 8, 0)
+    assert {(each.question, each.answer) for each in found.ratings} == {("content", 2), ("form", 3)}
+    assert not console_errors(browser)
+
+
+def _downloaded(browser: "Chrome", folder: Path) -> tuple[Path, Path]:
+    """Press both buttons at the end of a form, and return the files: JSON, CSV."""
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)})
+    for button in browser.find_elements("css selector", ".buttons button")[:2]:
+        button.click()
+    until(lambda: {each.suffix for each in folder.glob("ratings-*")} == {".json", ".csv"}, "nothing was downloaded")
+    return next(folder.glob("ratings-*.json")), next(folder.glob("ratings-*.csv"))
