@@ -91,6 +91,8 @@ def leave_the_last_page() -> Iterator[None]:
     """Show nothing after the tests of a file: a page of the board keeps browser and server at work."""
     yield
     for browser in _OPEN:
+        if browser.current_url.startswith("http"):  # the next board may have this one's address
+            browser.execute_script("localStorage.clear(); sessionStorage.clear()")
         browser.get("about:blank")
 
 

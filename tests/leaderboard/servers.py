@@ -7,10 +7,10 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from socket import socket
+from socket import SO_REUSEADDR, SOL_SOCKET, socket
 from typing import Any, Literal
 
 import pytest
@@ -23,6 +23,19 @@ def free_port() -> int:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
         return port
+
+
+_PORTS: list[int] = []  # of boards that have ended
+
+
+def _board_port() -> int:
+    """A free port, an earlier board's where there is one: the browser has the scripts of its address compiled."""
+    while _PORTS:
+        with suppress(OSError), closing(socket()) as free:
+            free.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+            free.bind(("127.0.0.1", port := _PORTS.pop()))
+            return port
+    return free_port()
 
 
 @cache
@@ -57,11 +70,13 @@ def serving(
     """The address of a board over a folder of results, served until the context ends."""
     paths = {"store": store, "study": study, "votes": votes}
     options = {"reference": reference, **{name: str(path) if path else None for name, path in paths.items()}}
-    url = _ask(results=str(results), port=free_port(), pages=pages, **options)["url"]
+    port = _board_port()
+    url = _ask(results=str(results), port=port, pages=pages, **options)["url"]
     try:
         yield url
     finally:
         _ask(close=url)
+        _PORTS.append(port)
 
 
 @contextmanager
