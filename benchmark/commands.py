@@ -87,7 +87,7 @@ def score(
 
     if internals is not None and len(folders) > 1:
         raise ConfigurationError("--internals belongs to one submission", "score the submissions one by one")
-    chosen = scoring.profile(profile)
+    chosen = scoring.profile(profile, metric)
     opened = [open_submission(folder, partial(load_suite, mirror=mirror)) for folder in folders]
     said = [find_internals(submission, internals) for submission, *_ in opened]
     lost: list[ActorLost] = []  # actors, where there are any

@@ -277,7 +277,7 @@ def choose_metrics(
     """
     from benchmark.metrics import METRICS
     from benchmark.scoring.inputs import computed
-    from benchmark.scoring.profiles import PROFILES, find_profile
+    from benchmark.scoring.profiles import PROFILES, find_profile, with_named
 
     names = {each.name for each in PROFILES}
     if isinstance(metrics, str) and metrics in names:
@@ -295,7 +295,7 @@ def choose_metrics(
             raise ConfigurationError(f"there is no metric {name!r}", hint)
     asked = tuple(known[name] for name in dict.fromkeys(wanted))
     candidates = [find_profile(name) for name in _BY_COST] if profile is None else [_profile(profile)]
-    for candidate in candidates:
+    for candidate in (with_named(each, wanted) for each in candidates):
         there = {metric.id for metric in candidate.metrics()}
         lacking = next((metric for metric in asked if metric.id not in there), None)
         if lacking is None:

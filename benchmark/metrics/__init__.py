@@ -16,6 +16,7 @@ from benchmark.metrics import (
     partition,
     reported,
     surprisal,
+    syntax,
     text_overlap,
     valid,
 )
@@ -35,6 +36,7 @@ METRICS: tuple[Metric, ...] = (
     *internals.METRICS,
     *lexical.METRICS,
     *text_overlap.METRICS,
+    *syntax.METRICS,
 )
 
 __all__ = ["FAMILIES", "METRICS", "Family", "Metric", "MetricCard", "Reads", "Unscorable", "Version"]

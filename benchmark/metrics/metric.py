@@ -9,6 +9,7 @@ Reads = Literal[
     "responses",
     "ngrams:tevet",
     "ngrams:whitespace",
+    "tags",
     "embeddings",
     "pairs:bert_score",
     "pairs:sts",
@@ -93,7 +94,8 @@ class Metric:
         title: Name for readers.
         fn: Function from one set's input of the kind `reads` to a number: no I/O, no model, no rounding.
         reads: Kind of input, made once for all metrics that read it (see scoring/inputs.py):
-            *responses* a sequence of texts; *ngrams:…* an `NgramStatistics`; *embeddings* unit vectors
+            *responses* a sequence of texts; *ngrams:…* an `NgramStatistics`; *tags* the
+            part-of-speech tags of each response, sentence by sentence; *embeddings* unit vectors
             float64 [responses, dimensions]; *pairs:…* similarities of all unordered pairs of responses, float64
             [pairs], under the scorer of that name (*beside_prompt*: [pairs, 3], see learned_diversity.py);
             *surprisals* a `Surprisals`, of which it reads the last position and

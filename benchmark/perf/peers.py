@@ -12,8 +12,10 @@ import importlib.util
 import json
 import math
 import os
+import sys
 import tempfile
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -21,12 +23,12 @@ from pathlib import Path
 from statistics import median
 from time import process_time
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics import distance_graphs, distances, embedding, kernels, text_overlap
+from benchmark.metrics import distance_graphs, distances, embedding, kernels, syntax, text_overlap
 
 Floats = NDArray[np.float64]
 Measure = Callable[[Any], float]
@@ -43,7 +45,7 @@ class Pair:
         measure: Their function.
         ours: The same number by our functions.
         theirs: Calls theirs.
-        texts: Whether both read texts in place of unit vectors.
+        reads: What both read: unit vectors, texts, or part-of-speech tags.
         differs: Why theirs can differ; None: both are equal to `TOLERANCE`.
     """
 
@@ -51,7 +53,7 @@ class Pair:
     measure: str
     ours: Measure
     theirs: Measure
-    texts: bool = False
+    reads: Literal["vectors", "texts", "tags"] = "vectors"
     differs: str | None = None
 
 
@@ -75,20 +77,46 @@ def _vendi(order: float | str) -> Measure:
 
 
 @cache
-def _self_repetition_module() -> ModuleType:
-    """Load diversity's self-repetition from its file: the package itself imports a tagger and a model hub."""
+def _diversity(file: str) -> ModuleType:
+    """Load a module of diversity from its file: the package itself imports a tagger and a model hub."""
     found = importlib.util.find_spec("diversity")
-    path = Path(str(found and found.origin)).with_name("self_repetition.py")
-    spec = importlib.util.spec_from_file_location("peer_self_repetition", path)
+    path = Path(str(found and found.origin)).parent / file
+    name = f"peer_diversity.{path.stem}"
+    for stands_in in (
+        "peer_diversity",
+        "peer_diversity.functions",
+    ):  # template.py imports the tagger's caller from there
+        sys.modules.setdefault(stands_in, ModuleType(stands_in)).__dict__.setdefault("extract_patterns", None)
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ImportError("diversity has no self_repetition.py")
+        raise ImportError(f"diversity has no {file}")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 def _self_repetition(texts: Sequence[str]) -> float:
-    return float(_self_repetition_module().self_repetition_score(list(texts), verbose=False))
+    return float(_diversity("self_repetition.py").self_repetition_score(list(texts), verbose=False))
+
+
+def _templates(responses: Sequence[Sequence[Sequence[str]]]) -> tuple[list[str], dict[str, list[str]]]:
+    """Texts that have these tags, and our templates, for diversity, which looks for a template's words in the texts.
+
+    Each word is its own tag, in brackets so that none begins another one. Two spaces end a sentence: no template
+    goes on behind them, and their count of words, by white space, is the number of tags.
+    """
+    texts = ["  ".join(" ".join(f"<{tag}>" for tag in tags) for tags in each) for each in responses]
+    found = _diversity("patterns/Token.py").token_patterns
+    held = Counter(pattern for text in texts for pattern, _ in found(text.split("  "), 6, None))
+    return texts, {pattern: [pattern] for pattern, holders in held.items() if holders > 1}
+
+
+def _template_rate(responses: Sequence[Sequence[Sequence[str]]]) -> float:
+    return float(_diversity("template.py").template_rate(*_templates(responses)))
+
+
+def _templates_per_token(responses: Sequence[Sequence[Sequence[str]]]) -> float:
+    return float(np.mean(_diversity("template.py").templates_per_token(*_templates(responses))))
 
 
 def _pairs(vectors: Floats) -> int:
@@ -128,7 +156,19 @@ PAIRS: tuple[Pair, ...] = (
     Pair("vendi-score", "score_K, q = 2", lambda x: embedding.vendi_score(x, 2), _vendi(2)),
     Pair("vendi-score", "score_K, q = inf", lambda x: embedding.vendi_score(x, math.inf), _vendi("inf")),
     Pair(
-        "diversity", "self_repetition_score", lambda x: text_overlap.self_repetition(x, 4), _self_repetition, texts=True
+        "diversity",
+        "self_repetition_score",
+        lambda x: text_overlap.self_repetition(x, 4),
+        _self_repetition,
+        reads="texts",
+    ),
+    Pair("diversity", "template_rate", lambda x: syntax.template_rate(x, 6), _template_rate, reads="tags"),
+    Pair(
+        "diversity",
+        "templates_per_token",
+        lambda x: syntax.templates_per_token(x, 6),
+        _templates_per_token,
+        reads="tags",
     ),
 )
 
@@ -145,6 +185,14 @@ def made_up_texts(sets: int, responses: int = 10, words: int = 40) -> list[list[
     rng = np.random.default_rng(0)
     vocabulary = np.array(["red", "green", "blue", "stone", "river", "lamp", "and", "the"])
     return [[" ".join(rng.choice(vocabulary, size=words)) for _ in range(responses)] for _ in range(sets)]
+
+
+def made_up_tags(sets: int, responses: int = 10, words: int = 40) -> list[list[list[list[str]]]]:
+    """Sentences of ten tags, some of which share a template."""
+    rng = np.random.default_rng(0)
+    vocabulary = np.array(["DT", "JJ", "NN", "NNS", "VBZ", "IN"])
+    made = rng.choice(vocabulary, size=(sets, responses, words // 10, 10), p=[0.2, 0.1, 0.3, 0.1, 0.1, 0.2])
+    return cast("list[list[list[list[str]]]]", made.tolist())
 
 
 def values(measure: Measure, given: Sequence[Any]) -> list[float]:
@@ -202,16 +250,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--sets", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=1)
     given = parser.parse_args(arguments)
-    vectors, texts = made_up_vectors(given.sets), made_up_texts(given.sets)
+    sets = {
+        "vectors": made_up_vectors(given.sets),
+        "texts": made_up_texts(given.sets),
+        "tags": made_up_tags(given.sets),
+    }
     here = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)  # emb-diversity writes each set's distances to a folder here
         try:
-            found = [
-                compare(pair, texts if pair.texts else vectors, given.rounds)
-                for pair in PAIRS
-                if is_installed(pair.package)
-            ]
+            found = [compare(pair, sets[pair.reads], given.rounds) for pair in PAIRS if is_installed(pair.package)]
         finally:
             os.chdir(here)
     ours, theirs = (

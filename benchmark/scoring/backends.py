@@ -22,6 +22,7 @@ from benchmark.models.hf_lm import load_causal_lm
 from benchmark.models.pair_scorer import PairScorer
 from benchmark.models.provenance import ModelRun
 from benchmark.models.reward import HFRewardSpec, RewardModel
+from benchmark.models.tagger import Tagger
 from benchmark.scoring.inputs import Materials, input_of, metrics_from
 from benchmark.scoring.profiles import Profile
 from benchmark.surprisal.cache import SurprisalCache
@@ -54,6 +55,7 @@ class ScoringBackends:
         equivalence: Equivalence backend.
         reward: Reward model that rates the quality of responses.
         validity: Judge of which responses are valid.
+        tagger: Part-of-speech tagger.
     """
 
     profile: Profile
@@ -64,6 +66,7 @@ class ScoringBackends:
     equivalence: EquivalenceBackend | SetJudge | None = None
     reward: RewardModel | None = None
     validity: ValidityJudge | None = None
+    tagger: Tagger | None = None
 
     def load(self, metrics: Sequence[Metric]) -> None:
         """Load the models that metrics need, the small ones first: if one fails, it fails soon.
@@ -73,6 +76,8 @@ class ScoringBackends:
             MissingExtra: A library is not installed.
         """
         profile, sources = self.profile, {source for metric in metrics for source in input_of(metric).sources}
+        if "tagger" in sources and self.tagger is None and profile.tagger is not None:
+            self.tagger = profile.tagger.load()
         if "embedder" in sources and self.embedder is None and profile.embedder is not None:
             self.embedder = SentenceTransformersEmbedder(profile.embedder, profile.device)
         paired = {metric.reads for metric in metrics_from("pair_scorers", metrics)}
@@ -197,6 +202,7 @@ class ScoringBackends:
             prompts=[each.prompt for each in sets],
             validity=self.validity if metrics_from("validity", metrics) else None,
             pair_reader=self._pair_reader(),
+            tagger=self.tagger,
         )
 
     def _pair_reader(self) -> PairReader | None:

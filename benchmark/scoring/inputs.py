@@ -23,6 +23,7 @@ from benchmark.metrics.partition import Partition
 from benchmark.metrics.valid import JudgedPartition
 from benchmark.models.embedder import ALL_MINILM_L6_V2, Embedder, EmbedderSpec, TokenEmbedder
 from benchmark.models.pair_scorer import PairScorer
+from benchmark.models.tagger import Tagger, is_in_latin_script
 from benchmark.surprisal.engine import SetSurprisals
 from benchmark.validity.backend import Reasons, ValidityJudge
 from submissions.checking.response_kinds import is_scorable, scorable_responses
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 
 # Sources of inputs beside the texts: a model of the profile (by the name of its field), internals of the generating
 # model, or values that came with the submission (*reported*).
-Source = Literal["embedder", "pair_scorers", "causal_lm", "partition", "reward", "validity", "internals", "reported"]
+Source = Literal[
+    "embedder", "tagger", "pair_scorers", "causal_lm", "partition", "reward", "validity", "internals", "reported"
+]
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class Materials:
         prompts: The prompt of each set; None where prompts are unknown.
         validity: Judges which responses are valid.
         pair_reader: Makes features of pairs of responses; None: one is made of the embedder.
+        tagger: Part-of-speech tagger of responses.
     """
 
     sets: Sequence[Sequence[str]]
@@ -64,6 +68,7 @@ class Materials:
     prompts: Sequence[str] | None = None
     validity: ValidityJudge | None = None
     pair_reader: PairReader | None = None
+    tagger: Tagger | None = None
 
     @cached_property
     def vectors(self) -> Mapping[str, Any]:
@@ -142,6 +147,16 @@ class MetricInput:
 
 def _ngrams(tokenise: Tokeniser) -> Make:
     return lambda materials: ngram_statistics(materials.scorable, tokenise)
+
+
+def _tags(materials: Materials) -> list[Any] | None:
+    """Tag each set's responses; the tagger reads English, so a set with another script has no tags."""
+    if materials.tagger is None:
+        return None
+    other = Missing("a response is not in Latin script, and the tagger reads English")
+    return [
+        materials.tagger.tag(texts) if all(map(is_in_latin_script, texts)) else other for texts in materials.scorable
+    ]
 
 
 def _embeddings(materials: Materials) -> list[Any] | None:
@@ -247,6 +262,7 @@ METRIC_INPUTS: tuple[MetricInput, ...] = (
     MetricInput("responses", lambda materials: materials.scorable),
     MetricInput("ngrams:tevet", _ngrams(tevet_tokens)),
     MetricInput("ngrams:whitespace", _ngrams(whitespace_tokens)),
+    MetricInput("tags", _tags, ("tagger",)),
     MetricInput("embeddings", _embeddings, ("embedder",)),
     MetricInput("pairs:bert_score", _similarities("pairs:bert_score"), ("pair_scorers",)),
     MetricInput("pairs:sts", _similarities("pairs:sts"), ("pair_scorers",)),

@@ -13,6 +13,8 @@ from benchmark.models.device_options import DtypeOption, device_named
 from datasets_build.errors import ConfigurationError, did_you_mean
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from benchmark.metrics import Metric
     from benchmark.scoring.profiles import Profile
     from benchmark.scoring.scorer import Options
@@ -23,8 +25,8 @@ ProfileName = Annotated[
     str,
     typer.Option(
         help=(
-            "Profile of models: lexical (texts alone), semantic (adds embeddings), offline (adds the language model "
-            "that comes with the package) or paper (the papers' models)."
+            "Profile of models: lexical (texts alone), syntax (with part-of-speech tags), semantic (with embeddings), "
+            "offline (adds the language model that comes with the package) or paper (the papers' models)."
         ),
         rich_help_panel="Models",
     ),
@@ -156,8 +158,12 @@ class ScoringOptions:
         ),
     ] = None
 
-    def profile(self, name: str) -> "Profile":
+    def profile(self, name: str, named: "Collection[str] | None" = None) -> "Profile":
         """Return the named profile with the chosen models and response orderings.
+
+        Args:
+            name: Name of the profile.
+            named: Ids of metrics that are asked for by name; see `with_named`.
 
         Raises:
             ConfigurationError: There is no such profile, backend or reward model, or a model's name is malformed.
@@ -165,9 +171,11 @@ class ScoringOptions:
         """
         from benchmark.models.hf_lm import find_causal_lm_spec
         from benchmark.scoring.profile_overrides import on_device, with_overrides
-        from benchmark.scoring.profiles import find_profile, with_models, with_reading
+        from benchmark.scoring.profiles import find_profile, with_models, with_named, with_reading
 
-        chosen = with_reading(find_profile(name), self.format, self.boundaries, self.orders, self.order_count)
+        chosen = with_reading(
+            with_named(find_profile(name), named), self.format, self.boundaries, self.orders, self.order_count
+        )
         chosen = with_models(chosen, embedder=self.embedder, bert_score=self.bert_score, sts=self.sts)
         chosen = with_overrides(
             chosen,

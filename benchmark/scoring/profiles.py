@@ -1,10 +1,12 @@
 """Profiles: named sets of models. A metric whose model a profile lacks is not computed.
 
-*lexical* needs no model. *semantic* computes no surprisals, so it takes seconds. *offline* works without a model hub.
+*lexical* needs no model. *syntax* adds part-of-speech tags, which the others leave out: they are of English, and every
+metric of a profile is in the identity of its results. *semantic* computes no surprisals, so it takes seconds. *offline*
+works without a model hub.
 *paper* has the papers' models and response orderings: to reproduce their numbers, not as a recommendation.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -25,7 +27,8 @@ from benchmark.models.pair_scorer import (
     PairScorerSpec,
 )
 from benchmark.models.reward import SKYWORK_REWARD_GEMMA_27B, RewardModelSpec
-from benchmark.scoring.inputs import input_of
+from benchmark.models.tagger import PATTERN_TAGGER, TaggerSpec
+from benchmark.scoring.inputs import input_of, metrics_from
 from benchmark.surprisal.engine import OrderPlan
 from benchmark.surprisal.prompt_layout import PAPER_INSTRUCT, Layout
 from benchmark.validity.backend import ValiditySpec
@@ -46,6 +49,7 @@ class Profile:
         pair_scorers: Models that score pairs of responses, by the input that they make.
         partition: How responses are grouped into equivalence classes.
         reward: Reward model of utility.
+        tagger: Part-of-speech tagger.
         device: Device of models whose specs name none (embedder, pair scorers, classifiers); in no signature.
     """
 
@@ -58,6 +62,7 @@ class Profile:
     pair_scorers: Mapping[Reads, PairScorerSpec] = field(default_factory=lambda: MappingProxyType({}))
     partition: PartitionSpec | None = None
     reward: RewardModelSpec | None = None
+    tagger: TaggerSpec | None = None
     device: str = "cpu"
 
     @property
@@ -97,6 +102,13 @@ LEARNED_CLASSES = PartitionSpec(Learned(), "average")
 PROFILES: tuple[Profile, ...] = (
     Profile("lexical", "texts alone, no model", embedder=None, partition=PartitionSpec(Rouge1())),
     Profile(
+        "syntax",
+        "texts and their part-of-speech tags (extra syntax), no model",
+        embedder=None,
+        partition=PartitionSpec(Rouge1()),
+        tagger=PATTERN_TAGGER,
+    ),
+    Profile(
         "semantic",
         "texts, embeddings (all-MiniLM-L6-v2) and equivalence classes, no language model",
         embedder=ALL_MINILM_L6_V2,
@@ -133,6 +145,17 @@ def find_profile(name: str, profiles: tuple[Profile, ...] = PROFILES) -> Profile
         if profile.name == name:
             return profile
     raise ConfigurationError(f"there is no profile {name!r}", did_you_mean(name, [p.name for p in profiles]))
+
+
+def with_named(profile: Profile, names: Collection[str] | None) -> Profile:
+    """Return the profile, with the tagger where a metric of part-of-speech tags is named.
+
+    Args:
+        profile: Profile.
+        names: Ids of metrics.
+    """
+    named = metrics_from("tagger", [metric for metric in METRICS if metric.id in (names or ())])
+    return replace(profile, tagger=PATTERN_TAGGER) if named else profile
 
 
 def with_models(

@@ -204,7 +204,7 @@ def _made(
     from submissions.storage.file_store import open_store
 
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # the Hub's client reads it when it is imported
-    chosen = scoring.profile(profile)
+    chosen = scoring.profile(profile, metric)
     made = Worker(
         name=_checked_name(name or f"worker-{token_hex(3)}"),
         store=open_store(store),

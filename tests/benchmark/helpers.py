@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from benchmark.metrics.partition import Partition
 from benchmark.metrics.reported import of_reported
 from benchmark.metrics.uncertainty import ResponseScores
 from benchmark.models.embedder import Embedder
+from benchmark.models.tagger import PATTERN_TAGGER, Tagger
 from benchmark.scoring.compute import score_sets
 from benchmark.scoring.inputs import Materials
 from benchmark.scoring.internals_file import INTERNALS_FILE, HowRead, InternalsFile, open_internals, write_internals
@@ -101,6 +103,12 @@ def internals_of_submission(submission: Submission) -> InternalsFile:
     return open_internals(path, submission.id)
 
 
+@cache
+def pattern_tagger() -> Tagger:
+    """The tagger of parts of speech, loaded once."""
+    return PATTERN_TAGGER.load()
+
+
 def values_of(
     responses: Sequence[str], metrics: Sequence[Metric] = METRICS, embedder: Embedder | None = None
 ) -> dict[str, float | Missing]:
@@ -120,6 +128,7 @@ def values_of(
                 reported=[text_classes(responses)],
                 prompts=["Say a thing."],
                 validity=ValidityJudge(),
+                tagger=pattern_tagger(),
             ),
             [m for m in metrics if (m.reads in ("partition+internals", "partition+validity")) == classed],
             ["it"],

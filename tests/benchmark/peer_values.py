@@ -33,9 +33,21 @@ VECTORS = [vectors(3, 5), vectors(7, 12), vectors(10, 8), vectors(12, 64)]
 TEXTS = [*ALIKE.values(), ("too short", "to repeat a phrase", "of four words")]
 
 
+def tags(step: int) -> list[list[list[str]]]:
+    """Tags by a formula: six responses of one to three sentences, of which some have a sequence in common."""
+    kinds = ("DT", "JJ", "NN", "NNS", "VBZ", ".")
+    starts = [[step * i + 7 * j for j in range(1 + i % 3)] for i in range(6)]
+    return [
+        [[kinds[(start + k * k % (5 + step)) % 6] for k in range(4 + start % 7)] for start in own] for own in starts
+    ]
+
+
+TAGS = [tags(step) for step in (1, 2, 3, 5)]
+
+
 def sets_of(pair: Pair) -> Sequence[Any]:
     """The constructed sets of a measure."""
-    return TEXTS if pair.texts else VECTORS
+    return {"vectors": VECTORS, "texts": TEXTS, "tags": TAGS}[pair.reads]
 
 
 def name_of(pair: Pair) -> str:

@@ -66,7 +66,7 @@ def gaming(
     from submissions.gaming.derive import find_attack
 
     check_report_path(destination)
-    chosen = scoring.profile(profile)
+    chosen = scoring.profile(profile, metric)
     opened = [open_submission(each, partial(load_suite, mirror=mirror))[:2] for each in (folder, *(real or []))]
     suite = opened[0][1]
     if len({each.revision for _, each in opened}) > 1:

@@ -127,7 +127,7 @@ def gss(
     from benchmark.models.device_options import device_named
     from benchmark.scoring.backends import ScoringBackends
     from benchmark.scoring.profile_overrides import on_device, with_overrides
-    from benchmark.scoring.profiles import find_profile
+    from benchmark.scoring.profiles import find_profile, with_named
     from benchmark.surprisal.cache import default_cache_path
     from datasets_build.load import load_suite
     from leaderboard.reports.figure_page import check_figure_path, write_figures
@@ -136,7 +136,7 @@ def gss(
 
     check_report_path(destination)
     check_figure_path(figure)
-    chosen = with_overrides(find_profile(profile), equivalence, algorithm)
+    chosen = with_overrides(with_named(find_profile(profile), metric), equivalence, algorithm)
     chosen = on_device(chosen, device_named()) if chosen.has_models else chosen
     wanted = _wanted(metric, all_metrics, against)
     suite = load_suite(_SUITE)

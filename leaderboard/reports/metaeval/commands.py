@@ -163,7 +163,9 @@ def metaeval(
         def tell(what: str, done: int, total: int) -> None:
             bar.update(work, description=what, completed=done, total=total)
 
-        columns = package_metrics(labelled, profile_of(profile, lm, dtype, device), metric, tell)
+        columns = package_metrics(
+            labelled, profile_of(profile, metric, lm=lm, dtype=dtype, device=device), metric, tell
+        )
         columns += given_scores(
             labelled,
             external or [],

@@ -82,7 +82,7 @@ def heldout(
         def tell(what: str, done: int, total: int) -> None:
             bar.update(work, description=what, completed=done, total=total)
 
-        features = package_metrics(labelled, profile_of(profile), metric, tell)
+        features = package_metrics(labelled, profile_of(profile, metric), metric, tell)
         features += given_scores(labelled, external or [], scores or [], time_limit, tell, mirror=mirror)
         released = released_scores(labelled)
         features += [each for each in released if each.name.removeprefix("released:") in (combine_released or [])]

@@ -30,7 +30,7 @@ from benchmark.models.hf_lm import find_causal_lm_spec
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.inputs import computed
 from benchmark.scoring.profile_overrides import on_device
-from benchmark.scoring.profiles import Profile, find_profile, with_reading
+from benchmark.scoring.profiles import Profile, find_profile, with_named, with_reading
 from benchmark.surprisal.cache import default_cache_path
 from datasets_build.errors import ConfigurationError
 
@@ -46,12 +46,26 @@ def load_tasks(named: list[str], mirror: Path | None) -> list[Labelled]:
     return made
 
 
-def profile_of(name: str, lm: str | None = None, dtype: Dtype | None = None, device: str | None = None) -> Profile:
+def profile_of(
+    name: str,
+    named: Collection[str] | None = None,
+    *,
+    lm: str | None = None,
+    dtype: Dtype | None = None,
+    device: str | None = None,
+) -> Profile:
     """Return a profile whose language model reads the sets as continuations, which they are.
 
     Device and precision that are not named are chosen, and told on stderr.
+
+    Args:
+        name: Name of the profile.
+        named: Ids of metrics that are asked for by name; see `with_named`.
+        lm: Language model in place of the profile's.
+        dtype: Its precision.
+        device: Device of the models.
     """
-    chosen = with_reading(find_profile(name), format="completion")
+    chosen = with_reading(with_named(find_profile(name), named), format="completion")
     if lm is not None:
         chosen = replace(chosen, causal_lm=find_causal_lm_spec(lm))
     return on_device(chosen, device_named(device, dtype)) if chosen.has_models else chosen

@@ -124,7 +124,7 @@ def metrics_study(
     from leaderboard.data.metric_study.merge import merged
     from leaderboard.reports.metaeval.inputs import profile_of
 
-    chosen = profile_of(profile, lm, dtype, device)
+    chosen = profile_of(profile, metric, lm=lm, dtype=dtype, device=device)
     wanted = _metrics(chosen, metric)
     pairs = _pairs(gss or [], resamples, seed)
     if destination.exists() and not destination.is_dir():

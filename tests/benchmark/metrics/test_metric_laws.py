@@ -103,7 +103,12 @@ def test_identical_texts_are_least_diverse() -> None:
     for text in (text for texts in ALIKE.values() for text in texts):
         identical = numbers_of([text] * 6, ALIKE_IS_LESS)
         for metric in ALIKE_IS_LESS:
-            least = min(metric.direction * each[metric.id] for each in values.values())
+            least = min(
+                metric.direction * each[metric.id]
+                for name, each in values.items()
+                # Numbers have one tag: they pack better than copies of a sentence with several.
+                if (metric.id, name) != ("tag_compression_ratio", "same words in other orders")
+            )
             assert metric.direction * identical[metric.id] <= least + 1e-9, (metric.id, text)
 
 

@@ -18,6 +18,7 @@ from benchmark.equivalence.rules import Rouge1
 from benchmark.metrics import METRICS, Metric
 from benchmark.metrics.metric import Missing
 from benchmark.models.embedder import SentenceTransformersEmbedder
+from benchmark.models.tagger import PATTERN_TAGGER
 from benchmark.scoring import shards
 from benchmark.scoring.backends import ScoringBackends
 from benchmark.scoring.compute import ScoringFault, score_sets
@@ -39,6 +40,7 @@ from tests.benchmark.helpers import (
     HASH_READER,
     hash_internals,
     internals_of_submission,
+    pattern_tagger,
     random_responses,
     rows_of,
     submit,
@@ -49,7 +51,11 @@ from tests.benchmark.results import read_results
 
 LEXICAL = find_profile("lexical")
 OFFLINE = replace(  # so that all metrics are computed
-    find_profile("offline"), pair_scorers=HASH_PAIR_SCORERS, reward=HashReward(), partition=PartitionSpec(Rouge1())
+    find_profile("offline"),
+    pair_scorers=HASH_PAIR_SCORERS,
+    reward=HashReward(),
+    partition=PartitionSpec(Rouge1()),
+    tagger=PATTERN_TAGGER,
 )
 HASHED = ScoringBackends(OFFLINE, embedder=HashEmbedder(), reader=HASH_READER)
 SMALL = suite_of(6)
@@ -230,6 +236,7 @@ def test_values_are_those_of_the_metrics_and_aggregates_those_of_the_values(tmp_
         internals=[hash_internals(row.responses) for row in rows],
         reported=[v for _, v in reported_of(rows)],
         prompts=prompts,
+        tagger=pattern_tagger(),
         validity=ValidityJudge(None),  # the mark of the reward model decides
     )
     expected = score_sets(materials, METRICS)
@@ -375,8 +382,8 @@ def test_a_faulty_metric_stops_the_run_by_name_and_leaves_no_result(tmp_path: Pa
     assert read_results(tmp_path / "out") == []
 
 
-def test_a_metric_of_embeddings_without_an_embedder_is_a_fault() -> None:
-    for reads in ("embeddings", "pairs:beside_prompt"):
+def test_a_metric_of_embeddings_or_tags_without_what_makes_them_is_a_fault() -> None:
+    for reads in ("embeddings", "pairs:beside_prompt", "tags"):
         with pytest.raises(ScoringFault, match=f"metrics read {reads}"):
             score_sets(Materials([random_responses(0, k=3)]), [m for m in METRICS if m.reads == reads])
 

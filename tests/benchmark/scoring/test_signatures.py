@@ -11,8 +11,9 @@ from benchmark.equivalence.learned.backend import Learned
 from benchmark.metrics import METRICS, Metric
 from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.embedder import ALL_MINILM_L6_V2
+from benchmark.models.tagger import PATTERN_TAGGER
 from benchmark.scoring.internals_file import HowRead
-from benchmark.scoring.profiles import PROFILES, Profile, find_profile
+from benchmark.scoring.profiles import PROFILES, Profile, find_profile, with_named
 from benchmark.scoring.result_schema import Result, Signature, from_version_1, sign
 from benchmark.surprisal.engine import OrderPlan
 from benchmark.surprisal.prompt_layout import Layout
@@ -35,11 +36,12 @@ READ = HowRead(
     drawing=None,
     prompt="chat template",
 )
+OF_TAGS = ["template_rate", "templates_per_token", "tag_compression_ratio"]
 OF_ONE_EMBEDDER = "pairs:beside_prompt"  # not that of the profile paper
-OF_MODELS = ("embeddings", OF_ONE_EMBEDDER, "pairs:bert_score", "pairs:sts", "surprisals", "surprisals:curve")
+OF_MODELS = ("tags", "embeddings", OF_ONE_EMBEDDER, "pairs:bert_score", "pairs:sts", "surprisals", "surprisals:curve")
 BY_ID = {metric.id: metric for metric in METRICS}
 OFFLINE, PAPER = find_profile("offline"), find_profile("paper")
-FULL = replace(OFFLINE, pair_scorers=PAPER.pair_scorers, reward=PAPER.reward)
+FULL = replace(OFFLINE, pair_scorers=PAPER.pair_scorers, reward=PAPER.reward, tagger=PATTERN_TAGGER)
 SUITE = suite_of(3)
 
 
@@ -151,15 +153,21 @@ def test_the_order_of_parameters_does_not_show() -> None:
 
 def test_a_profile_computes_what_it_has_the_models_for() -> None:
     assert FULL.metrics(internals=True) == METRICS
-    assert PAPER.metrics(internals=True) == tuple(m for m in METRICS if m.reads != OF_ONE_EMBEDDER)
+    assert PAPER.metrics(internals=True) == tuple(m for m in METRICS if m.reads not in ("tags", OF_ONE_EMBEDDER))
     assert FULL.metrics() == tuple(metric for metric in METRICS if metric.reads not in OF_INTERNALS)
-    lacking = ("pairs:bert_score", "pairs:sts", "partition+rewards", *OF_INTERNALS)  # a quality is never invented
+    # A quality is never invented.
+    lacking = ("tags", "pairs:bert_score", "pairs:sts", "partition+rewards", *OF_INTERNALS)
     assert OFFLINE.metrics() == tuple(metric for metric in METRICS if metric.reads not in lacking)
     one = replace(FULL, pair_scorers={"pairs:sts": HashPairScorer()}).metrics()
     assert one == tuple(metric for metric in METRICS if metric.reads not in ("pairs:bert_score", *OF_INTERNALS))
     texts_alone = find_profile("lexical").metrics()
     assert texts_alone == tuple(m for m in METRICS if m.reads not in (*OF_MODELS, "partition+rewards", *OF_INTERNALS))
     assert len(texts_alone) < len(METRICS)
+    tagged = find_profile("syntax").metrics()
+    assert tagged == tuple(metric for metric in METRICS if metric in texts_alone or metric.id in OF_TAGS)
+    assert with_named(OFFLINE, ["vendi_score"]) == OFFLINE == with_named(OFFLINE, None)
+    named = with_named(OFFLINE, ["template_rate"]).metrics()
+    assert [metric.id for metric in named if metric not in OFFLINE.metrics()] == OF_TAGS
     ends = replace(FULL, orders=OrderPlan("endpoint")).metrics()
     assert ends == tuple(metric for metric in METRICS if metric.reads not in ("surprisals:curve", *OF_INTERNALS))
     assert BY_ID["d_can"] in ends
@@ -168,7 +176,7 @@ def test_a_profile_computes_what_it_has_the_models_for() -> None:
 def test_profiles_are_found_by_their_unique_names() -> None:
     assert len({profile.name for profile in PROFILES}) == len(PROFILES)
     assert [find_profile(profile.name) for profile in PROFILES] == list(PROFILES)
-    with pytest.raises(ConfigurationError, match=r"no profile 'other'.*lexical, semantic, offline, paper"):
+    with pytest.raises(ConfigurationError, match=r"no profile 'other'.*lexical, syntax, semantic, offline, paper"):
         find_profile("other")
 
 

@@ -1,0 +1,161 @@
+"""Metrics of part-of-speech tags: how alike sentences are built. Input: the tags of each sentence of each response."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+
+from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
+from benchmark.metrics.text_overlap import compression_ratio
+
+Tags = Sequence[Sequence[str]]  # of one response, sentence by sentence
+
+
+def template_rate(responses: Sequence[Tags], n: int) -> float:
+    """The share of responses with a template: a sequence of n tags that another response of the set has, too.
+
+    Sequences do not run across the ends of sentences. A response with fewer than n tags in each sentence has none.
+
+    Returns:
+        In [0, 1]; less is more diverse.
+
+    Raises:
+        Unscorable: No response has n tags in a sentence.
+
+    >>> template_rate([[["DT", "NN", "VBZ"]], [["DT", "NN", "VBD"]], [["UH", "."]]], n=2) == 2 / 3
+    True
+    """
+    return sum(count > 0 for count in _template_counts(responses, n)) / len(responses)
+
+
+def templates_per_token(responses: Sequence[Tags], n: int) -> float:
+    """The mean over responses of the number of places where a template begins, over the number of its tags.
+
+    Templates are those of `template_rate`; overlapping ones count each.
+
+    Returns:
+        In [0, 1); less is more diverse.
+
+    Raises:
+        Unscorable: No response has n tags in a sentence.
+
+    >>> templates_per_token([[["DT", "NN", "VBZ", "."]], [["DT", "NN"]]], n=2)
+    0.375
+    """
+    counts, lengths = _template_counts(responses, n), [sum(map(len, each)) for each in responses]
+    return math.fsum(count / max(length, 1) for count, length in zip(counts, lengths, strict=True)) / len(responses)
+
+
+def tag_compression_ratio(responses: Sequence[Tags]) -> float:
+    """The `compression_ratio` of the responses' tags, written with spaces between them; more is more diverse.
+
+    Returns:
+        Above 0.
+
+    Raises:
+        Unscorable: No tag at all.
+
+    >>> few, many = [[["DT", "NN"] * 9]] * 2, [[["DT", "NN"] * 9], [["PRP", "VBD", "RB", "IN", "CD", "NNS"]]]
+    >>> tag_compression_ratio(few) < tag_compression_ratio(many)
+    True
+    """
+    return compression_ratio([" ".join(tag for sentence in tags for tag in sentence) for tags in responses])
+
+
+def _template_counts(responses: Sequence[Tags], n: int) -> list[int]:
+    """The number of places in each response where a template begins."""
+    grams = [[gram for tags in each for gram in zip(*(tags[i:] for i in range(n)), strict=False)] for each in responses]
+    holders = Counter(gram for own in grams for gram in set(own))
+    if not holders:
+        raise Unscorable(f"no sentence of {n} words")
+    return [sum(holders[gram] > 1 for gram in own) for own in grams]
+
+
+_TAGGER = "Tags are guesses by a lexicon of English: text in another language is tagged all the same, wrongly."
+_OTHER_SCRIPT = "A set with a response that is mostly in another script than Latin has no value."
+_SHORT = "A response shorter than six words never has a template: copies of it count as if nothing were repeated."
+_CONTENT = "What is said plays no part: six different facts in sentences of one build are the least diverse."
+_SHUFFLED = "Shuffled words are no longer built like sentences and share few templates, so they come out as diverse."
+_MORE = "More and longer responses share more templates: compare sets of like length and equal k only."
+_FIRST = Version(1, "2026-11-23", "first version: part-of-speech tags")
+_PAPER = "Shaib et al. 2024, arXiv:2407.00211"
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "template_rate",
+        1,
+        "share of responses with a syntactic template",
+        partial(template_rate, n=6),
+        reads="tags",
+        direction=-1,
+        bounds=(0, 1),
+        unit="share of responses",
+        paper=f"{_PAPER}; there, templates are the commonest sequences of a whole corpus",
+        parameters={"n": "6", "shared-by": "2"},
+        needs=2,
+        card=MetricCard(
+            "words",
+            "|responses with a sequence of 6 part-of-speech tags that another response has| / |responses|; sequences "
+            "lie within a sentence; less is more diverse",
+            "The share of responses that build a stretch of six words as another response of the set does.",
+            (_CONTENT, _SHUFFLED, _SHORT, _MORE, _TAGGER, _OTHER_SCRIPT),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "templates_per_token",
+        1,
+        "syntactic templates per word",
+        partial(templates_per_token, n=6),
+        reads="tags",
+        direction=-1,
+        bounds=(0, 1),
+        unit="templates / word",
+        paper=f"{_PAPER}; there, templates are the commonest sequences of a whole corpus",
+        parameters={"n": "6", "shared-by": "2"},
+        needs=2,
+        card=MetricCard(
+            "words",
+            "mean over responses of |places where a sequence of 6 part-of-speech tags begins that another response "
+            "has| / |tags|; less is more diverse",
+            "How densely a response is made of stretches of six words that are built as in another response.",
+            (
+                _CONTENT,
+                _SHUFFLED,
+                _SHORT,
+                "Even copies do not reach 1: the last five words of a sentence begin no template.",
+                _MORE,
+                _TAGGER,
+                _OTHER_SCRIPT,
+            ),
+            (_FIRST,),
+        ),
+    ),
+    Metric(
+        "tag_compression_ratio",
+        1,
+        "compression ratio of part-of-speech tags",
+        tag_compression_ratio,
+        reads="tags",
+        direction=+1,
+        bounds=(0, None),
+        unit="bytes / byte",
+        paper=f"{_PAPER} (CR-POS), inverted as compression_ratio",
+        parameters={"codec": "deflate-9"},
+        needs=2,
+        card=MetricCard(
+            "words",
+            "bytes(DEFLATE₉(tags)) / bytes(tags), tags those of all responses, sorted by response, joined by spaces",
+            "How much of the sequence of word classes is left when a packer has taken out what repeats.",
+            (
+                "Words that all have one class, such as a list of numbers, pack better than copies of a sentence.",
+                "Shuffled words and random characters pack worse than sentences.",
+                "It depends on length: compare sets of like length only. Longer texts pack better.",
+                "What is said plays no part.",
+                _TAGGER,
+                _OTHER_SCRIPT,
+            ),
+            (_FIRST,),
+        ),
+    ),
+)
