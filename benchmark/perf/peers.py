@@ -250,7 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--sets", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=1)
     given = parser.parse_args(arguments)
-    sets = {
+    sets: dict[str, Sequence[Any]] = {
         "vectors": made_up_vectors(given.sets),
         "texts": made_up_texts(given.sets),
         "tags": made_up_tags(given.sets),

@@ -47,7 +47,8 @@ TAGS = [tags(step) for step in (1, 2, 3, 5)]
 
 def sets_of(pair: Pair) -> Sequence[Any]:
     """The constructed sets of a measure."""
-    return {"vectors": VECTORS, "texts": TEXTS, "tags": TAGS}[pair.reads]
+    of: dict[str, Sequence[Any]] = {"vectors": VECTORS, "texts": TEXTS, "tags": TAGS}
+    return of[pair.reads]
 
 
 def name_of(pair: Pair) -> str:
