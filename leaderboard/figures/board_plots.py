@@ -45,25 +45,27 @@ def tradeoff_figure(made: Tradeoff) -> Any:
         made: Result of `leaderboard.tables.tradeoff.tradeoff`.
 
     Returns:
-        A `plotly.graph_objects.Figure`: the front if there is one, then one trace per system type.
+        A `plotly.graph_objects.Figure`: the front if there is one, then one trace per system type, with at most
+        `leaderboard.tables.tradeoff.MOST_POINTS` systems.
 
     Raises:
         MissingExtra: plotly is not installed.
     """
     graph = need("plotly.graph_objects", "board")
     traces = []
-    front = sorted((point for point in made.points if point.on_front), key=lambda point: (point.x, point.y))
+    points = made.drawn()
+    front = sorted((point for point in points if point.on_front), key=lambda point: (point.x, point.y))
     if front:
         # Steps: the region that a system dominates ends at the worse corner between it and the next.
         line = {"color": _GREY, "width": 2, "dash": "dash", "shape": "vh" if end_of(made.x) > 0 else "hv"}
         ends = {"x": [point.x for point in front], "y": [point.y for point in front]}
         traces.append(graph.Scatter(**ends, mode="lines", line=line, name="Pareto front", hoverinfo="skip"))
-    frame = [_range([(p.x, p.x_range) for p in made.points]), _range([(p.y, p.y_range) for p in made.points])]
-    positions = _named(made.points, frame)
+    frame = [_range([(p.x, p.x_range) for p in points]), _range([(p.y, p.y_range) for p in points])]
+    positions = _named(points, frame)
     for kind, mark in MARKS.items():
-        own = [place for place, point in enumerate(made.points) if point.type == kind]
+        own = [place for place, point in enumerate(points) if point.type == kind]
         if own:
-            traces.append(_points([made.points[i] for i in own], mark, [positions[i] for i in own]))
+            traces.append(_points([points[i] for i in own], mark, [positions[i] for i in own]))
     figure = _figure(traces, _HEIGHT)
     figure.update_xaxes(title_text=_axis(made.x), zeroline=False, range=list(frame[0]))
     figure.update_yaxes(title_text=_axis(made.y), zeroline=False, range=list(frame[1]))

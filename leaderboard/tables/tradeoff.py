@@ -19,6 +19,8 @@ from leaderboard.tables.table_view import TableView
 DIVERSITY_AXES = ("valid_distinct_k", "distinct_k", "embedding_diversity", "distinct_k_reported", "distinct_n")
 QUALITY_AXES = ("mean_head_quality", "valid_share", "first_quality")
 RESAMPLES = 1000
+MOST_POINTS = 500  # in the figure: with more, marks and error bars hide each other
+_MOST_NAMED = 20  # systems on the front that the caption names
 _AT_ONCE = 2_000_000  # cells of systems by resamples
 
 
@@ -71,6 +73,15 @@ class Tradeoff:
     front: bool
     baselines: bool
     resamples: int
+
+    def ordered(self) -> list[Point]:
+        """The points in the order of the table: those on the front first, the largest shares before the others."""
+        first = (True, False, None)
+        return sorted(self.points, key=lambda p: (first.index(p.on_front), -(p.share or 0.0), p.place))
+
+    def drawn(self) -> list[Point]:
+        """The points that the figure shows: the first `MOST_POINTS` of the table, in the board's order."""
+        return sorted(self.ordered()[:MOST_POINTS], key=lambda p: p.place)
 
 
 def end_of(column: Column) -> int:
@@ -251,7 +262,7 @@ def _comparable(values: Floats) -> Floats:
 
 
 def tradeoff_table(board: Board, made: Tradeoff) -> TableView:
-    """The systems as a table: those on the front first, the largest shares before the others.
+    """The systems as a table, in the order of `Tradeoff.ordered`.
 
     Args:
         board: Board of the systems.
@@ -261,10 +272,8 @@ def tradeoff_table(board: Board, made: Tradeoff) -> TableView:
     heads = tuple(heading(column) for column in (made.x, made.y))
     headers = ("system", "type", *heads, "on front", "share of resamples")
     words = {True: "yes", False: "no", None: "not eligible"}
-    order = list(words)
-    ordered = sorted(made.points, key=lambda p: (order.index(p.on_front), -(p.share or 0.0), p.place))
     values, shown = [], []
-    for point in ordered:
+    for point in made.ordered():
         said = words[point.on_front]
         values.append((point.label, point.type, point.x, point.y, said, point.share))
         cells = (texts[made.x.signature][point.place], texts[made.y.signature][point.place])
@@ -285,8 +294,10 @@ def about_tradeoff(board: Board, made: Tradeoff) -> str:
         lines.append(f"There is no front, since no direction is defined for {' and '.join(dict.fromkeys(unclear))}.")
     elif made.front:
         on = [point.label for point in made.points if point.on_front]
+        more = f" and {len(on) - _MOST_NAMED:,} more" if len(on) > _MOST_NAMED else ""
+        named = ", ".join(on[:_MOST_NAMED]) + more
         lines.append(
-            f"On the Pareto front, where no other system is as good on both axes and better on one: {', '.join(on)}."
+            f"On the Pareto front, where no other system is as good on both axes and better on one: {named}."
             if on
             else "No system is on the front: all systems are known-bad baselines."
         )
@@ -298,6 +309,10 @@ def about_tradeoff(board: Board, made: Tradeoff) -> str:
             "Known-bad baselines are eligible."
             if made.baselines
             else "Known-bad baselines are shown but not eligible: noise is diverse, too."
+        )
+    if len(made.points) > MOST_POINTS:
+        lines.append(
+            f"The figure shows the first {MOST_POINTS:,} systems of the table, which has {len(made.points):,}."
         )
     if made.absent:
         lines.append(f"Without a value on both axes: {len(made.absent)} of {len(board.entries)} systems.")

@@ -15,7 +15,7 @@ from leaderboard.figures.plots import inert
 from leaderboard.tables.compare import compare
 from leaderboard.tables.curves import Curve, distinct_curves
 from leaderboard.tables.systems import system_labels
-from leaderboard.tables.tradeoff import Tradeoff, tradeoff
+from leaderboard.tables.tradeoff import MOST_POINTS, Tradeoff, about_tradeoff, tradeoff, tradeoff_table
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import HOSTILE_NAME
 from tests.leaderboard.injections import INJECTIONS
@@ -83,6 +83,21 @@ def test_where_there_are_many_systems_only_those_on_the_front_are_named(made: Tr
     crowd = replace(made, points=(some, *(replace(other, place=place) for place in range(50))))
     texts = [text for trace in tradeoff_figure(crowd).data[1:] for text in trace.text]
     assert sorted(texts) == [""] * 50 + [inert(some.label, 22)]
+
+
+def test_the_figure_of_a_crowd_has_a_limit_and_the_caption_says_so(board: Board, made: Tradeoff) -> None:
+    other = replace(made.points[0], on_front=False, share=0.0, label="other")
+    best = [replace(other, on_front=True, share=1.0, label=f"best-{i}", y=other.y + 1) for i in range(25)]
+    crowd = replace(made, points=(*(replace(other, place=i % 7) for i in range(MOST_POINTS)), *best))
+    front, *traces = tradeoff_figure(crowd).data
+    names = [name for trace in traces for name, _ in trace.customdata]
+    assert len(names) == MOST_POINTS
+    assert sum(name.startswith("best") for name in names) == len(front.x) == 25  # who is on the front stays
+    assert len(tradeoff_table(board, crowd).values) == MOST_POINTS + 25
+    said = about_tradeoff(board, crowd)
+    assert "The figure shows the first 500 of 525 systems in the table." in said
+    assert "best-19 and 5 more." in said
+    assert "figure shows" not in about_tradeoff(board, made)
 
 
 def test_stairs_turn_at_the_corner_that_is_worse(board: Board, scores: BoardScores) -> None:
