@@ -50,7 +50,14 @@ def _console(stderr: bool) -> Console:
 
 
 class _PlainConsole(Console):
-    """A console on which no text drives the terminal or changes its direction: such characters are shown as escapes."""
+    """A console on which no text drives the terminal or changes its direction: such characters are shown as escapes.
+
+    A string is one line: a line break in it is somebody else's, such as in the name of a folder.
+    """
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """Print as rich does."""
+        super().print(*(printable(each) if isinstance(each, str) else each for each in objects), **how)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Render as rich does; its own control codes stay."""

@@ -163,7 +163,8 @@ def export(
     if json:
         print_json({"written": written, "left_out": skipped})
     else:
-        out().print("\n".join(written) or "there are no results", markup=False, soft_wrap=True)
+        for line in written or ["there are no results"]:
+            out().print(line, markup=False, soft_wrap=True)
     if skipped:
         raise typer.Exit(1)
 

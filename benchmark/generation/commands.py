@@ -250,7 +250,8 @@ def generate(
     before = f", {resumed} of them sampled before" if resumed else ""
     units, after = ("prompts", "score") if points is None else ("sets", "metrics metaeval")
     written = f"written: {destination}  ({len(plan.sets)} {units} × {k} responses{before})"
-    out().print(f"{written}\nnext: divbench {after} {destination}", markup=False, soft_wrap=True)
+    for line in (written, f"next: divbench {after} {destination}"):
+        out().print(line, markup=False, soft_wrap=True)
 
 
 def _check_output(destination: Path, *, is_sweep: bool) -> None:

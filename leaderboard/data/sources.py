@@ -21,6 +21,7 @@ from leaderboard.data.board import Board, make_boards
 from leaderboard.data.result_checks import checked_result, fetch_result
 from submissions.storage.commits import LocalDiskFault, StoreFault, disk_faults
 from submissions.storage.file_store import FileStore
+from submissions.untrusted.plain_text import one_line
 from submissions.work_queue.queue_files import read_listing, result_paths
 from submissions.work_queue.schema import MAX_STATE_BYTES, Damaged, Listing, State
 
@@ -51,11 +52,13 @@ class Snapshot:
     @property
     def warnings(self) -> list[str]:
         """What readers must know about the state of the data; untrusted names occur in it."""
-        lines = [f"{folder.name}: not shown, {missing.reason}" for folder, missing in self.unreadable.items()]
-        lines += [f"{item.path}: not shown, {item.reason}" for item in (self.queue.damaged if self.queue else ())]
+        left_out = [(folder.name, missing.reason) for folder, missing in self.unreadable.items()]
+        left_out += [(item.path, item.reason) for item in (self.queue.damaged if self.queue else ())]
+        lines = [one_line(f"{name}: not shown, {reason}") for name, reason in left_out]
         if self.fault is not None:
             since = self.as_of.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
-            lines.insert(0, f"The store cannot be read right now; this page shows its state of {since}. {self.fault}")
+            fault = one_line(self.fault)
+            lines.insert(0, f"The store cannot be read right now; this page shows its state of {since}. {fault}")
         return lines
 
     def board(self, name: str | None) -> Board | None:

@@ -184,7 +184,8 @@ def _tell(given: "Ratings") -> None:
         lines.append(f"{given.blank} answers are blank.")
     if given.unchecked:
         lines.append(f"{given.unchecked} raters who count answered no attention check.")
-    out().print("\n".join(lines), markup=False)
+    for line in lines:
+        out().print(line, markup=False)
 
 
 def _sets_of(source: str, mirror: Path | None) -> "Iterator[RatedSet]":

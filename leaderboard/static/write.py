@@ -54,7 +54,7 @@ _OTHERS = (
 )
 _STEMS = {MODELS: "models", TRADEOFF: "tradeoff", COMPARE: "compare", EXPLORE: "explore"}
 _ASK = "To export them anyway, use `divbench board export --html --texts`."
-_LETTERS = 300  # characters of a data warning
+_LETTERS = 300  # characters of an error
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def write_static(
     wanted = length <= TEXTS_LIMIT if texts is None else texts
     absent = None if wanted else f"The responses have {length / 1e6:,.1f} MB and were not exported. {_ASK}"
     keys = keys_of(snapshot.boards)
-    warnings = [*(shortened(line, _LETTERS) for line in snapshot.warnings), *faults]
+    warnings = [*snapshot.warnings, *faults]
     with atomic_folder(folder, replace=True) as made:
         for name in ("assets", "data", "figures", "texts"):
             (made / name).mkdir()
