@@ -114,7 +114,7 @@ def serve(
     need("gradio", "board")  # after what is wrong with the results: it takes seconds
     from leaderboard.app.application import build_app, launch
 
-    launch(build_app(live, repository=repository), live, host, port)
+    launch(build_app(live, repository=repository), live, host, port, repository=repository)
 
 
 @app.command()

@@ -150,7 +150,7 @@ def followed(browser: Any, address: str, place: int) -> float:
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'}); arguments[0].click()", link)
     while "/system" not in browser.execute_script("return location.pathname"):
         time.sleep(0.01)
-    return until(browser, f"{_SHOWN} > 0 && document.querySelector('#scores')?.innerText.length > 200")
+    return until(browser, "document.querySelector('figure.code code')?.innerText.length > 99")
 
 
 def changed(browser: Any, element: str, act: Callable[[Any], object], tell: str = _SHOWN) -> float:

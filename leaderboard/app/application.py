@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import gradio as gr
+from markupsafe import Markup
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -20,6 +21,8 @@ from leaderboard.app.permalinks import count_on
 from leaderboard.app.requests import RequestLimits, behind_proxy, log_one_line_an_error
 from leaderboard.app.sessions import keep_lean_sessions
 from leaderboard.app.submitting.intake import MAX_UPLOAD_BYTES
+from leaderboard.app.system_page import PATH as SYSTEM_PATH
+from leaderboard.app.system_page import system_routes
 from leaderboard.app.theme import CSS, THEME, head
 from leaderboard.data.board import frame
 from leaderboard.data.live_results import LiveResults
@@ -53,8 +56,7 @@ def build_app(live: LiveResults, pages: tuple[Page, ...] = PAGES, repository: st
 
 def _frame(blocks: gr.Blocks, live: LiveResults, page: Page, pages: tuple[Page, ...], repository: str | None) -> None:
     """Build a page with the navigation and the data warnings above it; its footer is made where it is wired."""
-    links = navigation([Link(p.title, p.path, p.group) for p in pages], page.path, repository)
-    gr.HTML(str(links), elem_id="nav", padding=False)
+    gr.HTML(str(_navigation(pages, page.path, repository)), elem_id="nav", padding=False)
     gr.Markdown(f"# {TITLE} · {page.title}", elem_classes="masthead")
     warnings = gr.Textbox(
         "",
@@ -68,6 +70,10 @@ def _frame(blocks: gr.Blocks, live: LiveResults, page: Page, pages: tuple[Page, 
     page.build(blocks, live)
     opened = blocks.load(lambda: _warnings(live), None, warnings, api_visibility="private", show_progress="hidden")
     opened.then(None, js=count_on("opened"))
+
+
+def _navigation(pages: tuple[Page, ...], here: str, repository: str | None) -> Markup:
+    return navigation([Link(p.title, p.path, p.group) for p in pages], here, repository)
 
 
 def _warnings(live: LiveResults) -> object:
@@ -105,6 +111,7 @@ def launch(
     port: int | None,
     *,
     pages: tuple[Page, ...] = PAGES,
+    repository: str | None = None,
     wait: bool = True,
 ) -> str:
     """Serve the application and return its address, with `wait` once it has stopped.
@@ -115,6 +122,7 @@ def launch(
         host: Address to listen on.
         port: Port; None: the first free one from Gradio's default.
         pages: Pages that it was built of.
+        repository: As in `build_app`.
         wait: Whether to return only when it has stopped.
     """
     with suppress(ImportError):
@@ -123,7 +131,7 @@ def launch(
     keep_lean_sessions()
     app.queue(api_open=False, max_size=_WAITING, default_concurrency_limit=4)
     served: dict[str, Any] = {
-        "routes": [_board_csv(live)],
+        "routes": [_board_csv(live), *system_routes(live, partial(_navigation, pages, SYSTEM_PATH, repository))],
         "middleware": [
             Middleware(RequestLimits, proxied=behind_proxy()),
             Middleware(PageHeads, heads=_heads(live, pages), name=TITLE),

@@ -79,7 +79,7 @@ def footer(snapshot: Snapshot, given: Mapping[str, object]) -> Markup:
     said += [f"{board.suite}, {board.terms}"] if board else []
     links = [Markup('<button type="button" class="copy-link">Copy link</button>')]
     links += [_csv(board)] if board else []
-    links += [Markup('<button type="button" class="show-endpoints">API</button>')]
+    links += [Markup('<a class="show-endpoints" href="./?view=api">API</a>')]
     return Markup(
         '<footer class="foot"><p>{}</p><div class="links">{}<details><summary>Cite</summary><pre tabindex="0">{}</pre>'
         "</details></div></footer>"

@@ -53,8 +53,15 @@ class Made:
     scripts: Mapping[str, str]
 
 
-def models_page(board: Board, scores: BoardScores, file: str) -> Page:
-    """The page Models: the answer and the forest plot, then all columns, of which each preset shows some."""
+def models_page(board: Board, scores: BoardScores, file: str, systems: Mapping[str, str]) -> Page:
+    """The page Models: the answer and the forest plot, then all columns, of which each preset shows some.
+
+    Args:
+        board: Board to show.
+        scores: Its scores.
+        file: File name of the page.
+        systems: File name of each system's page by its permalink id.
+    """
     columns, beside = columns_of(board, "everything", ())
     ranks = ranking_column(board) or board.columns[0]  # boards without columns are left out
     standing = scores.standings(ranks)
@@ -64,7 +71,7 @@ def models_page(board: Board, scores: BoardScores, file: str) -> Page:
     view = TableView(made.headers, made.values, made.shown, made.kinds)
     first = frozenset(presets["overview"])
     values = {
-        "forest": forest_table(forest(board, ranks, standing)),
+        "forest": forest_table(forest(board, ranks, standing), systems.__getitem__),
         "lead": (page_text.MODELS,),
         "presets": presets,
         "systems": Table(view, "systems", "Mean over prompts [95% interval]", marks, first),

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from itertools import zip_longest
 from math import isfinite
 from pathlib import Path
@@ -29,7 +30,7 @@ POLICY = "; ".join(
         "style-src 'self' file:",
         "img-src 'self' file: data:",
         "base-uri 'none'",
-        "form-action 'none'",
+        "form-action 'self'",
     )
 )
 _CODE = re.compile(r"`([^`]+)`")
@@ -118,6 +119,11 @@ def _safe(text: str) -> str:
     return text.translate(_UNSAFE)
 
 
+def embedded(text: str) -> Markup:
+    """JSON for a data element of the page: nothing in it can end the element."""
+    return Markup(_safe(text))  # noqa: S704 - no markup is left
+
+
 def coded(text: str) -> Markup:
     """An escaped text with `code` marked up."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped before
@@ -145,16 +151,33 @@ def environment() -> Any:
         keep_trailing_newline=True,
     )
     made.filters["coded"] = coded
+    made.filters["embedded"] = embedded
     made.filters["marked"] = marked
     return made
 
 
-def style_marks(plotly: str) -> list[str]:
+@cache
+def assets() -> Mapping[str, str]:
+    """What the pages load, by file name: one style sheet, board.js, and plotly with its rules.
+
+    Raises:
+        MissingExtra: plotly is not installed.
+    """
+    own, shared = HERE / "assets", HERE.parent / "app" / "assets"
+    sheets = (own / "variables.css", own / "static.css", shared / "board.css", shared / "forest.css")
+    plotly = Path(str(files(need("plotly", "board")))) / "package_data" / "plotly.min.js"
+    loaded = {"board.js": own / "board.js", "figures.css": own / "figures.css", "plotly.min.js": plotly}
+    made = {name: path.read_text(encoding="utf-8") for name, path in loaded.items()}
+    return {"board.css": "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets), **made}
+
+
+@cache
+def style_marks() -> list[str]:
     """The ids of the style elements that plotly's script adds to a page unless an element with the id exists.
 
     The page's policy forbids them, and they are for maps, which the board does not use.
     """
-    return _STYLES.findall(plotly)
+    return _STYLES.findall(assets()["plotly.min.js"])
 
 
 def render(page: Page, frame: Mapping[str, Any]) -> str:
@@ -162,11 +185,11 @@ def render(page: Page, frame: Mapping[str, Any]) -> str:
 
     Args:
         page: Page to render.
-        frame: Values that every page needs: navigation, boards, data warnings, `style_marks`.
+        frame: Values that every page needs: navigation, boards, data warnings, `style_marks`, the folder of the assets.
     """
-    scripts = ["assets/board.js", *page.scripts]
+    scripts = [f"{frame['assets']}/board.js", *page.scripts]
     if page.figures:
-        scripts.insert(0, "assets/plotly.min.js")
+        scripts.insert(0, f"{frame['assets']}/plotly.min.js")
     text: str = (
         environment()
         .get_template(page.template)

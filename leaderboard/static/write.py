@@ -5,12 +5,10 @@ The same results give the same bytes. An existing folder is replaced only if it 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
-from shutil import copyfile
 from typing import Any
 
-from datasets_build.errors import ConfigurationError, InputError, need
+from datasets_build.errors import ConfigurationError, InputError
 from datasets_build.files import atomic_folder, write_text
 from leaderboard.data.board import Board
 from leaderboard.data.live_results import LiveResults
@@ -33,12 +31,21 @@ from leaderboard.static.other_pages import (
     about_page,
     datasets_page,
 )
-from leaderboard.static.render import HERE, Page, render, style_marks
+from leaderboard.static.render import Page, assets, render, style_marks
 from leaderboard.static.stage_page import STAGES_TITLE, stages_page
-from leaderboard.static.texts import explore_page, keys_of, systems_page, texts_bytes, texts_file, texts_script
+from leaderboard.static.system_page import nearest, system_page
+from leaderboard.static.texts import (
+    explore_file,
+    explore_page,
+    keys_of,
+    systems_page,
+    texts_bytes,
+    texts_file,
+    texts_script,
+)
 from leaderboard.tables import page_text
 from leaderboard.tables.export import export
-from leaderboard.tables.systems import system_labels
+from leaderboard.tables.systems import system_ids, system_labels
 from submissions.untrusted.plain_text import shortened
 
 TEXTS_LIMIT = 50_000_000  # bytes of responses up to which they are exported by default
@@ -95,7 +102,6 @@ def write_static(
         ConfigurationError: The folder exists and is not an export.
         MissingExtra: A library of the extra *board* is not installed.
     """
-    plotly = Path(str(files(need("plotly", "board")))) / "package_data" / "plotly.min.js"
     _replaceable(folder)
     snapshot = live.snapshot()
     scores, faults = _open(live, snapshot.boards)
@@ -107,7 +113,7 @@ def write_static(
     with atomic_folder(folder, replace=True) as made:
         for name in ("assets", "data", "figures", "texts"):
             (made / name).mkdir()
-        _assets(made / "assets", plotly)
+        _assets(made / "assets")
         pages: list[Page] = []
         boards: list[Board] = []
         for done, board in enumerate(each for each in snapshot.boards if each.name in scores):
@@ -125,7 +131,7 @@ def write_static(
         pages += [datasets_page("datasets.html"), about_page("about.html")]
         if not boards:
             pages.append(_empty())
-        _write(made, pages, boards, {"warnings": warnings, "styled": style_marks(plotly.read_text(encoding="utf-8"))})
+        _write(made, pages, boards, {"warnings": warnings, "styled": style_marks()})
         write_text(made / MARK, _MARK_TEXT)
     return Written(folder, len(pages), wanted and bool(boards), length, tuple(warnings))
 
@@ -158,15 +164,9 @@ def _fault(board: Board, error: InputError) -> str:
     return f"{board.name}: not shown, {shortened(str(error), _LETTERS)}"
 
 
-def _assets(folder: Path, plotly: Path) -> None:
-    """Write one style sheet, board.js and plotly for all pages."""
-    own = HERE / "assets"
-    shared = HERE.parent / "app" / "assets"
-    sheets = (own / "variables.css", own / "static.css", shared / "board.css", shared / "forest.css")
-    write_text(folder / "board.css", "\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets))
-    for name in ("board.js", "figures.css"):
-        copyfile(own / name, folder / name)
-    copyfile(plotly, folder / "plotly.min.js")
+def _assets(folder: Path) -> None:
+    for name, text in assets().items():
+        write_text(folder / name, text)
 
 
 def address(section: str, board: str, first: str) -> str:
@@ -179,8 +179,9 @@ def _board_pages(
 ) -> list[Page]:
     """All pages of a board; their data files are written, responses one system at a time."""
     names = {section: address(section, board.name, first) for section in _OF_BOARDS}
+    files = [f"system-{key}.html" for key in keys]
     pages = [
-        models_page(board, scores, names[MODELS]),
+        models_page(board, scores, names[MODELS], dict(zip(system_ids(board), files, strict=True))),
         *_kept(tradeoff_page(board, scores, names[TRADEOFF]), made),
         compare_page(board, scores, names[COMPARE]),
         systems_page(board, keys, names[EXPLORE], absent),
@@ -189,6 +190,9 @@ def _board_pages(
         for label, entry, key in zip(system_labels(board), board.entries, keys, strict=True):
             write_text(made / texts_file(key), texts_script(board, entry))
             pages.append(explore_page(board, key, label, names[EXPLORE]))
+    for place, (key, file) in enumerate(zip(keys, files, strict=True)):
+        links = [] if absent else [("Read its responses", explore_file(key))]
+        pages.append(system_page(scores, place, file, nearest(scores, place), links=links))
     return pages
 
 
@@ -217,6 +221,6 @@ def _write(made: Path, pages: Sequence[Page], boards: Sequence[Board], given: Ma
     def boards_of(section: str) -> list[tuple[str, str, str]]:
         return [(each.label, address(section, each.name, first), each.name) for each in boards]
 
-    frame = {**given, "pages_of": pages_of, "boards_of": boards_of}
+    frame = {**given, "pages_of": pages_of, "boards_of": boards_of, "assets": "assets"}
     for page in sorted(pages, key=lambda page: (page.file == INDEX, page.file)):
         write_text(made / page.file, render(page, frame))

@@ -72,7 +72,8 @@ document.addEventListener("click", (event) => {
   if (head && !event.target.closest("button, input")) sortBy(head);
   const menu = event.target.closest("#nav .menu");
   if (menu) menu.setAttribute("aria-expanded", String(menu.getAttribute("aria-expanded") !== "true"));
-  if (event.target.closest(".show-endpoints")) document.querySelector("footer .show-api")?.click();
+  const endpoints = event.target.closest(".show-endpoints") && document.querySelector("footer .show-api");
+  if (endpoints) { event.preventDefault(); endpoints.click(); }
   const copy = event.target.closest(".copy-link");
   if (copy) {
     navigator.clipboard?.writeText(window.location.href);

@@ -17,7 +17,6 @@ from leaderboard.app.pages import (
     models,
     stages,
     submit,
-    system,
     tradeoff,
 )
 from leaderboard.data.live_results import LiveResults
@@ -47,13 +46,6 @@ class Page:
 _RESULTS, _RESPONSES, _METHODS, _TAKE_PART = GROUPS
 PAGES: tuple[Page, ...] = (
     Page("Models", "", models.build, _RESULTS, answer=models.answer),
-    Page(
-        "System",
-        "system",
-        system.build,
-        _RESULTS,
-        "One system: scores, ranks, sampling, most and least diverse prompts.",
-    ),
     Page(
         "Diversity × quality", "tradeoff", tradeoff.build, _RESULTS, "Which language models are both diverse and good."
     ),

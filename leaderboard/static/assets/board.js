@@ -19,6 +19,16 @@ document.addEventListener("DOMContentLoaded", () => {
   if (divbench.texts) explore(divbench.texts);
 });
 
+// The application's navigation on a narrow screen, and the link of its footer.
+document.addEventListener("click", (event) => {
+  const menu = event.target.closest(".menu"), copy = event.target.closest(".copy-link");
+  if (menu) menu.setAttribute("aria-expanded", String(menu.getAttribute("aria-expanded") !== "true"));
+  if (copy) {
+    navigator.clipboard?.writeText(location.href);
+    copy.textContent = "Link copied";
+  }
+});
+
 // Choices are kept in the fragment of the address, so that it is a permalink.
 function chosen() {
   return new URLSearchParams(location.hash.slice(1));
@@ -103,7 +113,8 @@ function rows(search) {
 }
 
 function draw(place) {
-  const figure = divbench.figures[place.id];
+  const own = document.getElementById(place.id + "-data");
+  const figure = own ? JSON.parse(own.textContent) : divbench.figures[place.id];
   if (!figure || !globalThis.Plotly) return;
   place.style.minHeight = place.dataset.height + "px";
   Plotly.newPlot(place, figure.data, figure.layout, {displayModeBar: false, responsive: true});

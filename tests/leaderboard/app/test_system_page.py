@@ -1,0 +1,205 @@
+"""The page of one system: plain HTML with the numbers of the tables, at an address that can be sent."""
+
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from leaderboard.app.components import GONE
+from leaderboard.app.system_page import system_routes
+from leaderboard.data.board import ranking_column
+from leaderboard.data.live_results import LiveResults
+from leaderboard.data.reference.results import WithReference
+from leaderboard.data.scores import BoardScores
+from leaderboard.data.sources import FolderSource
+from leaderboard.figures.response_plots import TINTS
+from leaderboard.static.system_page import headline
+from leaderboard.tables import page_text
+from leaderboard.tables.system_card import extremes, facts_table, nearest_systems, system_scores
+from leaderboard.tables.systems import system_ids, system_labels
+from tests.leaderboard.boards import load_boards
+from tests.leaderboard.conftest import console_errors, open_page, until
+from tests.leaderboard.hostile_results import hostile_results
+from tests.leaderboard.injections import NAMES, assert_inert, not_shown
+from tests.leaderboard.servers import serving
+
+
+class Read(HTMLParser):
+    """Elements with their attributes, all text, and the cells of each table."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.tables: dict[str, list[list[str]]] = {}
+        self.text = ""
+        self._rows: list[list[str]] = []
+        self._cell = False
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.elements.append((tag, given))
+        if tag == "table":
+            self._rows = self.tables[str(given["id"])] = []
+        elif tag == "tr":
+            self._rows.append([])
+        elif tag in ("td", "th"):
+            self._rows[-1].append("")
+            self._cell = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self._cell = self._cell and tag not in ("td", "th")
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self._cell:
+            self._rows[-1][-1] += data
+
+    def values(self, tag: str, name: str) -> list[str]:
+        return [str(given[name]) for each, given in self.elements if each == tag and given.get(name) is not None]
+
+
+def client_of(results: Path, *, reference: bool = False) -> TestClient:
+    source = FolderSource(results)
+    live = LiveResults(WithReference(source) if reference else source, refresh=None)
+    return TestClient(Starlette(routes=list(system_routes(live, lambda: "the navigation"))))
+
+
+@pytest.fixture(scope="module")
+def client(results: Path) -> TestClient:
+    return client_of(results)
+
+
+def test_every_system_has_its_numbers(results: Path, client: TestClient) -> None:
+    (board,), _ = load_boards(results)
+    scores, main = BoardScores(board), ranking_column(board)
+    assert main is not None
+    values, labels = scores.matrix(main), system_labels(board)
+    for place, own in enumerate(system_ids(board)):
+        answer = client.get("/system", params={"table": board.name, "system": own})
+        assert answer.status_code == 200
+        page = Read(answer.text)
+        assert f"<title>DivBench · {labels[place]}</title>" in answer.text or "<" in labels[place]
+        assert headline(scores, place) in page.text
+        assert f"rank {scores.standings(main)[place].rank} " in headline(scores, place)
+        standing = [(column, scores.standings(column)[place]) for column in board.columns]
+        wanted = system_scores(board, place, standing)
+        found = {row[0]: row for row in page.tables["scores"][1:]}
+        assert [row[1] for row in found.values()] == [row[1] for row in wanted.shown]
+        assert found[main.label] == list(next(row for row in wanted.shown if row[0] == main.label))
+        assert page.tables["facts"][1:] == [list(row) for row in facts_table(board, place).shown]
+        ends = extremes(board, board.entries[place], scores.prompts, values[:, place], main.direction)
+        for name, end in zip(("most", "least"), ends, strict=True):
+            assert [row[1] for row in page.tables[name][1:] if row[1]] == [each.prompt for each in end]
+        near = [labels[other] for other, _ in nearest_systems(values, place)]
+        assert [row[0] for row in page.tables.get("near", [[]])[1:]] == near
+        chosen = [given for tag, given in page.elements if tag == "option" and "selected" in given]
+        assert [each["value"] for each in chosen] == [board.name, own]
+        links = page.values("a", "href")
+        assert f"explore?table={board.name}&system={own}" in links
+        assert any(link.startswith("compare?") and own in link for link in links) == bool(near)
+    assert "the navigation" in page.text
+
+
+def test_equivalent_responses_have_a_colour_in_common(results: Path) -> None:
+    """The reference results have classes and a curve, but no texts."""
+    client = client_of(results, reference=True)
+    known = re.findall(r'<option value="([0-9a-f]+)"[^>]*>gpt-4o</option>', client.get("/system").text)
+    page = Read(client.get("/system", params={"system": known[0]}).text)
+    assert "classes-plot" in page.values("div", "id")
+    data = [given for tag, given in page.elements if tag == "script" and given.get("id") == "classes-plot-data"]
+    assert [each["type"] for each in data] == ["application/json"]
+    rows = [given.get("class") for tag, given in page.elements if tag == "tr"]
+    assert {f"tint-{place}" for place in range(len(TINTS))} & set(rows)
+    sheet = next(link for link in page.values("link", "href") if link.endswith("board.css"))
+    styles = client.get(f"/{sheet}").text
+    assert all(f".tint-{place} " in styles for place in range(len(TINTS)))
+
+
+def test_an_address_that_leads_nowhere_shows_the_first(results: Path, client: TestClient, tmp_path: Path) -> None:
+    (board,), _ = load_boards(results)
+    gone = client.get("/system", params={"table": "<b>", "system": "0123456789"})
+    assert gone.status_code == 200
+    assert GONE in gone.text
+    assert GONE not in client.get("/system").text
+    assert client.head("/system").status_code == 200
+    empty = client_of(tmp_path).get("/system")
+    assert (empty.status_code, page_text.NO_RESULTS.split("`")[0] in empty.text) == (404, True)
+    shutil.copytree(results, tmp_path / "copied")
+    (copied,), _ = load_boards(tmp_path / "copied")
+    left = client_of(tmp_path / "copied")
+    for entry in copied.entries:
+        (entry.folder / "per_prompt.parquet").unlink()
+    answer = left.get("/system", params={"system": system_ids(board)[0]})
+    assert answer.status_code == 404
+    assert "cannot be read (the result is gone or damaged" in answer.text
+
+
+def test_what_a_page_loads_is_served_and_kept_by_browsers(client: TestClient) -> None:
+    page = Read(client.get("/system").text)
+    addresses = [link for link in page.values("link", "href") if link != "data:,"] + page.values("script", "src")
+    assert len(addresses) >= 2
+    for address in addresses:
+        assert re.fullmatch(r"page-assets/[0-9a-f]{12}/[a-z.]+", address)
+        answer = client.get(f"/{address}")
+        assert answer.status_code == 200
+        assert "immutable" in answer.headers["cache-control"]
+        assert client.get(f"/{address.replace('page-assets/', 'page-assets/0')}").status_code == 404
+    assert client.get(f"/{addresses[0]}.map").status_code == 404
+
+
+def test_names_and_responses_of_strangers_are_text(results: Path, tmp_path: Path) -> None:
+    client = client_of(hostile_results(results, tmp_path))
+    (board,), _ = load_boards(tmp_path)
+    seen = set()
+    for own, label in zip(system_ids(board), system_labels(board), strict=True):
+        page = Read(client.get("/system", params={"system": own}).text)
+        assert label in page.text
+        seen |= {(tag, *sorted(given)) for tag, given in page.elements}
+        for tag, given in page.elements:
+            assert not any(name.startswith("on") or name == "style" for name in given), (tag, given)
+            assert tag != "script" or given.get("type") == "application/json" or "page-assets" in str(given["src"])
+            address = str(given.get("href") or given.get("action") or "system")
+            assert address.startswith(
+                ("explore?", "compare?", "page-assets/", "system", "#", "data:,", "board.csv", "./")
+            )
+    assert len(board.entries) == len(NAMES)
+    # The first page alone has all elements that there are: no name has become one, or a part of one.
+    first = Read(client.get("/system", params={"system": system_ids(board)[0]}).text)
+    assert seen == {(tag, *sorted(given)) for tag, given in first.elements}
+    assert not seen & {("img",), ("iframe",), ("svg",), ("base",), ("input",)}
+
+
+@pytest.mark.browser
+def test_a_click_on_a_system_leads_to_its_page(results: Path, browser: Any) -> None:
+    with serving(results, reference=True) as address:
+        open_page(browser, f"{address}/")
+        link = browser.find_element("css selector", "#forest-table tbody:not(.references) a")
+        name = link.text
+        link.click()
+        drawn = "return document.querySelectorAll('.figure .main-svg').length > 0"
+        until(lambda: "/system" in browser.current_url and browser.execute_script(drawn), "its page was not shown")
+        assert browser.find_element("css selector", "h1").text == f"DivBench · {name}"
+        browser.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+        )
+        try:
+            assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+            assert not browser.find_element("id", "pages").is_displayed()
+            browser.find_element("css selector", "#nav .menu").click()
+            assert browser.find_element("id", "pages").is_displayed()
+        finally:
+            browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        assert_inert(browser)
+        assert console_errors(browser) == []
+        assert not_shown(browser, [name, "Sampling and provenance", "Copy link"]) == []
+        other = browser.find_elements("css selector", "#system option")[-1]
+        wanted = other.get_attribute("value")
+        other.click()
+        browser.find_element("css selector", "form button").click()
+        until(lambda: f"system={wanted}" in browser.current_url, "the choice was not sent")
