@@ -21,7 +21,7 @@ from tests.test_readme import ROOT, paste
 GAMING, OLMO = ROOT / "docs" / "gaming.md", ROOT / "docs" / "olmo.md"
 STAGE_METRICS = (
     *("valid_distinct_k", "distinct_k", "embedding_diversity", "vendi_score", "distinct_n", "ead", "self_bleu"),
-    *("compression_ratio", "valid_share"),
+    *("compression_ratio", "distance_beside_prompt", "d_can", "valid_share"),
 )
 SIGNIFICANT = 0.05
 

@@ -18,13 +18,6 @@ def reference(
     system: Annotated[
         list[str] | None, typer.Option(help="System to score; may be repeated; default: all. Needs --out.")
     ] = None,
-    surprisals: Annotated[
-        bool,
-        typer.Option(
-            "--surprisals",
-            help="Metrics of surprisals, too, at k = 10 and but for attacks; minutes of one processor per system.",
-        ),
-    ] = False,
     processes: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
     json: JsonOption = False,
 ) -> None:
@@ -43,7 +36,7 @@ def reference(
 
     if system and destination is None:
         raise ConfigurationError("the package has results of all systems", "name another folder with --out")
-    folder, wanted = destination or FOLDER, jobs(system or (), surprisals=surprisals)
+    folder, wanted = destination or FOLDER, jobs(system or ())
     with progress() as bar:
         found = list(bar.track(make_reference(wanted, folder, mirror, processes), len(wanted), description="results"))
         finish(found, folder, datetime.now(UTC).date().isoformat())

@@ -37,12 +37,10 @@ class Job:
     Attributes:
         system: Key of the system.
         k: Number of responses per prompt.
-        surprisals: Whether the language model reads the responses, which takes minutes.
     """
 
     system: str
     k: int
-    surprisals: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,33 +58,33 @@ class Done:
     recognised: bool
 
 
-def jobs(names: Sequence[str] = (), *, surprisals: bool = False) -> list[Job]:
+def jobs(names: Sequence[str] = ()) -> list[Job]:
     """The results of some systems, or of all.
 
     Args:
         names: Keys of systems.
-        surprisals: Whether the language model reads the responses of all but attacks, at the largest k.
 
     Raises:
         ConfigurationError: There is no such system.
     """
     chosen = [find_system(name) for name in names] or SYSTEMS
     return [
-        Job(system.key, k, surprisals and system.kind != "attack" and k == max(RESPONSES))
+        Job(system.key, k)
         for system in chosen
         for k in (RESPONSES if system.suite == SUITE else RESPONSES[:1])
         if k <= system.k
     ]
 
 
-# To be taken in when all results are made anew: another metric is another result, and a rebuild takes hours.
-_NEWER = ("learned_diversity", "distance_beside_prompt")
-
-
 def metrics_of(job: Job) -> tuple[Metric, ...]:
-    """The metrics of a result: all of the profile that can be had, but for those that are newer than what ships."""
-    there = [metric for metric in find_profile(PROFILE).metrics() if metric.id not in _NEWER]
-    unread = set() if job.surprisals else {metric.id for metric in metrics_from("causal_lm", there)}
+    """The metrics of a result: all of the profile; without the language model, which takes minutes, for some.
+
+    It reads the responses of all but attacks, at the largest k.
+    """
+    there = find_profile(PROFILE).metrics()
+    if find_system(job.system).kind != "attack" and job.k == max(RESPONSES):
+        return there
+    unread = {metric.id for metric in metrics_from("causal_lm", there)}
     return tuple(metric for metric in there if metric.id not in unread)
 
 
