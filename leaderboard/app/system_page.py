@@ -70,7 +70,7 @@ def _answer(live: LiveResults, asked: dict[str, str], navigation: Any) -> Respon
     entry = wanted or first_entry(board)
     place = board.entries.index(entry)
     tables = [(text, name, name == board.name) for text, name in board_choices(offered)]
-    systems = [(text, own, own == system_ids(board)[place]) for text, own in system_choices(board)]
+    systems = [(text, own, i == place) for i, (text, own) in enumerate(system_choices(board))]
     picker = [("table", "Table", tables), ("system", "System", systems)]
     frame |= {"foot": footer(snapshot, {"table": board.name}), "picker": picker}
     try:

@@ -45,6 +45,7 @@ class BoardScores:
         self._index = open_index(board, cache)
         self.prompts: tuple[str, ...] = self._index.prompts
         self.matrix = lru_cache(_MATRICES)(self._matrix)
+        self.ranks = lru_cache(_MATRICES)(self._ranks)  # `prompt_ranks` of a matrix
         self.standings = lru_cache(None)(self._standings)
 
     def _matrix(self, column: Column) -> Floats:
@@ -56,6 +57,9 @@ class BoardScores:
         made = np.where(has, of_metric, np.nan)
         made.flags.writeable = False
         return made
+
+    def _ranks(self, column: Column) -> Floats:
+        return prompt_ranks(self.matrix(column))
 
     def _standings(self, column: Column) -> list[Standing]:
         """Ranks with intervals and tie groups; for metrics without direction, the highest is first.
@@ -80,6 +84,17 @@ class BoardScores:
     def bytes_a_response(self) -> tuple[float, ...]:
         """The mean length of each system's responses in bytes of UTF-8."""
         return tuple(self._index.mean_bytes.tolist())
+
+
+def prompt_ranks(values: Floats) -> Floats:
+    """The rank of each prompt among those of a system, ties averaged; missing values last, so that they shift no other.
+
+    Args:
+        values: [prompts, systems], NaN where missing.
+    """
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(np.where(np.isfinite(values), values, np.inf), axis=0))
 
 
 def prompt_row(entry: Entry, prompt_id: str) -> dict[str, Any] | None:

@@ -34,7 +34,7 @@ _CURVE = "classes-plot"
 def nearest(scores: BoardScores, place: int) -> list[tuple[int, float]]:
     """The systems whose scores go up and down over the same prompts, by index, with Spearman's rho."""
     main = ranking_column(scores.board)
-    return [] if main is None else nearest_systems(scores.matrix(main), place)
+    return [] if main is None else nearest_systems(scores.matrix(main), scores.ranks(main), place)
 
 
 def system_page(

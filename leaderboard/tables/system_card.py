@@ -82,7 +82,7 @@ def extreme_prompts(values: Floats, direction: int, count: int = 3) -> tuple[lis
     return there[:count], there[::-1][:count]
 
 
-def nearest_systems(values: Floats, place: int, count: int = 5) -> list[tuple[int, float]]:
+def nearest_systems(values: Floats, ranks: Floats, place: int, count: int = 5) -> list[tuple[int, float]]:
     """Systems whose values go up and down over the prompts most like those of one system, with Spearman's rho.
 
     A thousand systems one by one take a second. So all are ranked together first, each among all prompts where it has a
@@ -90,13 +90,13 @@ def nearest_systems(values: Floats, place: int, count: int = 5) -> list[tuple[in
 
     Args:
         values: [prompts, systems], NaN where missing; a pair is compared over the prompts that have both.
+        ranks: Their `prompt_ranks`.
         place: Index of the system.
         count: Maximum number of systems.
     """
-    from scipy.stats import rankdata, spearmanr
+    from scipy.stats import spearmanr
 
     there = np.isfinite(values)
-    ranks = rankdata(np.where(there, values, np.inf), axis=0)  # missing values last, so that they shift no other
     both = (there & there[:, [place]]).astype(np.float64)
     n = np.maximum(both.sum(axis=0), 1)
     own, others = ((each - (each * both).sum(axis=0) / n) * both for each in (ranks[:, [place]], ranks))

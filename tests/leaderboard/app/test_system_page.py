@@ -96,7 +96,7 @@ def test_every_system_has_its_numbers(results: Path, client: TestClient) -> None
         ends = extremes(board, board.entries[place], scores.prompts, values[:, place], main.direction)
         for name, end in zip(("most", "least"), ends, strict=True):
             assert [row[1] for row in page.tables[name][1:] if row[1]] == [each.prompt for each in end]
-        near = [labels[other] for other, _ in nearest_systems(values, place)]
+        near = [labels[other] for other, _ in nearest_systems(values, scores.ranks(main), place)]
         assert [row[0] for row in page.tables.get("near", [[]])[1:]] == near
         chosen = [given for tag, given in page.elements if tag == "option" and "selected" in given]
         assert [each["value"] for each in chosen] == [board.name, own]

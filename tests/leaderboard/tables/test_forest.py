@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 from benchmark.analysis.ranking import unranked
 from leaderboard.data.board import REFERENCE_TYPES, Board, Column, Entry
-from leaderboard.data.scores import BoardScores
+from leaderboard.data.scores import BoardScores, prompt_ranks
 from leaderboard.figures.forest_table import forest_table, other_boards
 from leaderboard.tables.forest import Forest, forest
 from leaderboard.tables.measures import measures
@@ -171,12 +171,16 @@ def test_extreme_prompts_follow_the_direction_and_skip_missing_values() -> None:
 def test_the_nearest_system_moves_with_it_over_the_prompts() -> None:
     base = np.arange(8.0)
     values = np.column_stack([base, base**3, -base, np.r_[base[1:], 0.0], np.full(8, 2.0)])
-    assert nearest_systems(values, 0)[0][1] == pytest.approx(1.0)
-    assert [place for place, _ in nearest_systems(values, 0)] == [1, 3, 2]  # a constant one has no correlation
+    assert nearest_systems(values, prompt_ranks(values), 0)[0][1] == pytest.approx(1.0)
+    assert [place for place, _ in nearest_systems(values, prompt_ranks(values), 0)] == [
+        1,
+        3,
+        2,
+    ]  # a constant one has no correlation
     rng = np.random.default_rng(0)
     many = rng.normal(size=(60, 1)) + rng.normal(size=(60, 9))
     for values, error in ((many, 1e-12), (np.where(rng.random(many.shape) < 0.05, np.nan, many), 0.02)):
-        for place, rho in nearest_systems(values, 4, 8):
+        for place, rho in nearest_systems(values, prompt_ranks(values), 4, 8):
             assert rho == pytest.approx(
                 spearmanr(values[:, 4], values[:, place], nan_policy="omit").statistic, abs=error
             )
