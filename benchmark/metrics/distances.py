@@ -97,7 +97,18 @@ def span_centroid(embeddings: Floats, percentile: int) -> float:
     length = float(np.linalg.norm(mean))
     if length < _SAME:
         raise Unscorable("the mean of the embeddings is zero")
-    return float(np.percentile(np.maximum(1.0 - embeddings @ (mean / length), 0.0), percentile))
+    return _percentile(np.maximum(1.0 - embeddings @ (mean / length), 0.0), percentile)
+
+
+def _percentile(values: Floats, percentile: int) -> float:
+    """Return numpy's percentile of a few values, to the bit; numpy's own takes most of the time of a span."""
+    ordered = np.sort(values).tolist()
+    place = (len(ordered) - 1) * (percentile / 100)
+    below = int(place)
+    if below + 1 == len(ordered):
+        return float(ordered[below])
+    low, high, share = ordered[below], ordered[below + 1], place - below
+    return float(high - (high - low) * (1 - share) if share >= 0.5 else low + (high - low) * share)
 
 
 def span_medoid(embeddings: Floats) -> float:

@@ -62,15 +62,14 @@ def vendi_score(embeddings: Embeddings, q: float) -> float:
         raise Unscorable("no response")
     # X Xᵀ and Xᵀ X have the same eigenvalues but for zeros.
     smaller = embeddings if n <= embeddings.shape[1] else embeddings.T
-    eigenvalues = np.linalg.eigvalsh(smaller @ smaller.T / n)
-    eigenvalues = np.clip(eigenvalues, 0.0, None)
+    eigenvalues = np.maximum(np.linalg.eigvalsh(smaller @ smaller.T / n), 0.0)
     eigenvalues = eigenvalues[eigenvalues > 1e-15] / eigenvalues.sum()
     if q == 1:
-        value = math.exp(-float(np.sum(eigenvalues * np.log(eigenvalues))))
+        value = math.exp(-float((eigenvalues * np.log(eigenvalues)).sum()))
     elif math.isinf(q):
         value = 1 / float(eigenvalues.max())
     else:
-        value = float(np.sum(eigenvalues**q)) ** (1 / (1 - q))
+        value = float((eigenvalues**q).sum()) ** (1 / (1 - q))
     return min(max(value, 1.0), float(n))  # the bounds hold exactly; rounding can pass them by 1e-15
 
 

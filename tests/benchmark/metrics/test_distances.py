@@ -76,6 +76,16 @@ def test_orthogonal_responses_have_closed_forms() -> None:
     assert values["hill_number_q2"] == pytest.approx(5)
 
 
+def test_the_span_is_numpys_percentile_to_the_bit() -> None:
+    rng = np.random.default_rng(0)
+    for n in range(2, 120):
+        x = unit_rows(rng.standard_normal((n, 5)) + 1)
+        mean = x.mean(axis=0)
+        own = np.maximum(1.0 - x @ (mean / float(np.linalg.norm(mean))), 0.0)
+        for percentile in (0, 10, 25, 50, 90, 100):
+            assert span_centroid(x, percentile) == float(np.percentile(own, percentile)), (n, percentile)
+
+
 def test_related_metrics_follow_from_each_other() -> None:
     x = np.abs(random_unit(6))  # no cosine below 0
     n = len(x)
