@@ -3,12 +3,14 @@
 import hashlib
 import io
 import json
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pandas as pd
 import pyarrow as pa
@@ -17,6 +19,7 @@ from benchmark.metrics.metric import Missing
 from benchmark.scoring.result_files import PER_PROMPT_FILE, RESULT_FILE, read_result
 from benchmark.scoring.result_schema import Result
 from submissions.checking.checks import reported_problems
+from submissions.importing import inspect_logs, inspect_reader
 from submissions.importing.imported import Imported
 from submissions.importing.importers import DEFAULT_OPTIONS, FORMATS, Format, _manifest
 from submissions.judgements.rating_forms import FORM_OF, RatedSet
@@ -24,21 +27,27 @@ from submissions.judgements.rating_study import Study, make_study
 from submissions.judgements.ratings import read_ratings
 from submissions.judgements.votes import parsed_vote
 from submissions.schema import Manifest
+from submissions.storage.commits import StoreFault, checked_path, is_commit_id
+from submissions.storage.folder_store import FolderStore
 from submissions.untrusted.findings import Findings, Refused
 from submissions.untrusted.json_files import read_manifest, strict_json
 from submissions.untrusted.limited_process import limit
 from submissions.untrusted.parquet_reader import BATCH_BYTES, MEMORY, reply
+from submissions.work_queue.queue_files import read_listing
 from tests.conftest import TOY, toy_manifest, toy_rows
 from tests.submissions.conftest import KNOWN
 from tests.submissions.importing.test_import_openai_batch import chat
 from tests.submissions.judgements.test_rating_study import answered
 from tests.submissions.judgements.test_votes import a_vote
 from tests.submissions.lm_eval_samples import samples
+from tests.submissions.queueing import T0, MemoryStore, as_file
+from tests.submissions.work_queue.test_queue_damage import CLAIMED, PENDING
 
 Check = Callable[[Path, bytes], object]
 MOST_BYTES = 2**26  # that a Parquet file may decode to, so that an input takes no time to fill memory
+SCORED = PENDING | {"state": "scored", "results": ["1" * 16], "versions": {"divbench": "1"}, "profile": "lexical"}
 _SHIPPED = Path(__file__).parents[2] / "leaderboard" / "measured" / "reference"
-_ENDINGS: dict[Format, str] = {"noveltybench": "jsonl", "lm-eval": "jsonl", "openai-batch": "jsonl"}
+_ENDINGS: dict[Format, str] = {"noveltybench": "jsonl", "lm-eval": "jsonl", "openai-batch": "jsonl", "inspect": "json"}
 
 
 def check_json(folder: Path, data: bytes) -> None:
@@ -105,6 +114,45 @@ def check_result(folder: Path, data: bytes) -> None:
         assert Result.model_validate_json(result.model_dump_json()) == result
 
 
+def check_state(folder: Path, data: bytes) -> None:
+    """A state of the queue, which is read again as it was, or the reason why it is none."""
+    store = MemoryStore()
+    path = f"states/{'0' * 16}.json"
+    store.put(path, data)
+    found = read_listing(store, store.head())
+    assert len(found.states) + len(found.damaged) == 1
+    for state in found.states:
+        store.put(path, state.as_bytes())
+        assert read_listing(store, store.head()).states == (state,)
+        found.queue_position(state.submission_id, T0)
+    assert all(each.reason and each.reason.isprintable() for each in found.damaged)
+
+
+def check_commit(folder: Path, data: bytes) -> None:
+    """A commit of a store in a folder: what its name says, or a `StoreFault`."""
+    (folder / "commits").mkdir(exist_ok=True)
+    commit = "0" * 40
+    with suppress(ValueError, RecursionError, TypeError, KeyError):
+        commit = str(json.loads(data)["id"])
+    path = folder / "commits" / f"{commit if is_commit_id(commit) else '0' * 40}.json"
+    path.write_bytes(data)
+    with suppress(StoreFault):
+        assert all(map(checked_path, FolderStore(folder).paths(path.stem)))
+    path.unlink()
+
+
+def check_inspect(folder: Path, data: bytes) -> None:
+    """A log of Inspect's, read as by the process that reads logs, but in this one."""
+
+    def here(module: str, asked: dict[str, Any], **limits: float) -> dict[str, Any]:
+        said = inspect_reader.read(asked)
+        assert json.loads(json.dumps(said)) == said
+        return said
+
+    with mock.patch.object(inspect_logs, "run_in_child", here):
+        check_import("inspect", folder, data)
+
+
 def check_vote(folder: Path, data: bytes) -> None:
     """A vote, which is read again as it was, or a `ValueError`."""
     with suppress(ValueError):
@@ -145,6 +193,9 @@ PARSERS: dict[str, Check] = {
     "openai-batch": lambda folder, data: check_import("openai-batch", folder, data),
     "result": check_result,
     "votes": check_vote,
+    "states": check_state,
+    "commits": check_commit,
+    "inspect": check_inspect,
     "ratings": lambda folder, data: check_ratings("json", folder, data),
     "ratings-csv": lambda folder, data: check_ratings("csv", folder, data),
 }
@@ -163,10 +214,30 @@ def parser_seeds(target: str) -> list[bytes]:
         "openai-batch": lambda: [b"\n".join(_lines([chat(row.prompt_id, *row.responses) for row in toy_rows()[:2]]))],
         "result": _results,
         "votes": lambda: [a_vote().as_line(), a_vote(check="self", expected="tie").as_line()],
+        "states": lambda: [as_file(), as_file(history=[PENDING, CLAIMED]), as_file(history=[PENDING, CLAIMED, SCORED])],
+        "commits": _commits,
+        "inspect": lambda: [_inspect_log()],
         "ratings": lambda: [json.dumps(answered(_study(), 0)).encode()],
         "ratings-csv": lambda: [_as_csv([{"rater": "r", **each} for each in answered(_study(), 0)["answers"]])],
     }
     return made[target]()
+
+
+def _commits() -> list[bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        store = FolderStore(Path(folder))
+        made = store.commit("", {"states/a.json": b"{}", "results/a/result.json": b"[]"}, (), "two files")
+        made = store.commit(made, {"b": b"x"}, ["states/a.json"], "one more")
+        return [path.read_bytes() for path in sorted((Path(folder) / "commits").iterdir())]
+
+
+def _inspect_log() -> bytes:
+    """A log as Inspect writes it in JSON: in a zip file, a changed byte is a wrong checksum."""
+    from tests.submissions.importing.test_import_inspect import sample, written
+
+    with tempfile.TemporaryDirectory() as folder:
+        samples = [sample(f"toy-{i}", epoch, f"Say thing {i}.", "x", "y") for i in range(2) for epoch in (1, 2)]
+        return written(Path(folder) / "log.json", samples).read_bytes()
 
 
 def _lines(rows: list[object]) -> list[bytes]:

@@ -1,13 +1,16 @@
 """Logs that Inspect's own library writes become submissions; where it is not installed, the command says so."""
 
+import resource
 import sys
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
 from datasets_build.errors import ConfigurationError
 from submissions.checking.validate import open_submission
+from submissions.importing import inspect_logs
 from submissions.importing.importers import detect_format, import_submission
 from submissions.importing.inspect_logs import read_inspect_log
 from submissions.untrusted.findings import Findings, Refused
@@ -77,8 +80,27 @@ def test_samples_that_failed_and_damaged_logs_are_refused(tmp_path: Path) -> Non
     assert "Inspect cannot read it" in caught.value.findings.problems[0].message
 
 
+def test_a_log_that_decompresses_to_gigabytes_takes_no_memory_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("inspect_ai")
+    monkeypatch.setattr(inspect_logs, "MEMORY", 2**30)
+    path = written(tmp_path / "log.eval", [sample("toy-0", 1, "x", "y")])
+    with ZipFile(path, "a", ZIP_DEFLATED, compresslevel=1) as archive:
+        assert "samples/toy-0_epoch_1.json" in archive.namelist()
+        with archive.open("samples/toy-1_epoch_1.json", "w") as member:
+            for _ in range(2**10):
+                member.write(b" " * 2**20)
+    assert path.stat().st_size < 2**23
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    findings = Findings()
+    assert not read_inspect_log(path, findings).rows
+    assert [problem.message for problem in findings.problems] == ["Inspect cannot read it: it takes too much memory"]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**16  # KiB
+
+
 def test_without_the_library_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
+    monkeypatch.setitem(sys.modules, "inspect_ai", None)
     with pytest.raises(ConfigurationError) as caught:
         read_inspect_log(tmp_path / "log.eval", Findings())
     assert "divbench[inspect]" in str(caught.value.hint)

@@ -83,6 +83,8 @@ def edited(data: bytes, changes: Edits) -> bytes:
 @settings(derandomize=True, max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data(), changes=edits(KINDS))
 def test_bytes_flipped_cut_and_spliced(target: str, data: st.DataObject, changes: Edits) -> None:
+    if target == "inspect":
+        pytest.importorskip("inspect_ai", reason="Inspect is not installed: pip install 'divbench[inspect]'")
     changed = edited(data.draw(st.sampled_from(seeds(target))), changes)
     with scratch() as folder:
         TARGETS[target](folder, changed)
