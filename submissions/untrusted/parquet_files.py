@@ -193,7 +193,7 @@ def _read_apart(path: Path, asked: reader.Asked) -> tuple[reader.Asked, pa.Buffe
         try:
             source = stack.enter_context(path.open("rb"))
         except OSError as error:  # it was there
-            return _fault("file", first_line(error), "allow reading it"), pa.py_buffer(b"")
+            return reader.fault("file", first_line(error), "allow reading it"), pa.py_buffer(b"")
         if not _HAS_FORK:
             said = reader.reply(asked, source, out)
         else:
@@ -202,19 +202,14 @@ def _read_apart(path: Path, asked: reader.Asked) -> tuple[reader.Asked, pa.Buffe
             status = _PROCESS.read(talk.fileno(), source.fileno(), out.fileno(), errors.fileno())
             talk.seek(0)
             errors.seek(0)
-            said = json.loads(talk.read(_MAX_REPLY)) if status == 0 else _stopped(status, errors.read(_MAX_REPLY))
+            if status == 0:
+                said = json.loads(talk.read(_MAX_REPLY))
+            else:
+                said = reader.fault("limits", f"reading it {reason(status, errors.read(_MAX_REPLY))}", _SMALLER)
         if "host" in said:
             raise OSError(said["host"], os.strerror(said["host"]))
         size = out.seek(0, os.SEEK_END)
         return said, pa.py_buffer(mmap.mmap(out.fileno(), size, access=mmap.ACCESS_READ) if size else b"")
-
-
-def _stopped(status: int, errors: bytes) -> reader.Asked:
-    return _fault("limits", f"reading it {reason(status, errors)}", _SMALLER)
-
-
-def _fault(check: str, message: str, hint: str) -> reader.Asked:
-    return {"rows": 0, "check": check, "message": message, "hint": hint}
 
 
 class _Process:

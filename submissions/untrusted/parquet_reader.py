@@ -34,17 +34,7 @@ Asked = dict[str, Any]
 
 
 class Unreadable(Exception):
-    """A file cannot be read, or not from some row on.
-
-    Attributes:
-        check: Name of the check: *parquet* or *sizes*.
-        hint: Suggested fix.
-    """
-
-    def __init__(self, check: str, message: str, hint: str = WRITE_AGAIN) -> None:
-        super().__init__(message)
-        self.check = check
-        self.hint = hint
+    """A file cannot be read, or not from some row on: the name of the check, what is wrong, and a suggested fix."""
 
 
 def plain_schema(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
@@ -84,28 +74,20 @@ def plain_batches(file: pq.ParquetFile, columns: Sequence[str], most: int) -> It
     schema = plain_schema(file.schema_arrow, columns)
     weight = rows = 0
     for batch in file.iter_batches(_ROWS_A_BATCH, columns=schema.names, use_threads=False):
-        found = [(batch.column(field.name), field.type) for field in schema]
-        kept = [column if column.type == kind else column.cast(kind) for column, kind in found]
-        for part in _parts(pa.RecordBatch.from_arrays(kept, schema=schema)):
-            weight += _weight(part)
+        kept = [batch.column(field.name).cast(field.type) for field in schema]
+        whole = pa.RecordBatch.from_arrays(kept, schema=schema)
+        fits = _weight(whole) <= BATCH_BYTES
+        for part in [whole] if fits else (whole.slice(place, 1) for place in range(whole.num_rows)):
+            if (own := _weight(part)) > BATCH_BYTES:
+                raise Unreadable("sizes", f"a row of more than {BATCH_BYTES:,} bytes when decoded", SHORTER)
+            weight += own
             if weight > most:
                 raise Unreadable("sizes", f"more than {most:,} bytes when decoded", SHORTER)
             rows += part.num_rows
             yield part
     if schema and rows != file.metadata.num_rows:
-        raise Unreadable("parquet", f"{file.metadata.num_rows:,} rows are declared, {rows:,} are present")
-
-
-def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    if _weight(batch) <= BATCH_BYTES:
-        yield batch
-    elif batch.num_rows == 1:
-        message = f"a row of more than {BATCH_BYTES:,} bytes when decoded"
-        raise Unreadable("sizes", message, SHORTER)
-    else:
-        half = batch.num_rows // 2
-        yield from _parts(batch.slice(0, half))
-        yield from _parts(batch.slice(half))
+        message = f"{file.metadata.num_rows:,} rows are declared, {rows:,} are present"
+        raise Unreadable("parquet", message, WRITE_AGAIN)
 
 
 def _weight(batch: pa.RecordBatch) -> int:
@@ -125,7 +107,7 @@ def reply(asked: Asked, source: IO[bytes], out: Any) -> Asked:
         file = pq.ParquetFile(source, pre_buffer=False, buffer_size=2**20)  # page by page
         schema, declared = file.schema_arrow, file.metadata.num_rows
         if declared < 0:
-            raise Unreadable("parquet", "a negative number of rows")
+            raise Unreadable("parquet", "a negative number of rows", WRITE_AGAIN)
         made |= {"schema": base64.b64encode(schema.serialize()).decode(), "declared": declared}
         wanted = schema.names if asked["columns"] is None else asked["columns"]
         there = [name for name in wanted if schema.get_field_index(name) >= 0]
@@ -145,9 +127,13 @@ def _fault(error: Exception) -> Asked:
     if isinstance(error, OSError) and error.errno in HOST_FAULTS:
         return {"host": error.errno}
     if isinstance(error, MemoryError):
-        error = Unreadable("sizes", "takes too much memory", "write fewer rows per row group")
-    check, hint = (error.check, error.hint) if isinstance(error, Unreadable) else ("parquet", WRITE_AGAIN)
-    return {"check": check, "message": first_line(error), "hint": hint}
+        return fault("sizes", "takes too much memory", "write fewer rows per row group")
+    return fault(*error.args) if isinstance(error, Unreadable) else fault("parquet", first_line(error), WRITE_AGAIN)
+
+
+def fault(check: str, message: str, hint: str) -> Asked:
+    """What is said of a file that cannot be read."""
+    return {"check": check, "message": message, "hint": hint}
 
 
 def _serve(parent: socket.socket) -> None:

@@ -106,7 +106,7 @@ ATTACKS = (
     Attack(
         "one-text-in-every-row",
         content(lambda: one_text_a_row(20_000, MIB)),
-        (("sizes", G, 1009, ""),),
+        (("sizes", G, 1024, ""),),
         "more than 1,073,741,824 bytes when decoded",
     ),
     Attack("one-text-in-one-row", content(lambda: generations(responses=one_text(20_000, b"x" * 4000))), SWELLS, A_ROW),

@@ -112,7 +112,7 @@ AS_VIEW = (
     Attack(
         "one-view-in-every-row",
         content(lambda: one_text_a_row(20_000, MIB, {b"ARROW:schema": AS_VIEWS})),
-        (("sizes", G, 1009, ""),),
+        (("sizes", G, 1024, ""),),
         "more than 1,073,741,824 bytes when decoded",
     ),
     Attack(
