@@ -3,8 +3,9 @@
 Gradio opens a session for each page that somebody looks at and for each call of the API, and keeps thousands of them.
 In each it describes every component of the application, and later writes down what the component shows, for links that
 restore a page. Our permalinks hold their choices themselves: that copy, most of a megabyte, is never read here, and
-making it takes longer than most calls (31 ms of the processor for 409 components). Gradio's settings do not change that:
-`state_session_capacity` bounds how many sessions are kept, `delete_cache` is about files, `time_to_live` about states.
+making it takes longer than most calls (31 ms of the processor for 409 components). Gradio's settings do not change
+that: `state_session_capacity` bounds how many sessions are kept, `delete_cache` is about files, `time_to_live` about
+states.
 """
 
 from typing import Any
