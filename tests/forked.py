@@ -91,6 +91,27 @@ def run_forked(
         return subprocess.CompletedProcess([code, *words], status, out, err)
 
 
+def run_piped(
+    code: str, arguments: Sequence[object], environment: Mapping[str, str]
+) -> "subprocess.CompletedProcess[str]":
+    """`run_forked` for a program that may write no files, and prints less than a pipe holds."""
+    words = [str(each) for each in arguments]
+    pipes = [Pipe(duplex=False) for _ in range(2)]
+    (out, to_out), (err, to_err) = pipes
+    process = _started(code, words, environment, None, to_out, to_err)
+    for each in (to_out, to_err):
+        each.close()
+    printed = []
+    for each in (out, err):
+        with os.fdopen(os.dup(each.fileno()), encoding="utf-8") as stream:
+            printed.append(stream.read())
+        each.close()
+    process.join()
+    status = process.exitcode or 0
+    process.close()
+    return subprocess.CompletedProcess([code, *words], status, *printed)
+
+
 def child_by_fork(module: str, asked: Mapping[str, Any], *, memory: int, seconds: float) -> dict[str, Any]:
     """`submissions.checking.sandbox.run_in_child` by a fork, without its limit of memory: a fork begins beyond it."""
     code = f"import io, runpy, sys; sys.stdin = io.StringIO({json.dumps(asked)!r}); "
@@ -171,7 +192,7 @@ def _started(
     environment: Mapping[str, str],
     folder: Path | None,
     out: Path | Connection,
-    err: Path | None,
+    err: Path | Connection | None,
 ) -> ForkServerProcess:
     given = (code, words, {**environment}, folder or Path.cwd(), out, err)
     process = _server().Process(target=_program, args=given)
@@ -180,7 +201,12 @@ def _started(
 
 
 def _program(
-    code: str, words: list[str], environment: dict[str, str], folder: Path, out: Path | Connection, err: Path | None
+    code: str,
+    words: list[str],
+    environment: dict[str, str],
+    folder: Path,
+    out: Path | Connection,
+    err: Path | Connection | None,
 ) -> None:
     for number, given in ((1, out), (2, err)):
         if given is not None:

@@ -17,6 +17,7 @@ from submissions.checking.validate import open_submission
 from submissions.demo.build import write_demo_submissions
 from submissions.schema import Row
 from submissions.storage.submission_folders import write_submission
+from tests.leaderboard.hostile_results import hostile_results
 from tests.leaderboard.injections import INJECTIONS
 from tests.leaderboard.servers import serving
 
@@ -52,6 +53,14 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "results" / "damaged").mkdir()
     (folder / "results" / "damaged" / "result.json").write_text("{", encoding="utf-8")
     return folder / "results"
+
+
+@pytest.fixture(scope="session")
+def hostile(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results in which every text that a stranger may choose is an injection, and a damaged folder."""
+    folder = hostile_results(results, tmp_path_factory.mktemp("hostile"))
+    shutil.copytree(results / "damaged", folder / "damaged")
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -23,11 +23,18 @@ from leaderboard.tables.forest import forest
 from submissions.untrusted.plain_text import shortened
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import console_errors, open_page, until
+from tests.leaderboard.injections import assert_inert
 from tests.leaderboard.page_reading import rows, selects
 from tests.leaderboard.servers import serving, serving_by_command
 
 pytestmark = pytest.mark.browser
 PHONE = 390  # pixels wide
+# What a visitor may do to anything on a page: some injections wait for it.
+_TOUCH = """
+for (const element of document.querySelectorAll("*"))
+  for (const kind of ["pointerenter", "mouseover", "mouseenter", "focus"])
+    element.dispatchEvent(new Event(kind, {bubbles: kind === "mouseover"}));
+"""
 # Radio buttons and checkboxes that are not checked and whose edge cannot be told from the page behind it.
 _UNSEEN = """
 const light = (text) => { const [r, g, b] = text.match(/[\\d.]+/g).map((v) => v / 255).map((v) =>
@@ -65,22 +72,32 @@ def assert_opened(browser: Any, page: Any, width: int | None = None) -> None:
     assert found <= (width or screen)
 
 
+def is_inert(browser: Any) -> None:
+    """Nothing lives, neither at first nor when it is touched."""
+    assert_inert(browser)
+    browser.execute_script(_TOUCH)
+    assert_inert(browser)
+    assert console_errors(browser) == []
+
+
 @pytest.fixture(scope="module")
-def command_address(results: Path) -> Iterator[str]:
+def command_address(hostile: Path) -> Iterator[str]:
     """The address of `divbench board serve`."""
-    with serving_by_command("--results", str(results)) as url:
+    with serving_by_command("--results", str(hostile)) as url:
         yield url
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)
-def test_the_command_serves_pages_that_fit_a_phone_in_the_dark_theme(
+def test_the_command_serves_pages_that_fit_a_phone_in_the_dark_theme_where_nothing_untrusted_comes_to_life(
     command_address: str, browser: Any, page: Any, phone: None
 ) -> None:
-    """With the light theme and a wide screen, test_hostile_names.py opens every page."""
+    """On a wide screen in the light theme, the tests of each page and test_hostile_names.py open it."""
     open_page(browser, f"{command_address}/{page.path}?__theme=dark")
     assert_opened(browser, page, PHONE)
-    warnings = browser.find_element("css selector", "#warnings textarea")
-    assert "damaged" in warnings.get_property("value")  # every page names the damaged result
+    assert_inert(browser)
+    warnings = browser.find_element("css selector", "#warnings textarea").get_property("value")
+    assert "damaged" in warnings  # every page names the damaged result
+    assert "<img src=x onerror=window.hacked=1>: not shown" in warnings
     assert browser.title == (f"{page.title} · DivBench" if page.path else "DivBench")
     foot = browser.find_element("css selector", "#foot .foot")
     assert f"DivBench {version('divbench')}" in foot.text
@@ -96,6 +113,7 @@ def test_the_command_serves_pages_that_fit_a_phone_in_the_dark_theme(
     assert browser.find_element("id", "pages").is_displayed()
     assert menu.get_attribute("aria-expanded") == "true"
     assert browser.execute_script("return document.documentElement.scrollWidth") <= PHONE
+    is_inert(browser)
 
 
 def test_the_navigation_leads_to_every_page_in_four_groups(site_address: str, browser: Any) -> None:

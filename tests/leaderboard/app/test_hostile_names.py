@@ -1,4 +1,4 @@
-"""Every text that a stranger may choose is an injection: on no page of the application is one more than text."""
+"""Every text that a stranger may choose is an injection, and is shown as text; test_app.py looks at all pages."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,22 +11,15 @@ from leaderboard.app.pages import PAGES
 from leaderboard.data.board import Board
 from leaderboard.tables.systems import system_ids
 from submissions.untrusted.plain_text import shortened
-from tests.leaderboard.app.test_app import assert_opened
+from tests.leaderboard.app.test_app import assert_opened, is_inert
 from tests.leaderboard.app.test_page_compare import responses_are
 from tests.leaderboard.boards import load_boards
-from tests.leaderboard.conftest import console_errors, open_page, shown_anew, until
-from tests.leaderboard.hostile_results import hostile_results
-from tests.leaderboard.injections import INJECTIONS, NAMES, assert_inert, not_shown
+from tests.leaderboard.conftest import open_page, shown_anew, until
+from tests.leaderboard.injections import INJECTIONS, NAMES, not_shown
 from tests.leaderboard.servers import serving
 
 pytestmark = pytest.mark.browser
 
-# What a visitor may do to anything on a page: some injections wait for it.
-_TOUCH = """
-for (const element of document.querySelectorAll("*"))
-  for (const kind of ["pointerenter", "mouseover", "mouseenter", "focus"])
-    element.dispatchEvent(new Event(kind, {bubbles: kind === "mouseover"}));
-"""
 # A long table holds only the rows that can be seen: scroll through it, and collect the cells of a column.
 _COLUMN = """
 const [name, column, done] = arguments, found = new Set(), table = document.getElementById(name);
@@ -47,18 +40,13 @@ look();
 
 
 @pytest.fixture(scope="module")
-def folder(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return hostile_results(results, tmp_path_factory.mktemp("hostile"))
+def board(hostile: Path) -> Board:
+    return load_boards(hostile)[0][0]
 
 
 @pytest.fixture(scope="module")
-def board(folder: Path) -> Board:
-    return load_boards(folder)[0][0]
-
-
-@pytest.fixture(scope="module")
-def address(folder: Path) -> Iterator[str]:
-    with serving(folder) as url:
+def address(hostile: Path) -> Iterator[str]:
+    with serving(hostile) as url:
         yield url
 
 
@@ -86,14 +74,6 @@ def offered(browser: Any, control: str) -> set[str]:
     return {" ".join(text.replace("✓", "").split()) for text in found}
 
 
-def is_inert(browser: Any) -> None:
-    """Nothing lives, neither at first nor when it is touched."""
-    assert_inert(browser)
-    browser.execute_script(_TOUCH)
-    assert_inert(browser)
-    assert console_errors(browser) == []
-
-
 def open_whole(browser: Any, address: str, path: str) -> None:
     """Open a page in the light theme: it has no errors."""
     page = next(page for page in PAGES if page.path == path.partition("?")[0])
@@ -101,25 +81,6 @@ def open_whole(browser: Any, address: str, path: str) -> None:
     assert_opened(browser, page)
     warnings = browser.find_element("css selector", "#warnings textarea").get_property("value")
     assert "<img src=x onerror=window.hacked=1>: not shown" in warnings
-
-
-SHOWN_BELOW = {"", "tradeoff", "compare", "explore"}  # pages that other tests open
-NO_NAMES = {"about", "alike", "datasets", "metrics", "post-training"}  # pages that show few texts of strangers or none
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(page.path, marks=pytest.mark.thorough if page.path in NO_NAMES else ())
-        for page in PAGES
-        if page.path not in SHOWN_BELOW
-    ],
-)
-def test_every_page_opens_without_errors_and_nothing_untrusted_comes_to_life(
-    address: str, browser: Any, path: str
-) -> None:
-    open_whole(browser, address, path)
-    is_inert(browser)
 
 
 def test_all_names_are_in_the_table_of_models_and_found_by_search(address: str, browser: Any) -> None:

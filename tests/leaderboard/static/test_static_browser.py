@@ -13,18 +13,12 @@ from leaderboard.data.sources import FolderSource
 from leaderboard.static.write import write_static
 from tests.leaderboard.boards import load_boards
 from tests.leaderboard.conftest import console_errors, until
-from tests.leaderboard.hostile_results import hostile_results
 from tests.leaderboard.injections import INJECTIONS, NAMES, assert_inert, not_shown, what_ran
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def hostile(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return hostile_results(results, tmp_path_factory.mktemp("hostile"))
 
 
 @pytest.fixture(scope="module")
@@ -90,25 +84,21 @@ def screen(request: pytest.FixtureRequest, browser: "Chrome") -> Any:
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def test_every_page_loads_from_the_file_system(browser: "Chrome", exported: Path, screen: tuple[int, str]) -> None:
+def test_every_page_loads_from_the_file_system_and_nothing_of_strangers_comes_to_life(
+    browser: "Chrome", bad_export: Path, screen: tuple[int, str]
+) -> None:
     width, scheme = screen
-    for page in sorted(exported.glob("*.html")):
-        opened(browser, page)
-        assert console_errors(browser) == [], page.name
-        assert browser.execute_script("return document.documentElement.scrollWidth") <= width, page.name
-        asked = browser.execute_script("return performance.getEntriesByType('resource').map((each) => each.name)")
-        assert all(name.startswith(("file:", "data:")) for name in asked), page.name
-        ground = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
-        assert ground == {"light": "rgb(251, 251, 250)", "dark": "rgb(14, 17, 21)"}[scheme], page.name
-
-
-def test_nothing_of_strangers_comes_to_life(browser: "Chrome", bad_export: Path) -> None:
     kinds = [sorted(bad_export.glob(f"{kind}-[0-9a-f]*[0-9a-f].html")) for kind in ("explore", "system")]
     assert [len(same) for same in kinds] == [len(NAMES)] * 2
     for page in sorted(set(bad_export.glob("*.html")) - {page for _, *same in kinds for page in same}):
         opened(browser, page)
         assert_inert(browser)
         assert console_errors(browser) == [], page.name
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width, page.name
+        asked = browser.execute_script("return performance.getEntriesByType('resource').map((each) => each.name)")
+        assert all(name.startswith(("file:", "data:")) for name in asked), page.name
+        ground = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+        assert ground == {"light": "rgb(251, 251, 250)", "dark": "rgb(14, 17, 21)"}[scheme], page.name
         browser.execute_script("document.querySelectorAll('th button, select, input').forEach((e) => e.focus())")
         assert_inert(browser)
     # The pages of the other systems have the kinds of elements of the first: no name has become one, or a part of one.

@@ -18,6 +18,7 @@ from submissions.checking.validate import validate
 from submissions.untrusted.findings import KEPT_PER_CHECK
 from tests.cases import each
 from tests.conftest import divbench, write_toy
+from tests.forked import of_module, run_forked
 from tests.submissions import attacks
 from tests.submissions.attack import SHOWN, Attack, G
 from tests.submissions.attack_runs import Outcome, find_suite, make_apart
@@ -35,8 +36,13 @@ MADE = [attack for attack in ATTACKS if AS_ROOT or not attack.needs_root]
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """The program in an interpreter of its own, whose peak of memory begins low."""
     words = [sys.executable, "-m", "tests.submissions.attacks", *map(str, arguments)]
     return subprocess.run(words, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
+
+
+def command_by_fork(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return run_forked(of_module("tests.submissions.attacks"), arguments, os.environ, ROOT)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +100,7 @@ def contents(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def test_the_same_seed_makes_the_same_attacks(tmp_path: Path, folder: Path, found: dict[str, Outcome]) -> None:
-    assert command(tmp_path / "other", "--seed", 1).returncode == 0
+    assert command_by_fork(tmp_path / "other", "--seed", 1).returncode == 0
     others = {Path(name).parts[0] for name, _ in set(contents(tmp_path / "other")) ^ set(contents(folder))}
     assert others == {"noise", "noise-in-the-data"}  # all others are the same whatever the seed
     make_apart([BY_NAME[name] for name in sorted(others)], tmp_path / "again", 0)
@@ -115,7 +121,7 @@ def test_nothing_of_them_runs(folder: Path, found: dict[str, Outcome]) -> None:
 
 
 def test_the_folder_must_be_new(tmp_path: Path) -> None:
-    ended = command(tmp_path, "--report")
+    ended = command_by_fork(tmp_path, "--report")
     assert ended.returncode == 2
     assert "is already there" in ended.stderr
     assert list(tmp_path.iterdir()) == []

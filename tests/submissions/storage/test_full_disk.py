@@ -1,16 +1,18 @@
 """A disk that fills up while a submission is written leaves what was there before, and nothing half-written."""
 
 import json
+import os
 import random
 import subprocess
-import sys
 from pathlib import Path
 
 from tests.cases import each
+from tests.forked import run_piped
 from tests.submissions.conftest import jsonl
 
 # A limit on the size of a file fails as a full disk does: in the midst of a write, with an error from the system.
-# It would cut the compiled files of modules that are imported behind it, too.
+# It would cut the compiled files of modules that are imported behind it, too. What is printed goes through pipes, which
+# have no size.
 CODE = """
 import resource, sys
 import submissions.importing.importers, submissions.demo.build
@@ -22,8 +24,7 @@ main()
 
 
 def divbench(limit: int, *arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", CODE.format(limit=limit), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return run_piped(CODE.format(limit=limit), arguments, os.environ)
 
 
 def demo_rows() -> list[dict[str, object]]:
