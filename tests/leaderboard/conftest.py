@@ -101,7 +101,7 @@ def leave_the_last_page() -> Iterator[None]:
     yield
     for browser in _OPEN:
         if browser.current_url.startswith("http"):  # the next board may have this one's address
-            browser.execute_script("localStorage.clear(); sessionStorage.clear()")
+            browser.execute_script("try { localStorage.clear(); sessionStorage.clear() } catch {}")
         browser.get("about:blank")
 
 
