@@ -141,9 +141,10 @@ class FolderStore:
         with disk_faults(path):
             try:
                 state = _State.model_validate_json(path.read_bytes())
+                checked_change(state.tree, (), state.message)
             except FileNotFoundError as error:
                 raise no_commit(commit, self.address) from error
-            except ValidationError as error:
+            except (ValidationError, InputError) as error:
                 raise _damaged(path) from error
         if not state.id == commit == state.true_id():
             raise _damaged(path)

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from datasets_build.errors import InputError
+from datasets_build.files import canonical_json
 from submissions.storage.commits import Commit, Conflict, StoreFault
 from submissions.storage.folder_store import FolderStore
 from tests.submissions.run_store import number_at, numbered
@@ -96,6 +97,18 @@ def test_a_damaged_commit_is_named(damage: str | None, folder: Path) -> None:
     for call in (lambda: store.paths(first), store.history, lambda: store.commit(first, {"x": b""}, [], "m")):
         with pytest.raises(StoreFault, match=first):
             call()
+
+
+def test_a_commit_that_no_store_makes_is_damaged(tmp_path: Path) -> None:
+    entry = {"sha256": "0" * 64, "size": 2}
+    for number, (path, message) in enumerate((("states/\x1b[2J.json", "m"), ("../x", "m"), ("a", "\x1b[2J"))):
+        made = {"parent": None, "message": message, "tree": {path: entry}}
+        name = hashlib.sha256(canonical_json(made)).hexdigest()[:40]  # as it would be named if it were made
+        folder = tmp_path / f"{number}"
+        (folder / "commits").mkdir(parents=True)
+        (folder / "commits" / f"{name}.json").write_bytes(canonical_json(made | {"id": name}))
+        with pytest.raises(StoreFault, match="is damaged"):
+            FolderStore(folder).paths(name)
 
 
 @pytest.mark.parametrize("head", ["", "x", "../../etc/passwd", "é", "0" * 41])
