@@ -152,7 +152,14 @@ def test_a_pause_stays_in_its_process(server: SamplingServer) -> None:
     asked = Endpoint(server.url)
     server.plans = {"p0": [Reply(429, {"Retry-After": "60"}, b"")]}
     halt = threading.Event()
-    threading.Timer(0.2, halt.set).start()
+
+    def end() -> None:  # the work, once the server has told to pause
+        while not server.seen:
+            time.sleep(0.01)
+        halt.wait(0.2)
+        halt.set()
+
+    threading.Thread(target=end, daemon=True).start()
     body = {"messages": [{"content": "p0"}]}
     with asked.client() as client:
         with pytest.raises(http_client.ServerFault, match="was not called: the work was ended"):
