@@ -9,7 +9,7 @@ import pytest
 from leaderboard.data.reference.results import WithReference
 from leaderboard.data.reference.stages import is_matched
 from leaderboard.data.reference.systems import REAL, SHOWN_ATTACKS
-from tests.leaderboard.conftest import console_errors, open_page, shown_anew
+from tests.leaderboard.conftest import console_errors, open_page, shown_anew, until
 from tests.leaderboard.servers import serving
 
 pytestmark = pytest.mark.browser
@@ -32,8 +32,9 @@ def test_reference_systems_are_compared_on_a_fresh_board(address: str, browser: 
     note = text_of(browser, "#note textarea")
     assert "8 responses of one model give" in note  # of nine models: people are none
     assert "one response of each of 8 models gives" in note
-    systems = [each.text for each in browser.find_elements("css selector", "#alike-plot .ytick text")]
-    assert sorted(systems) == sorted(system.name for system in REAL)
+    wanted = sorted(system.name for system in REAL)
+    ticks = "return [...document.querySelectorAll('#alike-plot .ytick text')].map((each) => each.textContent).sort()"
+    until(lambda: browser.execute_script(ticks) == wanted, f"the figure does not name {wanted}")
     with shown_anew(browser):
         browser.find_element("css selector", "#measure input[value=same_class]").click()
     assert "measure=same_class" in browser.current_url
