@@ -1,6 +1,7 @@
-"""Pages of the documentation site that are made from the code: metric cards, datasets, commands, Python API."""
+"""Pages of the site that are not in docs/: CONTRIBUTING.md, and cards, datasets, commands, Python API from the code."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File
@@ -11,6 +12,7 @@ _OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\(\.\./[^)]*\)")
 def on_files(files: Any, config: Any) -> Any:
     """Add the generated pages."""
     for path, make in (
+        ("contributing.md", contributing),
         ("reference/metric-cards.md", metric_cards),
         ("reference/datasets.md", datasets),
         ("reference/python.md", python_api),
@@ -23,6 +25,11 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Show links to files of the repository as their names: the site has the folder docs/ alone."""
     return _OUTSIDE.sub(r"\1", markdown)
+
+
+def contributing() -> str:
+    """Return how to add a metric, a dataset or a page."""
+    return Path(__file__).parents[1].joinpath("CONTRIBUTING.md").read_text("utf-8")
 
 
 def metric_cards() -> str:
