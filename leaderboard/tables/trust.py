@@ -102,8 +102,8 @@ def dominated(study: MetricStudy, gaming: GamingRecord | None) -> dict[str, str]
 
 
 def _cost(metric: Metric) -> int:
-    """0 without a model, 1 with small ones, 2 with a language model."""
-    sources = input_of(metric).sources
+    """0 without a model, 1 with small ones, 2 with a language model; a tagger is a lexicon."""
+    sources = set(input_of(metric).sources) - {"tagger"}
     return 2 if "causal_lm" in sources else 1 if sources else 0
 
 
