@@ -76,16 +76,20 @@ def jobs(names: Sequence[str] = ()) -> list[Job]:
     ]
 
 
-def metrics_of(job: Job) -> tuple[Metric, ...]:
-    """The metrics of a result: all of the profile; without the language model, which takes minutes, for some.
+# Computed for OLMo's stages alone until the other results are made anew: another metric is another result.
+_NEWER = ("learned_diversity", "distance_beside_prompt")
 
-    It reads the responses of all but attacks, at the largest k.
+
+def metrics_of(job: Job) -> tuple[Metric, ...]:
+    """The metrics of a result: all of the profile for OLMo's stages; the others lack the newest and the slowest.
+
+    The language model, which takes minutes, reads the stages' responses at the largest k alone.
     """
-    there = find_profile(PROFILE).metrics()
-    if find_system(job.system).kind != "attack" and job.k == max(RESPONSES):
-        return there
-    unread = {metric.id for metric in metrics_from("causal_lm", there)}
-    return tuple(metric for metric in there if metric.id not in unread)
+    there, is_stage = find_profile(PROFILE).metrics(), find_system(job.system).kind == "olmo"
+    left_out = set() if is_stage else set(_NEWER)
+    if not is_stage or job.k != max(RESPONSES):
+        left_out |= {metric.id for metric in metrics_from("causal_lm", there)}
+    return tuple(metric for metric in there if metric.id not in left_out)
 
 
 def make_reference(wanted: Sequence[Job], out: Path, mirror: Path | None = None, processes: int = 1) -> Iterator[Done]:
