@@ -189,7 +189,8 @@ def test_a_click_on_a_system_leads_to_its_page(results: Path, browser: Any) -> N
             "Emulation.setDeviceMetricsOverride", {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
         )
         try:
-            assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+            wide = "return document.documentElement.scrollWidth"
+            until(lambda: browser.execute_script(wide) <= 390, "the page is wider than the screen")
             assert not browser.find_element("id", "pages").is_displayed()
             browser.find_element("css selector", "#nav .menu").click()
             assert browser.find_element("id", "pages").is_displayed()

@@ -171,7 +171,7 @@ def test_what_ships_is_small_whole_and_without_texts() -> None:
     for path in shipped.results:
         schema = pq.read_schema(path / PER_PROMPT_FILE)
         texts = {field.name for field in schema if "string" in str(field.type)}
-        assert texts - words <= {"missing", "invalid", "finish_reasons"}
+        assert texts - words <= {"missing", "invalid", "finish_reasons", "surprisals"}  # surprisals: the estimator
         reasons = pq.read_table(path / PER_PROMPT_FILE, columns=["invalid", "finish_reasons"]).to_pydict()
         said = {each for column in reasons.values() for row in column for each in row or () if each is not None}
         assert max(map(len, said), default=0) < 60
