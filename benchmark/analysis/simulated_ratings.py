@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.text import Text
 
 from benchmark.analysis.estimate import Estimate, Resampling
 from benchmark.analysis.human_ratings import krippendorff_alpha, write_rated_sets
@@ -185,7 +186,7 @@ def _main(
         note = f"{name}: {found.sets} sets, {len(found.ratings.ratings)} ratings, {removed} raters removed"
         out().print(f"{note}; alpha {found.alpha}", markup=False)
     columns_ = ("task", "metric", "released", "given back", "within")
-    out().print(to_markdown(Table("", columns_, rows, numbers=())), markup=False, soft_wrap=True)
+    out().print(Text(to_markdown(Table("", columns_, rows, numbers=()))), soft_wrap=True)
 
 
 if __name__ == "__main__":

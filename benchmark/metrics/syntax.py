@@ -67,13 +67,13 @@ def _template_counts(responses: Sequence[Tags], n: int) -> list[int]:
     grams = [[gram for tags in each for gram in zip(*(tags[i:] for i in range(n)), strict=False)] for each in responses]
     holders = Counter(gram for own in grams for gram in set(own))
     if not holders:
-        raise Unscorable(f"no sentence of {n} words")
+        raise Unscorable(f"no sentence of {n} tokens")
     return [sum(holders[gram] > 1 for gram in own) for own in grams]
 
 
 _TAGGER = "Tags are guesses by a lexicon of English: text in another language is tagged all the same, wrongly."
 _OTHER_SCRIPT = "A set with a response that is mostly in another script than Latin has no value."
-_SHORT = "A response shorter than six words never has a template: copies of it count as if nothing were repeated."
+_SHORT = "A response shorter than six tokens never has a template: copies of it count as if nothing were repeated."
 _CONTENT = "What is said plays no part: six different facts in sentences of one build are the least diverse."
 _SHUFFLED = "Shuffled words are no longer built like sentences and share few templates, so they come out as diverse."
 _MORE = "More and longer responses share more templates: compare sets of like length and equal k only."
@@ -97,7 +97,7 @@ METRICS: tuple[Metric, ...] = (
             "words",
             "|responses with a sequence of 6 part-of-speech tags that another response has| / |responses|; sequences "
             "lie within a sentence; less is more diverse",
-            "The share of responses that build a stretch of six words as another response of the set does.",
+            "The share of responses that build a stretch of six tokens as another response of the set does.",
             (_CONTENT, _SHUFFLED, _SHORT, _MORE, _TAGGER, _OTHER_SCRIPT),
             (_FIRST,),
         ),
@@ -105,12 +105,12 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "templates_per_token",
         1,
-        "syntactic templates per word",
+        "syntactic templates per token",
         partial(templates_per_token, n=6),
         reads="tags",
         direction=-1,
         bounds=(0, 1),
-        unit="templates / word",
+        unit="templates / token",
         paper=f"{_PAPER}; there, templates are the commonest sequences of a whole corpus",
         parameters={"n": "6", "shared-by": "2"},
         needs=2,
@@ -118,12 +118,12 @@ METRICS: tuple[Metric, ...] = (
             "words",
             "mean over responses of |places where a sequence of 6 part-of-speech tags begins that another response "
             "has| / |tags|; less is more diverse",
-            "How densely a response is made of stretches of six words that are built as in another response.",
+            "How densely a response is made of stretches of six tokens that are built as in another response.",
             (
                 _CONTENT,
                 _SHUFFLED,
                 _SHORT,
-                "Even copies do not reach 1: the last five words of a sentence begin no template.",
+                "Even copies do not reach 1: the last five tokens of a sentence begin no template.",
                 _MORE,
                 _TAGGER,
                 _OTHER_SCRIPT,

@@ -4,6 +4,7 @@ The same page as in the export, with the application's navigation and footer. A 
 """
 
 from collections.abc import Callable
+from functools import cache
 from hashlib import sha256
 from mimetypes import guess_type
 from typing import Any
@@ -99,5 +100,6 @@ def _page(live: LiveResults, board: Board, place: int) -> Page:
     return system_page(scores, place, PATH, near, links=links, texts=True)
 
 
+@cache
 def _version() -> str:
     return sha256("\0".join(assets().values()).encode()).hexdigest()[:12]

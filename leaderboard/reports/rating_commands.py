@@ -81,14 +81,13 @@ def forms(
         print_json({"study": study.study, "folder": str(destination), "form": study.form} | counts)
         return
     most = max(len(each) for each in study.assignment)
-    out().print(
-        f"Study {study.study}: {counts['sets']} sets, {items} items, {raters} ratings of each.\n"
+    for line in (
+        f"Study {study.study}: {counts['sets']} sets, {items} items, {raters} ratings of each.",
         f"Send one page of {destination}/forms to each of {len(pages)} raters (up to {most} screens each), or give "
-        f"{destination}/crowd.csv to a crowd platform.\n"
+        f"{destination}/crowd.csv to a crowd platform.",
         f"When files come back: divbench people ratings {destination} FOLDER --out rated.parquet",
-        markup=False,
-        soft_wrap=True,
-    )
+    ):
+        out().print(line, markup=False, soft_wrap=True)
 
 
 def ratings(

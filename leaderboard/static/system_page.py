@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leaderboard.data.board import REFERENCE_TYPES, ranking_column
+from leaderboard.data.board import REFERENCE_TYPES, Column, ranking_column
 from leaderboard.data.scores import BoardScores
 from leaderboard.figures.board_plots import system_curves_figure
 from leaderboard.figures.response_plots import TINTS
@@ -67,7 +67,7 @@ def system_page(
     standing = [(c, scores.standings(c)[place] if c in (main, *overview) else None) for c in board.columns]
     people = [i for i, each in enumerate(board.entries) if each.result.manifest.system.type == REFERENCE_TYPES[0]]
     curves = distinct_curves(board, dict.fromkeys([place, *people[:1]]))
-    said = headline(scores, place)
+    said = headline(scores, main, place)
     all_scores = Table(system_scores(board, place, standing), "scores", "Mean over prompts [95% interval]")
     sampling = Table(facts_table(board, place), "facts", "How it was sampled, and where its result comes from")
     parts = [Part(said=(said,), links=tuple(links)), Part(title="All metrics", tables=(all_scores,))]
@@ -103,12 +103,9 @@ def system_page(
     return Page(file, title, TEMPLATE, made, MODELS, board.name, figures=drawn is not None)
 
 
-def headline(scores: BoardScores, place: int) -> str:
-    """Where a system stands, as plain text: its name is untrusted."""
-    board, main = scores.board, ranking_column(scores.board)
-    label = system_labels(board)[place]
-    if main is None:
-        return label
+def headline(scores: BoardScores, main: Column, place: int) -> str:
+    """Where a system stands by the column that ranks its board, as plain text: its name is untrusted."""
+    board, label = scores.board, system_labels(scores.board)[place]
     stands = scores.standings(main)[place]
     ranked = sum(each.rank is not None for each in scores.standings(main))
     cell = board.entries[place].cells.get(main.signature)

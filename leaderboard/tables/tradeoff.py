@@ -311,9 +311,7 @@ def about_tradeoff(board: Board, made: Tradeoff) -> str:
             else "Known-bad baselines are shown but not eligible: noise is diverse, too."
         )
     if len(made.points) > MOST_POINTS:
-        lines.append(
-            f"The figure shows the first {MOST_POINTS:,} systems of the table, which has {len(made.points):,}."
-        )
+        lines.append(f"The figure shows the first {MOST_POINTS:,} of {len(made.points):,} systems in the table.")
     if made.absent:
         lines.append(f"Without a value on both axes: {len(made.absent)} of {len(board.entries)} systems.")
     return " ".join(lines)

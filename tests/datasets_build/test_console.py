@@ -1,5 +1,6 @@
 """Progress where there is no terminal: lines with the time left, and none for what is soon done."""
 
+import ast
 import json
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ from rich.text import Text
 
 from datasets_build import commands, console, load
 from datasets_build.schema import Prompt, Suite
+from tests.forked import PACKAGES
 
 ROOT = Path(__file__).parents[2]
 # What writes past the console, and what: nothing of it is others' text, but for JSON in ASCII.
@@ -88,3 +90,21 @@ def test_prompts_on_stdout_are_json_that_drives_no_terminal(
     assert json.loads(shown) == {"prompt_id": "toy-0", "prompt": hostile}
     commands.prompts("toy", tmp_path / "prompts.jsonl")
     assert "é" in (tmp_path / "prompts.jsonl").read_text(encoding="utf-8")
+
+
+def test_no_text_of_ours_is_printed_with_a_line_break_which_would_be_an_escape() -> None:
+    """The console takes a string for one line, and a break in it for somebody else's: ours are prints of their own."""
+    calls = 0
+    for path in (path for name in PACKAGES for path in (ROOT / name).rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        for call in ast.walk(ast.parse(text)) if ".print(" in text else ():
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "print":
+                calls += 1
+                given = [part for each in call.args if not isinstance(each, ast.Call) for part in ast.walk(each)]
+                strings = [
+                    each.value for each in given if isinstance(each, ast.Constant) and isinstance(each.value, str)
+                ]
+                made = [ast.unparse(each) for each in call.args if isinstance(each, ast.Call)]
+                assert not any("\n" in each for each in strings), f"{path}:{call.lineno}"
+                assert not any(each.startswith("to_markdown") for each in made), f"{path}:{call.lineno}"
+    assert calls > 50

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from rich.text import Text
 
 from benchmark.analysis.votes.davidson import fit_votes
 from benchmark.analysis.votes.simulation import Board, Simulated, simulate
@@ -307,16 +308,16 @@ def _main(
         planned = planning(SYSTEMS, VOTES, max(2, boards // 20))
         together = bootstrap_coverage(whole, max(2, boards // 10))
     for table in (recovery_table(cases), resistance_table(attacks), planning_table(planned)):
-        out().print(to_markdown(table), "", markup=False, soft_wrap=True)
+        out().print(Text(to_markdown(table)), "", soft_wrap=True)
     first = cases[0][1]
     out().print(
         f"At least {HIGH}: {first.high_correlations:.1%} of boards. Standard error of the coverage: "
         f"{first.coverage_error:.2%}. Mean weight of careless voters {first.careless_weight:.2f}, of careful ones "
-        f"{first.careful_weight:.2f}; careful voters left out by the second rule: {first.accused:.1f} a board.\n"
-        f"Coverage of a bootstrap that draws voters and prompts together: {together:.1%}",
+        f"{first.careful_weight:.2f}; careful voters left out by the second rule: {first.accused:.1f} a board.",
         markup=False,
         soft_wrap=True,
     )
+    out().print(f"Coverage of a bootstrap that draws voters and prompts together: {together:.1%}", soft_wrap=True)
 
 
 if __name__ == "__main__":

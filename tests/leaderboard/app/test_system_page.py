@@ -2,11 +2,14 @@
 
 import re
 import shutil
+from collections import Counter
 from html.parser import HTMLParser
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pytest
+from markupsafe import escape
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -84,9 +87,9 @@ def test_every_system_has_its_numbers(results: Path, client: TestClient) -> None
         answer = client.get("/system", params={"table": board.name, "system": own})
         assert answer.status_code == 200
         page = Read(answer.text)
-        assert f"<title>DivBench · {labels[place]}</title>" in answer.text or "<" in labels[place]
-        assert headline(scores, place) in page.text
-        assert f"rank {scores.standings(main)[place].rank} " in headline(scores, place)
+        assert f"<title>DivBench · {escape(labels[place])}</title>" in answer.text
+        assert headline(scores, main, place) in page.text
+        assert f"rank {scores.standings(main)[place].rank} " in headline(scores, main, place)
         standing = [(column, scores.standings(column)[place]) for column in board.columns]
         wanted = system_scores(board, place, standing)
         found = {row[0]: row for row in page.tables["scores"][1:]}
@@ -114,8 +117,15 @@ def test_equivalent_responses_have_a_colour_in_common(results: Path) -> None:
     assert "classes-plot" in page.values("div", "id")
     data = [given for tag, given in page.elements if tag == "script" and given.get("id") == "classes-plot-data"]
     assert [each["type"] for each in data] == ["application/json"]
-    rows = [given.get("class") for tag, given in page.elements if tag == "tr"]
-    assert {f"tint-{place}" for place in range(len(TINTS))} & set(rows)
+    marks = [given.get("class") for tag, given in page.elements if tag == "tr"]
+    responses = page.tables["least"][1:]
+    start = next(i for i, (tag, given) in enumerate(page.elements) if tag == "table" and given.get("id") == "least")
+    own = [given.get("class") for tag, given in page.elements[start:] if tag == "tr"][1 : len(responses) + 1]
+    prompts = list(accumulate([row[1] for row in responses], lambda last, text: text or last))
+    classes = Counter((prompt, row[2]) for prompt, row in zip(prompts, responses, strict=True))
+    for prompt, row, mark in zip(prompts, responses, own, strict=True):
+        assert (mark is not None) == (classes[prompt, row[2]] > 1 and row[2] != ""), row
+    assert {f"tint-{place}" for place in range(len(TINTS))} >= set(marks) - {None} != set()
     sheet = next(link for link in page.values("link", "href") if link.endswith("board.css"))
     styles = client.get(f"/{sheet}").text
     assert all(f".tint-{place} " in styles for place in range(len(TINTS)))
