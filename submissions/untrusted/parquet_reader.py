@@ -74,7 +74,9 @@ def plain_batches(file: pq.ParquetFile, columns: Sequence[str], most: int) -> It
     schema = plain_schema(file.schema_arrow, columns)
     weight = rows = 0
     for batch in file.iter_batches(_ROWS_A_BATCH, columns=schema.names, use_threads=False):
-        kept = [batch.column(field.name).cast(field.type) for field in schema]
+        found = [(batch.column(field.name), field.type) for field in schema]
+        # Only where the type is another: pyarrow's cast of lists of nulls breaks them.
+        kept = [column if column.type == kind else column.cast(kind) for column, kind in found]
         whole = pa.RecordBatch.from_arrays(kept, schema=schema)
         fits = _weight(whole) <= BATCH_BYTES
         for part in [whole] if fits else (whole.slice(place, 1) for place in range(whole.num_rows)):

@@ -42,7 +42,7 @@ def test_values_are_those_of_a_search_for_each_sequence() -> None:
 
 def test_responses_that_are_all_too_short_have_no_templates_and_no_value() -> None:
     for metric in (template_rate, templates_per_token):
-        with pytest.raises(Unscorable, match="no sentence of 6 words"):
+        with pytest.raises(Unscorable, match="no sentence of 6 tokens"):
             metric([[["UH", "."]], [["UH", "."]]], 6)
 
 

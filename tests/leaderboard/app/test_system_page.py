@@ -4,7 +4,6 @@ import re
 import shutil
 from collections import Counter
 from html.parser import HTMLParser
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +120,9 @@ def test_equivalent_responses_have_a_colour_in_common(results: Path) -> None:
     responses = page.tables["least"][1:]
     start = next(i for i, (tag, given) in enumerate(page.elements) if tag == "table" and given.get("id") == "least")
     own = [given.get("class") for tag, given in page.elements[start:] if tag == "tr"][1 : len(responses) + 1]
-    prompts = list(accumulate([row[1] for row in responses], lambda last, text: text or last))
+    prompts: list[str] = []
+    for row in responses:  # a prompt stands in the first of its rows
+        prompts.append(row[1] or prompts[-1])
     classes = Counter((prompt, row[2]) for prompt, row in zip(prompts, responses, strict=True))
     for prompt, row, mark in zip(prompts, responses, own, strict=True):
         assert (mark is not None) == (classes[prompt, row[2]] > 1 and row[2] != ""), row
