@@ -21,7 +21,7 @@ from leaderboard.app.permalinks import MAX_VALUE
 from leaderboard.data.board import Board, ranking_column
 from leaderboard.data.live_results import LiveResults
 from leaderboard.static.board_pages import MODELS, Part
-from leaderboard.static.render import Page, assets, render, style_marks
+from leaderboard.static.render import Page, assets, environment, render, style_marks
 from leaderboard.static.system_page import TEMPLATE, nearest, system_page
 from leaderboard.tables import page_text
 from leaderboard.tables.prompts import find_entry, first_entry, system_choices
@@ -39,6 +39,8 @@ def system_routes(live: LiveResults, navigation: Callable[[], Any]) -> list[Rout
         live: Results to show.
         navigation: Function to the navigation, as markup.
     """
+    for read_once in (environment, style_marks, _version):  # before the first visitor waits for it
+        read_once()
 
     def page(request: Request) -> Response:
         asked = {name: request.query_params.get(name, "")[:MAX_VALUE] for name in ("table", "system")}

@@ -97,6 +97,7 @@ class LiveResults:
         scores, column = self.scores(board), ranking_column(board)
         if column is not None:
             scores.standings(column)
+            scores.ranks(column)
 
     def _read(self) -> Snapshot:
         snapshot = self.source.read()

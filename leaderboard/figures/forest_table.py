@@ -14,6 +14,7 @@ from leaderboard.data.board import Board
 from leaderboard.tables.forest import Forest, ForestRow, Mark, Reference
 
 _CLOSE = 22  # percent of the scale within which two labels would overlap
+_NAMED = 5  # systems without a value
 _LINES = 2  # reference lines across all rows: people, and the highest known-bad baseline
 Link = Callable[[str], str]
 
@@ -39,7 +40,7 @@ def forest_table(forest: Forest, link: Link | None = None) -> Markup:
         '<section class="forest"><p class="answer"><bdi>{sentence}</bdi></p>'
         '<table id="forest-table"><caption>{title}</caption>{head}<tbody>{body}</tbody>'
         '<tbody class="references">{below}</tbody></table>'
-        "{more}{origins}</section>"
+        "{more}{lacking}{origins}</section>"
     ).format(
         sentence=forest.sentence,
         title=forest.title,
@@ -47,6 +48,7 @@ def forest_table(forest: Forest, link: Link | None = None) -> Markup:
         body=body,
         below=below,
         more=_more(forest),
+        lacking=_lacking(forest),
         origins=_origins(forest),
     )
 
@@ -59,6 +61,18 @@ def _more(forest: Forest) -> Markup:
     every = sum(each.type == "baseline" for each in forest.references)
     box = Markup('<p class="more"><label><input type="checkbox"/> Show all {} known-bad baselines</label></p>')
     return box.format(every)
+
+
+def _lacking(forest: Forest) -> Markup:
+    """A line that says which systems have no value; empty if all have."""
+    count, names = len(forest.lacking), ", ".join(forest.lacking[:_NAMED])
+    if not count:
+        return Markup("")
+    more = f" and {count - _NAMED} more" if count > _NAMED else ""
+    have = "system has" if count == 1 else "systems have"
+    return Markup('<p class="lacking origin">{} {} no such score: <bdi>{}</bdi>{}.</p>').format(
+        count, have, names, more
+    )
 
 
 def _lines(forest: Forest) -> tuple[Reference, ...]:

@@ -109,7 +109,7 @@ class Forest:
         references: People first, then baselines, by value.
         ticks: Positions in percent and texts of the scale's marks.
         zero: Position of 0, or of the end of the scale that is nearest to it.
-        unranked: Systems without a value.
+        lacking: Systems without a value; untrusted.
     """
 
     sentence: str
@@ -120,7 +120,7 @@ class Forest:
     references: tuple[Reference, ...]
     ticks: tuple[tuple[float, str], ...]
     zero: float
-    unranked: tuple[str, ...]
+    lacking: tuple[str, ...]
 
 
 def forest(board: Board, column: Column, standing: Sequence[Standing], places: Sequence[int] | None = None) -> Forest:
@@ -178,9 +178,10 @@ def forest(board: Board, column: Column, standing: Sequence[Standing], places: S
         and (kind := board.entries[place].result.manifest.system.type) in REFERENCE_TYPES
     ]
     references.sort(key=lambda each: (REFERENCE_TYPES.index(each.type), -each.mark.at * (column.direction or 1)))
+    lacking = tuple(labels[place] for place in shown if place not in there)
     arrow = {1: "higher is more diverse", -1: "lower is more diverse", 0: "no direction"}[column.direction]
     return Forest(
-        _sentence(board, column, rows, references),
+        _sentence(board, column, rows, references, partly=bool(lacking)),
         column.label,
         f"{column.title}; {arrow}",
         _quality_title(quality),
@@ -188,7 +189,7 @@ def forest(board: Board, column: Column, standing: Sequence[Standing], places: S
         tuple(references),
         scale.ticks(),
         min(100.0, max(0.0, scale.at(0.0))),
-        tuple(labels[place] for place in shown if place not in there),
+        lacking,
     )
 
 
@@ -246,8 +247,10 @@ def score_text(column: Column, k: int, value: float | None) -> str:
     return f"{value:.2f} by {column.title}" if said is None else f"{value:.2f} {said.format(k=k)}"
 
 
-def _sentence(board: Board, column: Column, rows: Sequence[ForestRow], references: Sequence[Reference]) -> str:
-    """Say who is most diverse, beside people where there are some."""
+def _sentence(
+    board: Board, column: Column, rows: Sequence[ForestRow], references: Sequence[Reference], *, partly: bool
+) -> str:
+    """Say who is most diverse, beside people where there are some; `partly` if not all systems have a value."""
     if not rows:
         return "No system has a value here yet."
     prompts = board.entries[0].result.prompts
@@ -262,7 +265,8 @@ def _sentence(board: Board, column: Column, rows: Sequence[ForestRow], reference
     mode = f" ({best.mode})" if best.mode else ""
     verb = "gives" if counted else "reaches"
     tail = "" if people is not None else f" {said}" if counted else f" ({said})"
-    line = f"{start}the most diverse system, {best.system}{mode}, {verb} {best.mark.text}{tail}"
+    of = f"of the {len(rows)} systems with this score" if partly and len(rows) > 1 else "system"
+    line = f"{start}the most diverse {of}, {best.system}{mode}, {verb} {best.mark.text}{tail}"
     tied = [row.system for row in rows[1:] if row.group == best.group]
     if tied:
         more = len(tied) - _NAMED

@@ -101,6 +101,20 @@ def test_a_board_without_values_says_so(board: Board) -> None:
     assert (made.rows, made.references) == ((), ())
 
 
+def test_systems_without_a_value_are_counted_and_named(board: Board) -> None:
+    assert "lacking" not in str(forest_table(_forest(board)))
+    column, names = _column(board, "distinct_n"), ["<b>one</b>", *"23456"]
+    standing = [*BoardScores(board).standings(column), *[unranked(np.array([]))] * len(names)]
+    without = [replace(_renamed(board.entries[0], name), cells={}) for name in names]
+    made = forest(replace(board, entries=(*board.entries, *without)), column, standing)
+    assert f"the most diverse of the {len(made.rows)} systems with this score, {made.rows[0].system}" in made.sentence
+    assert [name.partition(" (")[0] for name in made.lacking] == names
+    html = str(forest_table(made))
+    assert "6 systems have no such score: <bdi>&lt;b&gt;one&lt;/b&gt;, 2, 3, 4, 5</bdi> and 1 more." in html
+    alone = str(forest_table(replace(made, lacking=("one",))))
+    assert "1 system has no such score: <bdi>one</bdi>." in alone
+
+
 def test_no_name_becomes_markup(board: Board) -> None:
     """The table parses as XML whose only elements are our own, whatever systems are called."""
     hostile = (*HTML, *MARKDOWN, *SVG)
