@@ -6,16 +6,19 @@ and imports no heavy library until it runs.
 
 import io
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from datasets_build.console import err, print_json
 from datasets_build.errors import ConfigurationError, DivBenchError
+from datasets_build.tables import printable
 
 ABOUT = """How diverse are the outputs of a language model, and how good is the metric that says so?
 
@@ -115,6 +118,30 @@ INSTINCTS = {
 }
 
 
+@contextmanager
+def _printable_errors() -> Iterator[None]:
+    """What a message of Typer's quotes from the command line is printable: Typer escapes control characters alone."""
+    try:
+        yield
+    except typer.TyperException as error:
+        error.message = "\n".join(map(printable, error.message.split("\n")))
+        raise
+
+
+class _Commands(TyperGroup):
+    """The group of all commands, in which every error about usage is raised."""
+
+    @_printable_errors()
+    def make_context(self, *given: Any, **options: Any) -> Any:
+        """Read the options before a command."""
+        return super().make_context(*given, **options)
+
+    @_printable_errors()
+    def invoke(self, ctx: Any) -> Any:
+        """Read what follows, and run the command."""
+        return super().invoke(ctx)
+
+
 def build(named: Sequence[str] = ()) -> typer.Typer:
     """The command line, or as much of it as these words need.
 
@@ -124,7 +151,7 @@ def build(named: Sequence[str] = ()) -> typer.Typer:
     app = typer.Typer(
         name="divbench", help=ABOUT, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="markdown"
     )
-    app.callback()(_root)
+    app.callback(cls=_Commands)(_root)
     groups: dict[str, typer.Typer] = {}
     for command in _needed(named):
         found = getattr(import_module(command.module), command.attribute)

@@ -186,3 +186,15 @@ def test_no_text_of_others_drives_the_terminal(
         assert {letter for letter in shown if not letter.isprintable()} <= {"\n"}, (command, ascii(shown))
         assert not re.search(r"^[\s│┃]*::forged", shown, re.MULTILINE), (command, shown)
         assert "[2J" in re.sub(r"[\s│┃]", "", shown), (command, shown)  # else it would show nothing of it
+
+
+@pytest.mark.parametrize("typed", ["{}", "--{}", "board {}", "validate x {}", "validate --{}", "score --seed {} x"])
+def test_no_word_of_the_command_line_drives_the_terminal(
+    typed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["divbench", *(word.replace("{}", EVIL) for word in typed.split())])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr()
+    assert ended.value.code == 2
+    assert {letter for letter in said.out + said.err if not letter.isprintable()} <= {"\n"}, ascii(said.err)
