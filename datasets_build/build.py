@@ -88,10 +88,7 @@ def build(
     """Build a config.
 
     Args:
-        source: Source of the config.
-        config: Config to build.
         out: Folder of datasets; this one goes to `out/data/<config>` and replaces an older build.
-        fetch: Fetcher of the source's files.
         progress: Called with the split and the number of rows written since the last call.
 
     Raises:

@@ -46,7 +46,6 @@ class Fetcher:
     """Fetcher of a source's files; implements `Fetch`.
 
     Args:
-        source: Source of the files.
         mirror: Folder with the released files; if given, nothing is downloaded.
         network: Whether to download what is not available locally.
         progress: Called with a file's path and the bytes received since the last call.

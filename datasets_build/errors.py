@@ -19,7 +19,6 @@ class DivBenchError(Exception):
 
     Attributes:
         message: Description of the problem, with the file, row and field if there are any.
-        hint: Suggested fix.
     """
 
     exit_status: ClassVar[int] = 2
@@ -57,7 +56,6 @@ def need(module: str, extra: str) -> ModuleType:
 
     Args:
         module: Module to import, such as `sentence_transformers`.
-        extra: Extra of this package that installs it.
 
     Raises:
         MissingExtra: It is not installed.

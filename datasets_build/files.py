@@ -54,7 +54,6 @@ def atomic_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """Yield a temporary folder beside `path`, renamed to `path` when the block succeeds and removed when it fails.
 
     Args:
-        path: Folder to make.
         replace: Whether to replace an existing folder. It is moved aside first, and back if the rename fails.
 
     Raises:

@@ -119,9 +119,6 @@ class SuiteSource:
     Attributes:
         name: Name in manifests.
         title: Name for people.
-        config: Config of the rows.
-        split: Split of the rows.
-        category: Function from a row to its category.
     """
 
     name: str

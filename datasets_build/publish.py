@@ -27,8 +27,6 @@ class Published:
 
     Attributes:
         repo: Repository, such as `org/divbench`.
-        commit: Commit that holds these files.
-        tag: Tag of that commit.
         changed: False if the repository already held the same files.
     """
 
@@ -70,7 +68,6 @@ def publish(
 
     Args:
         out: Folder of built datasets.
-        names: Configs.
         repo: Repository, such as `org/divbench`; created if it does not exist.
         tag: Version tag, such as `v1.0.0`; never moved.
         private: Whether a repository that is created is private.

@@ -38,7 +38,6 @@ class Suite:
 
     Attributes:
         name: Name in manifests, such as `noveltybench-curated`.
-        title: Name for people.
         prompts: Prompts in the order of every file and table of ours.
     """
 
@@ -66,11 +65,6 @@ def conform(rows: Iterable[Mapping[str, Any]], schema: pa.Schema, where: str) ->
     """Make a table of exactly this schema: the one check of rows between folders.
 
     `pa.Table.from_pylist` drops a misspelt column, fills it with nulls, and puts nulls in fields that take none.
-
-    Args:
-        rows: Rows with exactly the schema's fields.
-        schema: Fields and types.
-        where: Name of the source, for messages.
 
     Raises:
         InputError: A row lacks a field, has another, has a null in a field that takes none, or a value of another type.

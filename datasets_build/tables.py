@@ -32,7 +32,6 @@ class Styled:
     """A cell that stands out.
 
     Attributes:
-        text: The text.
         style: "code" or "number" (a number whose digits are kept as written), or a style of rich's. Markdown knows
             "bold" and "code".
     """
@@ -51,9 +50,7 @@ class Table:
 
     Attributes:
         title: Its heading; "" for none.
-        columns: Names of the columns.
         rows: Rows of cells, as long as `columns`.
-        notes: Sentences below the table.
         numbers: Columns that are set flush right; None: all but the first.
     """
 
@@ -84,7 +81,6 @@ class Report:
     Attributes:
         title: Heading of the Markdown file.
         blocks: Paragraphs and tables of the Markdown file.
-        document: The JSON document.
         printed: Paragraphs and tables for the terminal.
         records: The numbers in full precision for CSV; None: there is no CSV.
     """
@@ -194,7 +190,6 @@ def to_terminal(table: Table, *, break_numbers: bool = True) -> RenderableType:
     """A table for a terminal, with its notes below.
 
     Args:
-        table: The table.
         break_numbers: Whether numbers may be broken into lines where the terminal is too narrow for the table.
     """
     made = RichTable(title=plain(table.title) if table.title else None, title_justify="left", header_style="bold")

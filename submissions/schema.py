@@ -126,7 +126,6 @@ class Reported:
     Attributes:
         partition: A class label for each response: 0, 1, 2, … in the order of first use.
         generation_scores: Quality (1 to 10) of each class's first response, 0 for the others; None where not given.
-        distinct: Number of classes.
         utility: Utility as given; None where not given.
     """
 
@@ -151,7 +150,6 @@ class Row:
 
     Attributes:
         number: Number of the row in its file, from 1.
-        prompt_id: Id of the prompt in the suite.
         prompt: Text of the prompt; None where the source did not give it.
         responses: Responses in the order in which they were sampled.
         finish_reasons: Why each response ended, such as `stop` or `length`; None where not given.
@@ -174,12 +172,10 @@ class Problem:
     """One thing that is wrong with a submission.
 
     Attributes:
-        check: The name of the check that found it.
         severity: An `error` refuses the submission; a `warning` is shown and counted.
         file: The file, by its name inside the submission or as given.
         row: Number of the row, from 1; None if the problem is not of one row.
         field: Field, such as `responses[3]` or `system.type`; empty if it is not of one field.
-        message: Description of the problem.
         hint: Suggested fix.
     """
 

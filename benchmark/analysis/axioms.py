@@ -30,7 +30,6 @@ class Topic:
     """Texts to construct sets from.
 
     Attributes:
-        prompt: The prompt.
         different: Responses that mean different things.
         alike: Rewordings of the first of them.
         translated: The prompt and the different responses in another language.
@@ -53,13 +52,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Axiom:
-    """An axiom and its cases.
-
-    Attributes:
-        name: Name.
-        about: What it demands.
-        cases: Makes the cases of a topic.
-    """
+    """An axiom and its cases."""
 
     name: str
     about: str
@@ -179,7 +172,6 @@ def axioms_obeyed(backends: ScoringBackends, metrics: Sequence[Metric]) -> dict[
     """Return by metric and axiom whether it holds in every case; None where a case has no value.
 
     Args:
-        backends: Backends that score.
         metrics: Metrics that their profile can compute, with a direction.
     """
     cases = [(axiom.name, case) for axiom in AXIOMS for topic in topics() for case in axiom.cases(topic)]

@@ -24,7 +24,6 @@ class System:
     """The responses of a system.
 
     Attributes:
-        name: Name of the system.
         prompt_ids: [prompts].
         responses: Response sets [prompts].
         published: [prompts], the partitions that came with them; None where none did.
@@ -54,8 +53,6 @@ class SystemClasses:
     """The classes of one system by a backend.
 
     Attributes:
-        system: Name of the system.
-        prompts: Number of prompts.
         unjudged: Prompts without a partition, by reason.
         distinct: Mean number of classes.
         published: Mean number of the published ones.
@@ -79,9 +76,6 @@ class BackendClasses:
     """The classes of all systems by a backend.
 
     Attributes:
-        backend: Name of the backend.
-        signature: Signature of its partitions.
-        systems: One by one.
         rand_index: Adjusted Rand index with the published partitions, over systems that have them.
         pair_f1: F1 of the pairs of responses in one class, likewise.
         count_error: Mean absolute difference in the number of classes, likewise.
@@ -110,7 +104,6 @@ class UtilityCurve:
     """A system's mean utility by the patience of its reader (NoveltyBench, eq. 2), from qualities that came with it.
 
     Attributes:
-        system: Name of the system.
         utilities: One a patience, in the order of `PATIENCES`; the published metric is at 0.8.
     """
 
@@ -144,15 +137,7 @@ def measure(
     parts: Mapping[str, Parts],
     resampling: Resampling | None = None,
 ) -> BackendClasses:
-    """Measure the counts and agreement of a backend's partitions.
-
-    Args:
-        backend: Name of the backend.
-        signature: Signature of its partitions.
-        systems: Systems with their responses.
-        parts: Partitions of each prompt, by system.
-        resampling: Settings of the bootstrap.
-    """
+    """Measure the counts and agreement of a backend's partitions."""
     how = resampling or Resampling()
     ids = sorted({name for system in systems for name in system.prompt_ids})
     drawn = resample_weights(len(ids), resamples=how.resamples, seed=how.seed)
@@ -265,9 +250,7 @@ class Choice:
 
     Attributes:
         half: Half of the prompts (0 or 1) that it was chosen on.
-        chosen: Name of the chosen backend.
         chosen_on: Its mean adjusted Rand index on that half.
-        reported: All backends on the other half.
     """
 
     half: int
@@ -288,8 +271,6 @@ def choose(
     Args:
         backends: Signature and each system's partitions, by backend.
         systems: Systems with their responses; those without published partitions are ignored.
-        seed: Random seed of the halves.
-        resampling: Settings of the bootstrap.
 
     Raises:
         ConfigurationError: No system has published partitions.

@@ -68,9 +68,6 @@ class Explanation:
     """What a model finds in one set of n responses.
 
     Attributes:
-        given: The set.
-        model: The model's signature.
-        layout: Layout of the set as text and tokens.
         plan: Orders in which it was read.
         read: The surprisals that all else is made of, with the orders.
         bits: The curve in bits.
@@ -190,9 +187,7 @@ def explain(
     standard errors are unknown and there are no pairs.
 
     Args:
-        model: Language model.
         given: The set, of two texts at least.
-        layout: Layout of the set as text and tokens.
         plan: Orders of reading; one balanced square by default.
         most_paired: A larger set is not read in pairs, of which it has about n² / 2.
         progress: Callback for the number of pairs done.

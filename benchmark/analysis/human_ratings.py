@@ -38,13 +38,7 @@ class HumanScore:
 
 
 def set_scores(study: Study, ratings: Sequence[Rating], question: str) -> dict[str, HumanScore]:
-    """Scores of the sets that have at least one rating, by set.
-
-    Args:
-        study: The study.
-        ratings: Ratings that count.
-        question: Name of the question.
-    """
+    """Scores of the sets that have at least one rating, by set."""
     items = study.by_id()
     by_set: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
     for number, each in enumerate(ratings):
@@ -71,14 +65,6 @@ def krippendorff_alpha(
     study: Study, ratings: Sequence[Rating], question: str, *, resamples: int = 1000, level: float = 0.95, seed: int = 0
 ) -> Estimate:
     """Agreement of raters beyond chance: Krippendorff's alpha for ordered answers, with a bootstrap over items.
-
-    Args:
-        study: The study.
-        ratings: Ratings that count.
-        question: Name of the question.
-        resamples: Number of bootstrap resamples.
-        level: Coverage of the interval.
-        seed: Random seed of the resamples.
 
     Returns:
         Without a value where no item has two ratings, or all ratings are the same.
@@ -114,12 +100,6 @@ def write_rated_sets(path: Path, study: Study, given: Ratings, question: str) ->
 
     The label is the one that a set came with, or else people's mean; people's mean, standard deviation and number of
     raters stand beside it. Sets without a rating are left out.
-
-    Args:
-        path: The file.
-        study: The study.
-        given: What came back.
-        question: Name of the question.
 
     Raises:
         InputError: No set has a rating.

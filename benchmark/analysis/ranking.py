@@ -55,9 +55,6 @@ def standings(
         values: [prompts, systems], NaN where missing; a mean is over the values that are there.
         direction: +1 where more is better, −1 where less is.
         clusters: Cluster of each prompt, as in `resample_weights`.
-        level: Coverage of the intervals.
-        resamples: Number of bootstrap resamples.
-        seed: Random seed of the resamples.
 
     Returns:
         For each system, in the order of the columns.
@@ -162,7 +159,6 @@ class _Drawn:
         there: [prompts, systems], whether there is a value.
         weights: [resamples, prompts].
         means: [resamples, systems].
-        level: Coverage of the intervals.
     """
 
     values: Floats

@@ -56,7 +56,6 @@ class Outcome:
     """What a simulated study gives.
 
     Attributes:
-        sets: Number of sets.
         ratings: What came back.
         alpha: Krippendorff's alpha.
         metrics: Each metric's correlation with people.
@@ -79,7 +78,6 @@ def simulated_answers(
         careless: Number of raters, the first ones, who answer anything to everything.
         redraw: Whether ratings are normal ones, rounded to 1 … 5, in place of those that have these means and
             deviations.
-        seed: Random seed.
     """
     rng = np.random.default_rng(seed)
     kept = {name: rng.permutation(ratings_with(*each, study.raters_per_item)).tolist() for name, each in scores.items()}
@@ -125,13 +123,8 @@ def simulated_study(
     """Make the forms for sets of a task, answer, read and evaluate.
 
     Args:
-        task: Task with human scores.
-        columns: Scores of the metrics.
         sets: Number of sets, at most those of the task, drawn at random.
-        careless: Number of careless raters.
         redraw: Whether ratings are drawn anew, as in `simulated_answers`.
-        resamples: Number of bootstrap resamples.
-        seed: Random seed.
     """
     if task.human is None or task.human_spread is None:
         raise ValueError(f"{task.name} has no human scores")

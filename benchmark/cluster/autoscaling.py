@@ -19,7 +19,6 @@ class Autoscaler:
     """Decides when to request actors.
 
     Attributes:
-        max_actors: Largest number of actors at once.
         elastic: Whether to request actors as they are earned; otherwise all at once.
         requested: Number of actors that are running or starting.
         load_seconds: Time that the last one took from its request until its models were loaded; None: none has.

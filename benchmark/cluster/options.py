@@ -50,9 +50,6 @@ class ClusterOptions:
     def place(self, events: "Callable[[ActorLost], None]") -> "Cluster | None":
         """Return the cluster that was named, if one was.
 
-        Args:
-            events: As in `Cluster`.
-
         Raises:
             ConfigurationError: An option of a cluster without --cluster.
             MissingExtra: Ray is not installed.

@@ -41,8 +41,6 @@ class Run:
     """The shards of one submission in the pool.
 
     Attributes:
-        number: Order of the runs, rising.
-        metrics: Metrics to compute.
         outcomes: A shard with its table; None for one that was returned unscored; or the error that ends the run.
     """
 

@@ -25,7 +25,6 @@ def open_cluster(cluster: Cluster, backends: ScoringBackends, metrics: Sequence[
     Args:
         cluster: Connected, or started, when there is first something to do.
         backends: A profile whose models every actor loads for itself.
-        metrics: Metrics whose models are loaded.
     """
     session = ClusterSession(cluster, backends, metrics)
     with redirect_stdout(sys.stderr):  # stdout is for results; Ray would write to it, too
@@ -70,7 +69,6 @@ class ClusterSession:
 
         Args:
             shards: Taken as they are needed.
-            metrics: Metrics to compute.
             check: Called now and then. What it raises ends the run, after the shards that are being scored.
 
         Raises:

@@ -17,7 +17,6 @@ class Sensitivity:
     """The effect of the responses' order on greedy classes, over random orders of each set.
 
     Attributes:
-        orders: Number of random orders.
         mean: [sets], mean number of classes.
         sd: [sets], its standard deviation (ddof 1).
         lowest: [sets], fewest classes.
@@ -39,10 +38,8 @@ def order_sensitivity(
     """Group each response set greedily in random orders.
 
     Args:
-        sets: The response sets.
         backend: Decides pairs; each pair is asked for once, whatever the number of orders.
         orders: Number of random orders, at least 2.
-        seed: Random seed of the orders.
     """
     memoised = MemoisedBackend(backend)
     rng = np.random.default_rng(seed)

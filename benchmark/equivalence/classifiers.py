@@ -33,7 +33,6 @@ class GenerationSimilarity:
         max_tokens: Most tokens of a pair with its three special ones; DeBERTa has 512 positions. Longer pairs are
             truncated, the longer response first.
         threshold: Threshold as published: of the best F1 on the 100 pairs of the paper.
-        dtype: Precision of the weights.
     """
 
     files: ModelFiles
@@ -71,10 +70,6 @@ def find_generation_similarity(name: str, window: int | None = 128) -> Generatio
 
 class ClassifierEquivalence:
     """Scores pairs by the probability, in [0, 1], that they are equivalent.
-
-    Args:
-        spec: Spec with the window and the threshold.
-        classifier: Loaded classifier.
 
     Raises:
         ConfigurationError: The model is of another family, has not two outputs, or too few positions.
@@ -134,10 +129,8 @@ class BothWaysNLI:
 
     Attributes:
         files: Files of any model for natural language inference that names its labels.
-        rule: *strict* or *lax*.
         with_prompt: Whether the prompt is read, too.
         max_tokens: Most tokens of a pair; longer ones are truncated, the longer text first.
-        dtype: Precision of the weights.
     """
 
     files: ModelFiles
@@ -159,10 +152,6 @@ class BothWaysNLI:
 
 class NLIEquivalence:
     """Scores pairs by margins, in [−1, 1]; see `BothWaysNLI`.
-
-    Args:
-        spec: Spec with the rule.
-        classifier: Loaded classifier.
 
     Raises:
         ConfigurationError: The model does not name the labels that the rule needs, or has too few positions.

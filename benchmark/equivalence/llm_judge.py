@@ -65,11 +65,8 @@ class LLMJudgeSpec:
 
     Attributes:
         url: Address of a server that speaks OpenAI's chat completions; with or without `/v1`.
-        model: Name to request the model by.
         reported: What the server calls it in its replies; replies of another are refused. None: not known.
         max_tokens: Most tokens of a reply, including its reasoning.
-        key_variable: Name of the environment variable with the API key.
-        concurrency: Number of sets judged at once.
         timeout: Seconds without a sign of the server, and again for the rest of its answer after the first byte.
 
     Raises:

@@ -28,7 +28,6 @@ class PairTokens:
     """A pair as the model reads it.
 
     Attributes:
-        ids: Tokens, including special ones.
         types: Token types, 0 for the first text and 1 for the second; None: the model has none.
     """
 
@@ -42,10 +41,7 @@ def load_pair_classifier(
     """Load a classifier.
 
     Args:
-        files: Files of the model.
         tokeniser: Files of its tokeniser; None: with the model.
-        dtype: Precision of the weights.
-        device: Device as torch names it.
 
     Raises:
         ConfigurationError: The files are missing, no safetensors, not those pinned, need remote code, or lack weights,

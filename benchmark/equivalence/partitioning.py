@@ -80,7 +80,6 @@ class ResponsesToGroup:
     """The responses to one prompt, and what each may count for.
 
     Attributes:
-        prompt: The prompt.
         texts: [k], the responses in the given order.
         counted: [k], whether each is a real response: no blank, placeholder or refusal.
         whole: [k], whether each is complete: not truncated.
@@ -129,7 +128,6 @@ def partition_sets(
     """Group each response set as a spec says.
 
     Args:
-        sets: The response sets.
         backend: What `spec.load` returned, or a backend to use in its place.
         spec: Which algorithm makes the classes.
 
@@ -185,8 +183,6 @@ def rate_first_responses(
     Metrics read the quality of no other response, so no other is rated.
 
     Args:
-        sets: The response sets.
-        labels: Their classes.
         reward: The reward model; None: no rewards and no qualities.
     """
     partitions = [each if isinstance(each, Missing) else Partition(each) for each in labels]
@@ -218,7 +214,6 @@ class _DistinctTexts:
     """A response set's distinct texts.
 
     Attributes:
-        prompt: The prompt.
         texts: [texts], one for each normalised text.
         index: [k], each response's text among them; None for what does not count.
     """

@@ -25,9 +25,6 @@ class Rouge1:
     Tokens are those of Google's rouge-score without stemming, as in NoveltyBench's src/partition.py: lower-case runs of
     the letters a–z and digits. A text without any, such as one in another script, is equivalent to nothing, not even to
     itself. The prompt is not read.
-
-    Attributes:
-        threshold: Threshold of that file.
     """
 
     threshold: float = 0.458
@@ -89,7 +86,6 @@ class EmbeddingThreshold:
     """Cosine of sentence embeddings above a threshold. The prompt is not read.
 
     Attributes:
-        embedder: Spec of the embedder.
         threshold: Cosine above which responses are equivalent.
         calibrated_on: Name of the data that the threshold was chosen on.
     """
@@ -109,12 +105,7 @@ class EmbeddingThreshold:
 
 
 class EmbeddingEquivalence:
-    """Scores pairs by the cosine of embeddings, in [−1, 1]; each distinct text is embedded once.
-
-    Args:
-        spec: Spec with the threshold.
-        embedder: Loaded embedder.
-    """
+    """Scores pairs by the cosine of embeddings, in [−1, 1]; each distinct text is embedded once."""
 
     symmetric = True
 

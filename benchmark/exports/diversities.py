@@ -37,9 +37,7 @@ class Measure:
     """A measure of diversity with its model.
 
     Attributes:
-        name: Name of the measure.
         parameters: Names and values of its parameters, for the signature.
-        model: Signature of the model.
         of: Function from response sets to the diversities of each (None for a response without), or why it has none.
     """
 
@@ -106,10 +104,6 @@ def centre_distances(embeddings: Floats) -> Floats:
 
 def measure_internals(name: Literal["looe", "nll"], file: InternalsFile) -> Measure:
     """Return the measure *looe* or *nll*.
-
-    Args:
-        name: Name of the measure.
-        file: Internals of the submission.
 
     Raises:
         InputError: *looe*, and the file has no hidden states. When measuring: a prompt is missing, damaged, or has

@@ -81,11 +81,7 @@ class Exported:
 
     Attributes:
         pairs: The pairs, and the prompts that gave none.
-        provenance: Provenance of the pairs.
-        prompts: Number of prompts of the submission.
         unrewarded: Number of responses without a reward, to prompts that have some.
-        format: Format of the pairs.
-        files: The files.
     """
 
     pairs: PreferencePairs
@@ -184,13 +180,6 @@ def candidates_of(
 
     Where a prompt has no rewards, or its responses no diversity, `why` gives the reason.
 
-    Args:
-        submission: A submission that passed its checks.
-        suite: Its suite.
-        rewards: Rewards of its responses.
-        measure: Measure of diversity.
-        progress: Called with the number of prompts done.
-
     Raises:
         InputError: As in `Measure`.
     """
@@ -227,11 +216,7 @@ def export_pairs(
     """Choose the pairs and write the files atomically; the same input gives the same bytes.
 
     Args:
-        submission: Submission of the responses.
-        suite: Its suite.
         candidates: Candidates from `candidates_of`.
-        measure: Measure of their diversities.
-        rule: Rule of the pools.
         pair_format: Format from `format_of`.
         files: Files that passed `check_files`.
 

@@ -58,8 +58,6 @@ def entries(
     """Return one entry per metric.
 
     Args:
-        scored: The result with its metrics.
-        benchmark: Dataset of the tasks.
         task_id: Task id of a single metric; None: `SUITE_METRIC` for each.
         source_url: URL of a page with the result, such as its folder in a repository.
 

@@ -54,7 +54,6 @@ class Samples:
 
     Attributes:
         sha256: Hash of its bytes.
-        rows: Number of its lines.
     """
 
     sha256: str
@@ -81,8 +80,6 @@ def aggregate_record(scored: ScoredResult, samples: Samples, relationship: Relat
     """Return the JSON of the numbers.
 
     Args:
-        scored: The result with its metrics.
-        samples: The file of its prompts.
         relationship: Relation of the evaluator to the model; *other* if not stated.
     """
     result = scored.result

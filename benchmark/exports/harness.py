@@ -46,9 +46,7 @@ def sample_row(prompt: ScoredPrompt, index: int, scored: ScoredResult) -> Json:
     """Return one prompt as a row of `samples_*.jsonl`.
 
     Args:
-        prompt: The prompt with its responses and values.
         index: Index of the prompt in the suite, from 0.
-        scored: Its result.
     """
     generation = scored.result.manifest.generation
     doc = {"prompt_id": prompt.prompt_id, "category": prompt.category, "prompt": prompt.prompt}
@@ -73,7 +71,6 @@ def results_record(scored: ScoredResult, task_hash: str) -> Json:
     """Return the content of `results_*.json`.
 
     Args:
-        scored: The result with its metrics.
         task_hash: Hash of the samples, see `write_harness`.
     """
     result = scored.result

@@ -48,8 +48,6 @@ class Candidates:
     """The K responses to one prompt with their rewards and diversities.
 
     Attributes:
-        prompt_id: Id of the prompt.
-        prompt: Text of the prompt.
         responses: [K].
         rewards: [K]; higher is better, in the reward model's unit. None or NaN if missing.
         diversities: [K]; higher is more diverse, in the measure's unit. None or NaN if missing.
@@ -148,8 +146,6 @@ class Provenance:
     """What the pairs of one file have in common.
 
     Attributes:
-        metric: Name of the measure of diversity.
-        rule: Rule of the pools.
         seed: Seed of the sampling; None if unknown.
         signature: All that the diversities depend on besides the texts, in one line; None if unknown.
         submission_id: Id of the submission; None if there is none.
@@ -169,7 +165,6 @@ class PreferencePairs:
     Attributes:
         rows: A dict for each pair, in the order of the prompts: `prompt_id`, the texts `prompt`, `chosen` and
             `rejected`, as DPO trainers read them, and `meta`. What is unknown is None, never NaN.
-        skipped: Number of prompts without a pair, by reason.
     """
 
     rows: tuple[dict[str, Any], ...]

@@ -75,7 +75,6 @@ def write_results_dataset(results: Sequence[ScoredResult], destination: Path) ->
     The same results give the same bytes, in whatever order they are given.
 
     Args:
-        results: Results to write, each once.
         destination: Folder to make; it must not exist, or be empty.
 
     Raises:

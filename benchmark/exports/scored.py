@@ -44,9 +44,6 @@ class ScoredPrompt:
     """One prompt of a result.
 
     Attributes:
-        prompt_id: Id in the suite.
-        category: Category in the suite.
-        prompt: Text of the prompt.
         responses: Responses that were scored.
         finish_reasons: One per response; None if not given.
         answers: Number of responses that are neither blank nor placeholders.
@@ -67,11 +64,9 @@ class ScoredResult:
     """A result with the metrics that are exported.
 
     Attributes:
-        folder: Folder of the result.
         result: Content of its `result.json`.
         scores: Scores of the exported metrics: those with a value, in the order of the result.
         left_out: The requested metrics without a value, with the reasons and their counts.
-        table: Its rows.
     """
 
     folder: Path

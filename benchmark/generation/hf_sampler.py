@@ -41,8 +41,6 @@ class HFSampler:
         """Make a sampler; nothing is sampled yet.
 
         Args:
-            lm: Language model.
-            prompting: Settings of the prompts.
             stop: Texts that end a response, for models without an EOS token.
             batch_tokens: Most tokens of a batch, including padding and those to come.
         """

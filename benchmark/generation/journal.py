@@ -139,7 +139,6 @@ def open_journal(path: Path, *, restart: bool = False) -> Iterator[Journal]:
     """Open the journal at a path, creating it at its first use; a blank one is removed at the end.
 
     Args:
-        path: Path of the file.
         restart: Whether to discard its content.
 
     Raises:

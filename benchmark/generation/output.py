@@ -34,11 +34,6 @@ def write_output(
     """Write the submission, its token counts, and the internals if there are any.
 
     Args:
-        folder: Folder to be made.
-        manifest: Manifest of the submission.
-        suite: Suite of the prompts.
-        plan: Plan of the run.
-        journal: Journal with the responses of all items.
         reader: Reader of the internals; None: there are none.
 
     Raises:

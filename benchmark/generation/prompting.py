@@ -84,7 +84,6 @@ def messages(
     """Return the chat that a response continues.
 
     Args:
-        prompting: Settings of the prompt.
         prompt: Prompt; in the mode *paraphrase* it needs a paraphrase for each response.
         place: Index of the response, from 0.
         before: Earlier responses, which the mode *in-context* shows.

@@ -40,8 +40,6 @@ class PlannedSet:
 
     Attributes:
         id: Name, unique in a plan.
-        prompt: Prompt.
-        settings: Sampling settings.
     """
 
     id: str
@@ -55,7 +53,6 @@ class Plan:
 
     Attributes:
         sets: Response sets in the order of the output.
-        prompting: Settings of the prompts.
         k: Responses per set.
         seed: Random seed; an item's responses depend on it and on the item alone.
         greedy: Whether each item also gets a greedy response to the plain prompt.
@@ -72,9 +69,6 @@ def sample_plan(plan: Plan, sampler: Sampler, journal: Journal, progress: Progre
     """Sample every item that is not in the journal yet; each ends there with its responses or an error.
 
     Args:
-        plan: Plan of the run.
-        sampler: Model to sample.
-        journal: Journal begun for this plan.
         progress: Called with the number of items done, including those of earlier runs.
 
     Raises:

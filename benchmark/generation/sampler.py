@@ -45,7 +45,6 @@ class Request:
 
     Attributes:
         messages: Chat so far; the last message is the user's.
-        settings: Sampling settings.
         seed: Random seed of this response alone, so that it does not depend on other requests. See `draw_seed`.
     """
 

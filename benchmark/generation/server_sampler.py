@@ -71,11 +71,8 @@ class ServerSamplerSpec:
 
     Attributes:
         url: Address of a server that speaks OpenAI's chat completions; with or without `/v1`.
-        model: Name to request the model by.
-        concurrency: Number of requests at once.
         timeout: Seconds without a sign of the server (it gives none while the model generates), and again for the rest
             of its reply after the first byte.
-        key_variable: Name of the environment variable with the API key.
         revision: Revision of the weights, as the user states it; None: not known.
         strip_thinking: Whether to drop a block `<think>…</think>` at the beginning of a response.
 

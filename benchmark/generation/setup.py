@@ -41,10 +41,7 @@ def settings_of(
     """Choose the sampling settings; the defaults are those of the suite's authors.
 
     Args:
-        suite: Name of the suite.
-        temperature: Sampling temperature.
         top_k: Number of tokens to keep; 0: all; None: the authors'.
-        top_p: Nucleus threshold.
         max_tokens: Most tokens of a response; None: the authors'.
     """
     usual = _USUAL.get(suite, SamplingSettings())
@@ -57,12 +54,10 @@ class Model:
     """A model to sample.
 
     Attributes:
-        sampler: Its sampler.
         name: Hub id, or the server's name for it.
         revision: Revision of its weights; None: unknown.
         parameters: Number of parameters; None: unknown.
         open_weights: Whether its weights are open; None: unknown.
-        software: Sampling software, with versions.
     """
 
     sampler: Sampler
@@ -165,10 +160,6 @@ def manifest_of(model: Model, plan: Plan, suite: str, stop: tuple[str, ...], giv
     """Make the manifest of a run; what only a server knows is in it once the server has responded.
 
     Args:
-        model: Model that is sampled.
-        plan: Plan of the run.
-        suite: Name of the suite.
-        stop: Stop texts.
         given: `name`, `submitter` and `notes`.
 
     Raises:

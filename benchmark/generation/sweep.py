@@ -31,7 +31,6 @@ class Sweep:
     """Settings of one parameter, rising.
 
     Attributes:
-        parameter: Name of the swept parameter.
         values: Its settings: evenly spaced; *top_k*: whole numbers, evenly spaced on a logarithmic scale.
     """
 
@@ -80,11 +79,7 @@ def sweep_items(
     random.
 
     Args:
-        contexts: Prompts.
         sweep: Swept parameter and its settings.
-        settings: Settings of all other parameters.
-        sets: Number of sets.
-        seed: Random seed of the pairing.
     """
     points = np.arange(sets) * len(sweep.values) // sets
     rounds = -(-sets // len(contexts))
@@ -111,12 +106,8 @@ def write_sweep(path: Path, plan: Plan, sweep: Sweep, journal: Journal, manifest
     A set's id depends on its texts, so that sets of two sweeps are not confused.
 
     Args:
-        path: Path of the file.
         plan: Plan of `sweep_items`.
         sweep: Swept parameter and its settings.
-        journal: Journal with all responses.
-        manifest: Manifest of the run, as of a submission.
-        model: Signature of the sampler.
     """
     rows = []
     for item in plan.sets:

@@ -29,8 +29,6 @@ class EigenConvention:
 
     Attributes:
         alpha: Regulariser, above 0.
-        log: Base of the logarithm.
-        divisor: Divisor of the covariance.
     """
 
     alpha: float = 1e-3
@@ -160,7 +158,6 @@ def e_original(states: Covariances, layer: int | None = None, convention: EigenC
     Args:
         states: Covariances of the last tokens' states.
         layer: Layer; default: `original_layer`.
-        convention: Convention of EigenScore.
 
     Raises:
         Unscorable: Fewer than two responses with states, or fewer than two features.
@@ -181,9 +178,7 @@ def e_average(
     default is that of INSIDE's code.
 
     Args:
-        states: Covariances of the tokens' mean states.
         layers: Layers; default: `inside_layers`.
-        convention: Convention of EigenScore.
 
     Raises:
         Unscorable: As `e_original`.
@@ -210,7 +205,6 @@ def leave_one_out(vectors: Floats, convention: EigenConvention = GSSBENCH) -> Fl
 
     Args:
         vectors: [K, d]; a response whose row is not finite is left out.
-        convention: Convention of EigenScore.
 
     Returns:
         [K]; NaN for a response that is left out.

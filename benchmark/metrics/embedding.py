@@ -81,7 +81,6 @@ def kmeans_inertia(embeddings: Embeddings, clusters: int, seed: int) -> float:
 
     Args:
         embeddings: Unit vectors.
-        clusters: Number of clusters.
         seed: Random seed of the ten starts.
 
     Returns:

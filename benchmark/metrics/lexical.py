@@ -16,9 +16,6 @@ def distinct_n(ngrams: NgramStatistics) -> float:
     An n for which the set has no n-gram counts as 0, as in Tevet & Berant's code; so short responses score low whatever
     they say: five different one-word responses get 0.2. With their tokens this is their metric to the digit.
 
-    Args:
-        ngrams: N-gram statistics of one set.
-
     Returns:
         In [0, 1]; more is more diverse.
 
@@ -35,9 +32,6 @@ def ngram_cosine_diversity(ngrams: NgramStatistics) -> float:
 
     A pair without a shared n-gram has cosine 0, also where a response has no n-gram of that length; so short texts
     score high: identical one-word responses get −0.2, identical long ones −1.
-
-    Args:
-        ngrams: N-gram statistics of one set.
 
     Returns:
         In [−1, 0]; more is more diverse.
@@ -62,7 +56,6 @@ def expectation_adjusted_distinct(ngrams: NgramStatistics, vocabulary: int) -> f
     n-grams are more than C draws with repeats would give. No n-gram of a length counts as 0.
 
     Args:
-        ngrams: N-gram statistics of one set.
         vocabulary: V, here for every n, as in D_Can's baselines (50,257, GPT-2's).
 
     Returns:
@@ -104,10 +97,6 @@ def type_token_ratio(ngrams: NgramStatistics) -> float:
 
 def ngram_entropy(ngrams: NgramStatistics, n: int) -> float:
     """The entropy of a set's n-grams over its largest possible value, the logarithm of their number. In [0, 1].
-
-    Args:
-        ngrams: N-gram statistics of one set.
-        n: Length of the n-grams.
 
     Raises:
         Unscorable: Fewer than two n-grams of that length.

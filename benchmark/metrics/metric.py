@@ -89,9 +89,7 @@ class Metric:
     """A metric of one response set.
 
     Attributes:
-        id: Name in files and columns.
         version: Version of the definition; numbers of two versions never share a column.
-        title: Name for readers.
         fn: Function from one set's input of the kind `reads` to a number: no I/O, no model, no rounding.
         reads: Kind of input, made once for all metrics that read it (see scoring/inputs.py):
             *responses* a sequence of texts; *ngrams:…* an `NgramStatistics`; *tags* the
@@ -105,8 +103,6 @@ class Metric:
             *reported* a `Reported` that came with the submission.
         direction: +1 where more means more diverse, −1 where less does, 0 where neither: a part or a diagnostic.
         bounds: Lowest and highest value; None where there is none.
-        unit: Unit of the value.
-        paper: Source of the definition.
         parameters: Parameters that are bound in `fn`, for the signature.
         needs: Smallest number of responses for which it is defined.
         card: Card for readers; every one of `METRICS` has one.

@@ -47,7 +47,6 @@ class NgramStatistics:
     """What the n-gram metrics need of one response set; place n − 1 of each tuple is for n = 1 … 5.
 
     Attributes:
-        responses: Number of responses.
         total: N-grams of all responses together; none spans two responses.
         unique: Different ones among them.
         entropy: Entropy of their distribution in nats; 0 if there are none.
@@ -69,8 +68,6 @@ def ngram_statistics(
 
     Args:
         sets: Response sets; they may differ in size, and be empty.
-        tokenise: Function that tokenises a response.
-        max_n: The longest n-gram.
 
     >>> s = ngram_statistics([["a b a b", "a b"]], max_n=2)[0]
     >>> s.total, s.unique, [round(c, 6) for c in s.cosine]
@@ -107,7 +104,6 @@ def _count(
         codes: The tokens' numbers.
         lengths: Number of tokens of each response.
         sizes: Number of responses of each set.
-        max_n: The longest n-gram.
     """
     vocabulary = int(codes.max(initial=0)) + 1
     of_set = np.repeat(np.arange(len(sizes)), sizes)

@@ -17,7 +17,6 @@ class JudgedPartition:
     """The classes of k responses, and which of them are valid.
 
     Attributes:
-        partition: The classes.
         reasons: [k], why each response is not valid; None for a valid one.
     """
 

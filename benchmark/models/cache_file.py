@@ -13,8 +13,6 @@ def open_cache(path: Path, what: str, *tables: str) -> Iterator[sqlite3.Connecti
     """Open the database at a path, creating it at its first use; the block is one transaction.
 
     Args:
-        path: Path of the file.
-        what: What the cache keeps, for messages.
         tables: Statements `CREATE TABLE IF NOT EXISTS …`.
 
     Raises:

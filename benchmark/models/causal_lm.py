@@ -67,7 +67,6 @@ class CausalLM(Protocol):
         """Tokenise each text on its own, without special tokens; what looks like one is plain text.
 
         Args:
-            texts: Texts, encoded apart.
             begin: Whether they are whole texts, to which a tokeniser may add a leading space.
         """
         ...

@@ -66,11 +66,6 @@ _KNOWN = (
 def loading_on(device: str, dtype: str, name: str) -> Iterator[None]:
     """Turn errors of a device that cannot have a model into a `ConfigurationError` that says what to try.
 
-    Args:
-        device: Device as torch names it.
-        dtype: Precision.
-        name: Model's name.
-
     Raises:
         ConfigurationError: The model does not fit, or the device does not work; other errors are raised as they are.
     """
@@ -140,7 +135,6 @@ def within_memory(run: Callable[[], T], what: str, device: Any, hint: str = "a s
     and the error that is raised refers to no other.
 
     Args:
-        run: Function to call.
         what: What it reads, for the message.
         device: Device as of torch.
         hint: What to do about it.

@@ -18,7 +18,6 @@ class DeviceChoice:
 
     Attributes:
         device: Device as torch names it, or `ALL_GPUS`.
-        dtype: Precision of language models.
         note: What was chosen by default, for people; None where both were named.
     """
 
@@ -40,7 +39,6 @@ def choose_device(device: str | None = None, dtype: Dtype | None = None, *, mps:
 
     Args:
         device: Device that was named; None: CUDA if there is a GPU, then Apple's (mps), then the CPU.
-        dtype: Precision that was named.
         mps: Whether Apple's GPUs may be chosen; they have no float64.
     """
     found, why = (device, None) if device is not None else _best_device(mps=mps)
@@ -100,8 +98,6 @@ def check_not_offloaded(model: Any, name: str, device: str) -> None:
     """Refuse a model with offloaded weights, which would be fetched for every batch.
 
     Args:
-        model: Model of transformers.
-        name: Model's name, for the message.
         device: Device as of `device_map_options`.
 
     Raises:

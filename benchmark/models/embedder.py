@@ -60,7 +60,6 @@ class EmbedderSpec:
     """Which embedder a profile uses; loading it is another step.
 
     Attributes:
-        files: Files of the model.
         max_tokens: Most tokens of a text; longer ones are truncated.
     """
 

@@ -12,9 +12,6 @@ def fuse_norms(model: Any) -> int:
     Each module is tried on random states, because families define the norm differently (Gemma scales by 1 + weight).
     Modules of a model that is spread over several devices are left alone, because hooks move their inputs.
 
-    Args:
-        model: Model of transformers.
-
     Returns:
         Number of modules that changed; `restore_norms` undoes it.
     """

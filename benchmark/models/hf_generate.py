@@ -24,11 +24,9 @@ def generate(
     """Generate tokens after each prompt, up to the end of the longest response; tokens after an end mean nothing.
 
     Args:
-        lm: Language model.
         prompts: Tokens of each prompt; they are padded on the left.
         choose: Function of all tokens so far [rows, length] and raw logits [rows, vocabulary] to scores, of which the
             greatest wins.
-        max_new_tokens: Most tokens to generate for a prompt.
         stop: Texts that also end a response.
 
     Raises:

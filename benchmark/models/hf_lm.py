@@ -74,7 +74,6 @@ def load_causal_lm(
     """Load the model of a spec.
 
     Args:
-        spec: Spec of the model.
         batch_tokens: `CausalLM.batch_tokens`; None: by the device.
         device_map: Device map of transformers; None: by the spec's device.
 
@@ -108,10 +107,7 @@ class HFCausalLM:
     """A loaded model and its tokeniser. See `CausalLM`.
 
     Attributes:
-        model: Model of transformers.
-        body: The model without its head.
         head: Its last layer.
-        tokeniser: Its tokeniser.
         understands_head: Whether logits computed by `head` are the model's own.
         shares: Whether reading shared prefixes once gives the model's own numbers.
         packing: Which attention runs without padding.

@@ -77,8 +77,6 @@ def read_statistics(
     """Compute the statistics of each response, reading all at once.
 
     Args:
-        lm: Language model.
-        responses: Responses to any prompts.
         last: Layers whose state of the last token is wanted: 0 are the embeddings, l is the output of block l, that of
             the last block after the final norm.
         mean: Layers whose mean state is wanted.

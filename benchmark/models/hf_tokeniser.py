@@ -21,7 +21,6 @@ class HFTokeniser:
         bos: BOS token that the tokeniser adds to every text, or None.
         size: Highest id plus one.
         eos: EOS token, or None.
-        own: Tokeniser of transformers.
     """
 
     def __init__(self, tokeniser: Any) -> None:

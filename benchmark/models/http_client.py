@@ -124,7 +124,6 @@ class Endpoint:
             url: Address such as `http://localhost:8000`, with or without `/v1`.
             key: API key; None: from the environment variable.
             timeout: Seconds without a sign of the server, and again for the rest of its answer after the first byte.
-            key_variable: Name of the environment variable with the API key.
 
         Raises:
             ConfigurationError: The address or the key is malformed, or the timeout is not positive.

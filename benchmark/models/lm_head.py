@@ -19,7 +19,6 @@ class Head:
     Attributes:
         weight: [vocabulary, width].
         bias: [vocabulary], or None.
-        scale: Factor of the logits.
         softcap: s in s · tanh(logits / s), or None.
     """
 

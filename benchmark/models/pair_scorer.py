@@ -49,9 +49,6 @@ class PairScorerSpec(Protocol):
     def load(self, device: str = "cpu") -> PairScorer:
         """Load the scorer.
 
-        Args:
-            device: Device as torch names it.
-
         Raises:
             ConfigurationError: The model is not pinned, is not available, or is of another kind.
             MissingExtra: torch or transformers is not installed.

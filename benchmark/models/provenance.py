@@ -11,7 +11,6 @@ class ModelRun:
     """How a model ran.
 
     Attributes:
-        model: Signature of the model.
         device: Device, with the name of a GPU.
         dtype: Precision of its body; None: that of its signature.
         torch: Version of torch with its build, such as `2.13.0+cu130`.

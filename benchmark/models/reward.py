@@ -96,7 +96,6 @@ class HFRewardSpec:
         thresholds: `RewardModel.thresholds`.
         max_tokens: Most tokens of a conversation, or the model's context if that is less; longer ones are truncated.
         dtype: Precision of the body; the output is float32.
-        device: Device as torch names it.
 
     Raises:
         ConfigurationError: The thresholds do not rise.

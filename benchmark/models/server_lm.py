@@ -96,11 +96,9 @@ class ServerLM:
 
         Args:
             url: Server's address, such as `http://localhost:8000`; with or without `/v1`.
-            model: Name under which the model is served.
             tokeniser: The model's own tokeniser; see `load_tokeniser`.
             revision: Revision of the weights, as the user states it.
             key: API key; None: from DIVBENCH_API_KEY.
-            concurrency: Number of requests at once.
             timeout: Seconds without a sign of the server, and again for the rest of its answer after the first byte.
             context: Most tokens of a sequence; None: unknown.
 

@@ -25,7 +25,6 @@ class TaggerSpec:
     """Which tagger a profile uses; loading it is another step.
 
     Attributes:
-        library: Library that has it, with its data.
         version: Version of the library: another one may have another lexicon.
     """
 

@@ -59,7 +59,6 @@ class ScoredTrie:
     """Sequences as a trie, and its nodes that are to be scored.
 
     Attributes:
-        trie: Trie of the sequences.
         scored: For each sequence its scored nodes, int64 [scored].
         wanted: int64 [wanted], rising, all scored nodes, each once.
         parents: int64 [wanted], the nodes before them.

@@ -172,7 +172,6 @@ def _attend(
     """Causal attention along the paths of the current plan.
 
     Args:
-        module: Attention layer.
         query: [1, heads, nodes, size], with positions applied.
         key: [1, key heads, nodes, size].
         value: [1, key heads, nodes, size].

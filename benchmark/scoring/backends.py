@@ -47,15 +47,9 @@ class ScoringBackends:
     """A profile and its loaded models. A model that is given is used in place of the profile's.
 
     Attributes:
-        profile: Profile that names the models.
         cache: File in which surprisals are cached; None: they are not.
-        embedder: Embedder.
-        reader: Language model that reads surprisals.
         pair_scorers: Models that score pairs of responses, by the input that they make.
-        equivalence: Equivalence backend.
         reward: Reward model that rates the quality of responses.
-        validity: Judge of which responses are valid.
-        tagger: Part-of-speech tagger.
     """
 
     profile: Profile
@@ -120,13 +114,7 @@ class ScoringBackends:
         metrics: Sequence[Metric],
         progress: Callable[[int], None] = lambda sets: None,
     ) -> list[SetSurprisals | Missing] | None:
-        """Read the surprisals of each set's scorable responses; None if no metric reads them or there is no model.
-
-        Args:
-            sets: Prompts with all their responses.
-            metrics: Metrics to compute.
-            progress: Called with the number of sets done.
-        """
+        """Read the surprisals of each set's scorable responses; None if no metric reads them or there is no model."""
         self.load(metrics)
         if self.reader is None or not metrics_from("causal_lm", metrics):
             return None
@@ -146,8 +134,6 @@ class ScoringBackends:
         """Partition each set's responses; None if no metric reads partitions or the profile has no backend.
 
         Args:
-            sets: Prompts with all their responses.
-            metrics: Metrics to compute.
             finish_reasons: Why each response of a set ended, where that is known.
         """
         self.load(metrics)
@@ -177,12 +163,9 @@ class ScoringBackends:
         models remember of earlier sets is forgotten first.
 
         Args:
-            sets: Prompts with all their responses.
             metrics: Metrics that the profile has models for.
             surprisals: Surprisals from `read`; None: the sets are read here.
             finish_reasons: Why each response of a set ended, where that is known.
-            internals: Internals of the generating model for each set.
-            reported: Reported values of each set.
 
         Raises:
             ConfigurationError: As in `load`.

@@ -46,9 +46,6 @@ def score_sets(
     scored as novel.
 
     Args:
-        materials: Response sets and the sources of inputs.
-        metrics: Metrics to compute.
-        names: Names of the sets, for messages.
         made: Inputs that are made already; the others are made here.
 
     Returns:

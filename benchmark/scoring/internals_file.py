@@ -65,10 +65,8 @@ class HowRead(_Part):
     """How internals were read.
 
     Attributes:
-        submission_id: Id of the submission.
         k: Number of responses per prompt.
         model: Signature of the model: name, revision, dtype, device, attention.
-        blocks: Number of the model's blocks.
         features: Size of a hidden state.
         original_layer: Layer of E_original; None if no states were read.
         average_layers: Layers of E_average; empty if no states were read.
@@ -100,8 +98,6 @@ def write_internals(path: Path, how: HowRead, rows: Iterable[tuple[str, Internal
     """Write the file, whole or not at all; rows are streamed.
 
     Args:
-        path: Path of the file.
-        how: How the internals were read.
         rows: Prompt ids with their internals, each id once, preferably in the suite's order.
     """
     schema = SCHEMA.with_metadata({_KEY: how.model_dump_json().encode()})
@@ -183,12 +179,7 @@ def _unpacked(values: list[float | None] | None, layers: Sequence[int], how: How
 
 @dataclass(slots=False)
 class InternalsFile:
-    """An open file, whose rows are read on demand.
-
-    Attributes:
-        path: Path of the file.
-        how: How the internals were read.
-    """
+    """An open file, whose rows are read on demand."""
 
     path: Path
     how: HowRead
@@ -239,7 +230,6 @@ def open_internals(path: Path, submission_id: str) -> InternalsFile:
     """Open the internals of a submission.
 
     Args:
-        path: Path of the file.
         submission_id: Id of the submission that the file must name.
 
     Raises:

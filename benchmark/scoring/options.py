@@ -162,7 +162,6 @@ class ScoringOptions:
         """Return the named profile with the chosen models and response orderings.
 
         Args:
-            name: Name of the profile.
             named: Ids of metrics that are asked for by name; see `with_named`.
 
         Raises:
@@ -200,8 +199,6 @@ def metrics_named(names: "list[str] | None", profile: "Profile", *, internals: b
     """Return the named metrics of a profile; all of them if none is named.
 
     Args:
-        names: Ids of metrics.
-        profile: Profile.
         internals: Whether internals of the generating model are available.
 
     Raises:

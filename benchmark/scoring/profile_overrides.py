@@ -23,9 +23,7 @@ def with_overrides(
     """Replace a profile's equivalence backend and reward model where others are named.
 
     Args:
-        profile: The profile.
         equivalence: Name of an equivalence backend, see `find_partition_spec`; None: the profile's own.
-        algorithm: Name of a clustering algorithm.
         short_answers: Whether shared words decide short responses.
         reward: One of `REWARDS`; None: the profile's own.
 

@@ -41,15 +41,10 @@ class Profile:
 
     Attributes:
         name: Name, part of every signature.
-        about: Description in one line.
-        embedder: Embedder.
-        causal_lm: Language model of surprisals.
         layout: How prompt and responses become the text that the language model reads.
         orders: Response orderings that the language model reads.
         pair_scorers: Models that score pairs of responses, by the input that they make.
         partition: How responses are grouped into equivalence classes.
-        reward: Reward model of utility.
-        tagger: Part-of-speech tagger.
         device: Device of models whose specs name none (embedder, pair scorers, classifiers); in no signature.
     """
 
@@ -81,7 +76,6 @@ class Profile:
         """Return the metrics whose inputs this profile can make.
 
         Args:
-            metrics: Metrics to choose from.
             internals: Whether internals of the generating model are available; no profile can make them.
         """
         return tuple(m for m in metrics if input_of(m).is_available(self, internals=internals))
@@ -148,12 +142,7 @@ def find_profile(name: str, profiles: tuple[Profile, ...] = PROFILES) -> Profile
 
 
 def with_named(profile: Profile, names: Collection[str] | None) -> Profile:
-    """Return the profile, with the tagger where a metric of part-of-speech tags is named.
-
-    Args:
-        profile: Profile.
-        names: Ids of metrics.
-    """
+    """Return the profile, with the tagger where a metric of part-of-speech tags is named."""
     named = metrics_from("tagger", [metric for metric in METRICS if metric.id in (names or ())])
     return replace(profile, tagger=PATTERN_TAGGER) if named else profile
 
@@ -164,7 +153,6 @@ def with_models(
     """Replace models of a profile, each given as `ORG/NAME@COMMIT` or a folder; None keeps the profile's own.
 
     Args:
-        profile: Profile.
         embedder: Sentence-transformers model; texts are truncated as for the profile's own, or at 256 tokens.
         bert_score: A roberta-large: BERTScore's layer and baseline are those of that model.
         sts: Cross-encoder with one output.

@@ -42,9 +42,7 @@ def bootstrap_means(
     Args:
         values: [rows, columns], NaN where missing; missing values are left out of means.
         clusters: As in `resample_weights`.
-        resamples: Number of resamples.
         level: Confidence level, such as 0.95.
-        seed: Random seed.
 
     Returns:
         The interval of each column; None if fewer than two rows (or clusters) have a value.
@@ -85,10 +83,8 @@ def resample_weights(
     comparisons of two systems on the same rows are paired.
 
     Args:
-        rows: Number of rows.
         clusters: Cluster of each row, such as its context; rows of a cluster are drawn together. None: each row is a
             cluster of its own.
-        resamples: Number of resamples.
         seed: Random seed. Clusters are numbered in order of first appearance, so their names do not matter.
 
     Returns:

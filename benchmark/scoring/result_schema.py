@@ -69,11 +69,6 @@ def signature_parts(
     """Return the parts of a signature as text, each with its name; those that are None are left out.
 
     Args:
-        version: Version of the metric's definition.
-        parameters: Names and values.
-        models: Signatures of the models.
-        profile: Name of the profile.
-        suite: Suite and revision.
         k: Number of responses per prompt.
         divbench: Version of this package; None: the installed one.
     """
@@ -86,10 +81,7 @@ class Signature(_Part):
     """Everything but the texts that a number depends on. Numbers with different signatures never share a column.
 
     Attributes:
-        metric: Id of the metric.
-        version: Version of its definition.
         parameters: Names and values, the metric's own first; an object in JSON.
-        profile: Name of the profile.
         models: Signatures of the models that made the metric's input.
         suite: Suite and its revision, `name@revision`.
         k: Number of responses per prompt.
@@ -125,9 +117,6 @@ def sign(
     """Return the signature of a metric's numbers.
 
     Args:
-        metric: Metric.
-        profile: Profile that names the models.
-        suite: Suite of the prompts.
         k: Number of responses per prompt.
         reported_by: Program that made reported values.
         read: How internals were read; for metrics that read them.
@@ -156,9 +145,6 @@ class Aggregate(_Part):
         value: Mean over the prompts that have a value; None if none has.
         low: Lower end of the 95% interval; None if fewer than two prompts have a value.
         high: Upper end; None likewise.
-        n: Number of prompts that have a value.
-        missing: Number of prompts without one, by reason.
-        origin: *computed* from the texts, or *reported* with the submission.
     """
 
     metric: Word
@@ -178,7 +164,6 @@ class OrderError(_Part):
 
     Attributes:
         orders: Order plan, such as `balanced-1-seed:42`.
-        sets: Number of prompts with surprisals.
         a_n: Standard error of the mean of a_n over prompts, bits/byte; None if it cannot be estimated.
         curve: Standard error of the mean curve (root mean square over positions); None also for endpoint orders.
         a_n_of_one: Standard error of one prompt's a_n (root mean square over prompts).

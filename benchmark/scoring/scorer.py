@@ -43,7 +43,6 @@ class Scored:
     """Outcome of a run of the scorer.
 
     Attributes:
-        folder: Folder of the result.
         result: Content of its `result.json`.
         recognised: Whether the result existed, so that nothing was computed.
         resumed: Number of prompts that an interrupted run had scored before.
@@ -62,7 +61,6 @@ class Options:
     Attributes:
         k: Use the first k responses of each prompt; None: all.
         resamples: Number of bootstrap resamples over prompts.
-        seed: Random seed of the bootstrap.
     """
 
     k: int | None = None
@@ -85,11 +83,8 @@ def score_submission(
     """Score a submission and write the result.
 
     Args:
-        submission: Checked submission.
-        suite: Suite of its prompts.
         backends: Profile and its models; they may serve several submissions.
         out: Folder of results; this one goes to `out/<result id>`.
-        options: Options of the run.
         metrics: Metrics to compute, as far as the profile has their inputs.
         internals: Internals of the generating model; None: metrics that read them are left out.
         progress: Called with the number of prompts done.

@@ -116,9 +116,7 @@ class _ReadShard:
     """A shard with all that models make of it: from here on, everything is a pure function.
 
     Attributes:
-        shard: The shard.
         materials: Materials of the metrics' inputs.
-        inputs: Inputs that models make, by name.
         runs: How the models ran.
     """
 

@@ -36,7 +36,6 @@ def write_text_free(folder: Path, out: Path) -> Result:
     It keeps its id: it is the same result.
 
     Args:
-        folder: Folder of the result.
         out: Folder to make; an existing one is replaced.
 
     Raises:

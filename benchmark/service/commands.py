@@ -163,8 +163,6 @@ def _on_cluster(made: "Worker", place: "Cluster | None", cache: Path | None) -> 
     """Give the worker the actors of a cluster, if one was named; they live as long as the block.
 
     Args:
-        made: The worker without a cluster.
-        place: The cluster.
         cache: Cache that was named. Without one, actors look up no surprisals: which of them read a text first would
             change last digits.
     """

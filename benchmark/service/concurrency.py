@@ -66,12 +66,7 @@ class WorkerState:
     """What a worker's threads share from one submission to the next.
 
     Attributes:
-        stop: The request to stop.
-        emit: Receiver of events.
-        host: Health of this machine.
-        admissions: Admission of threads to their next submission.
         lock: Guards all that follows, and `host`.
-        outcomes: Number of claims by outcome.
         failed: Submissions that failed here; others come first.
         passed_over: Submissions without a state that are not adopted; each is tried once.
         idle: Whether nothing was pending at the last look.

@@ -39,7 +39,6 @@ def event_writer(worker: str, out: TextIO, show: Callable[[str], None]) -> Event
     """Return a sink that writes events as JSON lines and shows them in words.
 
     Args:
-        worker: Name of the worker, part of each event.
         out: Stream of the lines, each written at once. If its reader is gone, the work goes on.
         show: Receiver of the line for people.
     """

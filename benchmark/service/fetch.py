@@ -95,10 +95,8 @@ def fetch_checked(store: FileStore, submission_id: str, folder: Path, suites: Su
     decodes the responses; here they are decoded when they are scored.
 
     Args:
-        store: Store of the submissions.
         submission_id: Id of the submission; its content must have that id.
         folder: An empty folder.
-        suites: The suites that are available.
 
     Raises:
         NotAcceptable: It does not pass.

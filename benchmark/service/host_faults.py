@@ -33,7 +33,6 @@ class HostHealth:
     Attributes:
         limit: Number of host failures, with nothing scored in between, after which the worker ends.
         failures: Host failures since something was last scored.
-        scored: Number of submissions scored.
         met: Number `scored` at the time of each submission's host failure.
         last: Root cause of the last host failure: one that several submissions meet at once is counted once.
     """

@@ -51,8 +51,6 @@ def with_backoff(call: Callable[[], T], stop: Stop, emit: EventSink, grace: floa
 
     Args:
         call: May be called twice without harm.
-        stop: Ends the retries.
-        emit: Receiver of an event for each pause.
         grace: Seconds for which it is retried after a stop was requested.
 
     Raises:

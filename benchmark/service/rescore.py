@@ -35,7 +35,6 @@ def rescore(worker: Worker, stop: Stop, emit: EventSink) -> Counter[str]:
     Args:
         worker: The worker; its lease and poll are not used, since nothing is claimed.
         stop: Request to stop; the shards that are being scored are the last.
-        emit: Receiver of events.
 
     Returns:
         The number of submissions by outcome: `scored`, `there` (scored before), `passed_over` (cannot be scored here)

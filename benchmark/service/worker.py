@@ -53,13 +53,9 @@ class Worker:
     """A worker's name, models, stores and options.
 
     Attributes:
-        name: Name in public records.
-        store: Store of the submissions.
         backends: A profile and its models, loaded once for all submissions.
         results: Folder of results on this machine; interrupted work continues there, also that of another worker.
-        suites: The suites that are available.
         metrics: Metrics to compute, as far as the profile can.
-        options: Options of the scorer.
         results_store: Store of the results; None: `store`.
         cluster: Session whose actors score the shards; None: this process does.
         lease: Time for which a claim holds without renewal.
@@ -119,8 +115,6 @@ class Worker:
         """Score a submission that passed its checks.
 
         Args:
-            submission: The submission.
-            suite: Its suite.
             check: Called after each shard, and more often on a cluster; what it raises ends the work.
 
         Raises:
@@ -143,9 +137,7 @@ def work(worker: Worker, stop: Stop, emit: EventSink, *, once: bool = False) -> 
     """Score pending submissions, oldest first, until stopped.
 
     Args:
-        worker: The worker.
         stop: Request to stop: claims are released at once, and the shards that are being scored are the last.
-        emit: Receiver of events.
         once: End when nothing is pending that can be scored here.
 
     Returns:

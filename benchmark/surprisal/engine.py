@@ -47,7 +47,6 @@ class OrderPlan:
     """Which response orders a set of any size is read in.
 
     Attributes:
-        kind: Name of a function of response_orders.py.
         count: Number of Latin squares (*balanced*), trees (*endpoint*) or orders (*uniform*); unused for *exact*.
         seed: Random seed. *uniform*: of Python's generator, the same for all sets; else of each set's relabelling.
     """
@@ -134,12 +133,9 @@ def read_sets(
     float16, and several in bfloat16. The same sets with the same cache and batches give the same bytes.
 
     Args:
-        sets: Response sets.
-        model: Language model.
         layout: How a set becomes text and tokens.
         plan: Response orders; None: one balanced square.
         cache: Surprisals of earlier runs, to which new ones are added after each batch.
-        progress: Called with the number of sets done.
 
     Returns:
         For each set its surprisals in bits, or why there are none.

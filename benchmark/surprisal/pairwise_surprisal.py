@@ -63,8 +63,6 @@ def pairwise_surprisals(
         model: Language model; it reads n (n + 1) / 2 pairs.
         layout: How prompt and responses become text and tokens.
         prompt: Prompt, verbatim.
-        responses: The n texts.
-        progress: Called with the number of pairs done.
 
     Raises:
         Unscorable: A text is empty, or the model could not read a pair.
@@ -101,7 +99,6 @@ def cross_mode_matrix(
     Args:
         model: Language model; it reads all pairs of all texts.
         layout: How prompt and responses become text and tokens.
-        prompt: Prompt, verbatim.
         modes: The m sets, each of at least two texts.
         progress: Called with the number of pairs done.
 

@@ -42,8 +42,6 @@ class Layout:
     """How texts are laid out and tokenised.
 
     Attributes:
-        format: *instruct* or *completion*.
-        boundaries: *exact* or *paper*.
         bos: *model*: the text begins with the BOS token if the model's tokeniser adds one by itself; *never*: as in the
             paper, even for models that were trained with one.
     """

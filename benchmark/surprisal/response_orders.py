@@ -80,11 +80,6 @@ def uniform(n: int, count: int, seed: int = 42) -> OrderDesign:
     reference, so all sets of n responses share the same unbalanced orders. Orders are drawn with replacement, even
     where there are fewer than `count`; and a single order is the given one, unshuffled.
 
-    Args:
-        n: Number of responses.
-        count: Number of orders.
-        seed: Seed of Python's generator.
-
     Raises:
         ConfigurationError: `n` or `count` is less than 1.
 
@@ -115,7 +110,6 @@ def balanced(n: int, squares: int = 1, seed: int | str = 0) -> OrderDesign:
     at equal cost their errors were as large as a cyclic square's or twice as large.
 
     Args:
-        n: Number of responses.
         squares: Number of squares, of n orders each. One is enough for a_n; the curve of a set with several modes takes
             two or three. Where n ≤ 6 and these come near n!, `exact` is better: labels may repeat.
         seed: Seed of the labels. Give each set its own (a hash of it, say), lest all sets have the same error.
@@ -165,7 +159,6 @@ def endpoint(n: int, trees: int = 1, seed: int | str = 0) -> OrderDesign:
     twice as large (n = 10).
 
     Args:
-        n: Number of responses.
         trees: Number of trees, with separate labels; each has n orders.
         seed: Seed of the labels, as for `balanced`.
 

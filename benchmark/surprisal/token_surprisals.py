@@ -22,7 +22,6 @@ class TokenCost:
     Attributes:
         text: Its characters of the response. A character of several tokens belongs to the first of them; the others
             have none, nor has a token that is only the space before a response.
-        bits: Its surprisal.
     """
 
     text: str
@@ -59,9 +58,7 @@ def token_surprisals(
     one token.
 
     Args:
-        model: Language model.
         layout: How prompt and responses become text and tokens.
-        prompt: Prompt, verbatim.
         responses: Responses in the order of reading.
 
     Returns:
@@ -87,10 +84,7 @@ def pair_tokens(model: CausalLM, layout: Layout, prompt: str, response: str, bef
     """Compute the surprisals of a response's tokens alone, and right after another response.
 
     Args:
-        model: Language model.
         layout: Layout with *exact* boundaries: with others the two texts may have different tokens.
-        prompt: Prompt, verbatim.
-        response: Response whose tokens are wanted.
         before: Response at the position before it.
 
     Raises:

@@ -33,7 +33,6 @@ class Family:
         name: Template name in the rows, such as `email`.
         verbs: Beginnings of a request, such as `Write`.
         noun: Noun with its article, such as `an email`.
-        kinds: Topics by kind.
     """
 
     name: str

@@ -26,7 +26,6 @@ class Form:
     Attributes:
         name: Name, such as `haiku`.
         template: The text, with slots in braces.
-        banks: Words for each slot.
     """
 
     name: str
@@ -61,7 +60,6 @@ class Topic:
 
     Attributes:
         name: Name, such as `bread`.
-        prompt: Text of the prompt.
         forms: Five formats of response; each is one mode.
         paragraph: One response in many wordings, all with the same meaning.
     """

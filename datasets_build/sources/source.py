@@ -67,10 +67,7 @@ class Config:
 
     Attributes:
         name: Name, as in `load_dataset(repo, name)`.
-        about: One line about it.
         made: Description of how it was made, for the card.
-        schema: Schema of its rows.
-        fields: Description of each field, for the card.
         splits: Splits, in order.
     """
 
@@ -87,15 +84,10 @@ class Source:
     """Origin of one or more configs.
 
     Attributes:
-        name: Short name.
-        title: Name for people.
         version: Version of our configs; rises when a row changes.
         files: Files to read; none for what is generated here.
-        licence: Licence, as far as it is stated.
         citation: BibTeX entry.
         paper: Identifier such as `arXiv:2004.02990`; empty for our own.
-        flaws: Known flaws, for the card.
-        configs: Configs made of it.
     """
 
     name: str

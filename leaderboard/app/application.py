@@ -39,7 +39,6 @@ def build_app(live: LiveResults, pages: tuple[Page, ...] = PAGES, repository: st
     """Build the application.
 
     Args:
-        live: Results to show.
         pages: Pages, the first at the root, each of the others at its own path.
         repository: Address of the repository for the navigation; None: as the package's metadata have it.
     """
@@ -118,10 +117,7 @@ def launch(
 
     Args:
         app: Application from `build_app`.
-        live: Results that it shows.
-        host: Address to listen on.
         port: Port; None: the first free one from Gradio's default.
-        pages: Pages that it was built of.
         repository: As in `build_app`.
         wait: Whether to return only when it has stopped.
     """

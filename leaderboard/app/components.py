@@ -26,8 +26,6 @@ def table(label: str, name: str, *, height: int = 520, **more: Any) -> gr.Datafr
     """A read-only table.
 
     Args:
-        label: Label above it.
-        name: Element id.
         height: Maximum height in pixels; longer tables scroll.
         more: Other arguments of `gr.Dataframe`.
     """
@@ -41,8 +39,6 @@ def filled(
     """An update that fills a table and shows it.
 
     Args:
-        view: Table to show.
-        styling: CSS of each cell.
         widths: Column widths; default: those of the longest texts.
         more: Other arguments of `gr.Dataframe`.
     """
@@ -87,9 +83,7 @@ def note(name: str, lines: int = 3, text: str = "") -> gr.Textbox:
     """Plain text below a component; it may contain untrusted text.
 
     Args:
-        name: Element id.
         lines: Height in lines.
-        text: Initial text.
     """
     return gr.Textbox(text, show_label=False, container=False, interactive=False, lines=lines, elem_id=name)
 
@@ -121,12 +115,7 @@ def no_files() -> list[gr.DownloadButton]:
 
 
 def board_choices(boards: Sequence[Board], *, suites: bool = True) -> list[tuple[str, str]]:
-    """Short label and name of each board, for a dropdown; revisions only where boards differ in nothing else.
-
-    Args:
-        boards: Boards to choose from.
-        suites: Whether labels name the suite.
-    """
+    """Short label and name of each board, for a dropdown; revisions only where boards differ in nothing else."""
     labels = [f"{f'{b.suite}, ' if suites else ''}k {b.k}, {b.profile}" for b in boards]
     counted = Counter(labels)
     return [

@@ -35,7 +35,6 @@ class Downloads:
         """Write a frame as CSV, safe for spreadsheets, and as Parquet; the same frame gives the same files.
 
         Args:
-            frame: Table to write.
             name: Stem of the file names; must not be untrusted.
         """
         text = as_csv(frame)

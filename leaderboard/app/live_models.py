@@ -40,10 +40,7 @@ class Tokens:
     """Token surprisals of the valid responses to a prompt.
 
     Attributes:
-        numbers: Numbers of the valid responses.
         costs: Tokens of each valid response with their surprisals, in sampling order.
-        model: Signature of the model.
-        layout: Prompt layout.
     """
 
     numbers: tuple[int, ...]
@@ -57,11 +54,9 @@ class Added:
     """The contribution of each valid response to the diversity of its response set.
 
     Attributes:
-        numbers: Numbers of the valid responses.
         looe: Leave-one-out EigenScore: E of all embeddings minus E without this response; higher is more diverse.
         share: The same, scaled to 0 for the smallest and 1 for the largest of the set.
         distance: Cosine distance to the mean embedding.
-        embedder: Signature of the embedder.
     """
 
     numbers: tuple[int, ...]
@@ -72,13 +67,7 @@ class Added:
 
 
 def why_no_tokens(profile: str, prompt: str, responses: Sequence[str]) -> str | None:
-    """The reason why token surprisals are unavailable; None if they are available.
-
-    Args:
-        profile: Name of the board's profile.
-        prompt: Text of the prompt.
-        responses: All responses.
-    """
+    """The reason why token surprisals are unavailable; None if they are available."""
     spec = _profile(profile)
     if NOT_INCLUDED in responses:
         return NO_TEXTS
@@ -109,7 +98,6 @@ def read_tokens(profile: str, prompt: str, responses: Sequence[str], model: Caus
 
     Args:
         profile: Name of the board's profile, whose language model and layout are used.
-        prompt: Text of the prompt.
         responses: All responses; invalid ones are left out as in scoring.
         model: Model to use in place of the profile's.
 
@@ -138,8 +126,6 @@ def read_added(profile: str, prompt: str, responses: Sequence[str], embedder: Em
     do not contain.
 
     Args:
-        profile: Name of the board's profile.
-        prompt: Text of the prompt.
         responses: All responses; invalid ones are left out.
         embedder: Embedder to use in place of the profile's.
 

@@ -37,7 +37,6 @@ def navigation(pages: Sequence[Link], here: str, source: str | None = None) -> M
     """The navigation: pages in groups, the repository and the paper; on a narrow screen behind one button.
 
     Args:
-        pages: All pages.
         here: Path of the page that it stands on.
         source: Address of the repository; None: as the package's metadata have it.
     """
@@ -70,7 +69,6 @@ def footer(snapshot: Snapshot, given: Mapping[str, object]) -> Markup:
     """The footer: version, date, suite and k, the table as CSV, the API, how to cite, a button that copies the link.
 
     Args:
-        snapshot: What is shown.
         given: Choices on the page; *table* names the board, without it the first is meant.
     """
     name = given.get("table")

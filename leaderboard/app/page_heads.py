@@ -21,7 +21,6 @@ class Head:
     """Title and description of a page.
 
     Attributes:
-        title: Title of the page.
         about: Function to its description, asked at each request; it may contain untrusted names.
     """
 
@@ -33,7 +32,6 @@ class PageHeads:
     """ASGI middleware that gives pages their own heads and answers HEAD like GET without a body.
 
     Args:
-        app: Application to wrap.
         heads: Head of each page by its path, without slashes.
         name: Title that the application gives to all pages.
     """

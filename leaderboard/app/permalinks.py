@@ -44,8 +44,6 @@ def wire(
     """Fill a page when it is opened, and again whenever the visitor changes a control; its footer, too.
 
     Args:
-        page: Blocks of the page.
-        live: Results that the page shows.
         controls: Controls by their names in the address. Lists are separated by commas, commas in values are escaped.
         restore: Function from the query to a value or an update for each control, in their order. The query is limited
             to the controls' names and each value to `MAX_VALUE` characters.

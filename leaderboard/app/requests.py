@@ -30,7 +30,6 @@ class RequestLimits:
     """ASGI middleware: refuses a body that is too long, and a visitor who calls too often.
 
     Args:
-        app: Application to wrap.
         calls: Calls a minute that one visitor may make.
         body: Bytes of a call.
         proxied: Whether a proxy that is trusted, such as a Space's, tells the visitor's address last in
@@ -70,7 +69,6 @@ def visitor_address(scope: Scope, *, proxied: bool) -> str:
     """The address that a visitor's call comes from.
 
     Args:
-        scope: ASGI scope of the call.
         proxied: As in `RequestLimits`.
     """
     told = [value for name, value in scope["headers"] if name == b"x-forwarded-for"] if proxied else []

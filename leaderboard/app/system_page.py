@@ -33,12 +33,7 @@ _A_YEAR = "public, max-age=31536000, immutable"  # the address of an asset chang
 
 
 def system_routes(live: LiveResults, navigation: Callable[[], Any]) -> list[Route]:
-    """The routes of the page and of what it loads.
-
-    Args:
-        live: Results to show.
-        navigation: Function to the navigation, as markup.
-    """
+    """The routes of the page and of what it loads."""
     for read_once in (environment, style_marks, _version):  # before the first visitor waits for it
         read_once()
 

@@ -88,11 +88,7 @@ CSS = "".join((_ASSETS / name).read_text(encoding="utf-8") for name in ("board.c
 
 
 def head(metrics: Mapping[str, str]) -> str:
-    """What every page loads: the script of `assets/pages.js` with our own texts.
-
-    Args:
-        metrics: Metrics in one plain sentence each, by id.
-    """
+    """What every page loads: the script of `assets/pages.js` with our own texts."""
     script = (_ASSETS / "pages.js").read_text(encoding="utf-8")
     for name, texts in (("FIGURES", FIGURES), ("METRICS", metrics)):
         script = script.replace(f" = {name}", f" = {json.dumps(texts).replace('<', chr(92) + 'u003c')}")

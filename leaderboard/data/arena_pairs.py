@@ -35,7 +35,6 @@ class Contest:
     """The systems of one suite whose responses can be shown.
 
     Attributes:
-        suite: Name of the suite.
         names: [systems], names of the systems.
         results: [systems], ids of their results.
         prompts: [prompts], ids of the prompts.
@@ -54,7 +53,6 @@ class ShownSet:
     """One side of a pair.
 
     Attributes:
-        system: Place of the system in the contest.
         positions: Positions of the responses in the order shown, from 0.
         texts: The responses in that order.
     """
@@ -69,9 +67,6 @@ class Pair:
     """Two response sets to one prompt.
 
     Attributes:
-        prompt_id: Id of the prompt.
-        left: Left side.
-        right: Right side.
         check: As in `Vote`.
         altered: Side that was repeated or shuffled; else empty.
         expected: Answer that passes the check, by question; without those that have no known answer.
@@ -99,12 +94,9 @@ def choose_pair(
     weights: systems of few votes, systems of like strength, prompts on which metrics disagree, pairs not seen before.
 
     Args:
-        contest: Systems and prompts.
         votes: All votes so far, of any suite.
         strengths: Strengths in log-odds by system; 0 for one that is missing.
         voter: Hash of the visitor.
-        texts: Responses.
-        rng: Source of chance.
 
     Returns:
         The pair; None if there are not two systems with responses to a prompt.

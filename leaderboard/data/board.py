@@ -35,14 +35,7 @@ class Column:
 
     Attributes:
         label: Id of the metric, with what distinguishes its signature if the board has the metric twice.
-        metric: Id of the metric.
-        title: Title of the metric.
         direction: +1 if higher is more diverse, −1 if lower is, 0 if neither.
-        unit: Unit of the values.
-        paper: Source of the metric.
-        origin: *computed* or *reported*.
-        signature: Signature of every number in the column.
-        version: Version of the metric.
         known: Whether this package has the metric in that version. If not, title and unit are unknown, and if it has
             another version, the label names this one.
     """
@@ -68,8 +61,6 @@ class Entry:
     """The row of one submission.
 
     Attributes:
-        folder: Folder of the result.
-        result: The result.
         cells: Aggregates by signature; a missing signature was not computed for this submission.
         origin: Remark on where the result comes from; empty for the results of the source.
         older: Ids of other results of the submission under the board's terms, which the board does not show.
@@ -87,10 +78,7 @@ class Board:
     """A table of comparable results.
 
     Attributes:
-        suite: Name of the suite.
-        revision: Revision of the suite.
         k: Responses per prompt.
-        profile: Name of the profile that scored them.
         columns: Columns in the order of `METRICS`.
         entries: Entries, the best first by `ranking_column`, those without a value there last.
     """
@@ -138,7 +126,6 @@ def make_boards(
     """The boards of some results, the largest first, then by name; one row a submission.
 
     Args:
-        results: Results with their folders.
         origins: Remarks on where results come from, by folder.
     """
     groups: dict[tuple[str, str, int, str], dict[str, list[tuple[Path, Result]]]] = {}
@@ -242,8 +229,7 @@ def _label(signature: Signature, alike: Sequence[Signature], version: str | None
     """The metric's id, and in brackets the parts of the signature that the others of that metric have not.
 
     Args:
-        signature: Signature of the column.
-        alike: Those of all columns of the metric.
+        alike: Signatures of all columns of the metric.
         version: Version to name in any case; None: none.
     """
     shared = set.intersection(*(set(other.parts) for other in alike)) if len(alike) > 1 else set(signature.parts)

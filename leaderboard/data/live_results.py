@@ -23,7 +23,6 @@ class LiveResults:
     When the source cannot be reread, the last snapshot stays and carries the fault.
 
     Args:
-        source: Source of the results.
         study: Folder of a metric study; default: the study that ships with the package.
         refresh: Age in seconds at which a request for the snapshot starts a reread; None: never.
         clock: Monotonic clock in seconds.

@@ -36,7 +36,6 @@ def checked_result(
     """The result in a folder, if its files are whole, fit together and have the columns that a board reads.
 
     Args:
-        folder: Folder of the result.
         submissions: Ids of the submissions that it may belong to; None: any.
         inside: Decode the table in a process of its own before it is decoded here; needed once for an untrusted file.
     """
@@ -106,9 +105,6 @@ def fetch_result(
     """Fetch a result into a folder of its own, whole and checked, or not at all.
 
     Args:
-        store: Store that has the table.
-        commit: Commit to fetch from.
-        result_id: Id of the result.
         text: Content of its `result.json`.
         folder: Folder to make or replace.
         submissions: Ids of the submissions that it may belong to.

@@ -62,7 +62,6 @@ def open_index(board: Board, cache: Path | None) -> ScoreIndex:
     """The index of a board, built if there is none.
 
     Args:
-        board: Board of the results.
         cache: Folder for indexes; None, or a folder that cannot be written, keeps the index in memory.
 
     Raises:

@@ -27,7 +27,6 @@ class BoardScores:
     """Scores by prompt of all systems of a board.
 
     Attributes:
-        board: The board.
         prompts: Prompt ids in the suite's order, the rows of all matrices.
     """
 
@@ -35,7 +34,6 @@ class BoardScores:
         """Open the scores from the cache, or read them from all results.
 
         Args:
-            board: The board.
             cache: Folder for indexes, see score_index.py; None keeps everything in memory.
 
         Raises:
@@ -122,7 +120,6 @@ def released_texts(entry: Entry, row: Mapping[str, Any]) -> dict[str, Any]:
     """The prompt and responses of a row without texts from released files; as `no_texts` if those are not at hand.
 
     Args:
-        entry: Entry of a reference system.
         row: Row of its per-prompt table.
     """
     result, absent = entry.result, no_texts(entry, row)

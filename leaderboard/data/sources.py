@@ -39,7 +39,6 @@ class Snapshot:
         boards: Tables of comparable results, the one with the most systems first.
         unreadable: Folders of damaged results, each with the reason.
         queue: Submissions and their states; None if the source has no queue.
-        as_of: Time of the reading.
         fault: Reason why the source could not be read since; None if it could.
     """
 
@@ -70,7 +69,6 @@ class Source(Protocol):
     """Results, and perhaps a queue of submissions.
 
     Attributes:
-        address: Human-readable address.
         store: Store that takes submissions; None if there is none.
         cache: Folder of this source for data that can be rebuilt.
     """
@@ -97,7 +95,6 @@ class FolderSource:
     """The folder that `divbench score --out` writes; a result that has not changed is not read again.
 
     Args:
-        folder: Folder of result folders.
         cache: Folder for score indexes; default: one in the package's home.
     """
 
@@ -139,7 +136,6 @@ class StoreSource:
     fetched, at each reading.
 
     Args:
-        store: Store of submissions.
         cache: Folder for results and score indexes; default: one in the package's home.
         results: Store of results, if it is another one.
     """

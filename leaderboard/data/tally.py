@@ -20,7 +20,6 @@ class Tally:
 
     Args:
         live: Results whose systems are judged.
-        spool: Spool of the store of votes.
     """
 
     def __init__(self, live: LiveResults, spool: VoteSpool) -> None:

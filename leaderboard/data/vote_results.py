@@ -26,12 +26,10 @@ class VoteResults:
     """Results of the votes on one suite.
 
     Attributes:
-        suite: Name of the suite.
         board: Board that has the most of the systems; None if none has any.
         pairs: Number of pairs that were judged, checks among them.
         voters: Number of visitors who judged them.
         weights: What each vote counts.
-        strengths: Strengths of the systems by question.
         agreement: Agreement of each metric of the board with the votes by question.
         ceiling: Agreement of people with each other by question.
     """
@@ -55,12 +53,7 @@ class VoteResults:
 
 
 def vote_results(votes: Sequence[Vote], boards: Mapping[str, tuple[Board, BoardScores]]) -> list[VoteResults]:
-    """Count votes, suite by suite, the one with the most votes first.
-
-    Args:
-        votes: Votes, each once.
-        boards: Boards with their scores, by name.
-    """
+    """Count votes, suite by suite, the one with the most votes first."""
     suites: dict[str, list[Vote]] = {}
     for vote in votes:
         suites.setdefault(vote.suite, []).append(vote)

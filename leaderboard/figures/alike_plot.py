@@ -13,9 +13,7 @@ def alike_map(found: Homogeneity, measure: str, title: str) -> Any:
     """Systems by systems in clustered order, coloured by how alike their responses are; the diagonal is of their own.
 
     Args:
-        found: What is drawn.
         measure: *similarity* or *same_class*.
-        title: What that is.
 
     Returns:
         A `plotly.graph_objects.Figure` of two traces: the cells, and their numbers.

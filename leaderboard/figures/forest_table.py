@@ -23,7 +23,6 @@ def forest_table(forest: Forest, link: Link | None = None) -> Markup:
     """Render the sentence and the table.
 
     Args:
-        forest: What to show.
         link: Function from a system's permalink id to the address of its page; None: names are not links.
     """
     lines = _lines(forest)
@@ -197,8 +196,6 @@ def other_boards(board: Board, boards: Sequence[Board], address: Callable[..., s
     """A line that counts systems which other boards of the suite have and this one lacks, with links to those.
 
     Args:
-        board: Board that is shown.
-        boards: All boards.
         address: Function from `table=` to the address of the page with that board.
     """
     here = {entry.result.submission_id for entry in board.entries}

@@ -34,11 +34,9 @@ def label_positions(
 
     Args:
         at: Points in shares of the figure, from 0 to 1 on both axes.
-        names: Name of each point.
         order: Indices of the points in the order in which they are served; a point that is not in it gets no name.
         bars: Error bars as left, bottom, right, top in the same shares; names avoid them where they can.
         widths: Widths of the figure in pixels.
-        height: Its height.
     """
     points = np.array(at, dtype=float).reshape(-1, 2)
     size = np.array([[width, height] for width in widths])

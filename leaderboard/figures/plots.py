@@ -92,10 +92,6 @@ def pair_figure(pairs: PairwiseSurprisals, responses: Sequence[str]) -> Any:
 
     The diagonal is left blank: a repetition saves so much that it would dominate the colour scale.
 
-    Args:
-        pairs: Pairwise surprisals of the responses.
-        responses: Texts of the responses.
-
     Returns:
         A `plotly.graph_objects.Figure` of one trace.
 
@@ -229,9 +225,7 @@ def page_figure(traces: Sequence[Any], height: int, **layout: Any) -> Any:
     """A figure for a page: without background and title, for light and dark pages.
 
     Args:
-        traces: Traces.
         height: Height in pixels.
-        layout: Further layout of plotly.
     """
     graph = need("plotly.graph_objects", "board")
     own = {

@@ -68,7 +68,6 @@ def stage_curves_figure(means: Mapping[str, Sequence[float]], errors: Mapping[st
 
     Args:
         means: Means in bits/byte by stage, for k = 1 … n.
-        errors: Standard errors of those means.
 
     Returns:
         A `plotly.graph_objects.Figure` with three traces per stage: the band's two ends and the curve.
@@ -106,8 +105,6 @@ def distributions_figure(values: Mapping[str, Sequence[float]], prompts: Sequenc
     Args:
         values: Values by stage, one per prompt; NaN if missing.
         prompts: Ids of the prompts in the same order, for hover labels.
-        title: Title of the metric.
-        unit: Unit of the metric.
 
     Returns:
         A `plotly.graph_objects.Figure` with one trace per stage.

@@ -11,9 +11,6 @@ def response_sets(
     """Render a prompt and two response sets, whole; a script may move the focus to them.
 
     Args:
-        prompt: Text of the prompt.
-        left: Responses on the left.
-        right: Responses on the right.
         titles: Headings; untrusted names, once they may be seen.
     """
     return Markup(

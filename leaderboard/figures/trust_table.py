@@ -15,7 +15,6 @@ def trust_table(rows: Sequence[Trusted], sentence: str, caption: str, link: Call
 
     Args:
         rows: Metrics, the best first.
-        sentence: The answer.
         caption: How to read the rows.
         link: Function from a metric to the address of its details.
     """

@@ -54,14 +54,7 @@ class Made:
 
 
 def models_page(board: Board, scores: BoardScores, file: str, systems: Mapping[str, str]) -> Page:
-    """The page Models: the answer and the forest plot, then all columns, of which each preset shows some.
-
-    Args:
-        board: Board to show.
-        scores: Its scores.
-        file: File name of the page.
-        systems: File name of each system's page by its permalink id.
-    """
+    """The page Models: the answer and the forest plot, then all columns, of which each preset shows some."""
     columns, beside = columns_of(board, "everything", ())
     ranks = ranking_column(board) or board.columns[0]  # boards without columns are left out
     standing = scores.standings(ranks)

@@ -39,7 +39,6 @@ def metrics_page(boards: Sequence[Board], folder: Path | None, file: str) -> Mad
     Args:
         boards: Boards whose metrics are compared over systems.
         folder: Folder of a study; the package's files replace missing ones. The page reports damaged files.
-        file: File name of the page.
     """
     there = load_studies(folder)
     study, pairs = there.study, there.pairs

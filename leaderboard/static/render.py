@@ -45,9 +45,6 @@ class Table:
     """A table of a page; the first cell of each row is its header.
 
     Attributes:
-        view: The table.
-        id: Element id in the page.
-        caption: Caption.
         marks: CSS class of each row, most empty; empty: no row has one.
         shown: Columns that are visible at first; None: all.
     """
@@ -84,14 +81,10 @@ class Page:
     """A page to write.
 
     Attributes:
-        file: File name.
-        title: Heading.
         template: Template in `templates`.
-        values: Values for the template.
         section: Entry of the navigation that it belongs to.
         board: Name of its board; empty if it has none.
         scripts: Data files to load after board.js.
-        figures: Whether the page has figures.
     """
 
     file: str
@@ -184,7 +177,6 @@ def render(page: Page, frame: Mapping[str, Any]) -> str:
     """The HTML of a page.
 
     Args:
-        page: Page to render.
         frame: Values that every page needs: navigation, boards, data warnings, `style_marks`, the folder of the assets.
     """
     scripts = [f"{frame['assets']}/board.js", *page.scripts]

@@ -86,7 +86,6 @@ def write_space(folder: Path, store: str, title: str = "DivBench", models: Seque
         folder: Folder to make; it must not exist or be empty.
         store: Store of the board: `hf://datasets/ORG/NAME`, or the absolute path of a folder, for a Space with
             permanent storage. It is not read here.
-        title: Title of the Space.
         models: Ids of models on the Hub whose pages will name the Space.
 
     Returns:

@@ -50,8 +50,6 @@ def system_page(
 
     Args:
         scores: Scores of its board, which has a column to rank by.
-        place: Index of its entry.
-        file: File name of the page.
         near: From `nearest`.
         links: Label and address of the pages that it leads to.
         texts: Whether to show the prompts where it is most and least diverse, with the responses.

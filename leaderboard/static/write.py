@@ -69,9 +69,6 @@ class Written:
     """A written export.
 
     Attributes:
-        folder: Folder of the export.
-        pages: Number of pages.
-        texts: Whether it includes the responses.
         texts_bytes: Total size of all responses in bytes.
         left_out: Data warnings: what is not shown and why, as on the pages.
     """
@@ -93,7 +90,6 @@ def write_static(
     """Write the board as files that open without a server.
 
     Args:
-        live: Results to show.
         folder: Folder to write; it may exist only if it is an earlier export.
         texts: Whether to write the responses; None: if they have at most `TEXTS_LIMIT` bytes in total.
         progress: Called with the current step.

@@ -33,7 +33,6 @@ class Section:
     """A section of the page About.
 
     Attributes:
-        title: Heading.
         text: Paragraphs separated by blank lines; only `code` is marked up.
     """
 

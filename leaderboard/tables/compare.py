@@ -30,7 +30,6 @@ class Gap:
     """Difference between two systems on one metric.
 
     Attributes:
-        column: Column of the metric.
         first: Index of the first system among those compared.
         second: Index of the second system.
         names: Labels of the two; untrusted.
@@ -40,7 +39,6 @@ class Gap:
         d_z: Difference in standard deviations of the prompts' differences; None if they do not vary.
         d_z_interval: Interval in the same standard deviations.
         wins: Number of prompts on which the first is better (for a metric without direction, higher).
-        ties: Number of prompts on which they are equal.
         losses: Number of prompts on which the second is better.
         p: p-value of Wilcoxon's two-sided signed-rank test; None if untested.
         p_holm: p-value after Holm's correction over all differences shown together.
@@ -87,9 +85,6 @@ def significant(
     Args:
         p: Corrected p-value; None if untested.
         difference: Mean of the first system minus that of the second; None if unknown.
-        names: Names of the two.
-        column: Column of the metric.
-        level: Significance level.
     """
     if p is None or difference is None or p >= level or difference == 0:
         return None
@@ -120,9 +115,6 @@ def compare(
     except that Holm's correction is over everything returned here.
 
     Args:
-        scores: Scores of the board.
-        places: Indices of the systems on the board.
-        columns: Columns of the metrics.
         resamples: Number of bootstrap resamples, shared by all differences.
 
     Returns:
@@ -183,7 +175,6 @@ def compare_table(board: Board, places: Sequence[int], gaps: Sequence[Gap]) -> T
     """The differences as a table, one row per metric and pair; means are those of the page Models.
 
     Args:
-        board: Board of the systems.
         places: Indices of the systems on the board.
         gaps: Result of `compare` for them.
     """
@@ -235,7 +226,6 @@ def headline(gaps: Sequence[Gap], labels: Sequence[str]) -> str:
 
     Args:
         gaps: Result of `compare`.
-        labels: Names of the systems compared.
     """
     counted = [gap for gap in gaps if gap.column.direction and gap.p_holm is not None]
     if not counted:
@@ -276,9 +266,6 @@ class Differing:
     """A prompt on which systems differ.
 
     Attributes:
-        prompt_id: Id of the prompt.
-        category: Category of the prompt.
-        prompt: Text of the prompt.
         values: Value of each system compared; None if missing.
         spread: Difference between the largest and the smallest value.
     """
@@ -296,12 +283,6 @@ def differing(
     """The prompts on which systems differ most on a metric, ties in the suite's order.
 
     Prompts on which fewer than two systems have a value are left out.
-
-    Args:
-        scores: Scores of the board.
-        places: Indices of the systems on the board.
-        column: Column of the metric.
-        most: Maximum number of prompts.
 
     Raises:
         InputError: A result's files are gone.
@@ -333,12 +314,7 @@ def _texts(entries: Sequence[Entry], prompts: Sequence[str]) -> dict[str, tuple[
 
 
 def differing_table(rows: Sequence[Differing], labels: Sequence[str]) -> TableView:
-    """The prompts as a table, one row each.
-
-    Args:
-        rows: Prompts to show.
-        labels: Names of the systems compared.
-    """
+    """The prompts as a table, one row each."""
     headers = ("prompt", "difference", *labels, "text", "category")
     places = places_for_all(row.spread / 10 for row in rows)
     values = [(row.prompt_id, row.spread, *row.values, _excerpt(row.prompt), row.category) for row in rows]

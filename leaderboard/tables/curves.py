@@ -69,7 +69,6 @@ def distinct_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
     """Expected number of classes among 1, 2, … responses (rarefaction), with intervals over prompts.
 
     Args:
-        board: Board of the systems.
         places: Indices of the systems; those without a partition have no curve.
 
     Raises:
@@ -82,7 +81,6 @@ def patience_curves(board: Board, places: Iterable[int]) -> tuple[Curve, ...]:
     """NoveltyBench's utility by the reader's patience (`PATIENCES`), with intervals over prompts.
 
     Args:
-        board: Board of the systems.
         places: Indices of the systems. If no reward model rated a system's responses here, its curve is computed from
             the classes and qualities that came with the submission; without these it has none.
 
@@ -96,7 +94,6 @@ def curves_table(curves: Sequence[Curve], of: str) -> TableView:
     """The curves as a table, one row per system; of more than `COLUMNS` points every second.
 
     Args:
-        curves: Curves to show.
         of: Symbol of the x-axis, such as `m` or `p`.
     """
     longest = max((curve.at for curve in curves), key=len, default=())

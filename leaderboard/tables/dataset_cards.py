@@ -25,7 +25,6 @@ class SplitFacts:
 
     Attributes:
         name: Name, such as `story_gen`.
-        rows: Number of rows.
         bytes: Size of its Parquet file; None if it is not built here.
     """
 
@@ -40,20 +39,14 @@ class Card:
 
     Attributes:
         name: Name of the config, as in `load_dataset(repo, name)`.
-        about: Description in one line.
         made: Description of how it was made.
-        source: Source, for people.
         paper: Identifier of the paper; empty for our own.
-        version: Version of the build recipe.
         revision: Revision of the local build; None if there is none.
         files: Number of released files that it is built from, each with its SHA-256; 0 if it is generated.
         origins: Addresses where those files are published, at fixed revisions.
-        licence: Licence, as far as it is stated.
         citation: BibTeX entry, or a line of text.
-        flaws: Known flaws.
         splits: Splits in order.
         fields: Name, type and meaning of each field.
-        suites: Suites that use its prompts.
     """
 
     name: str
@@ -208,8 +201,6 @@ def samples(name: str, split: str, mirror: Path | None = None) -> TableView | Mi
     """The first rows of a split as text. Downloads nothing.
 
     Args:
-        name: Name of the config.
-        split: Name of the split.
         mirror: Folder of released files; default: the one that DIVBENCH_MIRROR names.
 
     Returns:

@@ -28,7 +28,6 @@ class Mark:
     """A value with its interval, and where they lie on the scale.
 
     Attributes:
-        text: The value as text.
         interval: The interval as text, such as `4.70 – 5.52`; empty if there is none.
         at: Position of the value in percent of the scale.
         low: Position of the interval's lower end; None if there is none.
@@ -48,15 +47,11 @@ class ForestRow:
 
     Attributes:
         system: Its label; untrusted.
-        id: Its permalink id.
-        type: System type.
         mode: Sampling mode; empty if unknown; untrusted.
-        rank: Rank among the systems.
         ranks: Interval of the rank, such as `3–5`; empty if it has one prompt.
         group: Number of the tie group; systems of one group are statistically tied.
         opens: Whether it is the first of its tie group.
         closes: Whether it is the last.
-        mark: Its value.
         quality: Its quality as text; empty where nothing judged it.
         origin: Remark on where its result comes from; empty if there is none.
     """
@@ -81,9 +76,6 @@ class Reference:
 
     Attributes:
         system: Its label; untrusted.
-        id: Its permalink id.
-        type: System type.
-        mark: Its value.
         origin: Remark on where its result comes from; empty if there is none.
         folded: Whether its row shows on demand only: the package has more attacks than a reader wants at first.
     """
@@ -102,7 +94,6 @@ class Forest:
 
     Attributes:
         sentence: The answer; contains untrusted names.
-        metric: Label of the column.
         title: What the column is, with its unit and direction.
         quality: Title of the quality column; empty where no system has a quality.
         rows: Ranked systems, the best first.
@@ -127,8 +118,6 @@ def forest(board: Board, column: Column, standing: Sequence[Standing], places: S
     """The forest plot of a board by one column.
 
     Args:
-        board: Board of the systems.
-        column: Column that they are ranked by.
         standing: Rank of each entry, in the board's order; without rank for references.
         places: Indices of the entries to show; None: all.
     """

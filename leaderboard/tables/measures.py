@@ -25,7 +25,6 @@ class Measure:
 
     Attributes:
         name: Name of the kind, such as *meaning*.
-        column: Column that stands for it.
         agreement: Mean Spearman correlation with human labels over the tasks written by people; None if not measured.
     """
 
@@ -43,7 +42,6 @@ def measures(board: Board, study: MetricStudy | None) -> tuple[Measure, ...]:
     """The kinds of diversity that a board can be measured by; the first is its headline.
 
     Args:
-        board: The board.
         study: Study of metrics that says how far each agrees with people; None if there is none.
     """
     found = agreements(study)

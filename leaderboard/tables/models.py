@@ -50,11 +50,8 @@ class Filter:
 
     Attributes:
         text: Words that must all occur in the name, model id, submitter or licence; case-insensitive.
-        types: System types.
-        modes: Sampling modes.
         weights: *open*, *closed* or any.
         size: Key of `SIZES`, the maximum number of parameters; systems of unknown size are left out.
-        licence: Licence as in the manifest.
         since: Date as YYYY-MM-DD: responses generated on it or later.
     """
 
@@ -88,7 +85,6 @@ class ModelsTable(TableView):
     """A table of systems.
 
     Attributes:
-        entries: Entries of the rows.
         beside: Facts that are shown, in the order of the last columns.
     """
 
@@ -122,12 +118,7 @@ def models_table(
     Ranks and tie groups are those on the whole board: a filter hides systems but does not change ranks.
 
     Args:
-        board: Board of the systems.
-        ranked_by: Column that they are ranked by.
         standing: Rank of each entry in that column.
-        columns: Metric columns to show.
-        beside: Facts to show.
-        keep: Filter of the systems.
         bytes_a_response: Function to the mean length of each entry's responses; called only if the table shows it.
     """
     labels = system_labels(board)
@@ -161,7 +152,6 @@ def _known(entry: Entry, length: float, main: Column | None) -> dict[str, Any]:
     """The facts about a system; None where one is unknown.
 
     Args:
-        entry: Entry of the system.
         length: Mean length of its responses in bytes; NaN if unknown.
         main: Column that the board is ranked by; a submission's newest signature in it is a fact.
     """
@@ -187,8 +177,6 @@ def about_models(board: Board, made: ModelsTable, most: int | None = None) -> st
     """The caption of the table; it contains untrusted names.
 
     Args:
-        board: Board of the systems.
-        made: Table of the systems.
         most: Number of rows shown; None: all.
     """
     entries = board.entries

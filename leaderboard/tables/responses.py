@@ -48,7 +48,6 @@ class ShownResponse:
 
     Attributes:
         number: Its number in sampling order, from 1.
-        text: Text as submitted.
         notes: Remarks: blank, refused, truncated, …
         group: Index of its equivalence class; None if it is in none.
         quality: Quality of the first response of its class, 1 to 10; None if it was not rated.
@@ -92,10 +91,8 @@ class Score:
     """A metric's value for one prompt.
 
     Attributes:
-        column: Column of the metric.
         value: Value; None if missing.
         reason: Reason why it is missing.
-        system_mean: Mean over all prompts of the system.
         board_mean: Mean of the systems' means.
         systems: Number of systems in that mean.
     """
@@ -113,7 +110,6 @@ class PromptView:
     """All that a result says about one prompt.
 
     Attributes:
-        prompt: The prompt.
         responses: Responses in sampling order.
         sizes: Number of responses in each equivalence class.
         has_classes: Whether there is a partition.
@@ -135,8 +131,6 @@ def make_view(board: Board, entry: Entry, row: Mapping[str, Any]) -> PromptView:
     """The view of a row of a result's per-prompt table.
 
     Args:
-        board: Board of the system.
-        entry: Entry of the system.
         row: Row from `scores.prompt_row`.
 
     Raises:
@@ -227,10 +221,8 @@ def notes_of(text: str, reason: str | None, first: int, number: int) -> list[str
     """Remarks about a response.
 
     Args:
-        text: Text of the response.
         reason: Finish reason, if known.
         first: Number of the first response with the same text.
-        number: Its own number.
     """
     found = []
     if is_blank(text):

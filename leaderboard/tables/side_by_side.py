@@ -31,11 +31,6 @@ class SideBySide:
 def side_by_side(board: Board, places: Sequence[int], prompt_id: str) -> SideBySide:
     """The responses of systems to a prompt, side by side.
 
-    Args:
-        board: Board of the systems.
-        places: Indices of the systems on the board.
-        prompt_id: Id of the prompt.
-
     Raises:
         InputError: A result's files are gone.
     """

@@ -138,10 +138,8 @@ class StageCurves:
     """Mean a_k curves in bits/byte over the prompts on which every stage has a complete curve.
 
     Attributes:
-        stages: Names of the stages.
         means: Means, float64 [stages, n].
         errors: Standard errors over prompts, float64 [stages, n]; NaN with one prompt.
-        prompts: Number of prompts.
         left_out: Number of prompts without a complete curve in some stage: not all responses were valid or scored.
     """
 
@@ -156,7 +154,6 @@ def stage_curves(series: Series, k: int) -> StageCurves | Missing:
     """The mean curves of a series; missing, with the reason, if there are none.
 
     Args:
-        series: Series of stages.
         k: Responses per prompt; shorter curves come from other orders and would distort the mean.
 
     Raises:
@@ -189,7 +186,6 @@ def by_stage(stages: Sequence[str], values: Floats) -> dict[str, list[float]]:
     """Numbers by stage, as figures take them.
 
     Args:
-        stages: Names of the stages.
         values: Numbers [stages, n].
     """
     return dict(zip(stages, values.tolist(), strict=True))
@@ -212,7 +208,6 @@ def values_of(series: Series, board: Board, matrix: Floats) -> Floats:
     """The values of a metric, [prompts, stages].
 
     Args:
-        series: Series of the board.
         board: Board whose entries are the columns of the matrix.
         matrix: Scores from `BoardScores.matrix`.
     """
@@ -233,11 +228,7 @@ def contrasts(
     """Paired tests between stages on one metric; the p-values of all pairs are corrected together.
 
     Args:
-        series: Series of stages.
-        prompts: Ids of the rows.
         values: Values [prompts, stages]; NaN if missing.
-        column: Column of the metric.
-        pairing: *consecutive* stages, or *all* pairs.
         expected: *greater*: the earlier stage is expected to be more diverse; or *two-sided*.
         resamples: Number of bootstrap resamples over prompts.
     """
@@ -257,10 +248,6 @@ def contrasts_table(found: Sequence[Contrast], column: Column) -> TableView:
     """The contrasts, one row per pair: finding, means, difference with 95% interval, d_z, Wilcoxon's p, Holm's p.
 
     If a pair is untested, a column says why.
-
-    Args:
-        found: Contrasts of the stages.
-        column: Column of the metric that they are compared on.
     """
     kinds = {
         "stages": "str",
@@ -309,7 +296,6 @@ def quantiles_table(series: Series, values: Floats) -> TableView:
     """The distribution over prompts, one row per stage: prompts, mean, standard deviation, quantiles.
 
     Args:
-        series: Series of stages.
         values: Values [prompts, stages]; NaN if missing.
     """
     headers = ("stage", "prompts", "mean", "sd", *(f"{q:.0%}" for q in QUANTILES), "system")

@@ -17,8 +17,6 @@ def queue_rows(listing: Listing, now: datetime, states: Sequence[str] = ()) -> l
     """Rows under `QUEUE_HEADERS`: the queue in its order, submissions being scored, then the most recently changed.
 
     Args:
-        listing: All submissions.
-        now: Current time.
         states: States to keep; empty: all.
     """
     at = utc_seconds(now)

@@ -49,8 +49,6 @@ def system_scores(board: Board, place: int, standing: Sequence[tuple[Column, Sta
     """All metrics of a system: mean with interval, rank, direction, prompts without a value, signature.
 
     Args:
-        board: Board of the system.
-        place: Index of its entry.
         standing: Each column with the system's rank in it; None for columns that are not ranked.
     """
     entry = board.entries[place]
@@ -74,7 +72,6 @@ def extreme_prompts(values: Floats, direction: int, count: int = 3) -> tuple[lis
     Args:
         values: The system's values [prompts], NaN where missing.
         direction: +1 where more means more diverse, −1 where less does.
-        count: Maximum number at each end.
     """
     order = np.argsort(-(direction or 1) * values, kind="stable")  # NaN last
     there = [int(i) for i in order if np.isfinite(values[i])]
@@ -91,8 +88,6 @@ def nearest_systems(values: Floats, ranks: Floats, place: int, count: int = 5) -
     Args:
         values: [prompts, systems], NaN where missing; a pair is compared over the prompts that have both.
         ranks: Their `prompt_ranks`.
-        place: Index of the system.
-        count: Maximum number of systems.
     """
     from scipy.stats import spearmanr
 
@@ -128,7 +123,6 @@ class Extreme:
 
     Attributes:
         prompt: The prompt; untrusted.
-        value: The system's value there.
         responses: Responses, those of one class together; untrusted.
         groups: Class of each response; None if it is in none.
     """
@@ -145,8 +139,6 @@ def extremes(
     """The prompts where a system is most and least diverse, with its responses.
 
     Args:
-        board: Board of the system.
-        entry: Entry of the system.
         prompts: Prompt ids [prompts].
         values: The system's values [prompts], NaN where missing.
         direction: +1 where more means more diverse, −1 where less does.

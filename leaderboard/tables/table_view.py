@@ -16,10 +16,8 @@ class TableView:
     """A table of the board; whoever shows it treats every text as untrusted.
 
     Attributes:
-        headers: Column headers.
         values: Cell values by row: texts, numbers or None.
         shown: Display text of the same cells.
-        kinds: Kind of each column, *str* or *number*.
     """
 
     headers: tuple[str, ...]

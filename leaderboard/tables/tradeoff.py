@@ -29,9 +29,6 @@ class Point:
     """A system on both axes.
 
     Attributes:
-        place: Index on the board.
-        label: Label, unique on the board.
-        type: System type.
         x: Mean over prompts on the x-axis.
         x_range: Its 95% interval; None if there is none.
         y: Mean over prompts on the y-axis.
@@ -57,13 +54,10 @@ class Tradeoff:
     """Systems on two axes.
 
     Attributes:
-        x: Column of the x-axis.
-        y: Column of the y-axis.
         points: Systems that have a value on both, in the board's order.
         absent: Labels of the other systems.
         front: Whether there is a front: both axes have a direction.
         baselines: Whether known-bad baselines are Pareto-eligible.
-        resamples: Number of resamples behind the shares.
     """
 
     x: Column
@@ -123,12 +117,7 @@ def tradeoff(
     it has values for.
 
     Args:
-        scores: Scores of the board.
-        x: Column of the x-axis.
-        y: Column of the y-axis.
         baselines: Whether known-bad baselines are eligible for the front.
-        resamples: Number of bootstrap resamples.
-        seed: Random seed of the bootstrap.
 
     Raises:
         InputError: A result's files are gone.
@@ -182,8 +171,6 @@ def front_shares(x: Floats, y: Floats, *, resamples: int = RESAMPLES, seed: int 
     Args:
         x: Values [prompts, systems], higher is better; NaN if missing.
         y: Values on the other axis, same shape.
-        resamples: Number of bootstrap resamples.
-        seed: Random seed of the bootstrap.
 
     Returns:
         Shares [systems], over the resamples in which the system has a value on both axes; NaN if there are none.
@@ -265,7 +252,6 @@ def tradeoff_table(board: Board, made: Tradeoff) -> TableView:
     """The systems as a table, in the order of `Tradeoff.ordered`.
 
     Args:
-        board: Board of the systems.
         made: Result of `tradeoff`.
     """
     texts = {column.signature: cell_texts(board, column) for column in (made.x, made.y)}

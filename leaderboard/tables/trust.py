@@ -41,9 +41,7 @@ def trusted(study: MetricStudy, gaming: GamingRecord | None, most: int = ROWS) -
     """The metrics that agree best with people, the best first, each with the attacks that it rewards.
 
     Args:
-        study: Study of metrics.
         gaming: What attacks gain; None if it was not studied.
-        most: Maximum number of metrics.
     """
     sentences = metric_sentences(study)
     found = [(number, name) for name, number in agreements(study).items() if number.value is not None]

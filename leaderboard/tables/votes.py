@@ -28,9 +28,6 @@ def outcome_text(left: str, right: str, answers: Mapping[Question, Answer], chec
     """What a visitor is told after the vote; contains untrusted names.
 
     Args:
-        left: Name of the system on the left.
-        right: Name of the system on the right.
-        answers: The visitor's answers.
         check: Kind of check; empty if it was none.
     """
     own = "; ".join(f"{SHORT[question]}: {ANSWERS[answer].lower()}" for question, answer in answers.items())
@@ -44,7 +41,6 @@ def metrics_of_pair(board: Board, values: Mapping[str, tuple[float | None, float
     """What each metric says about a pair of response sets.
 
     Args:
-        board: Board of the two systems.
         values: Values on the left and on the right by column.
     """
     rows = []

@@ -104,7 +104,6 @@ class Check:
 
     Attributes:
         name: Stands with each problem found.
-        about: One line for people.
         row: Looks at one row.
         whole: Looks at the tally when all rows have passed.
     """

@@ -81,7 +81,6 @@ def read_prompts(path: Path, *, prompt_column: str = "prompt", id_column: str | 
 
     Args:
         path: .jsonl, .csv or .parquet with a column of prompts, or .txt with a prompt a line. Blank lines are none.
-        prompt_column: The column of the prompts' texts.
         id_column: Column of their ids; None: `prompt_id` or `id`, and where neither is there the prompts are numbered
             p0001, p0002, …
 

@@ -37,7 +37,6 @@ def validate_in_child(
         mirror: A folder with released files, for suites that do not ship here.
         memory: Bytes of addresses that the process may have, what it begins with among them (half a gibibyte or less).
             Systems without such a limit do not keep it.
-        seconds: Time limit.
 
     Returns:
         What `divbench validate --json` prints: `accepted`, `id`, `counts` (null where the process did not
@@ -58,7 +57,6 @@ def run_in_child(module: str, asked: Mapping[str, Any], *, memory: int, seconds:
         module: Run as by `python -m`.
         asked: JSON for it.
         memory: Memory limit, as in `validate_in_child`.
-        seconds: Time limit, likewise.
 
     Returns:
         What it answers; where it does not, the document of a submission whose check did not come to an end.

@@ -41,8 +41,6 @@ class Report:
     """What was found in a folder.
 
     Attributes:
-        findings: All problems.
-        counts: Counts of the responses.
         manifest: Manifest; None if it could not be read.
         suite: Where the manifest names one that is at hand; that of own prompts, where nothing refuses them.
         submission: Submission; None if it was rejected.
@@ -79,7 +77,6 @@ def validate(
     Args:
         folder: Folder with `manifest.json` and `generations.parquet`.
         find_suite: Function that finds the suite that the manifest names; not called for *own*.
-        checks: Checks to run.
         numbers: The number of each row in the file that it was imported from, for messages; else that in the folder's.
         progress: Called with the number of rows done.
 

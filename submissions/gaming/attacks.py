@@ -22,7 +22,6 @@ class AttackedSet:
     """What an attack has of one prompt.
 
     Attributes:
-        prompt: The prompt.
         responses: [k], the responses to it.
         elsewhere: The responses to each other prompt of the submission, in the order of the prompts' ids.
     """
@@ -42,9 +41,7 @@ class Attack:
     Attributes:
         name: Name, as for `divbench metrics baseline --kind`.
         kind: Kind of attack; see the module's docstring.
-        about: One line for readers.
         fn: Function that makes as many texts as there are responses, none of them blank.
-        seeded: Whether its texts depend on random numbers.
     """
 
     name: str

@@ -34,9 +34,6 @@ def attacked(
     """Attack the response sets of a system.
 
     Args:
-        attack: An attack.
-        prompts: Prompts by their ids.
-        responses: The system's responses by prompt id.
         seed: Random seed. Each prompt has a stream of its own, so that the order of the prompts does not matter.
 
     Returns:
@@ -53,14 +50,7 @@ def attacked(
 
 
 def derive(attack: Attack, given: Submission, suite: Suite, seed: int = 0) -> tuple[Manifest, list[Row]]:
-    """Make a baseline's manifest and rows from a submission's texts.
-
-    Args:
-        attack: An attack.
-        given: The submission whose texts are used.
-        suite: Suite of its prompts.
-        seed: Random seed.
-    """
+    """Make a baseline's manifest and rows from a submission's texts."""
     rows = list(given.rows())
     prompts = {prompt.prompt_id: prompt.prompt for prompt in suite.prompts}
     made = attacked(attack, prompts, {row.prompt_id: row.responses for row in rows}, seed)

@@ -74,9 +74,7 @@ def reword(text: str, position: int, rng: random.Random) -> str:
     """Say a response in other words: another opening or closing, synonyms, contractions, reordered sentences.
 
     Args:
-        text: A response.
         position: Index of the rewording; the first is the text itself.
-        rng: Source of random choices.
     """
     if position == 0:
         return text

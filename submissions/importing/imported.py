@@ -35,8 +35,6 @@ class Answer(NamedTuple):
 
     Attributes:
         sample: The sample's number, as the file counts.
-        row: The file's row.
-        text: The response.
         finish_reason: Why it ended; None: unknown.
     """
 
@@ -79,7 +77,6 @@ class Imported:
         """Add prompts with their responses, in the order of the samples; those of one row stay in their order.
 
         Args:
-            answers: By prompt id.
             prompts: Texts by prompt id; None: unknown.
         """
         for prompt_id, given in answers.items():

@@ -154,7 +154,6 @@ def import_submission(
     """Make a submission folder from a file, and check it.
 
     Args:
-        path: The file.
         kind: Its format, of `FORMATS`.
         out: The folder to make; it must not exist, or be empty.
         known: Fields of the manifest; they come before what the file says.

@@ -40,7 +40,6 @@ class LmEvalOptions:
     Attributes:
         id_field: The field of `doc` that has the prompt's id, or `doc_id`: the place in the suite, from 0. None:
             `prompt_id` of `doc` where it has one; else a document is known by its text.
-        responses: Field with the responses.
         filter: The name of the filter whose rows are read; None: all, if they have the same responses.
     """
 
@@ -58,8 +57,6 @@ def read_lm_eval(
     """Read a samples file.
 
     Args:
-        path: The file.
-        findings: Collector of problems.
         suite: Suite of the prompts; None: prompts of one's own, named by `doc_id` where nothing else names them.
         documents: See `LmEvalOptions`.
     """

@@ -32,7 +32,6 @@ def read_openai_batch(
     """Read the output file of a batch.
 
     Args:
-        path: The output file.
         findings: Collector of problems; a request that failed is one.
         suite: Suite of the prompts; None: prompts of one's own, which needs `requests`.
         requests: File of the batch's requests (its input): what was asked, and how it was sampled.

@@ -38,8 +38,7 @@ class _Names:
     """The file's names of what is read.
 
     Attributes:
-        responses: Field of the responses.
-        is_list: Whether it holds a list of them.
+        is_list: Whether a field holds a list of responses.
         prompt: Field of the prompt's text; None where there is none.
         id: Field of the prompt's id; None where there is none.
     """
@@ -105,7 +104,6 @@ def read_response_rows(
 
     Args:
         path: JSON Lines, or .csv or .parquet.
-        findings: Collector of problems.
         suite: Suite of the prompts; None: prompts of one's own.
         responses: Field of the responses; None: it is found.
     """

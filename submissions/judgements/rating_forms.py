@@ -31,8 +31,6 @@ class Question:
     """A question with answers from 1 up.
 
     Attributes:
-        name: Name in files.
-        text: The question as raters read it.
         answers: What each answer means, from 1.
     """
 
@@ -46,10 +44,7 @@ class Form:
     """What raters of a study are asked.
 
     Attributes:
-        name: Name of the form.
         instructions: Paragraphs before the first item.
-        questions: Questions of each item.
-        panels: Headings of the panels.
     """
 
     name: FormName
@@ -63,9 +58,6 @@ class RatedSet:
     """A response set to be rated.
 
     Attributes:
-        set_id: Id, unique in a study.
-        context: The prompt.
-        responses: Responses, as shown.
         label: Known label, greater for more diverse; None if there is none.
         label_name: What the label is; empty if there is none.
     """
@@ -84,8 +76,6 @@ class Item:
     Attributes:
         item: Id of 12 hex digits, which does not tell a check from the others.
         kind: *rating*, *check* or *training*.
-        context: The prompt.
-        panels: One or two lists of texts.
         sets: Ids of the sets that the answer is about: one, or of *ranking* two; none unless it is a rating.
         expected: Lowest and highest right answer by question; of checks and training.
         why: Reason for the expected answer; of training.
@@ -185,8 +175,6 @@ def rating_items(form: FormName, sets: Sequence[RatedSet], seed: int) -> list[It
     """The items of a form that ask about these sets: one a set, one a pair of its responses, or one a pair of sets.
 
     Args:
-        form: Name of the form.
-        sets: Sets to rate.
         seed: Random seed of the order of responses and of sides.
 
     Raises:

@@ -26,10 +26,8 @@ class Study:
 
     Attributes:
         study: Id, from all that follows.
-        form: Name of the form.
         seed: Random seed of orders, sides and assignment.
         raters_per_item: Number of different people who rate each item.
-        sets: Sets that are rated.
         items: All items: ratings, then training, then checks.
         assignment: For each rater the items in order, training first, checks among the ratings.
     """
@@ -54,11 +52,9 @@ def make_study(form: FormName, sets: Sequence[RatedSet], *, raters_per_item: int
     """Plan a study.
 
     Args:
-        form: Name of the form.
         sets: Sets to rate, each with an id of its own.
         raters_per_item: Number of different people who rate each item.
         per_rater: Most ratings that one person is asked for, besides training and checks.
-        seed: Random seed.
 
     Raises:
         ConfigurationError: There is nothing to ask, or it takes too many raters.
@@ -85,12 +81,6 @@ def assign(items: int, raters_per_item: int, per_rater: int, seed: int) -> list[
 
     Each rater in turn takes those items that need most raters still, ties broken at random: whatever a plan needs, this
     order of filling reaches (Gale 1957; Ryser 1957).
-
-    Args:
-        items: Number of items.
-        raters_per_item: Number of raters of each.
-        per_rater: Most items of one rater.
-        seed: Random seed.
 
     Returns:
         For each rater the items, in random order.
@@ -143,7 +133,6 @@ def shown_to(study: Study, rater: int) -> dict[str, Any]:
     """What the form of one rater holds: nothing tells checks from ratings.
 
     Args:
-        study: The study.
         rater: Number of the rater, from 0.
     """
     form, items = FORM_OF[study.form], study.by_id()

@@ -43,9 +43,7 @@ class Rating:
     """One answer.
 
     Attributes:
-        item: Id of the item.
         rater: Who answered; of a form its number and random code.
-        question: Name of the question.
         answer: From 1.
         seconds: Time on the item; None if it is unknown.
     """
@@ -67,8 +65,6 @@ class Ratings:
         removed: Number of raters removed, by rule of `RULES`.
         removed_ratings: Number of their ratings of sets.
         repeated: Number of answers that came twice from one rater, of which the first counts.
-        blank: Number of blank answers.
-        files: Number of files.
         unchecked: Number of raters who count without having answered a check.
     """
 
@@ -86,7 +82,6 @@ def read_ratings(study: Study, paths: Sequence[Path]) -> Ratings:
     """Read what came back, and remove raters by the rules.
 
     Args:
-        study: The study.
         paths: Files (.json, .csv) and folders of such files.
 
     Raises:

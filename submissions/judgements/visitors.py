@@ -56,7 +56,6 @@ def voter_of(salt: bytes, *, login: str | None, token: str) -> str:
     Args:
         salt: Salt of the service, which is not published: without it nobody can try names.
         login: Name of the login; None: there is none.
-        token: Token of a visitor without a login.
     """
     said = f"token {token}" if login is None else f"login {login}"
     return hmac.new(salt, said.encode(), hashlib.sha256).hexdigest()[:32]

@@ -45,7 +45,6 @@ class VoteSpool:
     """Votes that were accepted and are not yet in the store, in a folder of this machine.
 
     Args:
-        store: Store that takes the votes.
         folder: Folder of the spool, on a disk that outlives the process; created if it does not exist.
     """
 
@@ -156,7 +155,6 @@ class Votes:
     """The votes of one commit of a store.
 
     Attributes:
-        commit: Commit of the store.
         votes: Each vote once, by time, then id.
         damaged: Files, and lines of files, that are no votes, each with the reason.
     """
@@ -167,11 +165,7 @@ class Votes:
 
 
 class VoteReader:
-    """Reads the votes of a store; a file that was read is not read again, since it never changes.
-
-    Args:
-        store: Store that holds the votes.
-    """
+    """Reads the votes of a store; a file that was read is not read again, since it never changes."""
 
     def __init__(self, store: FileStore) -> None:
         self.store = store

@@ -51,8 +51,6 @@ class Vote:
         pair_id: Random id of the pair as it was shown to one visitor; both questions' records have it.
         time: Time in seconds since 1970 (UTC).
         voter: Salted hash of the visitor.
-        suite: Suite of the prompt.
-        prompt_id: Id of the prompt in the suite.
         left: Name of the system whose responses were on the left.
         right: Name of the system on the right; that of the left one where the pair is a check.
         left_result: Id of the result that holds the responses on the left.

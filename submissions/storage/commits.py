@@ -39,7 +39,6 @@ class Commit:
     Attributes:
         id: Id of the commit; the empty string is the empty tree that every store begins with.
         parent: The one before it; None where there is none, or it is not known.
-        message: Commit message.
     """
 
     id: str

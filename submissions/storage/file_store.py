@@ -19,9 +19,6 @@ class FileStore(Protocol):
 
     All methods raise StoreFault where the store is out of reach, full or not writable, or has no such commit; what may
     help has been tried before. NoWriteAccess and LocalDiskFault are kinds of it.
-
-    Attributes:
-        address: Address for people.
     """
 
     address: str
@@ -59,7 +56,6 @@ class FileStore(Protocol):
             parent: Must be the head.
             add: Contents by path; what is there is replaced. A `Path` is a file to copy.
             remove: Paths that are there.
-            message: Commit message, one line.
 
         Returns:
             The new commit's id; `parent` where nothing changes.

@@ -56,10 +56,8 @@ def download(address: str, token: str | None, file: HubFile, target: Path) -> No
     """Fetch a file, whole and right or not at all.
 
     Args:
-        address: Address of the file at one commit.
         token: Access token of the Hub; default: the logged-in user's.
         file: Expected file; no more bytes are read than it has.
-        target: The file to make.
 
     Raises:
         Damaged: Something else came.

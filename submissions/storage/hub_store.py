@@ -170,7 +170,6 @@ class HubStore:
 
         Args:
             add: Contents by path, as for `commit`.
-            message: Title of the pull request, one line.
 
         Returns:
             The address of the pull request.

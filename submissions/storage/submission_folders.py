@@ -29,10 +29,7 @@ class Submission:
     """A submission that passed its checks: all that one pass over its rows found out.
 
     Attributes:
-        folder: Folder with its files.
-        manifest: The parsed manifest.
         id: 16 hex digits that identify its content: the manifest and the rows, in any order.
-        prompts: Number of its rows.
         rows_digest: SHA-256 of its generations alone: the same under another manifest or with other reported values.
         in_suite_order: Whether the rows are known to stand in the suite's order.
     """

@@ -48,8 +48,6 @@ def adopt(store: FileStore, submission: Submission, by: str, now: datetime) -> S
     Args:
         store: Store of submissions; it has the files.
         submission: Checked submission as fetched; its folder must be named by its id.
-        by: Name of the worker.
-        now: Current time.
     """
     at, manifest = utc_seconds(now), submission.manifest
     record = Record(
@@ -86,12 +84,7 @@ def add_results(
     """Publish more results of a scored submission.
 
     Args:
-        store: Store of submissions.
-        submission_id: Id of the submission.
         results: Result folders by result id; results that the submission has already are left unchanged.
-        by: Name of the worker.
-        now: Current time.
-        profile: Profile of the results.
         results_store: Store of results, as in `finish`; None: the same.
 
     Returns:
@@ -144,10 +137,6 @@ def retry(store: FileStore, submission_id: str, by: Identity, now: datetime, *, 
     It keeps its history and its position, which depends on when it was received.
 
     Args:
-        store: Store of submissions.
-        submission_id: Id of the submission.
-        by: Operator of the service.
-        now: Current time.
         reason: Reason, such as what was fixed; public.
 
     Raises:
@@ -177,10 +166,7 @@ def withdraw(
     Earlier commits still have them, as in any repository.
 
     Args:
-        store: Store of submissions.
-        submission_id: Id of the submission.
         by: Submitter; a submission made with a login is withdrawn only with that login.
-        now: Current time.
         operator: Whether the operator of the service asks, who may withdraw any.
         reason: Reason; public.
         results_store: Store of results; None: the same. It is changed last; after an interruption, withdraw again.

@@ -77,12 +77,8 @@ def submit(
     """Submit a folder: its files and its state, in one commit. A known submission is left unchanged.
 
     Args:
-        store: Store of submissions.
         folder: Submission folder; it is checked as the service checks it.
-        submitter: Submitter.
-        now: Current time.
         quota: Limit on submissions; None: no limit. Submitting the same again does not count.
-        find_suite: Function that finds the suite that the manifest names.
 
     Raises:
         Refused: The submission has errors.
@@ -163,11 +159,7 @@ def claim(
     failed here.
 
     Args:
-        store: Store of submissions.
-        worker: Name of the worker.
         lease: Duration of the lease, in whole seconds; `renew` extends it.
-        now: Current time.
-        profile: Profile that the worker scores with, for the record.
         versions: Versions of what it runs on; None: the version of this package.
         wanted: Whether the worker can score a submission, such as one of a suite that it has. Others are left to other
             workers: claiming and releasing them would keep this one from those behind them.
@@ -243,10 +235,7 @@ def fail(store: FileStore, claim: Claim, log_tail: str, now: datetime) -> State:
     """Record a failed attempt. The submission waits again; after the last attempt it has failed.
 
     Args:
-        store: Store of submissions.
-        claim: Claim of the worker.
         log_tail: End of its log, without secrets; its last 20 lines become public.
-        now: Current time.
     """
     return _conclude(store, claim, now, "fail", lambda state: failed(claim, log_tail))
 
@@ -266,10 +255,7 @@ def finish(
     comes from its input.
 
     Args:
-        store: Store of submissions.
-        claim: Claim of the worker.
         results: Result folders by result id; one or more.
-        now: Current time.
         results_store: Store of results; None: the same.
 
     Raises:

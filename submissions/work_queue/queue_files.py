@@ -36,15 +36,7 @@ _ID = re.compile(r"[0-9a-f]{16}")
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[T]):
-    """Decision of an operation on one commit. If nothing is to be written or removed, no commit is made.
-
-    Attributes:
-        outcome: Return value of the operation.
-        message: Message of the commit to make.
-        states: States to write.
-        files: Files to add, by path.
-        gone: Paths to remove.
-    """
+    """Decision of an operation on one commit. If nothing is to be written or removed, no commit is made."""
 
     outcome: T
     message: str = ""
@@ -62,7 +54,6 @@ def change(store: FileStore, decide: Callable[[str], Step[T]]) -> T:
     """Read the head, decide and commit; if another commit came first, start again.
 
     Args:
-        store: Store to change.
         decide: Function from the head's commit to the decision; it may be called often.
 
     Raises:
@@ -162,11 +153,6 @@ def read_listing(store: FileStore, commit: str) -> Listing:
 
 def found_in(listing: Listing, submission_id: str, address: str) -> State:
     """Find the state of a submission in a listing.
-
-    Args:
-        listing: Listing of all submissions.
-        submission_id: Id of the submission.
-        address: Address of the store, for messages.
 
     Raises:
         UnknownSubmission: There is no submission of that id.

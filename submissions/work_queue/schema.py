@@ -117,8 +117,6 @@ class Record(_Part):
     """One step of a submission.
 
     Attributes:
-        state: New state.
-        at: Time.
         by: Name of who did it: the submitter, a worker or an operator.
         reason: Reason for readers; None if the state needs none.
         versions: Versions of what the worker runs on, such as divbench.
@@ -159,9 +157,6 @@ class State(_Part):
 
     Attributes:
         submission_id: Id of the submission, from its content.
-        name: Name of its system.
-        suite: Suite of its prompts.
-        submitter: Its submitter.
         received: Time of the submission; the queue is in this order.
         rows_digest: SHA-256 of its generations alone, which recognises them under another manifest.
         history: Its records, the latest last.
@@ -257,7 +252,6 @@ class Claim:
 
     Attributes:
         state: State at the claim or its latest renewal.
-        lease: Duration of a claim or renewal.
         versions: Versions of what the worker runs on, for the records that begin and end the claim.
     """
 
@@ -295,10 +289,8 @@ class Receipt:
     """The outcome of submitting.
 
     Attributes:
-        state: State of the submission.
         new: Whether it is new; a known submission is left unchanged.
         same_rows: Other submissions with the same generations.
-        warnings: Number of warnings of the checks.
         address: Address of the pull request; None if it was committed directly.
     """
 
@@ -323,8 +315,6 @@ class QueuePosition:
 
     Attributes:
         position: Position from 1; None if it is not waiting.
-        waiting: Number of waiting submissions.
-        claimed: Number of submissions that workers are scoring.
         worker_seen: Time of the latest record by a worker; None if there is none.
     """
 
@@ -345,7 +335,6 @@ class Listing:
     """All submissions of one commit of a store.
 
     Attributes:
-        commit: Commit of the store.
         states: States in order of receipt, then by id.
         damaged: Files that could not be read; the queue works without them.
     """

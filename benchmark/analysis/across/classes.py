@@ -30,8 +30,6 @@ class AcrossSystems:
     """The responses of several systems to the same prompts, in classes that they share.
 
     Attributes:
-        systems: Names of the systems.
-        prompts: Ids of the prompts.
         k: Responses per prompt and system.
         labels: Class of each response, [prompts, systems, k]; -1 for a response that is not valid.
         similarity: Mean cosine similarity of embeddings, [prompts, systems, systems]: of all pairs of a response of
@@ -69,8 +67,6 @@ def group_prompt(
     """Group the responses of all systems to a prompt, and compare their embeddings.
 
     Args:
-        prompt: Text of the prompt.
-        sets: Responses of each system.
         sizes: Numbers of responses whose similarities are wanted.
         backends: Profile with an embedder and an equivalence backend.
         finish_reasons: For each system why its responses ended, where that is known.
@@ -107,10 +103,7 @@ def across_systems(
     """The first k responses of the systems that have as many; only valid responses stay in their classes.
 
     Args:
-        names: Names of the systems.
         k: Number of responses per prompt.
-        grouped: Responses of all systems, by prompt id.
-        valid: For each system which of its responses are valid, by prompt id.
     """
     sizes = [[len(each.labels[i]) for each in grouped.values()] for i in range(len(names))]
     chosen = [i for i, own in enumerate(sizes) if min(own, default=0) >= k]
@@ -142,8 +135,6 @@ def valid_responses(
 
     Args:
         prompts: [sets], the prompt of each set.
-        sets: Responses.
-        backends: Profile and its models.
     """
     backends.load([metric for metric in METRICS if metric.reads == "partition+validity"])
     if backends.validity is None:

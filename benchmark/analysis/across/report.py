@@ -15,13 +15,7 @@ LEGEND = (
 
 
 def report_of(found: Homogeneity, suite: str, profile: str) -> Report:
-    """The report of a study of homogeneity.
-
-    Args:
-        found: The study.
-        suite: Name of the suite.
-        profile: Name of the profile.
-    """
+    """The report of a study of homogeneity."""
     title = f"{suite}, k = {found.k}, profile {profile}, {found.prompts} prompts"
     alone = Table(
         f"Alone: {title}",

@@ -39,8 +39,6 @@ class Pair:
     """How alike the responses of two systems are, and what the two cover together.
 
     Attributes:
-        first: Index of a system.
-        second: Index of the other.
         similarity: Mean cosine similarity of a response of each.
         same_class: Probability that a valid response of each are in one class.
         in_common: Share of their classes that both have.
@@ -62,9 +60,7 @@ class Homogeneity:
     """Means over prompts with intervals.
 
     Attributes:
-        systems: Names of the systems.
         k: Responses per prompt and system.
-        prompts: Number of prompts.
         alone: One per system.
         pairs: One per pair, in the order of `itertools.combinations`.
         order: Indices of the systems, alike ones together.
@@ -99,10 +95,7 @@ def homogeneity(
     """Summarise how alike systems are.
 
     Args:
-        found: Systems with their responses in classes.
         models: Indices of the systems to compare one with several of; None: all.
-        resamples: Number of bootstrap resamples over prompts.
-        seed: Random seed of the bootstrap.
     """
     count = len(found.systems)
     pairs = list(combinations(range(count), 2))
@@ -154,8 +147,6 @@ def estimates(values: Floats, *, resamples: int = 10_000, seed: int = 0) -> list
 
     Args:
         values: [prompts, columns].
-        resamples: Number of bootstrap resamples over prompts.
-        seed: Random seed of the bootstrap.
     """
     intervals = bootstrap_means(values, resamples=resamples, seed=seed)
     made = []

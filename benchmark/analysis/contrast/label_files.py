@@ -108,11 +108,8 @@ def read_labels(
     Args:
         path: .csv, .jsonl or .parquet, with a column `prompt_id` and one of labels: 0 and 1, true and false, or words.
             A row without a label is in no group.
-        prompt_ids: All that there are.
-        label_column: The column of labels.
         positive: The words that make group 1; none: labels are 0 and 1, or true and false.
         negative: The words that make group 0; none: all others. A label that is neither is in no group.
-        against: Columns of numbers to correlate scores with.
 
     Raises:
         ConfigurationError: A word is both positive and negative, or there are negative ones alone.

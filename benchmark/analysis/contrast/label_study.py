@@ -45,17 +45,13 @@ class LabelStudy:
 
     Attributes:
         system: Name of the system; this and the fields to `k` are as in `PromptScores`.
-        labels: Source of the labels.
         group_1: Description of group 1.
         group_0: Description of group 0.
         n1: Prompts of group 1.
         n0: Prompts of group 0.
         left_out: Prompts that are in none, by reason.
-        level: Coverage of the intervals.
         resamples: Number of bootstrap resamples over prompts.
         seed: Random seed of the bootstrap and the folds.
-        divbench: The version of this package.
-        contrasts: One contrast for each metric.
     """
 
     system: str
@@ -86,10 +82,8 @@ class _Column:
     """A column of numbers beside a metric.
 
     Attributes:
-        name: Name of the column.
         there: [prompts], which have both.
-        y: The column's numbers of those.
-        z: The prompts' bytes of those.
+        z: The prompts' bytes.
         untested: Reason why there is no correlation; None where there is one.
     """
 
@@ -105,14 +99,12 @@ class _Case:
     """One metric on the prompts of both groups.
 
     Attributes:
-        metric: Values of the metric.
         given: [prompts], of the groups.
         values: The same, NaN where missing.
         there: Mask of `values` that are not missing.
         is_1: [prompts that have a value].
         predicted: Held-out predictions for those; None where none can be made.
         untested: Reason why there is no test; None where there is one.
-        columns: Columns to correlate with.
     """
 
     metric: MetricScores
@@ -147,9 +139,7 @@ def contrast_groups(
     """Contrast two groups of prompts by every metric.
 
     Args:
-        scores: Scores of a system's prompts.
         labels: Labels of these prompts; those without one are excluded.
-        level: Coverage of the intervals.
         resamples: Number of bootstrap resamples over prompts, the same ones for all metrics.
         seed: Random seed of the bootstrap and the folds.
         progress: Callback for the number of resamples done since the last call.

@@ -27,8 +27,6 @@ class MetricScores:
     """The values of one metric on all prompts.
 
     Attributes:
-        metric: Metric id.
-        version: Version of the metric's definition.
         direction: +1 where more is more diverse, −1 where less is, 0 where neither.
         origin: *computed*, or *reported*: from values that came with the submission.
         signature: Signature of the values: what they depend on besides the texts.
@@ -48,12 +46,6 @@ class PromptScores:
     """The scores of a system's prompts.
 
     Attributes:
-        system: Name of the system.
-        submission_id: Id of the submission that was scored.
-        result_id: Id of the result that holds the scores.
-        suite: Suite and revision.
-        profile: Profile of models that scored.
-        k: Responses a prompt.
         prompt_ids: [prompts].
         prompt_bytes: [prompts], of their texts in UTF-8.
         metrics: Metrics that have a value for some prompt.
@@ -80,7 +72,6 @@ class Labels:
         group_0: Description of group 0.
         is_1: Whether a prompt is in group 1, by the ids of the prompts that are in a group.
         left_out: Number of prompts that are in no group, by reason.
-        columns: Numbers to correlate scores with, by column and prompt id.
     """
 
     source: str
@@ -118,7 +109,6 @@ class Correlation:
     """A metric and a column of numbers, over the prompts of both groups.
 
     Attributes:
-        column: Name of the column.
         n: Prompts that have both.
         left_out: Prompts of the groups that lack one.
         pearson: Pearson's correlation with the metric's own values; intervals resample prompts.
@@ -143,11 +133,8 @@ class LabelContrast:
     """Two groups of prompts compared by one metric.
 
     Attributes:
-        metric: Metric id.
-        version: Version of the metric's definition.
         direction: +1 where more is more diverse, −1 where less is, 0 where neither.
         origin: *computed* or *reported*.
-        signature: Signature of its values.
         n1: Prompts of group 1 that have a value; all that follows is over those and `n0`.
         n0: Prompts of group 0 that have a value.
         left_out: Prompts of the groups that have none.
@@ -164,7 +151,6 @@ class LabelContrast:
             direction × value; of the value where the direction is 0.
         classifier: Threshold classifier; None where a group is too small or the metric constant.
         untested: Reason why numbers are missing; None where none is.
-        correlations: One correlation for each column.
     """
 
     metric: str
@@ -250,7 +236,6 @@ def held_out_predictions(scores: Floats, is_1: Truths, *, folds: int = FOLDS, se
         scores: [prompts].
         is_1: [prompts]; either group has at least as many prompts as there are folds.
         folds: Each with the groups in the same shares.
-        seed: Random seed of the folds.
     """
     model_selection = need("sklearn.model_selection", "score")
     splitter = model_selection.StratifiedKFold(folds, shuffle=True, random_state=seed % 2**32)

@@ -103,9 +103,6 @@ def paired_contrast(
         expected: Expectation, as in `alternative_of`.
         direction: +1 where more is more diverse, −1 where less is, 0 where neither.
         clusters: Cluster of each prompt; clusters are drawn whole. None: each prompt is its own.
-        level: Coverage of the intervals.
-        resamples: Number of bootstrap resamples.
-        seed: Random seed of the bootstrap.
 
     Returns:
         For each pair.

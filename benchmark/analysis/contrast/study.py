@@ -23,11 +23,8 @@ class Line:
     """One metric on one kind of texts.
 
     Attributes:
-        metric: Metric id.
-        version: Version of the metric's definition.
         direction: +1 where more is more diverse, −1 where less is, 0 where neither.
         signature: Signature of its values: what they depend on besides the texts.
-        contrasts: One contrast for each pair of systems.
     """
 
     metric: str
@@ -43,9 +40,7 @@ class Part:
 
     Attributes:
         length: *raw* or *matched*.
-        prompts: Number of prompts that are compared.
         left_out: Prompts that are not, by reason.
-        lines: One line for each metric.
     """
 
     length: str
@@ -99,11 +94,8 @@ def contrast_systems(
 
     Args:
         texts: Texts from `texts_of`, all of the same systems.
-        backends: Backends that score.
         expected: *greater*: the earlier system is expected to be more diverse.
-        pairing: *consecutive*, or *all* pairs.
         resamples: Number of bootstrap resamples over prompts.
-        seed: Random seed of the bootstrap.
         metrics: Metrics to compare by, as far as the profile can compute them.
         progress: Callback for the number of response sets scored since the last call.
 

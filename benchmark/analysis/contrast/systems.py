@@ -21,10 +21,8 @@ class Systems:
     """The systems that are compared.
 
     Attributes:
-        suite: The prompts.
         origins: Source of each system's texts: `submission:ID` or `olmo_stages@VERSION`.
         k: Responses a prompt.
-        responses: Responses by system and prompt id.
         length: *raw*, or what the texts were cut to: a part of signatures.
         left_out: Prompts that are not compared, by reason.
     """

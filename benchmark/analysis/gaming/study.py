@@ -49,16 +49,10 @@ class GamingStudy:
     """What each attack gains.
 
     Attributes:
-        source: Name of the attacked system.
-        suite: Suite and revision.
         k: Number of responses per prompt.
-        prompts: Number of prompts.
-        profile: Name of the profile.
-        seed: Random seed of attacks and bootstrap.
         signatures: By metric, everything that its numbers depend on beside the texts.
         ranges: By metric, means of the least and the most diverse real system; None with fewer than two.
         systems: By system, the source and other real ones, its scores by metric.
-        attacks: By attack, its scores by metric.
         invalid: By system or attack, the number of responses that are not valid, by reason.
     """
 
@@ -96,11 +90,7 @@ def study_gaming(
     Args:
         source: Name of the system to attack, one of `systems`.
         systems: Real systems by name, with k responses to the same prompts of the suite.
-        suite: The prompts.
-        backends: Backends that score.
         metrics: Metrics, as far as the profile can compute them here.
-        attacks: Attacks to make.
-        seed: Random seed of attacks and bootstrap.
         resamples: Number of bootstrap resamples over prompts.
         progress: Callback for the number of response sets scored since the last call.
 

@@ -64,7 +64,6 @@ class Model:
 
     Attributes:
         name: Name in the manifest, with a short id where another model has the same.
-        result: The result.
         scorers: Scorers of its metrics, in the published order.
         missing: Metrics that were asked for and have no scores.
     """
@@ -88,8 +87,6 @@ class Evaluated:
     """A model with its accuracies.
 
     Attributes:
-        model: The model.
-        evaluations: Evaluations by metric.
         comparisons: Differences by metric, from the one that all are compared with; empty where there is none.
     """
 
@@ -121,7 +118,6 @@ class Row:
     """A row of a table or of the heat map.
 
     Attributes:
-        metric: Metric id, or the name of a reference.
         cells: Strict accuracy by split, as `MEAN`, as `BALANCED` and pair-weighted; of the mean `HALF`, `TIES` and
             `MISSING`. What is not known is not there.
         pairs: Both of whose prompts have a score; None where not known.
@@ -141,7 +137,6 @@ class Block:
     Attributes:
         title: Name of the model (untrusted text), or of the group of rows.
         beneath: Details, untrusted as well.
-        rows: The rows.
         model: None of references and published numbers.
     """
 
@@ -156,7 +151,6 @@ class GssStudy:
     """The outcome of `divbench metrics gss`.
 
     Attributes:
-        suite: Name and revision of the suite.
         models: Models in the order given.
         references: Scorers that are known beforehand, by name.
         against: The metric or reference that all are compared with, within each model.
@@ -220,7 +214,6 @@ def choose(
     A metric of which no prompt has a value cannot: it has no accuracy, rather than one of 0.
 
     Args:
-        result: The result.
         scorers: All of its metrics that have a direction.
         wanted: Metric ids; None: all metrics of the result, and those of internals.
         folder: Folder of the submission that was scored for this; None where the result was given.
@@ -286,9 +279,6 @@ def evaluate(
     """Evaluate every metric of every model, and the references.
 
     Args:
-        pairs: Pairs by split.
-        suite: The name and revision of their prompts.
-        models: Scores of each model.
         references: The scores of scorers that are known beforehand, by name.
         how: Intervals are made.
         missing_as: Treatment of pairs with a missing score, as in `evaluate_pairs`.

@@ -54,7 +54,6 @@ class Candidate:
     """A model to fit.
 
     Attributes:
-        features: Names of features.
         kind: *logistic* regression with an L2 penalty, or few small boosted *trees*, monotone in every feature that is
             a measure of diversity.
         strength: Inverse weight of the penalty; of trees, nothing.
@@ -97,7 +96,6 @@ def fit(candidate: Candidate, features: Floats, high: NDArray[np.bool_]) -> Fitt
     """Fit a candidate.
 
     Args:
-        candidate: What to fit.
         features: [rows, features], in the candidate's order, larger for more diverse.
         high: [rows], which sets have the high label.
     """

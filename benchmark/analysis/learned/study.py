@@ -44,7 +44,6 @@ class Table:
         groups: [rows], the group of each set's context.
         kinds: [rows], story_gen, resp_gen or prompt_gen.
         high: [rows], whether content diversity is high.
-        members: Rows of each task.
         features: By name, [rows].
     """
 
@@ -65,12 +64,7 @@ class Split:
     """Rows to fit on and rows to report on.
 
     Attributes:
-        name: Name of the split.
-        seen: Rows to fit on.
-        held_out: Rows to report on.
         inner: Splits of the seen rows by which to choose, each of rows to fit on and rows to judge by.
-        tasks: Tasks to choose by.
-        reported: Tasks to report.
     """
 
     name: str
@@ -95,8 +89,6 @@ class OnTask:
     """A fitted version on a task's held-out sets.
 
     Attributes:
-        task: Name of the task.
-        sets: Number of sets.
         oca: Optimal classification accuracy, high above the threshold.
         reference: That of the reference on the same sets.
         less: The first less the second, on the same resamples of contexts.
@@ -122,11 +114,9 @@ class Outcome:
     """A version of the metric under one way to hold sets out.
 
     Attributes:
-        version: Name of the version.
         scheme: Name of the way, one of `SCHEMES`.
         tried: Number of candidates that were tried in each split.
         choices: What was chosen in each split.
-        tasks: Results by task.
         mean: Mean OCA over the tasks.
         reference: That of the reference.
         less: The first less the second.
@@ -283,11 +273,8 @@ def run(
     """Fit and choose one version under one way to hold sets out, and compare it with a reference.
 
     Args:
-        version: Name of the version.
         scheme: One of `SCHEMES`.
-        tasks: The tasks of the table.
         table: Its sets, with every feature of every candidate.
-        tried: Candidates to choose from.
         reference: Scores to compare with, which were not fitted on these sets.
         resampling: Settings of the bootstrap over groups of contexts; the fits are not repeated in it.
         tell: Called with what is being fitted, and how many splits are done and in all.

@@ -39,7 +39,6 @@ def resampled_spearman(scores: Floats, labels: Floats, *, draws: int = 100, size
         labels: [sets], temperatures.
         draws: Number of draws, at least 2.
         size: Number of sets in a draw.
-        seed: Random seed of the draws.
 
     Raises:
         ValueError: There are fewer sets than a draw needs.
@@ -78,7 +77,6 @@ def ranking_test(scores: Floats, labels: Floats, *, pairs: int = 200, seed: int 
         scores: [sets].
         labels: [sets], temperatures.
         pairs: Pairs in a draw; all pairs where there are fewer.
-        seed: Random seed of the draws.
 
     Raises:
         ValueError: Fewer than two draws give two pairs.

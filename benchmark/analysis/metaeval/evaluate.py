@@ -36,8 +36,6 @@ class Evaluation:
     """One metric on one task.
 
     Attributes:
-        metric: Name of the metric.
-        origin: Origin of the scores.
         sets: Number of sets evaluated: those that all compared metrics have a score for.
         missing: Sets without a score of this metric, by reason.
         left_out: Sets that have a score of this metric, left out because another lacks it.
@@ -84,7 +82,6 @@ class TaskReport:
         pairs: Number of pairs of sets of one context with different labels.
         noise_ceiling: Correlation with the mean human score that the raters' own disagreement allows; None where there
             are no human scores.
-        evaluations: One a metric.
         comparisons: Comparisons with the metric that was chosen to compare against.
         decoding: Decoding tests; empty unless labels are graded and there are enough sets to draw from.
     """
@@ -115,12 +112,6 @@ def evaluate_task(
     """Every measure of every metric on one task.
 
     A set that lacks the score of one metric is left out for all, so that all are measured on the same sets.
-
-    Args:
-        task: The sets.
-        columns: The scores of each metric.
-        against: The name of the metric that the others are compared with.
-        resampling: Settings of the bootstrap.
     """
     how = resampling or Resampling()
     values = {each.name: each.column(task.set_ids) for each in columns}

@@ -31,7 +31,6 @@ def score_externally(
         name: `module:function`.
         sets: The context and the responses of each.
         time_limit: Seconds that one set may take.
-        progress: Callback for the number of sets done.
 
     Returns:
         For each set a finite number, or why there is none: `raised TypeError: …`, `not a number: …`, `not finite`,

@@ -59,9 +59,7 @@ class HeldOut:
     """One fold's outcome.
 
     Attributes:
-        fold: Name of the fold.
         tried: Combinations of which the best was chosen, single metrics among them.
-        chosen: The members of the best.
         chosen_single: The best single metric.
         chosen_on: Mean Spearman's rho of the chosen one over the tasks that it was chosen on: what the held-out value
             falls short of is what choosing gained.
@@ -127,12 +125,9 @@ def held_out(
     the sets that it was chosen on.
 
     Args:
-        fold: The parts.
         features: Metrics to combine, larger for more diverse.
         references: Reported beside, not combined.
-        largest: Members of a combination at most.
         against: The feature or reference that all are compared with.
-        resampling: Bootstrap settings for what is reported.
 
     Raises:
         ConfigurationError: Nothing is named `against`, or a task has no set that every metric has scored.
@@ -175,10 +170,7 @@ def combined(
     """The scores of a combination on the sets of these tasks; missing where a member is.
 
     Args:
-        members: Names of features.
-        features: Their scores.
         scale: Mean and standard deviation of each feature.
-        tasks: Tasks whose sets to score.
     """
     by_name = {each.name: each for each in features}
     values: dict[str, Value] = {}

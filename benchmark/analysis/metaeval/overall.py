@@ -21,8 +21,6 @@ class Overall:
     """The unweighted mean of a metric's measures over tasks with two labels, on the sets that all metrics scored.
 
     Attributes:
-        metric: Name of the metric.
-        tasks: Number of tasks.
         measures: Mean of each measure over the tasks, by name.
         less: The same less those of the metric that all are compared against; empty where none is, and for itself.
     """
@@ -48,9 +46,7 @@ def evaluate_overall(
 
     Args:
         tasks: Tasks; those without binary labels are skipped.
-        columns: The scores of each metric.
         against: The name of the metric that the others are compared with.
-        resampling: Settings of the bootstrap.
     """
     how = resampling or Resampling()
     kept = []

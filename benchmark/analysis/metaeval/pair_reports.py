@@ -35,10 +35,8 @@ class PairReport:
     """The outcome of `divbench metrics metaeval gssbench`.
 
     Attributes:
-        evaluations: Evaluations by scorer.
         comparisons: Differences by scorer, from the one that all are compared with.
         against: Name of the scorer that all are compared with; None for no comparison.
-        problems: Problems of files, by scorer.
     """
 
     evaluations: dict[str, PairEvaluation]
@@ -60,10 +58,8 @@ def collect(pairs: Pairs, results: Path | None, files: Sequence[Path], lower_is_
     """Collect the scorers to evaluate: metrics of a result, columns of files, and reference points.
 
     Args:
-        pairs: Pairs by split.
         results: A result folder of the suite gssbench.
         files: Files with `prompt_id` and columns of numbers.
-        lower_is_more_diverse: Whether the numbers in the files are lower for more diverse.
 
     Raises:
         InputError: A file or folder cannot be used.

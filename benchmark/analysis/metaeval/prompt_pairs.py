@@ -49,7 +49,6 @@ class SplitResult:
     """The accuracy on one split.
 
     Attributes:
-        pairs: Number of pairs.
         sets: Number of sets (clusters) that they come in.
         missing: Pairs of which a score is missing.
         ties: Pairs whose scores are equal.
@@ -77,7 +76,6 @@ class PairEvaluation:
     """The accuracy of a scorer on all splits.
 
     Attributes:
-        splits: Results by split.
         mean_of_splits: The unweighted mean over splits: the published overall accuracy.
         pair_weighted: Over all pairs alike.
         length_balanced: The mean of two means, over the splits of `longer` and of `shorter`: what length alone decides
@@ -85,9 +83,7 @@ class PairEvaluation:
         longer: Splits of whose pairs in at least 95% the longer prompt has the larger space.
         shorter: Splits whose shorter prompt has the larger space. A split may be in neither.
         missing_as: Treatment of pairs with a missing score.
-        level: Coverage of the intervals.
         resamples: Number of resamples of whole sets, within each split.
-        seed: Random seed of the resamples.
     """
 
     splits: dict[str, SplitResult]
@@ -111,7 +107,6 @@ class PairComparison:
     """Two scorers on the same resamples: first minus second, by the name of a split or of an overall accuracy.
 
     Attributes:
-        strict: Differences of strict accuracy.
         half: Differences of accuracy with ties as half.
     """
 
@@ -147,8 +142,6 @@ def evaluate_pairs(
         scores: Scores by prompt id. A prompt that is absent, or whose score is not finite, is missing.
         direction: +1 where a greater score means a larger space, −1 where a smaller one does.
         missing_as: *wrong*, or *left out*.
-        level: Coverage of the intervals.
-        resamples: Number of resamples of the cluster bootstrap.
         seed: Random seed; each split adds its index to it.
 
     Returns:
@@ -193,12 +186,8 @@ def compare_pairs(
 
     Args:
         pairs: Pairs by split, as in `evaluate_pairs`.
-        first: The scores of one.
-        second: Scores of the other scorer.
         directions: Directions of the first and the second scorer.
         missing_as: Treatment of pairs with a missing score, as in `evaluate_pairs`.
-        level: Coverage of the intervals.
-        resamples: Number of resamples of the cluster bootstrap.
         seed: Random seed, as in `evaluate_pairs`.
     """
     rates = []
@@ -218,7 +207,6 @@ class _Outcome:
     Attributes:
         right: [1 + resamples, numbers], how much of each of `_NUMBERS`; the first row is that of all pairs.
         of: [1 + resamples, numbers], the number of pairs that each is a share of.
-        sets: Number of sets.
         longer: Share of pairs whose larger space has the longer prompt.
         shorter: Share of pairs whose larger space has the shorter prompt.
     """

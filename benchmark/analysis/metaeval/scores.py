@@ -39,7 +39,6 @@ class Scores:
     """What one metric gives each set.
 
     Attributes:
-        name: Name of the metric, for tables.
         origin: *metric*, *released*, *external* or *file*, with what pins it: a version, a path.
         values: Scores by set_id, larger for more diverse, or the reasons why they are missing.
         problems: Problems of the whole column, such as ids that no task has.
@@ -88,9 +87,7 @@ def metric_scores(
     """The scores of this package's metrics, each different set scored once.
 
     Args:
-        tasks: Tasks whose sets to score.
         metrics: Metrics to compute; the backends' profile has the models that they need.
-        backends: Backends that score.
         progress: Called with what is being done, and the numbers done and in all.
 
     Raises:

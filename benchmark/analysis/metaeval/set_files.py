@@ -39,7 +39,6 @@ def write_sets(path: Path, rows: Iterable[Mapping[str, Any]], about: Mapping[byt
     """Write a file of labelled sets, whole or not at all.
 
     Args:
-        path: The file.
         rows: Rows of the schema `SETS`, all of them with the columns of `HUMAN` or none.
         about: Description of how they were made, for the file's metadata.
     """

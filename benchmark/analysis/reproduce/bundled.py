@@ -35,8 +35,6 @@ def surprisal_columns(
 
     Args:
         reader: Language model that reads the sets.
-        task: The sets.
-        functions: Metric functions by name.
         progress: Callback for what is being read, the number of sets done, and the number of all.
     """
     given = [ResponseSet(c, scorable_responses(texts)) for c, texts in zip(task.contexts, task.responses, strict=True)]

@@ -25,9 +25,6 @@ class Published:
 
     Attributes:
         table: Table id, such as `tevet-2`.
-        row: Row of that table.
-        column: Column of that table.
-        printed: The number as printed.
         digits: After the point that are compared, of the mantissa where there is an exponent.
         source: Place where it is printed.
     """
@@ -125,9 +122,6 @@ class Known:
     """A difference whose reason is known. It holds for these two numbers, so that it hides no other.
 
     Attributes:
-        table: Table id of the number.
-        row: Row of the number.
-        column: Column of the number.
         printed: The number, as in `published/`.
         ours: The recomputed number, to the digits given.
         reason: Reason why they differ.
@@ -152,7 +146,6 @@ class Cell:
     """A published number with ours.
 
     Attributes:
-        published: The number.
         ours: The recomputed number; None where there is none.
         verdict: *same*: ours rounds to what is printed; *differs*: for a known reason; *needs*; *cannot*.
         about: Input of our value for *same*; else the reason, or the model that is needed.
@@ -250,9 +243,6 @@ class Reproduced:
 
     Attributes:
         id: Table id, such as `decan-4`.
-        title: Human-readable title.
-        cells: One a published number.
-        notes: Remarks on the whole table.
     """
 
     id: str

@@ -15,10 +15,7 @@ class PublishedTable:
     """A table of a paper.
 
     Attributes:
-        id: Table id, as on the command line.
-        title: Human-readable title.
         make: Function that returns our value of each published number.
-        notes: Remarks on the whole table.
     """
 
     id: str

@@ -60,9 +60,7 @@ def content_test(config: str, ending: str, human: tuple[str, ...], inputs: Input
 
     Args:
         config: Config of the sets, such as `contest`.
-        ending: Ending of its splits' names.
         human: The rows of human scores.
-        inputs: Source of the sets.
     """
     made: dict[Place, Found] = {}
     for name, split in SPLITS.items():

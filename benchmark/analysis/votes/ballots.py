@@ -21,9 +21,6 @@ class Ballots:
     """Votes as columns; names are numbered.
 
     Attributes:
-        systems: Names of the systems.
-        prompts: Suite and id of each prompt.
-        voters: Hashes of the voters.
         left: [votes], the system on the left; of a check −1.
         right: [votes], the system on the right; of a check −1.
         prompt: [votes].
@@ -106,7 +103,6 @@ def totals(groups: Integers, values: Floats, count: int = 0) -> Floats:
 
     Args:
         groups: [values], the group of each, from 0.
-        values: Values to sum.
         count: Number of groups, if it is more than occur.
     """
     return np.bincount(groups, values, minlength=count).astype(np.float64)

@@ -89,7 +89,6 @@ def fit_votes(ballots: Ballots, chosen: Booleans, weights: Floats) -> Davidson:
     """Fit to votes.
 
     Args:
-        ballots: Votes.
         chosen: [votes], which to fit to; none of them a check.
         weights: [votes].
     """
@@ -107,7 +106,6 @@ def slopes(model: Davidson, ballots: Ballots, chosen: Booleans, weights: Floats,
 
     Args:
         model: Model at which the gradient is taken.
-        ballots: Votes.
         chosen: [votes], which count.
         weights: [votes].
         groups: [chosen votes], the group of each, from 0.

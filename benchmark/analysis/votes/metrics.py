@@ -19,7 +19,6 @@ class Agreement:
     """What share of people's votes one metric predicts.
 
     Attributes:
-        metric: Name of the metric.
         share: Weighted share of votes for a side in which the metric is higher on that side, equal scores as half.
         votes: Number of such votes on sets that both have a score.
         missing: Number of votes for a side that lack a score.
@@ -61,12 +60,10 @@ def metric_agreement(
     """The share of votes for a side that each metric predicts, with intervals over voters and prompts.
 
     Args:
-        ballots: Votes.
         scores: For each metric, its scores by system, suite and prompt, greater for more diverse; what is missing or
             NaN is left out of that metric's share.
         question: *more_different* or *preferred*.
         weights: What the votes count, by `weigh`; None: weigh them here.
-        level: Coverage of the intervals.
 
     Returns:
         One for each metric, in the order of `scores`; the share of a metric without any vote to predict has no value.
@@ -119,10 +116,8 @@ def ceiling(
     """How far voters agree who were shown the same two response sets; intervals over prompts.
 
     Args:
-        ballots: Votes.
         question: *more_different* or *preferred*.
         weights: What the votes count, by `weigh`; None: weigh them here.
-        level: Coverage of the intervals.
 
     Raises:
         ValueError: There is no such question.

@@ -21,9 +21,7 @@ class Board:
     """A board that is simulated.
 
     Attributes:
-        systems: Number of systems.
         votes: Number of answers to one question, checks among them.
-        prompts: Number of prompts.
         per_voter: Mean number of votes of a voter (geometric, so that most vote less).
         spread: Standard deviation of strengths, in log-odds.
         by_prompt: Standard deviation of what a system gains or loses on a prompt.
@@ -56,7 +54,6 @@ class Simulated:
     """Votes and what is true of them.
 
     Attributes:
-        ballots: The votes.
         truth: [systems], strengths with mean 0 that endless careful votes would give.
         careless: [voters], who answers without looking.
         hostile: [voters], who pushes the target.

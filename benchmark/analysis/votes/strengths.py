@@ -18,7 +18,6 @@ class Strength:
     """A system's place in people's eyes.
 
     Attributes:
-        system: Name of the system.
         votes: Number of votes with it that count, as a sum of weights.
         strength: Natural log-odds; the mean of all systems is 0.
         interval: Interval of the strength; None with fewer than two voters or prompts.
@@ -49,7 +48,6 @@ class Strengths:
         votes: Number of votes on this question, without checks.
         counted: The sum of their weights.
         voters: Number of voters who cast them.
-        prompts: Number of prompts.
         tie: Probability that two equal systems tie.
     """
 
@@ -69,10 +67,8 @@ def strengths(
     """Strengths of the systems by the votes on one question.
 
     Args:
-        ballots: Votes.
         question: *more_different* or *preferred*.
         weights: What the votes count, by `weigh`, which both questions share; None: weigh them here.
-        level: Coverage of the intervals.
         seed: Random seed of the draws for intervals of ranks.
 
     Returns:
@@ -141,7 +137,6 @@ def covariance_of(
 
     Args:
         model: Model that was fitted to these votes.
-        ballots: Votes.
         chosen: [votes], those it was fitted to.
         weights: [votes], what they count.
         careful: [voters], probability that each is careful, which is a factor of the weights; None: they are known to

@@ -28,7 +28,6 @@ class Recovery:
     """How well strengths come back, over simulated boards.
 
     Attributes:
-        boards: Number of boards.
         correlation: Mean Spearman correlation of strengths with the truth.
         worst_correlation: The least of them.
         high_correlations: Share of boards on which it is at least .98.
@@ -62,9 +61,7 @@ class Resistance:
     """What hostile voters move, over simulated boards, each beside itself with these voters careful.
 
     Attributes:
-        boards: Number of boards.
         moved: Mean number of ranks by which the target rises.
-        most_moved: The most.
         interval: Mean number of ranks in the target's interval, without the attack.
         within: Share of boards on which the target moves by fewer ranks than its interval has.
         strength: Mean change of its strength, in log-odds.
@@ -86,11 +83,8 @@ def recovery(
     """Simulate boards and compare what comes back with what is true.
 
     Args:
-        board: The board.
-        boards: Number of boards to simulate.
         weighted: Whether votes are weighed; else each counts 1.
         seed: Random seed of the first board; the next has the next.
-        progress: Called with the number of boards done.
     """
     from scipy.stats import spearmanr
 
@@ -132,11 +126,8 @@ def resistance(
     """Simulate boards with hostile voters, and each again with these voters careful.
 
     Args:
-        board: The board, with hostile voters.
-        boards: Number of boards to simulate.
         weighted: Whether votes are weighed; else each counts 1.
         seed: Random seed of the first board.
-        progress: Called with the number of boards done.
     """
     rows = []
     for number in range(boards):
@@ -181,8 +172,6 @@ def bootstrap_coverage(board: Board, boards: int, *, draws: int = 200, seed: int
     """Share of intervals that hold the truth if voters and prompts are both drawn with replacement (why not: two_way).
 
     Args:
-        board: The board.
-        boards: Number of boards to simulate.
         draws: Number of resamples a board; a vote counts as often as its voter, times its prompt.
         seed: Random seed of the first board.
     """

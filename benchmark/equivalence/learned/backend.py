@@ -37,7 +37,6 @@ class Learned:
     compared without them, too, and the higher probability counts. Identical pairs have the score 1.
 
     Attributes:
-        embedder: Spec of the embedder that it was trained with.
         threshold: Probability above which responses are equivalent; they are calibrated, so more likely than not.
     """
 
@@ -62,9 +61,7 @@ class LearnedEquivalence:
     """Scores pairs by the probability, in [0, 1], that they are equivalent; each text is read once.
 
     Args:
-        spec: Spec with the threshold.
         embedder: Embedder that also gives token states.
-        model: Model of a pair's features.
     """
 
     symmetric = True

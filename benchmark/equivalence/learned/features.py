@@ -73,8 +73,7 @@ class TextParts:
         states: [pieces, dimensions], float32 unit rows.
         weights: [pieces], 0 for punctuation, less for stop words.
         content: [pieces], the weights, less for pieces of the prompt.
-        pieces: The pieces.
-        in_order: [pieces], the same.
+        in_order: The pieces in order.
         words: The words in lower case with their counts.
         bigrams: Likewise, of two words in a row.
         content_words: Likewise, but for stop words and words of the prompt.
@@ -107,9 +106,7 @@ def text_parts(text: str, read: TokenStates, prompt: str, prompt_read: TokenStat
     """Take a response apart.
 
     Args:
-        text: The response.
         read: What the embedder read of it.
-        prompt: The prompt.
         prompt_read: What the embedder read of the prompt.
     """
     said = {word.lower() for word in _WORD.findall(prompt)} | _STOP_WORDS

@@ -34,7 +34,6 @@ class LabelledSet:
         kind: *published*, *paraphrases* or *wrappers*.
         system: System that responded; empty for other kinds.
         prompt_id: Id of the prompt that the texts belong to, by which sets are held out; empty for wrappers.
-        prompt: The prompt.
         texts: [k], the responses.
         labels: [k], their classes.
     """

@@ -23,7 +23,6 @@ class Layers:
 
     Attributes:
         blocks: Number of the model's blocks.
-        features: Size of a state.
         original: Layer of E_original.
         average: Layers of E_average.
     """
@@ -38,7 +37,6 @@ def layers_of(lm: HFCausalLM, original: str | int = "middle", average: Sequence[
     """Choose the layers of a model that the metrics read.
 
     Args:
-        lm: Language model.
         original: *middle* as in INSIDE's code, *last* as in GSSBench's paper, or a number.
         average: Layers of E_average; None: those of INSIDE's code, `inside_layers`.
 
@@ -81,7 +79,6 @@ class InternalsReader:
 
     Attributes:
         lm: Language model that generated the responses.
-        layers: Layers to read.
         cut: Sampling parameters of the tokens; None: unknown.
         budget: Most tokens read at once; lowered where the device's memory is too small.
     """

@@ -23,8 +23,6 @@ def as_tokens(sampler: HFSampler, prompt: Prompt, row: Row, *, stops: bool) -> t
 
     Args:
         sampler: Model, with the way in which prompts were put to it.
-        prompt: Prompt of the suite.
-        row: Row with the responses.
         stops: Whether stop texts were in use.
 
     Returns:
@@ -83,8 +81,6 @@ def tokenise_rows(
 
     Args:
         sampler: Model, with the way in which prompts were put to it.
-        prompts: Prompts of the rows.
-        rows: Rows with the responses.
         max_tokens: Most tokens of a greedy response; None: no greedy responses.
         stops: Whether stop texts were in use.
     """

@@ -18,7 +18,6 @@ class Book:
     Attributes:
         name: Name of its file, without the suffix.
         sha256: SHA-256 of the file.
-        train: Training text.
         held_out: Text for evaluation, never trained on.
     """
 

@@ -56,7 +56,6 @@ def documents(books: list[str], characters: int, seed: int) -> Iterator[str]:
     Args:
         books: Texts, sampled in proportion to the square root of their lengths (one diary is half of all text).
         characters: Approximate least length of a document, which is later cut to tokens.
-        seed: Random seed.
     """
     rng = random.Random(seed)  # noqa: S311 - not for secrets
     split = [sentences(book) for book in books]

@@ -15,7 +15,6 @@ def bits_per_byte(model: Any, tokeniser: Any, texts: list[str], windows: int | N
     Args:
         model: A causal language model of transformers.
         tokeniser: Its `tokenizers.Tokenizer`.
-        texts: Texts to read.
         windows: Most windows of each text, from its beginning; None: all.
     """
     bits, bytes_ = 0.0, 0

@@ -27,7 +27,6 @@ class Page:
     """A page of the application.
 
     Attributes:
-        title: Title in the navigation.
         path: Path of its address; empty for the first page.
         build: Function that creates its components; data is read when the page is opened.
         group: Group of the navigation, one of `navigation.GROUPS`.

@@ -33,7 +33,6 @@ def submitter(
     Args:
         called: Name that the submitter typed; ignored if there is a login.
         login: Name that the Hub reports for the submitter; None: not logged in.
-        headers: HTTP headers of the request.
         environment: Environment variables, which say where this runs.
 
     Raises:
@@ -50,7 +49,6 @@ def verified_login(
 
     Args:
         login: Name that the Hub reports for the visitor; None: not logged in.
-        headers: HTTP headers of the request.
         environment: Environment variables, which say where this runs.
 
     Raises:

@@ -21,7 +21,6 @@ def import_in_child(
     Args:
         file: File under a name of our own.
         kind: One of `FORMATS`.
-        out: Folder to make.
         known: Fields of the manifest, ready for JSON.
         memory: Address-space limit of the process in bytes.
         seconds: Time limit in seconds.

@@ -58,7 +58,6 @@ class Checked:
 
     Attributes:
         token: Key of the submission kept by the intake; None if it was rejected.
-        manifest: Manifest of a valid submission.
         report: Document that `divbench validate --json` prints.
     """
 
@@ -142,7 +141,6 @@ class Intake:
         """Import a file of responses as a submission and validate it.
 
         Args:
-            upload: File to import.
             kind: Format, a key of `ENDINGS`.
             known: Fields of its manifest from `form`.
 

@@ -41,8 +41,6 @@ class Offer:
         pair_id: Opaque id, 32 hex digits.
         voter: Hash of the visitor.
         arena: Where its texts and scores are.
-        pair: The pair.
-        prompt: Text of the prompt.
         answers: The visitor's answers by question; None before the vote.
     """
 
@@ -58,8 +56,6 @@ class Polls:
     """Pairs and votes for all visitors of one application.
 
     Args:
-        live: Results to choose pairs from.
-        spool: Where votes go.
         seed: Seed of all chance, for tests; None: the system's.
     """
 
@@ -130,9 +126,7 @@ class Polls:
         """Take a visitor's answers. When this returns they are on the disk; a second vote changes nothing.
 
         Args:
-            pair_id: Id of the pair.
             voter: Hash of the visitor.
-            answers: Answers by question.
             address: Address that the visitor comes from; it is counted, and kept nowhere.
 
         Raises:

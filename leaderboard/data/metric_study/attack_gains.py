@@ -28,12 +28,7 @@ class GamingRecord(_Part):
     """`gaming.json`; what the board does not show is ignored.
 
     Attributes:
-        source: Name of the attacked system.
-        suite: Suite and revision.
         k: Number of responses per prompt.
-        prompts: Number of prompts.
-        profile: Name of the profile.
-        attacks: By attack, its scores by metric.
     """
 
     source: Line

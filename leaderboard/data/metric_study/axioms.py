@@ -14,7 +14,6 @@ class AxiomStudy(BaseModel):
     """`axioms.json`; untrusted, so closed and bounded.
 
     Attributes:
-        profile: Name of the profile.
         metrics: By metric and axiom, whether all of its cases hold; null where the metric has no value.
     """
 

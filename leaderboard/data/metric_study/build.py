@@ -76,8 +76,6 @@ def make_study(
     Args:
         tasks: Tasks with different names, each `config/split`.
         columns: Scores of each metric, higher for more diverse.
-        profile: Profile that scored this package's metrics.
-        resampling: Bootstrap for the intervals.
         worst: Number of disagreements to record per metric and task with human scores.
         progress: Called with the current step.
 
@@ -196,7 +194,6 @@ def worst_disagreements(set_ids: Sequence[str], human: Floats, scores: Floats, c
     """The sets with the largest difference between a metric's rank and people's, largest first.
 
     Args:
-        set_ids: Ids of the sets.
         human: Human scores [sets], higher for more diverse.
         scores: Scores of the metric [sets], likewise.
         count: Maximum number; ties are broken by id.

@@ -32,7 +32,6 @@ class PairRow(_Part):
     """A metric of a model, or a reference scorer.
 
     Attributes:
-        metric: Id of the metric, or name of the reference.
         cells: Known numbers by the names in `COLUMNS`.
         pairs: Number of pairs with both scores; None if unknown.
     """
@@ -55,8 +54,6 @@ class PairBlock(_Part):
     """The rows of a model, of the references, or of a model's published results.
 
     Attributes:
-        kind: Kind of the block.
-        title: Name of the model.
         beneath: Description below the title.
         rows: Rows in the published order.
         signatures: Signatures by metric, for models scored here.
@@ -80,11 +77,7 @@ class PairStudy(_Part):
     """`gssbench.json`.
 
     Attributes:
-        suite: Suite of the prompts, with its revision.
         missing_as: Treatment of a pair with a missing score.
-        level: Confidence level of the intervals.
-        resamples: Number of bootstrap resamples of sets of pairs.
-        seed: Random seed of the bootstrap.
         blocks: Blocks: models, then references, then published numbers.
     """
 

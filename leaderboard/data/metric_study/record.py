@@ -52,7 +52,6 @@ class Disagreement(NamedTuple):
     """A response set that a metric and people rank very differently. A list in JSON.
 
     Attributes:
-        set_id: Id of the set.
         human: Mean human score, higher for more diverse.
         value: The metric's value, oriented likewise.
         human_rank: Rank by people among the task's evaluated sets, 1 for the least diverse, ties at their mean.
@@ -105,12 +104,10 @@ class Task(_Part):
         label: *binary*: made to be more or less diverse; *graded*: with many values, such as a temperature.
         label_name: Meaning of the label.
         k: Responses per set; 0 if it varies.
-        sets: Number of sets of the split.
         evaluated: Number of sets that every metric with a result scored; all measures are over these.
         contexts: Number of different contexts among them.
         human: Whether people scored its sets.
         noise_ceiling: Maximum correlation with people that disagreement between raters allows.
-        results: Results of the metrics tried on the task, one each.
         disagreements: Sets with the largest rank differences from people, largest first, by metric; only if `human`.
     """
 
@@ -209,14 +206,8 @@ class MetricStudy(_Part):
 
     Attributes:
         divbench: Version of the package that made it.
-        profile: Name of the profile.
-        level: Confidence level of the intervals.
-        resamples: Number of bootstrap resamples of contexts.
-        seed: Random seed of the bootstrap.
         metrics: Metrics in display order.
-        tasks: Tasks.
         overall: Means over tasks, one per metric; empty with fewer than two tasks with binary labels.
-        agreements: Rank agreement between the metrics.
     """
 
     schema_version: Literal[1] = 1

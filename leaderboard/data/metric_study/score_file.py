@@ -88,7 +88,6 @@ def study_scores(
     Args:
         tasks: Tasks whose sets to score.
         metrics: Metrics that the backends' profile can compute.
-        backends: Backends that score.
         most_read: Largest number of responses for the language model; its metrics have no scores on tasks of larger
             sets.
         path: The file of scores; it need not exist.

@@ -46,8 +46,6 @@ def write_dataset(folder: Path, votes: Sequence[Vote], live: LiveResults) -> lis
 
     Args:
         folder: Folder to make; it must not exist or be empty.
-        votes: Votes, each once.
-        live: Results that hold the texts.
 
     Raises:
         FileExistsError: The folder is not empty.

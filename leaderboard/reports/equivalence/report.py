@@ -28,7 +28,6 @@ def report_of(
 
     Args:
         systems: The systems whose responses were grouped.
-        found: The classes of each backend.
         orders: By backend and system, the sensitivity to the order of the responses.
         choices: Backends chosen on half of the prompts and evaluated on the other.
         utilities: Utility of each system that came with classes and qualities.

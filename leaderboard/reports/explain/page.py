@@ -45,8 +45,6 @@ def page(found: Explanation, title: str, left_out: int = 0, precision: float | N
     """The file's text; the same for the same explanation.
 
     Args:
-        found: The explanation.
-        title: Title of the set.
         left_out: Number of blank responses and placeholders, which were ignored.
         precision: Target standard error of a_n in bits/byte, to state the number of orders for; or None.
 

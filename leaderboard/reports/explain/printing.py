@@ -27,9 +27,6 @@ def print_explanation(
     """The scalars, the curve and the responses as tables, and the rest in sentences.
 
     Args:
-        found: The explanation.
-        title: Title of the set.
-        console: Console to print to.
         left_out: Number of blank responses and placeholders, which were ignored.
         precision: Target standard error of a_n in bits/byte, to state the number of orders for; or None.
     """

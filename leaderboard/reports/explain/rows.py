@@ -67,7 +67,6 @@ def notes(found: Explanation, left_out: int = 0, precision: float | None = None)
     """What else is to be said, in sentences.
 
     Args:
-        found: The explanation.
         left_out: Number of blank responses and placeholders, which were ignored.
         precision: A standard error of a_n, bits/byte, to say the number of orders for.
 

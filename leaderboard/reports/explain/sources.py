@@ -24,7 +24,6 @@ class Found:
     """A set, and what to say of it.
 
     Attributes:
-        title: Heading of the set.
         given: Its responses, without blank ones and placeholders, as when scored.
         left_out: Number of those that were ignored.
         format: Format in which such sets are read, unless another is asked for.
@@ -42,7 +41,6 @@ def from_dataset(name: str, split: str | None, set_id: str | None, mirror: Path 
     Args:
         name: Name of the config, such as `contest`.
         split: Name of the split, such as `prompt_gen`.
-        set_id: Id of the set.
         mirror: A folder with released files; else the one that DIVBENCH_MIRROR names.
 
     Raises:
@@ -74,8 +72,6 @@ def from_submission(folder: Path, prompt_id: str | None, mirror: Path | None = N
     """The responses of a submission to one prompt.
 
     Args:
-        folder: Folder of the submission.
-        prompt_id: Id of the prompt.
         mirror: Folder of released files, as in `from_dataset`.
 
     Raises:

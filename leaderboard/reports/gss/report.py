@@ -75,11 +75,8 @@ def _table(
     """The rows of a block.
 
     Args:
-        block: The block.
-        title: Title of the table.
         parts: Parts to show; those that no row has are left out.
         intervals: Parts that are shown with their intervals.
-        notes: Sentences below the table.
     """
     rows = [
         {part: cell(found, part in intervals) for part, found in row.cells.items()}

@@ -20,7 +20,6 @@ def label_figure(task: Labelled, columns: Sequence[Scores]) -> Any:
     A gap between the violins is what OCA and AUC count; their overlap is what no threshold can separate.
 
     Args:
-        task: The sets.
         columns: The metrics' scores; sets without one are not drawn.
 
     Returns:

@@ -59,11 +59,7 @@ def profile_of(
     Device and precision that are not named are chosen, and told on stderr.
 
     Args:
-        name: Name of the profile.
         named: Ids of metrics that are asked for by name; see `with_named`.
-        lm: Language model in place of the profile's.
-        dtype: Its precision.
-        device: Device of the models.
     """
     chosen = with_reading(with_named(find_profile(name), named), format="completion")
     if lm is not None:
@@ -102,10 +98,8 @@ def learned_features(
 
     Args:
         labelled: Whole tasks.
-        needed: Names of features.
         pairs: File of pair features: read if it is there, else written.
         scores: File of scores of metrics; what it lacks is computed.
-        mirror: Folder of released files.
         progress: Callback for what is being done.
 
     Raises:
