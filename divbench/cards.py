@@ -118,16 +118,14 @@ def _card(given: "Metric", study: "MetricStudy | None") -> Card:
     from benchmark.scoring.profiles import PROFILES
     from leaderboard.tables.measures import agreements
 
-    about = given.card
-    assert about is not None  # noqa: S101 - every one of METRICS has one; a test proves it
     computed = given.reads != "reported"
     number = agreements(study).get(given.id)
     return Card(
         given.id,
         given.title,
-        about.family,
-        about.summary,
-        about.formula,
+        given.family,
+        given.summary,
+        given.formula,
         given.direction,
         given.bounds,
         given.unit,
@@ -135,7 +133,7 @@ def _card(given: "Metric", study: "MetricStudy | None") -> Card:
         given.version,
         tuple(each.name for each in PROFILES if computed and given.id in {m.id for m in each.metrics()}),
         None if number is None or number.value is None else (number.value, number.low, number.high),
-        about.failures,
+        given.failures,
     )
 
 

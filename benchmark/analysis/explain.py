@@ -35,7 +35,6 @@ _UNTOLD = Missing("endpoint orders give a_n alone")
 
 A_1 = Metric(
     "a_1",
-    1,
     "a_1, surprise with only the prompt before",
     surprisal.a_1,
     reads="surprisals:curve",
@@ -43,6 +42,7 @@ A_1 = Metric(
     bounds=(0, None),
     unit="bits/byte",
     paper="D_Can 2026, arXiv:2606.01811, table 5",
+    family="surprise",
     needs=2,
 )
 SCALARS: tuple[Metric, ...] = (A_1, *metrics_from("causal_lm"))

@@ -20,7 +20,7 @@ from benchmark.metrics import (
     text_overlap,
     valid,
 )
-from benchmark.metrics.metric import FAMILIES, Family, Metric, MetricCard, Reads, Unscorable, Version
+from benchmark.metrics.metric import FAMILIES, Family, Metric, Reads, Unscorable, Version
 
 METRICS: tuple[Metric, ...] = (
     *valid.METRICS,
@@ -39,4 +39,4 @@ METRICS: tuple[Metric, ...] = (
     *syntax.METRICS,
 )
 
-__all__ = ["FAMILIES", "METRICS", "Family", "Metric", "MetricCard", "Reads", "Unscorable", "Version"]
+__all__ = ["FAMILIES", "METRICS", "Family", "Metric", "Reads", "Unscorable", "Version"]

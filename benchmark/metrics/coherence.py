@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from benchmark.metrics.metric import Metric, MetricCard
+from benchmark.metrics.metric import Metric
 from benchmark.metrics.surprisal_card import COHERENCE, FIRST, JUDGE, NEITHER
 from benchmark.metrics.surprisal_curve import Surprisals, unconditional_rates
 
@@ -28,7 +28,6 @@ def coherence_spread(s: Surprisals) -> float:
 METRICS: tuple[Metric, ...] = (
     Metric(
         "coherence",
-        1,
         "coherence C",
         coherence,
         reads="surprisals",
@@ -36,17 +35,14 @@ METRICS: tuple[Metric, ...] = (
         bounds=(0, 1),
         unit="probability of a byte",
         paper="D_Can 2026, arXiv:2606.01811, eq. 4",
-        card=MetricCard(
-            "surprise",
-            COHERENCE,
-            "How likely a byte of the responses is for the model: near 1 for plain language, near 0 for noise.",
-            (NEITHER, "Rare words, names and other languages lower it just as nonsense does.", JUDGE),
-            (FIRST,),
-        ),
+        family="surprise",
+        formula=COHERENCE,
+        summary="How likely a byte of the responses is for the model: near 1 for plain language, near 0 for noise.",
+        failures=(NEITHER, "Rare words, names and other languages lower it just as nonsense does.", JUDGE),
+        history=(FIRST,),
     ),
     Metric(
         "coherence_spread",
-        1,
         "coherence spread sigma_l",
         coherence_spread,
         reads="surprisals",
@@ -54,12 +50,10 @@ METRICS: tuple[Metric, ...] = (
         bounds=(0, None),
         unit="bits/byte",
         paper="D_Can 2026, arXiv:2606.01811, section B.2",
-        card=MetricCard(
-            "surprise",
-            "the standard deviation (over n, not n − 1) of h, the bits per byte of each response alone",
-            "Whether responses of very different fluency stand in one set.",
-            (NEITHER, "Short responses vary more in bits per byte, whatever they say.", JUDGE),
-            (FIRST,),
-        ),
+        family="surprise",
+        formula="the standard deviation (over n, not n − 1) of h, the bits per byte of each response alone",
+        summary="Whether responses of very different fluency stand in one set.",
+        failures=(NEITHER, "Short responses vary more in bits per byte, whatever they say.", JUDGE),
+        history=(FIRST,),
     ),
 )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.distances import COX, FIRST, GROWS, MODELS, NOISE, SEES, Floats, distances
-from benchmark.metrics.metric import Metric, MetricCard, Unscorable
+from benchmark.metrics.metric import Metric, Unscorable
 
 Integers = NDArray[np.int64]
 MOST_IN_CIRCUIT = 16  # responses; the exact search doubles with each
@@ -87,7 +87,6 @@ def hamdiv(embeddings: Floats) -> float:
 METRICS: tuple[Metric, ...] = (
     Metric(
         "mst_dispersion",
-        1,
         "MST dispersion (length of the minimum spanning tree)",
         mst_dispersion,
         reads="embeddings",
@@ -96,24 +95,21 @@ METRICS: tuple[Metric, ...] = (
         unit="cosine distance",
         paper=COX,
         needs=2,
-        card=MetricCard(
-            "meaning",
-            "sum of dᵢⱼ over the edges of the minimum spanning tree, d the cosine distance of embeddings",
-            "How long the shortest net is that joins all responses.",
-            (
-                GROWS,
-                NOISE,
-                "Counting a duplicate's distance of 0 as no edge, as sparse graph libraries do, makes it too large: "
-                "emb-diversity 0.1.0 does where vectors are exactly equal.",
-                SEES,
-                MODELS,
-            ),
-            (FIRST,),
+        family="meaning",
+        formula="sum of dᵢⱼ over the edges of the minimum spanning tree, d the cosine distance of embeddings",
+        summary="How long the shortest net is that joins all responses.",
+        failures=(
+            GROWS,
+            NOISE,
+            "Counting a duplicate's distance of 0 as no edge, as sparse graph libraries do, makes it too large: "
+            "emb-diversity 0.1.0 does where vectors are exactly equal.",
+            SEES,
+            MODELS,
         ),
+        history=(FIRST,),
     ),
     Metric(
         "graph_entropy",
-        1,
         "graph entropy of distances",
         graph_entropy,
         reads="embeddings",
@@ -122,23 +118,20 @@ METRICS: tuple[Metric, ...] = (
         unit="nats",
         paper="Yu et al. 2022, COLING, Can data diversity enhance learning generalization?",
         needs=3,
-        card=MetricCard(
-            "meaning",
-            "−Σᵢ Σⱼ pᵢⱼ ln pᵢⱼ, pᵢⱼ = dᵢⱼ / Σₖ dᵢₖ, d the cosine distance of embeddings",
-            "How evenly each response's distances to the others are spread.",
-            (
-                "It measures evenness, not distance: ten near-identical responses at equal small distances score "
-                "the maximum.",
-                GROWS,
-                SEES,
-                MODELS,
-            ),
-            (FIRST,),
+        family="meaning",
+        formula="−Σᵢ Σⱼ pᵢⱼ ln pᵢⱼ, pᵢⱼ = dᵢⱼ / Σₖ dᵢₖ, d the cosine distance of embeddings",
+        summary="How evenly each response's distances to the others are spread.",
+        failures=(
+            "It measures evenness, not distance: ten near-identical responses at equal small distances score "
+            "the maximum.",
+            GROWS,
+            SEES,
+            MODELS,
         ),
+        history=(FIRST,),
     ),
     Metric(
         "hamdiv",
-        1,
         "HamDiv (length of the shortest Hamiltonian circuit)",
         hamdiv,
         reads="embeddings",
@@ -147,20 +140,18 @@ METRICS: tuple[Metric, ...] = (
         unit="cosine distance",
         paper="Hu et al. 2024, Journal of Cheminformatics 16:94",
         needs=2,
-        card=MetricCard(
-            "meaning",
-            "min over orders π of Σᵢ d(π(i), π(i + 1)), round to the start, d the cosine distance of embeddings",
-            "How long the shortest round trip through all responses is.",
-            (
-                f"It is exact, so more than {MOST_IN_CIRCUIT} responses have no value; emb-diversity gives an "
-                "approximation (Christofides), which is up to 1.5 times as long where the triangle inequality holds, "
-                "as it need not for cosine distance.",
-                GROWS,
-                NOISE,
-                SEES,
-                MODELS,
-            ),
-            (FIRST,),
+        family="meaning",
+        formula="min over orders π of Σᵢ d(π(i), π(i + 1)), round to the start, d the cosine distance of embeddings",
+        summary="How long the shortest round trip through all responses is.",
+        failures=(
+            f"It is exact, so more than {MOST_IN_CIRCUIT} responses have no value; emb-diversity gives an "
+            "approximation (Christofides), which is up to 1.5 times as long where the triangle inequality holds, "
+            "as it need not for cosine distance.",
+            GROWS,
+            NOISE,
+            SEES,
+            MODELS,
         ),
+        history=(FIRST,),
     ),
 )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.distances import MOST
-from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
+from benchmark.metrics.metric import Metric, Unscorable, Version
 from datasets_build.errors import need
 
 Embeddings = NDArray[np.float64]
@@ -188,7 +188,6 @@ _FIRST = Version(1, "2026-11-20", "first version: geometry of sentence embedding
 METRICS: tuple[Metric, ...] = (
     Metric(
         "embedding_diversity",
-        1,
         "mean pairwise cosine distance of embeddings",
         cosine_diversity,
         reads="embeddings",
@@ -197,26 +196,22 @@ METRICS: tuple[Metric, ...] = (
         unit="cosine distance",
         paper="Tevet & Berant 2021 (sent-BERT); Kirk et al. 2023, arXiv:2310.06452",
         needs=2,
-        card=MetricCard(
-            "meaning",
-            "1 − mean over pairs i < j of xᵢ · xⱼ, x the unit vector of a response",
-            "How far apart the responses' meanings lie on average, for a sentence-embedding model.",
-            (
-                "Noise lies far from everything: of nine systems on NoveltyBench's prompts, random characters come "
-                "third.",
-                _SEES,
-                _ORDER,
-                _TOPIC,
-                "Where wording is held equal it loses much: on McDiv_nuggets' stories 0.38 against 0.61 on all of "
-                "McDiv's (Spearman with the label, all-MiniLM-L6-v2).",
-                f"{_MODELS} Under Tevet & Berant's embedder it is their sent-BERT.",
-            ),
-            (_FIRST,),
+        family="meaning",
+        formula="1 − mean over pairs i < j of xᵢ · xⱼ, x the unit vector of a response",
+        summary="How far apart the responses' meanings lie on average, for a sentence-embedding model.",
+        failures=(
+            "Noise lies far from everything: of nine systems on NoveltyBench's prompts, random characters come third.",
+            _SEES,
+            _ORDER,
+            _TOPIC,
+            "Where wording is held equal it loses much: on McDiv_nuggets' stories 0.38 against 0.61 on all of "
+            "McDiv's (Spearman with the label, all-MiniLM-L6-v2).",
+            f"{_MODELS} Under Tevet & Berant's embedder it is their sent-BERT.",
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "vendi_score",
-        1,
         "effective number of dissimilar responses (Vendi score)",
         partial(vendi_score, q=1.0),
         reads="embeddings",
@@ -226,22 +221,19 @@ METRICS: tuple[Metric, ...] = (
         paper="Friedman & Dieng 2023, arXiv:2210.02410, definition 3.1",
         parameters={"q": "1", "kernel": "cosine"},
         needs=2,
-        card=MetricCard(
-            "meaning",
-            "exp(−Σ λ ln λ), λ the eigenvalues of X Xᵀ / n, X the responses' unit vectors",
-            "The number of wholly different responses that would be as varied as these.",
-            (
-                "It is at most the number of responses and grows with it: compare equal k only.",
-                "Similar but not equal responses add up: ten loosely related responses count as several.",
-                _SEES,
-                _MODELS,
-            ),
-            (_FIRST,),
+        family="meaning",
+        formula="exp(−Σ λ ln λ), λ the eigenvalues of X Xᵀ / n, X the responses' unit vectors",
+        summary="The number of wholly different responses that would be as varied as these.",
+        failures=(
+            "It is at most the number of responses and grows with it: compare equal k only.",
+            "Similar but not equal responses add up: ten loosely related responses count as several.",
+            _SEES,
+            _MODELS,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "vendi_score_q2",
-        1,
         "effective number of dissimilar responses, order 2",
         partial(vendi_score, q=2.0),
         reads="embeddings",
@@ -251,21 +243,18 @@ METRICS: tuple[Metric, ...] = (
         paper="Pasarkar & Dieng 2024, arXiv:2310.12952",
         parameters={"q": "2", "kernel": "cosine"},
         needs=2,
-        card=MetricCard(
-            "meaning",
-            "1 / Σ λ², λ the eigenvalues of X Xᵀ / n, X the responses' unit vectors",
-            "The Vendi score with more weight on what is common, so a rare odd response counts less.",
-            (
-                "One outlier among many repeats is all but lost.",
-                "It grows with the number of responses: compare equal k only.",
-                _SEES,
-            ),
-            (_FIRST,),
+        family="meaning",
+        formula="1 / Σ λ², λ the eigenvalues of X Xᵀ / n, X the responses' unit vectors",
+        summary="The Vendi score with more weight on what is common, so a rare odd response counts less.",
+        failures=(
+            "One outlier among many repeats is all but lost.",
+            "It grows with the number of responses: compare equal k only.",
+            _SEES,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "kmeans_inertia",
-        1,
         "k-means inertia per response",
         partial(kmeans_inertia, clusters=3, seed=0),
         reads="embeddings",
@@ -275,22 +264,19 @@ METRICS: tuple[Metric, ...] = (
         paper="Du & Black 2019, ACL P19-1005",
         parameters={"clusters": "3", "seed": "0"},
         needs=4,
-        card=MetricCard(
-            "meaning",
-            "(1/n) Σᵢ min_c |xᵢ − m_c|², with three centres m found by k-means (ten starts, seed 0)",
-            "How spread the responses still are once they are put into three groups.",
-            (
-                "Three tight groups of different responses score 0: diversity between groups does not count.",
-                "It needs more responses than centres, and of few responses it says little.",
-                "The number three is a choice.",
-                _SEES,
-            ),
-            (_FIRST,),
+        family="meaning",
+        formula="(1/n) Σᵢ min_c |xᵢ − m_c|², with three centres m found by k-means (ten starts, seed 0)",
+        summary="How spread the responses still are once they are put into three groups.",
+        failures=(
+            "Three tight groups of different responses score 0: diversity between groups does not count.",
+            "It needs more responses than centres, and of few responses it says little.",
+            "The number three is a choice.",
+            _SEES,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "eigenscore_output",
-        1,
         "E_output (EigenScore of output embeddings)",
         partial(eigenscore, alpha=1e-3),
         reads="embeddings",
@@ -300,18 +286,16 @@ METRICS: tuple[Metric, ...] = (
         paper="Chen et al. 2024 (INSIDE), arXiv:2402.03744, eq. 6; as E_output in GSSBench",
         parameters={"alpha": "0.001", "log": "10", "scale": "1/(d-1)"},
         needs=2,
-        card=MetricCard(
-            "meaning",
-            "(1/K) Σ log₁₀(λ + 10⁻³), λ the eigenvalues of X̃ X̃ᵀ / (d − 1), each row of X centred over its d features",
-            "How large a space the responses' vectors span, on a logarithmic scale; GSSBench's E_output.",
-            (
-                "Its range is narrow: for ten unit vectors of 1,024 numbers from −2.90 (identical) to −2.70 "
-                "(orthogonal).",
-                "It depends on the size of vectors, their number of features and K: none of these may differ.",
-                "The constant 10⁻³ is about as large as what it is added to, and decides much.",
-                _SEES,
-            ),
-            (_FIRST,),
+        family="meaning",
+        formula="(1/K) Σ log₁₀(λ + 10⁻³), λ the eigenvalues of X̃ X̃ᵀ / (d − 1), each row of X centred over its d "
+        "features",
+        summary="How large a space the responses' vectors span, on a logarithmic scale; GSSBench's E_output.",
+        failures=(
+            "Its range is narrow: for ten unit vectors of 1,024 numbers from −2.90 (identical) to −2.70 (orthogonal).",
+            "It depends on the size of vectors, their number of features and K: none of these may differ.",
+            "The constant 10⁻³ is about as large as what it is added to, and decides much.",
+            _SEES,
         ),
+        history=(_FIRST,),
     ),
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmark.metrics.coherence import coherence
-from benchmark.metrics.metric import Metric, MetricCard
+from benchmark.metrics.metric import Metric
 from benchmark.metrics.surprisal_card import BITS, COHERENCE, CURVE, FIRST, JUDGE, NEITHER
 from benchmark.metrics.surprisal_curve import Surprisals, curve_bits, curve_rate, unconditional_bits
 
@@ -41,7 +41,6 @@ def total_correlation(s: Surprisals) -> float:
 METRICS: tuple[Metric, ...] = (
     Metric(
         "excess_entropy",
-        1,
         "excess entropy E",
         excess_entropy,
         reads="surprisals:curve",
@@ -50,17 +49,14 @@ METRICS: tuple[Metric, ...] = (
         unit="bits",
         paper="D_Can 2026, arXiv:2606.01811, eq. 8",
         needs=2,
-        card=MetricCard(
-            "surprise",
-            "E = Σₖ (aₖ − aₙ), aₖ the mean bits at position k",
-            "How much the responses tell of each other before a reader has learned all that they share.",
-            (NEITHER, _NEGATIVE, BITS, _ORDERS),
-            (FIRST,),
-        ),
+        family="surprise",
+        formula="E = Σₖ (aₖ − aₙ), aₖ the mean bits at position k",
+        summary="How much the responses tell of each other before a reader has learned all that they share.",
+        failures=(NEITHER, _NEGATIVE, BITS, _ORDERS),
+        history=(FIRST,),
     ),
     Metric(
         "excess_entropy_rate",
-        1,
         "excess entropy rate E_rate",
         excess_entropy_rate,
         reads="surprisals:curve",
@@ -69,17 +65,14 @@ METRICS: tuple[Metric, ...] = (
         unit="bits/byte",
         paper="D_Can 2026, arXiv:2606.01811, eq. 12",
         needs=2,
-        card=MetricCard(
-            "surprise",
-            f"{CURVE}Σₖ (aₖ − aₙ)",
-            "Excess entropy in bits per byte, so that length matters less.",
-            (NEITHER, _NEGATIVE, _ORDERS),
-            (FIRST,),
-        ),
+        family="surprise",
+        formula=f"{CURVE}Σₖ (aₖ − aₙ)",
+        summary="Excess entropy in bits per byte, so that length matters less.",
+        failures=(NEITHER, _NEGATIVE, _ORDERS),
+        history=(FIRST,),
     ),
     Metric(
         "coherent_excess",
-        1,
         "C · E",
         coherent_excess,
         reads="surprisals:curve",
@@ -88,17 +81,14 @@ METRICS: tuple[Metric, ...] = (
         unit="bits",
         paper="D_Can 2026, arXiv:2606.01811, eq. 13",
         needs=2,
-        card=MetricCard(
-            "surprise",
-            f"C · Σₖ (aₖ − aₙ), aₖ the mean bits at position k; {COHERENCE}",
-            "Excess entropy, held down where the responses are not language.",
-            (NEITHER, "Some files of its authors call it D; it is not D_Can.", _NEGATIVE, BITS),
-            (FIRST,),
-        ),
+        family="surprise",
+        formula=f"C · Σₖ (aₖ − aₙ), aₖ the mean bits at position k; {COHERENCE}",
+        summary="Excess entropy, held down where the responses are not language.",
+        failures=(NEITHER, "Some files of its authors call it D; it is not D_Can.", _NEGATIVE, BITS),
+        history=(FIRST,),
     ),
     Metric(
         "coherent_excess_rate",
-        1,
         "C · E_rate",
         coherent_excess_rate,
         reads="surprisals:curve",
@@ -107,17 +97,14 @@ METRICS: tuple[Metric, ...] = (
         unit="bits/byte",
         paper="D_Can 2026, arXiv:2606.01811, eq. 13",
         needs=2,
-        card=MetricCard(
-            "surprise",
-            f"{CURVE}C · Σₖ (aₖ − aₙ); {COHERENCE}",
-            "The rate of excess entropy, held down where the responses are not language.",
-            (NEITHER, "Some files of its authors call it D_rate; it is not D_Can.", _NEGATIVE, _ORDERS),
-            (FIRST,),
-        ),
+        family="surprise",
+        formula=f"{CURVE}C · Σₖ (aₖ − aₙ); {COHERENCE}",
+        summary="The rate of excess entropy, held down where the responses are not language.",
+        failures=(NEITHER, "Some files of its authors call it D_rate; it is not D_Can.", _NEGATIVE, _ORDERS),
+        history=(FIRST,),
     ),
     Metric(
         "total_correlation",
-        1,
         "total correlation TC_n",
         total_correlation,
         reads="surprisals:curve",
@@ -126,17 +113,15 @@ METRICS: tuple[Metric, ...] = (
         unit="bits",
         paper="D_Can 2026, arXiv:2606.01811, eq. 10",
         needs=2,
-        card=MetricCard(
-            "surprise",
-            "TC = Σₖ (ā − aₖ), ā the mean bits of a response alone, aₖ the mean bits at position k",
-            "How many bits the responses of a set share in all.",
-            (
-                NEITHER,
-                BITS,
-                "A response alone stands under the first label only: what labels cost does not cancel.",
-                JUDGE,
-            ),
-            (FIRST,),
+        family="surprise",
+        formula="TC = Σₖ (ā − aₖ), ā the mean bits of a response alone, aₖ the mean bits at position k",
+        summary="How many bits the responses of a set share in all.",
+        failures=(
+            NEITHER,
+            BITS,
+            "A response alone stands under the first label only: what labels cost does not cancel.",
+            JUDGE,
         ),
+        history=(FIRST,),
     ),
 )

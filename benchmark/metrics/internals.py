@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.eigenscore import Covariances, e_average, e_original, leave_one_out_average
-from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
+from benchmark.metrics.metric import Metric, Unscorable, Version
 from benchmark.metrics.partition import Partition
 from benchmark.metrics.uncertainty import (
     ClassedLikelihoods,
@@ -161,7 +161,6 @@ _FIRST = Version(1, "2026-11-21", "first version: uncertainty of the model that 
 METRICS: tuple[Metric, ...] = (
     Metric(
         "perplexity",
-        1,
         "perplexity of the greedy response (mean −ln p)",
         greedy_perplexity,
         reads="internals",
@@ -170,17 +169,14 @@ METRICS: tuple[Metric, ...] = (
         unit="nats/token",
         paper="as in GSSBench, arXiv:2510.12699, and the code of INSIDE, arXiv:2402.03744",
         parameters={"response": "greedy", "log": "e"},
-        card=MetricCard(
-            "uncertainty",
-            "−(1/T) Σₜ ln p(yₜ | before), y the greedy response of T tokens",
-            "How unsure the model was of each token of the response that it finds likeliest.",
-            (_GREEDY, _SURE, "By convention here the logarithm stays: it ranks as its exponential would.", _OWN),
-            (_FIRST,),
-        ),
+        family="uncertainty",
+        formula="−(1/T) Σₜ ln p(yₜ | before), y the greedy response of T tokens",
+        summary="How unsure the model was of each token of the response that it finds likeliest.",
+        failures=(_GREEDY, _SURE, "By convention here the logarithm stays: it ranks as its exponential would.", _OWN),
+        history=(_FIRST,),
     ),
     Metric(
         "energy",
-        1,
         "energy of the greedy response (mean −logsumexp)",
         greedy_energy,
         reads="internals",
@@ -189,22 +185,19 @@ METRICS: tuple[Metric, ...] = (
         unit="nats",
         paper="Liu et al. 2020, arXiv:2010.03759; as in GSSBench and the code of INSIDE",
         parameters={"response": "greedy", "temperature": "1"},
-        card=MetricCard(
-            "uncertainty",
-            "−(1/T) Σₜ ln Σᵥ exp(lₜᵥ), l the raw logits over the vocabulary at step t of the greedy response",
-            "How little weight the model gave to all tokens together, before probabilities are made of it.",
-            (
-                "A constant added to all logits of a step changes it, but no probability: training leaves that free.",
-                _GREEDY,
-                "It needs the logits of the whole vocabulary.",
-                _OWN,
-            ),
-            (_FIRST,),
+        family="uncertainty",
+        formula="−(1/T) Σₜ ln Σᵥ exp(lₜᵥ), l the raw logits over the vocabulary at step t of the greedy response",
+        summary="How little weight the model gave to all tokens together, before probabilities are made of it.",
+        failures=(
+            "A constant added to all logits of a step changes it, but no probability: training leaves that free.",
+            _GREEDY,
+            "It needs the logits of the whole vocabulary.",
+            _OWN,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "normalised_entropy",
-        1,
         "length-normalised entropy (mc); also the perplexity of sampled responses",
         entropy_mc,
         reads="internals",
@@ -213,17 +206,14 @@ METRICS: tuple[Metric, ...] = (
         unit="nats/token",
         paper="Malinin & Gales 2021, arXiv:2002.07650; Kuhn et al. 2023, arXiv:2302.09664",
         parameters={"variant": "mc", "eos": "counted"},
-        card=MetricCard(
-            "uncertainty",
-            "−(1/K) Σₖ (1/Tₖ) Σₜ ln p(yₖₜ | before), over K sampled responses",
-            "How unlikely the sampled responses were to the model itself, a token, on average.",
-            (_SURE, "Long fluent tails hide a surprising beginning: every token counts alike.", _FORMS, _OWN),
-            (_FIRST,),
-        ),
+        family="uncertainty",
+        formula="−(1/K) Σₖ (1/Tₖ) Σₜ ln p(yₖₜ | before), over K sampled responses",
+        summary="How unlikely the sampled responses were to the model itself, a token, on average.",
+        failures=(_SURE, "Long fluent tails hide a surprising beginning: every token counts alike.", _FORMS, _OWN),
+        history=(_FIRST,),
     ),
     Metric(
         "normalised_entropy_inside",
-        1,
         "length-normalised entropy as INSIDE's code has it (largest probabilities, as drawn from)",
         entropy_inside,
         reads="internals",
@@ -232,21 +222,18 @@ METRICS: tuple[Metric, ...] = (
         unit="nats/token",
         paper="Chen et al. 2024 (INSIDE), arXiv:2402.03744, its code; probably GSSBench's",
         parameters={"variant": "inside", "eos": "counted"},
-        card=MetricCard(
-            "uncertainty",
-            "−(1/K) Σₖ (1/Tₖ) Σₜ ln maxᵥ pₜᵥ, p after temperature and cut-offs",
-            "How unsure the model was at each step by its largest probability, as the code of INSIDE has it.",
-            (
-                "It is not the entropy that its name says: the token that was drawn plays no part.",
-                "Cutting to the likeliest tokens changes it.",
-                _OWN,
-            ),
-            (_FIRST,),
+        family="uncertainty",
+        formula="−(1/K) Σₖ (1/Tₖ) Σₜ ln maxᵥ pₜᵥ, p after temperature and cut-offs",
+        summary="How unsure the model was at each step by its largest probability, as the code of INSIDE has it.",
+        failures=(
+            "It is not the entropy that its name says: the token that was drawn plays no part.",
+            "Cutting to the likeliest tokens changes it.",
+            _OWN,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "mean_token_entropy",
-        1,
         "mean entropy of the next-token distributions",
         token_entropy,
         reads="internals",
@@ -255,22 +242,19 @@ METRICS: tuple[Metric, ...] = (
         unit="nats/token",
         paper="Fomicheva et al. 2020, arXiv:2005.10608 (Softmax-Ent), over sampled responses",
         parameters={"eos": "counted"},
-        card=MetricCard(
-            "uncertainty",
-            "(1/K) Σₖ (1/Tₖ) Σₜ H(pₜ), H the entropy of the model's whole distribution at step t",
-            "How many ways the model saw to go on at each step, on average.",
-            (
-                _SURE,
-                "Ways to go on that lead to the same content count, too.",
-                "It needs the logits of the whole vocabulary.",
-                _OWN,
-            ),
-            (_FIRST,),
+        family="uncertainty",
+        formula="(1/K) Σₖ (1/Tₖ) Σₜ H(pₜ), H the entropy of the model's whole distribution at step t",
+        summary="How many ways the model saw to go on at each step, on average.",
+        failures=(
+            _SURE,
+            "Ways to go on that lead to the same content count, too.",
+            "It needs the logits of the whole vocabulary.",
+            _OWN,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "e_original",
-        1,
         "E_original (EigenScore of last tokens at the middle layer)",
         original,
         reads="internals",
@@ -280,23 +264,20 @@ METRICS: tuple[Metric, ...] = (
         paper="Chen et al. 2024 (INSIDE), arXiv:2402.03744, eq. 6",
         parameters={"alpha": "0.001", "log": "10", "scale": "1/(d-1)", "state": "last"},
         needs=2,
-        card=MetricCard(
-            "uncertainty",
-            "(1/K) Σ log₁₀(λ + 10⁻³), λ the eigenvalues of Z̃ Z̃ᵀ / (d − 1), Z the states of the responses' last "
-            "tokens at the middle layer, each row centred over its d features",
-            "How large a space the model's last states of its responses span.",
-            (
-                "One token says little of a whole response: in GSSBench's paper it is near chance, 0.49 to 0.57.",
-                "GSSBench's text and INSIDE's code differ in the layer, and that code reads the token before the last.",
-                _K,
-                _OWN,
-            ),
-            (_FIRST,),
+        family="uncertainty",
+        formula="(1/K) Σ log₁₀(λ + 10⁻³), λ the eigenvalues of Z̃ Z̃ᵀ / (d − 1), Z the states of the responses' last "
+        "tokens at the middle layer, each row centred over its d features",
+        summary="How large a space the model's last states of its responses span.",
+        failures=(
+            "One token says little of a whole response: in GSSBench's paper it is near chance, 0.49 to 0.57.",
+            "GSSBench's text and INSIDE's code differ in the layer, and that code reads the token before the last.",
+            _K,
+            _OWN,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "e_average",
-        1,
         "E_average (EigenScore of tokens' means, mean over layers)",
         average,
         reads="internals",
@@ -306,23 +287,21 @@ METRICS: tuple[Metric, ...] = (
         paper="Yu et al. 2025 (GSSBench), arXiv:2510.12699, eq. 7",
         parameters={"alpha": "0.001", "log": "10", "scale": "1/(d-1)", "state": "mean"},
         needs=2,
-        card=MetricCard(
-            "uncertainty",
-            "mean over layers of (1/K) Σ log₁₀(λ + 10⁻³), λ the eigenvalues of Z̃ Z̃ᵀ / (d − 1), Z the means of the "
-            "states of each response's tokens, each row centred over its d features",
-            "How large a space the responses span in the model's own states, averaged over tokens and upper layers.",
-            (
-                "The layers are not stated in its paper; here they are those of INSIDE's code.",
-                _K,
-                "In part it follows the prompt's length: GSSBench's paper reports the correlation.",
-                _OWN,
-            ),
-            (_FIRST,),
+        family="uncertainty",
+        formula="mean over layers of (1/K) Σ log₁₀(λ + 10⁻³), λ the eigenvalues of Z̃ Z̃ᵀ / (d − 1), Z the means of the "
+        "states of each response's tokens, each row centred over its d features",
+        summary="How large a space the responses span in the model's own states, averaged over tokens and upper "
+        "layers.",
+        failures=(
+            "The layers are not stated in its paper; here they are those of INSIDE's code.",
+            _K,
+            "In part it follows the prompt's length: GSSBench's paper reports the correlation.",
+            _OWN,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "semantic_entropy",
-        1,
         "semantic entropy (rao)",
         rao_entropy,
         reads="partition+internals",
@@ -331,23 +310,20 @@ METRICS: tuple[Metric, ...] = (
         unit="nats",
         paper="Farquhar et al. 2024, Nature 630; Kuhn et al. 2023, arXiv:2302.09664",
         parameters={"estimator": "rao", "likelihood": "per token"},
-        card=MetricCard(
-            "uncertainty",
-            "−Σ_c P(c) ln P(c), P(c) = Σ_{k in c} e^(sₖ) / Σₖ e^(sₖ), sₖ the mean log-probability of a token of "
-            "response k, c the classes of responses that mean the same",
-            "How unsure the model was between different things to say, not between ways of saying them.",
-            (
-                "It inherits every mistake of the rule that makes the classes.",
-                "Where all responses differ, only their likelihoods distinguish prompts.",
-                _FORMS,
-                _OWN,
-            ),
-            (_FIRST,),
+        family="uncertainty",
+        formula="−Σ_c P(c) ln P(c), P(c) = Σ_{k in c} e^(sₖ) / Σₖ e^(sₖ), sₖ the mean log-probability of a token of "
+        "response k, c the classes of responses that mean the same",
+        summary="How unsure the model was between different things to say, not between ways of saying them.",
+        failures=(
+            "It inherits every mistake of the rule that makes the classes.",
+            "Where all responses differ, only their likelihoods distinguish prompts.",
+            _FORMS,
+            _OWN,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "semantic_entropy_discrete",
-        1,
         "semantic entropy (discrete)",
         discrete_entropy,
         reads="partition",
@@ -356,17 +332,15 @@ METRICS: tuple[Metric, ...] = (
         unit="nats",
         paper="Farquhar et al. 2024, Nature 630, the form for black boxes",
         parameters={"estimator": "discrete"},
-        card=MetricCard(
-            "uncertainty",
-            "−Σ_c (n_c / K) ln(n_c / K), n_c the responses in class c",
-            "How evenly the responses fall into classes that mean the same, in nats.",
-            (
-                "Where all responses differ it is ln K whatever they say: many prompts tie, and ties are wrong in "
-                "GSSBench.",
-                "It inherits every mistake of the rule that makes the classes.",
-                "It is the entropy of classes in another unit, and ranks exactly as that.",
-            ),
-            (_FIRST,),
+        family="uncertainty",
+        formula="−Σ_c (n_c / K) ln(n_c / K), n_c the responses in class c",
+        summary="How evenly the responses fall into classes that mean the same, in nats.",
+        failures=(
+            "Where all responses differ it is ln K whatever they say: many prompts tie, and ties are wrong in "
+            "GSSBench.",
+            "It inherits every mistake of the rule that makes the classes.",
+            "It is the entropy of classes in another unit, and ranks exactly as that.",
         ),
+        history=(_FIRST,),
     ),
 )

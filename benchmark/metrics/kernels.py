@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmark.metrics.distances import MOST
 from benchmark.metrics.embedding import vendi_score
-from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
+from benchmark.metrics.metric import Metric, Unscorable, Version
 
 Floats = NDArray[np.float64]
 
@@ -123,7 +123,6 @@ _FIRST = Version(1, "2026-11-22", "first version: kernels of sentence embeddings
 METRICS: tuple[Metric, ...] = (
     Metric(
         "renyi_entropy",
-        1,
         "Rényi kernel entropy of order 2",
         partial(renyi_entropy, order=2.0),
         reads="embeddings",
@@ -133,22 +132,19 @@ METRICS: tuple[Metric, ...] = (
         paper="Jalali et al. 2023, NeurIPS 36; Mironov & Prokhorenkova 2024, arXiv:2410.14556",
         parameters={"order": "2", "kernel": "cosine"},
         needs=2,
-        card=MetricCard(
-            "meaning",
-            "−ln ‖X Xᵀ / n‖²_F, X the responses' unit vectors",
-            "How spread out the directions of the responses are.",
-            (
-                "It is the logarithm of vendi_score_q2: it ranks response sets identically, and only means differ.",
-                "It grows with the number of responses, up to its logarithm: compare equal k only.",
-                _SEES,
-                _MODELS,
-            ),
-            (_FIRST,),
+        family="meaning",
+        formula="−ln ‖X Xᵀ / n‖²_F, X the responses' unit vectors",
+        summary="How spread out the directions of the responses are.",
+        failures=(
+            "It is the logarithm of vendi_score_q2: it ranks response sets identically, and only means differ.",
+            "It grows with the number of responses, up to its logarithm: compare equal k only.",
+            _SEES,
+            _MODELS,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "log_determinant",
-        1,
         "log-determinant of the cosine kernel",
         partial(log_determinant, epsilon=1e-6),
         reads="embeddings",
@@ -158,22 +154,19 @@ METRICS: tuple[Metric, ...] = (
         paper="Kulesza & Taskar 2012, arXiv:1207.6083 (determinantal point processes)",
         parameters={"epsilon": "1e-06", "kernel": "cosine"},
         needs=2,
-        card=MetricCard(
-            "meaning",
-            "ln det(X Xᵀ + 10⁻⁶ I), X the responses' unit vectors",
-            "How large a volume the responses' directions span.",
-            (
-                "One duplicate costs 14 nats, whatever the others are: the regulariser decides how much.",
-                "It adds up over responses: compare equal k only.",
-                _SEES,
-                _MODELS,
-            ),
-            (_FIRST,),
+        family="meaning",
+        formula="ln det(X Xᵀ + 10⁻⁶ I), X the responses' unit vectors",
+        summary="How large a volume the responses' directions span.",
+        failures=(
+            "One duplicate costs 14 nats, whatever the others are: the regulariser decides how much.",
+            "It adds up over responses: compare equal k only.",
+            _SEES,
+            _MODELS,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "dcscore",
-        1,
         "DCScore (softmax classification of responses)",
         partial(dcscore, temperature=1.0),
         reads="embeddings",
@@ -183,22 +176,19 @@ METRICS: tuple[Metric, ...] = (
         paper="Zhu et al. 2025, arXiv:2502.08512",
         parameters={"temperature": "1", "kernel": "cosine"},
         needs=2,
-        card=MetricCard(
-            "meaning",
-            "Σᵢ exp(Kᵢᵢ) / Σⱼ exp(Kᵢⱼ), K the cosines of embeddings, temperature 1",
-            "How well each response can be told from the others by its similarity to itself.",
-            (
-                "At temperature 1 ten responses that have nothing in common have 2.3 of 10: it is no count.",
-                _GROWS,
-                _SEES,
-                _MODELS,
-            ),
-            (_FIRST,),
+        family="meaning",
+        formula="Σᵢ exp(Kᵢᵢ) / Σⱼ exp(Kᵢⱼ), K the cosines of embeddings, temperature 1",
+        summary="How well each response can be told from the others by its similarity to itself.",
+        failures=(
+            "At temperature 1 ten responses that have nothing in common have 2.3 of 10: it is no count.",
+            _GROWS,
+            _SEES,
+            _MODELS,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "hill_number_q1",
-        1,
         "similarity-sensitive Hill number of order 1",
         partial(hill_number, order=1.0),
         reads="embeddings",
@@ -208,23 +198,20 @@ METRICS: tuple[Metric, ...] = (
         paper=_LEINSTER,
         parameters={"order": "1", "similarity": "cosine above 0"},
         needs=2,
-        card=MetricCard(
-            "meaning",
-            "exp(−mean over i of ln zᵢ), zᵢ = mean over j of max(xᵢ · xⱼ, 0), x the unit vector of a response",
-            "The number of wholly dissimilar responses that would be as uncommon as these.",
-            (
-                "Responses to one question share much, so it stays far below their number: 2.4 on average over sets "
-                "of five and ten of McDiv and decTest (all-MiniLM-L6-v2).",
-                _GROWS,
-                _SEES,
-                _MODELS,
-            ),
-            (_FIRST,),
+        family="meaning",
+        formula="exp(−mean over i of ln zᵢ), zᵢ = mean over j of max(xᵢ · xⱼ, 0), x the unit vector of a response",
+        summary="The number of wholly dissimilar responses that would be as uncommon as these.",
+        failures=(
+            "Responses to one question share much, so it stays far below their number: 2.4 on average over sets "
+            "of five and ten of McDiv and decTest (all-MiniLM-L6-v2).",
+            _GROWS,
+            _SEES,
+            _MODELS,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "hill_number_q2",
-        1,
         "similarity-sensitive Hill number of order 2",
         partial(hill_number, order=2.0),
         reads="embeddings",
@@ -234,18 +221,17 @@ METRICS: tuple[Metric, ...] = (
         paper=f"{_LEINSTER}; Rao 1982",
         parameters={"order": "2", "similarity": "cosine above 0"},
         needs=2,
-        card=MetricCard(
-            "meaning",
-            "1 / mean over i, j of max(xᵢ · xⱼ, 0), x the unit vector of a response; 1 / (1 − Rao's entropy)",
-            "The number of wholly dissimilar responses of which two would be as alike, on average, as two of these.",
-            (
-                "Where no cosine is below 0 it is a function of the mean pairwise distance and of k, and ranks sets "
-                "of equal k as embedding_diversity does.",
-                _GROWS,
-                _SEES,
-                _MODELS,
-            ),
-            (_FIRST,),
+        family="meaning",
+        formula="1 / mean over i, j of max(xᵢ · xⱼ, 0), x the unit vector of a response; 1 / (1 − Rao's entropy)",
+        summary="The number of wholly dissimilar responses of which two would be as alike, on average, as two of "
+        "these.",
+        failures=(
+            "Where no cosine is below 0 it is a function of the mean pairwise distance and of k, and ranks sets "
+            "of equal k as embedding_diversity does.",
+            _GROWS,
+            _SEES,
+            _MODELS,
         ),
+        history=(_FIRST,),
     ),
 )

@@ -13,7 +13,7 @@ from importlib import resources
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
+from benchmark.metrics.metric import Metric, Unscorable, Version
 
 COLUMNS = ("relevance", "cosine_beside_prompt", "content_cosine")
 """The mean cosine of both responses' vectors with the prompt's; the cosine of the parts of both vectors that are
@@ -89,7 +89,6 @@ _PROMPT = "It needs the prompt: with another wording of the prompt the same resp
 METRICS: tuple[Metric, ...] = (
     Metric(
         "learned_diversity",
-        1,
         "probability of high content diversity, learned from labelled sets",
         learned_diversity,
         reads="pairs:beside_prompt",
@@ -99,29 +98,26 @@ METRICS: tuple[Metric, ...] = (
         paper="of this package, 2026; fitted on the sets of Tevet & Berant 2021, arXiv:2004.02990",
         parameters={"weights": "tevet-1"},
         needs=2,
-        card=MetricCard(
-            "meaning",
-            "1 / (1 + exp(−(w₀ + w₁ r + w₂ d + w₃ c))), r the mean cosine of a response with the prompt, d the mean "
-            "distance of pairs beside the prompt, c the mean distance of the pairs' content words",
-            "How likely five sentences like these were written to say different things, by weights that were fitted "
-            "to what people wrote; high where responses differ in what they add to the prompt.",
-            (
-                "Responses to other prompts and echoes of the prompt come before every real system; book sentences, "
-                "refusals and random words gain .15 to .20 of the distance between systems.",
-                "It was fitted on sets of five English sentences: for longer responses it is no probability, and most "
-                "sets are near 0 (gpt-4o .002, gpt-4o with all earlier responses in view .04, people .60, k = 8). "
-                "Degrees there are what distance_beside_prompt shows.",
-                "Fitted on the labels of conTest, McDiv and McDiv_nuggets: with other sets it agrees a little less "
-                "(docs/held_out.md), and with people's own scores less than sent-BERT.",
-                _PROMPT,
-                _SEES,
-            ),
-            (_FIRST,),
+        family="meaning",
+        formula="1 / (1 + exp(−(w₀ + w₁ r + w₂ d + w₃ c))), r the mean cosine of a response with the prompt, d the "
+        "mean distance of pairs beside the prompt, c the mean distance of the pairs' content words",
+        summary="How likely five sentences like these were written to say different things, by weights that were "
+        "fitted to what people wrote; high where responses differ in what they add to the prompt.",
+        failures=(
+            "Responses to other prompts and echoes of the prompt come before every real system; book sentences, "
+            "refusals and random words gain .15 to .20 of the distance between systems.",
+            "It was fitted on sets of five English sentences: for longer responses it is no probability, and most "
+            "sets are near 0 (gpt-4o .002, gpt-4o with all earlier responses in view .04, people .60, k = 8). "
+            "Degrees there are what distance_beside_prompt shows.",
+            "Fitted on the labels of conTest, McDiv and McDiv_nuggets: with other sets it agrees a little less "
+            "(docs/held_out.md), and with people's own scores less than sent-BERT.",
+            _PROMPT,
+            _SEES,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "distance_beside_prompt",
-        1,
         "mean pairwise cosine distance of embeddings, the prompt's part taken out",
         distance_beside_prompt,
         reads="pairs:beside_prompt",
@@ -130,20 +126,18 @@ METRICS: tuple[Metric, ...] = (
         unit="cosine distance",
         paper="of this package, 2026",
         needs=2,
-        card=MetricCard(
-            "meaning",
-            "1 − mean over pairs i < j of cos(xᵢ − (xᵢ·p)p, xⱼ − (xⱼ·p)p), x the responses' unit vectors, p the "
-            "prompt's",
-            "How far apart responses lie in what they add to the prompt; nothing was fitted.",
-            (
-                "Responses that only repeat the prompt have little left, and what is left is noise: such echoes gain "
-                ".96 of the distance between systems, where embedding_diversity takes .22 off.",
-                "Responses to other prompts gain most; refusals, book sentences, random prefixes and random words gain "
-                ".4 to .8.",
-                _PROMPT,
-                _SEES,
-            ),
-            (_FIRST,),
+        family="meaning",
+        formula="1 − mean over pairs i < j of cos(xᵢ − (xᵢ·p)p, xⱼ − (xⱼ·p)p), x the responses' unit vectors, p the "
+        "prompt's",
+        summary="How far apart responses lie in what they add to the prompt; nothing was fitted.",
+        failures=(
+            "Responses that only repeat the prompt have little left, and what is left is noise: such echoes gain "
+            ".96 of the distance between systems, where embedding_diversity takes .22 off.",
+            "Responses to other prompts gain most; refusals, book sentences, random prefixes and random words gain "
+            ".4 to .8.",
+            _PROMPT,
+            _SEES,
         ),
+        history=(_FIRST,),
     ),
 )

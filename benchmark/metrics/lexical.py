@@ -3,7 +3,7 @@
 import math
 from functools import partial
 
-from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
+from benchmark.metrics.metric import Metric, Unscorable, Version
 from benchmark.metrics.ngrams import NgramStatistics
 
 _BLEU_ORDER = 4
@@ -124,7 +124,6 @@ _FIRST = Version(1, "2026-11-20", "first version: words and n-grams")
 METRICS: tuple[Metric, ...] = (
     Metric(
         "distinct_n_tevet",
-        1,
         "averaged distinct-n (Tevet & Berant)",
         distinct_n,
         reads="ngrams:tevet",
@@ -133,25 +132,22 @@ METRICS: tuple[Metric, ...] = (
         unit="share of n-grams",
         paper="Tevet & Berant 2021, arXiv:2004.02990, section 5",
         parameters={"n": "1..5", "tokens": "tevet"},
-        card=MetricCard(
-            "words",
-            "(1/5) Σₙ₌₁..₅ |different n-grams| / |n-grams|, over all responses together; 0 for an n that has none. "
-            "Periods and newlines are deleted, then split at single spaces",
-            "The share of word sequences of one to five words that are not repeats, counted exactly as Tevet & "
-            "Berant did.",
-            (
-                _NUGGETS,
-                _WORDING,
-                _SHUFFLED,
-                _SHORT_LOW,
-                "A newline joins its two neighbours into one word; case and other punctuation make words differ.",
-            ),
-            (_FIRST,),
+        family="words",
+        formula="(1/5) Σₙ₌₁..₅ |different n-grams| / |n-grams|, over all responses together; 0 for an n that has none. "
+        "Periods and newlines are deleted, then split at single spaces",
+        summary="The share of word sequences of one to five words that are not repeats, counted exactly as Tevet & "
+        "Berant did.",
+        failures=(
+            _NUGGETS,
+            _WORDING,
+            _SHUFFLED,
+            _SHORT_LOW,
+            "A newline joins its two neighbours into one word; case and other punctuation make words differ.",
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "cosine_diversity_tevet",
-        1,
         "n-gram cosine diversity (Tevet & Berant)",
         ngram_cosine_diversity,
         reads="ngrams:tevet",
@@ -161,25 +157,21 @@ METRICS: tuple[Metric, ...] = (
         paper="Tevet & Berant 2021, arXiv:2004.02990, section 5",
         parameters={"n": "1..5", "tokens": "tevet"},
         needs=2,
-        card=MetricCard(
-            "words",
-            "−(1/5) Σₙ₌₁..₅ mean over pairs i < j of cos(cᵢ, cⱼ), c the n-gram counts of a response; a pair that "
-            "shares no n-gram has cosine 0",
-            "How little two responses share of the same word sequences, averaged over all pairs and over one to five "
-            "words.",
-            (
-                _NOISE,
-                "Short texts score high whatever they say: identical one-word responses get −0.2, identical long "
-                "ones −1.",
-                _WORDING,
-                _SHUFFLED,
-            ),
-            (_FIRST,),
+        family="words",
+        formula="−(1/5) Σₙ₌₁..₅ mean over pairs i < j of cos(cᵢ, cⱼ), c the n-gram counts of a response; a pair that "
+        "shares no n-gram has cosine 0",
+        summary="How little two responses share of the same word sequences, averaged over all pairs and over one to "
+        "five words.",
+        failures=(
+            _NOISE,
+            "Short texts score high whatever they say: identical one-word responses get −0.2, identical long ones −1.",
+            _WORDING,
+            _SHUFFLED,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "distinct_n",
-        1,
         "averaged distinct-n",
         distinct_n,
         reads="ngrams:whitespace",
@@ -188,18 +180,15 @@ METRICS: tuple[Metric, ...] = (
         unit="share of n-grams",
         paper="Li et al. 2016, arXiv:1510.03055",
         parameters={"n": "1..5", "tokens": "whitespace"},
-        card=MetricCard(
-            "words",
-            "(1/5) Σₙ₌₁..₅ |different n-grams| / |n-grams|, over all responses together; 0 for an n that has none. "
-            "Split at white space",
-            "The share of word sequences of one to five words that are not repeats.",
-            (_NUGGETS, _WORDING, _SHUFFLED, f"{_LENGTH} Longer texts repeat more.", _SHORT_LOW, _SPACES),
-            (_FIRST,),
-        ),
+        family="words",
+        formula="(1/5) Σₙ₌₁..₅ |different n-grams| / |n-grams|, over all responses together; 0 for an n that has none. "
+        "Split at white space",
+        summary="The share of word sequences of one to five words that are not repeats.",
+        failures=(_NUGGETS, _WORDING, _SHUFFLED, f"{_LENGTH} Longer texts repeat more.", _SHORT_LOW, _SPACES),
+        history=(_FIRST,),
     ),
     Metric(
         "ead",
-        1,
         "expectation-adjusted distinct (EAD)",
         partial(expectation_adjusted_distinct, vocabulary=50257),
         reads="ngrams:whitespace",
@@ -208,26 +197,22 @@ METRICS: tuple[Metric, ...] = (
         unit="ratio to expectation",
         paper="Liu et al. 2022, arXiv:2202.13587; averaged over n as Kirk et al. 2023, arXiv:2310.06452",
         parameters={"n": "1..5", "tokens": "whitespace", "V": "50257"},
-        card=MetricCard(
-            "words",
-            "(1/5) Σₙ₌₁..₅ Nₙ / (V (1 − ((V − 1)/V)^Cₙ)), Nₙ different among Cₙ n-grams, V = 50,257; 0 for an n that "
-            "has none",
-            "Distinct n-grams against the number that as many draws from a fixed vocabulary would give, so that "
-            "length matters less.",
-            (
-                "With V this large, sets of a few hundred words are hardly corrected: it ranks them as distinct-n "
-                "does.",
-                "The same V stands for every n, though there are far more possible pairs than words.",
-                "It can pass 1: different n-grams are more than draws with repeats would give.",
-                _NUGGETS,
-                _SHUFFLED,
-            ),
-            (_FIRST,),
+        family="words",
+        formula="(1/5) Σₙ₌₁..₅ Nₙ / (V (1 − ((V − 1)/V)^Cₙ)), Nₙ different among Cₙ n-grams, V = 50,257; 0 for an n "
+        "that has none",
+        summary="Distinct n-grams against the number that as many draws from a fixed vocabulary would give, so that "
+        "length matters less.",
+        failures=(
+            "With V this large, sets of a few hundred words are hardly corrected: it ranks them as distinct-n does.",
+            "The same V stands for every n, though there are far more possible pairs than words.",
+            "It can pass 1: different n-grams are more than draws with repeats would give.",
+            _NUGGETS,
+            _SHUFFLED,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "unique_1grams",
-        1,
         "number of different words",
         unique_1grams,
         reads="ngrams:whitespace",
@@ -236,22 +221,19 @@ METRICS: tuple[Metric, ...] = (
         unit="words",
         paper="counted as in GSSBench, Table 5, before its normalisation",
         parameters={"tokens": "whitespace"},
-        card=MetricCard(
-            "words",
-            "|different words| over all responses together",
-            "How many different words all responses use together.",
-            (
-                "It counts length before anything else: one long response beats ten short different ones. On sets "
-                "with labels it is at chance.",
-                _ORDERLESS,
-                _SPACES,
-            ),
-            (_FIRST,),
+        family="words",
+        formula="|different words| over all responses together",
+        summary="How many different words all responses use together.",
+        failures=(
+            "It counts length before anything else: one long response beats ten short different ones. On sets "
+            "with labels it is at chance.",
+            _ORDERLESS,
+            _SPACES,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "type_token_ratio",
-        1,
         "different words per word",
         type_token_ratio,
         reads="ngrams:whitespace",
@@ -260,17 +242,14 @@ METRICS: tuple[Metric, ...] = (
         unit="share of words",
         paper="Johnson 1944; pooled over the set, it is distinct-1",
         parameters={"tokens": "whitespace"},
-        card=MetricCard(
-            "words",
-            "|different words| / |words|, over all responses together",
-            "The share of words that are new when they come: distinct-n for single words alone.",
-            (_NOISE, f"{_LENGTH} It falls as texts grow.", _ORDERLESS, _WORDING),
-            (_FIRST,),
-        ),
+        family="words",
+        formula="|different words| / |words|, over all responses together",
+        summary="The share of words that are new when they come: distinct-n for single words alone.",
+        failures=(_NOISE, f"{_LENGTH} It falls as texts grow.", _ORDERLESS, _WORDING),
+        history=(_FIRST,),
     ),
     Metric(
         "entropy_1",
-        1,
         "normalised 1-gram entropy",
         partial(ngram_entropy, n=1),
         reads="ngrams:whitespace",
@@ -279,17 +258,14 @@ METRICS: tuple[Metric, ...] = (
         unit="share of the maximum",
         paper="Zhang et al. 2018, arXiv:1809.05972 (Ent-n), divided by its maximum",
         parameters={"n": "1", "tokens": "whitespace"},
-        card=MetricCard(
-            "words",
-            "−Σ p ln p / ln C, p the share of each word among all C words of the responses",
-            "How evenly the words are used, as a share of the evenness that C different words would have.",
-            (_NOISE, _ORDERLESS, f"{_LENGTH} ln C grows with it.", _WORDING),
-            (_FIRST,),
-        ),
+        family="words",
+        formula="−Σ p ln p / ln C, p the share of each word among all C words of the responses",
+        summary="How evenly the words are used, as a share of the evenness that C different words would have.",
+        failures=(_NOISE, _ORDERLESS, f"{_LENGTH} ln C grows with it.", _WORDING),
+        history=(_FIRST,),
     ),
     Metric(
         "entropy_2",
-        1,
         "normalised 2-gram entropy",
         partial(ngram_entropy, n=2),
         reads="ngrams:whitespace",
@@ -298,12 +274,10 @@ METRICS: tuple[Metric, ...] = (
         unit="share of the maximum",
         paper="Zhang et al. 2018, arXiv:1809.05972 (Ent-n), divided by its maximum",
         parameters={"n": "2", "tokens": "whitespace"},
-        card=MetricCard(
-            "words",
-            "−Σ p ln p / ln C, p the share of each pair of neighbouring words among all C pairs of the responses",
-            "How evenly pairs of neighbouring words are used, as a share of the most that is possible.",
-            (_NOISE, _SHUFFLED, "In short texts nearly every pair is new, so it is near 1 for most sets."),
-            (_FIRST,),
-        ),
+        family="words",
+        formula="−Σ p ln p / ln C, p the share of each pair of neighbouring words among all C pairs of the responses",
+        summary="How evenly pairs of neighbouring words are used, as a share of the most that is possible.",
+        failures=(_NOISE, _SHUFFLED, "In short texts nearly every pair is new, so it is near 1 for most sets."),
+        history=(_FIRST,),
     ),
 )

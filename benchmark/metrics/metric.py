@@ -66,30 +66,10 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class MetricCard:
-    """What readers should know of a metric beside its title.
-
-    Attributes:
-        family: Its place among the metrics; `FAMILIES` says what each family measures.
-        formula: Formula in plain text with mathematical symbols.
-        summary: One sentence for readers who do not know it.
-        failures: Known failures, worst first.
-        history: Every version, the newest first. A changed definition is a new entry.
-    """
-
-    family: Family
-    formula: str
-    summary: str
-    failures: tuple[str, ...]
-    history: tuple[Version, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric of one response set.
+    """A metric of one response set, and its card: what readers should know of it, from `family` on.
 
     Attributes:
-        version: Version of the definition; numbers of two versions never share a column.
         fn: Function from one set's input of the kind `reads` to a number: no I/O, no model, no rounding.
         reads: Kind of input, made once for all metrics that read it (see scoring/inputs.py):
             *responses* a sequence of texts; *ngrams:…* an `NgramStatistics`; *tags* the
@@ -105,11 +85,14 @@ class Metric:
         bounds: Lowest and highest value; None where there is none.
         parameters: Parameters that are bound in `fn`, for the signature.
         needs: Smallest number of responses for which it is defined.
-        card: Card for readers; every one of `METRICS` has one.
+        family: Its place among the metrics; `FAMILIES` says what each family measures.
+        formula: Formula in plain text with mathematical symbols.
+        summary: One sentence for readers who do not know it.
+        failures: Known failures, worst first.
+        history: Every version, the newest first. A changed definition is a new entry.
     """
 
     id: str
-    version: int
     title: str
     fn: Callable[[Any], float]
     reads: Reads
@@ -117,6 +100,15 @@ class Metric:
     bounds: tuple[float | None, float | None]
     unit: str
     paper: str
+    family: Family
     parameters: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     needs: int = 1
-    card: MetricCard | None = None
+    formula: str = ""
+    summary: str = ""
+    failures: tuple[str, ...] = ()
+    history: tuple[Version, ...] = ()
+
+    @property
+    def version(self) -> int:
+        """Version of the definition; numbers of two versions never share a column."""
+        return self.history[0].number if self.history else 1

@@ -7,7 +7,7 @@ minus the mean cosine, which ranks sets as minus the mean cosine does.
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
+from benchmark.metrics.metric import Metric, Unscorable, Version
 
 
 def pairwise_diversity(similarities: NDArray[np.float64]) -> float:
@@ -29,7 +29,6 @@ _FIRST = Version(1, "2026-11-21", "first version: diversity from the similarity 
 METRICS: tuple[Metric, ...] = (
     Metric(
         "bert_score_diversity",
-        1,
         "BERTScore diversity (minus the mean rescaled F1)",
         pairwise_diversity,
         reads="pairs:bert_score",
@@ -38,22 +37,19 @@ METRICS: tuple[Metric, ...] = (
         unit="negative F1, rescaled",
         paper="Tevet & Berant 2021, arXiv:2004.02990, section 5; Zhang et al. 2020, arXiv:1904.09675",
         needs=2,
-        card=MetricCard(
-            "meaning",
-            "−mean over pairs i < j of F1ᵢⱼ, BERTScore's F1 of best-matching tokens, rescaled by its baseline",
-            "How badly the words of one response find partners of like meaning in another.",
-            (
-                "Where wording is held equal it loses much: on McDiv_nuggets' stories 0.35 against 0.60 on all of "
-                "McDiv's (Spearman with the label, released values).",
-                "Rescaling puts an F1 below its baseline under 0, so values can pass 0.",
-                "It needs a large model for every pair, and texts over its token limit are cut.",
-            ),
-            (_FIRST,),
+        family="meaning",
+        formula="−mean over pairs i < j of F1ᵢⱼ, BERTScore's F1 of best-matching tokens, rescaled by its baseline",
+        summary="How badly the words of one response find partners of like meaning in another.",
+        failures=(
+            "Where wording is held equal it loses much: on McDiv_nuggets' stories 0.35 against 0.60 on all of "
+            "McDiv's (Spearman with the label, released values).",
+            "Rescaling puts an F1 below its baseline under 0, so values can pass 0.",
+            "It needs a large model for every pair, and texts over its token limit are cut.",
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "bert_sts_diversity",
-        1,
         "STS diversity (minus the mean score of a model trained on STS-B)",
         pairwise_diversity,
         reads="pairs:sts",
@@ -62,16 +58,15 @@ METRICS: tuple[Metric, ...] = (
         unit="negative similarity",
         paper="Tevet & Berant 2021, arXiv:2004.02990, section 5 (BERT-STS), with another model",
         needs=2,
-        card=MetricCard(
-            "meaning",
-            "−mean over pairs i < j of s(i, j), s the score of a model trained to judge sentence similarity (STS-B)",
-            "How unlike two responses are to a model that was trained on people's judgements of similarity.",
-            (
-                "The weights behind the published numbers cannot be had: this is another model.",
-                "It was trained on pairs of single sentences; longer responses are strange to it.",
-                "A pair's score can depend on which text comes first.",
-            ),
-            (_FIRST,),
+        family="meaning",
+        formula="−mean over pairs i < j of s(i, j), s the score of a model trained to judge sentence similarity "
+        "(STS-B)",
+        summary="How unlike two responses are to a model that was trained on people's judgements of similarity.",
+        failures=(
+            "The weights behind the published numbers cannot be had: this is another model.",
+            "It was trained on pairs of single sentences; longer responses are strange to it.",
+            "A pair's score can depend on which text comes first.",
         ),
+        history=(_FIRST,),
     ),
 )

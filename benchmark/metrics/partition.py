@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 
-from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
+from benchmark.metrics.metric import Metric, Unscorable, Version
 
 Labels = tuple[int | None, ...]
 
@@ -187,7 +187,6 @@ _FIRST = Version(1, "2026-11-21", "first version: equivalence classes of respons
 METRICS: tuple[Metric, ...] = (
     Metric(
         "distinct_k",
-        1,
         "number of equivalence classes",
         distinct_k,
         reads="partition",
@@ -195,24 +194,20 @@ METRICS: tuple[Metric, ...] = (
         bounds=(1, None),
         unit="classes",
         paper=f"{NOVELTYBENCH}, eq. 1",
-        card=MetricCard(
-            "classes",
-            "|{classes among the k responses}|",
-            "How many different things the k responses say.",
-            (
-                _RULE,
-                _CEILING,
-                _GREEDY,
-                _NOISE,
-                "Three conventions of it are published: one less, the number itself, and one more. Here it is the "
-                "number.",
-            ),
-            (_FIRST,),
+        family="classes",
+        formula="|{classes among the k responses}|",
+        summary="How many different things the k responses say.",
+        failures=(
+            _RULE,
+            _CEILING,
+            _GREEDY,
+            _NOISE,
+            "Three conventions of it are published: one less, the number itself, and one more. Here it is the number.",
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "distinct_at_2",
-        1,
         "expected number of classes among 2 responses",
         partial(rarefied, size=2),
         reads="partition",
@@ -222,17 +217,15 @@ METRICS: tuple[Metric, ...] = (
         paper="Hurlbert 1971 (rarefaction)",
         parameters={"of": "2"},
         needs=2,
-        card=MetricCard(
-            "classes",
-            "Σ_c (1 − C(N − n_c, 2) / C(N, 2)), n_c of N responses in class c",
-            "How many different things two of the responses would say: one, and the chance that the second differs.",
-            (_RULE, "It sees how common the common responses are, and hardly the rare ones.", _NOISE),
-            (_FIRST,),
-        ),
+        family="classes",
+        formula="Σ_c (1 − C(N − n_c, 2) / C(N, 2)), n_c of N responses in class c",
+        summary="How many different things two of the responses would say: one, and the chance that the second "
+        "differs.",
+        failures=(_RULE, "It sees how common the common responses are, and hardly the rare ones.", _NOISE),
+        history=(_FIRST,),
     ),
     Metric(
         "distinct_at_5",
-        1,
         "expected number of classes among 5 responses",
         partial(rarefied, size=5),
         reads="partition",
@@ -242,17 +235,15 @@ METRICS: tuple[Metric, ...] = (
         paper="Hurlbert 1971 (rarefaction)",
         parameters={"of": "5"},
         needs=5,
-        card=MetricCard(
-            "classes",
-            "Σ_c (1 − C(N − n_c, 5) / C(N, 5)), n_c of N responses in class c",
-            "How many different things five of the responses would say, so that systems with other k can be compared.",
-            (_RULE, "It needs five responses that are in a class.", _NOISE),
-            (_FIRST,),
-        ),
+        family="classes",
+        formula="Σ_c (1 − C(N − n_c, 5) / C(N, 5)), n_c of N responses in class c",
+        summary="How many different things five of the responses would say, so that systems with other k can be "
+        "compared.",
+        failures=(_RULE, "It needs five responses that are in a class.", _NOISE),
+        history=(_FIRST,),
     ),
     Metric(
         "class_entropy",
-        1,
         "entropy of the class sizes",
         class_entropy,
         reads="partition",
@@ -260,17 +251,14 @@ METRICS: tuple[Metric, ...] = (
         bounds=(0, None),
         unit="bits",
         paper="Shannon 1948",
-        card=MetricCard(
-            "classes",
-            "−Σ_c (n_c / N) log₂(n_c / N), n_c of N responses in class c",
-            "How evenly the responses fall into things said, in bits.",
-            (_RULE, f"{_CEILING} Its end is log₂ k.", _NOISE),
-            (_FIRST,),
-        ),
+        family="classes",
+        formula="−Σ_c (n_c / N) log₂(n_c / N), n_c of N responses in class c",
+        summary="How evenly the responses fall into things said, in bits.",
+        failures=(_RULE, f"{_CEILING} Its end is log₂ k.", _NOISE),
+        history=(_FIRST,),
     ),
     Metric(
         "largest_class_share",
-        1,
         "share of the largest class",
         largest_class_share,
         reads="partition",
@@ -278,21 +266,18 @@ METRICS: tuple[Metric, ...] = (
         bounds=(0, 1),
         unit="share of responses",
         paper="Berger & Parker 1970",
-        card=MetricCard(
-            "classes",
-            "max_c n_c / N, n_c of N responses in class c; less is more diverse",
-            "How often the most common response comes.",
-            (
-                _RULE,
-                "Only one class counts: the others may be many or one.",
-                "With few responses it has few values, so many sets tie.",
-            ),
-            (_FIRST,),
+        family="classes",
+        formula="max_c n_c / N, n_c of N responses in class c; less is more diverse",
+        summary="How often the most common response comes.",
+        failures=(
+            _RULE,
+            "Only one class counts: the others may be many or one.",
+            "With few responses it has few values, so many sets tie.",
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "utility_k",
-        1,
         "NoveltyBench's utility",
         partial(utility_k, patience=0.8),
         reads="partition+rewards",
@@ -301,22 +286,21 @@ METRICS: tuple[Metric, ...] = (
         unit="quality, 0 to 10",
         paper=f"{NOVELTYBENCH}, eq. 2",
         parameters={"patience": "0.8"},
-        card=MetricCard(
-            "classes",
-            "(1 − p) / (1 − pᵏ) · Σᵢ pⁱ⁻¹ uᵢ over responses i that open a class, uᵢ their quality of 1 to 10, p = 0.8",
-            "What the responses give a reader who asks for the next one four times in five and has no use for repeats.",
-            (
-                REWARD,
-                "Quality and diversity in one number: a good first response repeated ten times gets 2.24 of 10.",
-                "The order of the responses matters by design.",
-                _RULE,
-            ),
-            (_FIRST,),
+        family="classes",
+        formula="(1 − p) / (1 − pᵏ) · Σᵢ pⁱ⁻¹ uᵢ over responses i that open a class, uᵢ their quality of 1 to 10, p = "
+        "0.8",
+        summary="What the responses give a reader who asks for the next one four times in five and has no use for "
+        "repeats.",
+        failures=(
+            REWARD,
+            "Quality and diversity in one number: a good first response repeated ten times gets 2.24 of 10.",
+            "The order of the responses matters by design.",
+            _RULE,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "mean_head_quality",
-        1,
         "mean quality of the classes' first responses",
         mean_head_quality,
         reads="partition+rewards",
@@ -324,21 +308,18 @@ METRICS: tuple[Metric, ...] = (
         bounds=(0, 10),
         unit="quality, 0 to 10",
         paper=f"of this package; on the classes of {NOVELTYBENCH}",
-        card=MetricCard(
-            "classes",
-            "mean of uᵢ over responses i that open a class, uᵢ their quality of 1 to 10",
-            "How good that is what is new, however little it is.",
-            (
-                REWARD,
-                "It says neither more nor less diverse.",
-                "Which response of a class is judged depends on the order.",
-            ),
-            (_FIRST,),
+        family="classes",
+        formula="mean of uᵢ over responses i that open a class, uᵢ their quality of 1 to 10",
+        summary="How good that is what is new, however little it is.",
+        failures=(
+            REWARD,
+            "It says neither more nor less diverse.",
+            "Which response of a class is judged depends on the order.",
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "first_quality",
-        1,
         "quality of the first response",
         first_quality,
         reads="partition+rewards",
@@ -346,12 +327,10 @@ METRICS: tuple[Metric, ...] = (
         bounds=(0, 10),
         unit="quality, 0 to 10",
         paper=f"of this package; on the classes of {NOVELTYBENCH}",
-        card=MetricCard(
-            "classes",
-            "u of the first response that is in a class, 1 to 10",
-            "How good the response is for somebody who asks once.",
-            (REWARD, "It says nothing of diversity.", "It rests on one response a prompt."),
-            (_FIRST,),
-        ),
+        family="classes",
+        formula="u of the first response that is in a class, 1 to 10",
+        summary="How good the response is for somebody who asks once.",
+        failures=(REWARD, "It says nothing of diversity.", "It rests on one response a prompt."),
+        history=(_FIRST,),
     ),
 )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from benchmark.metrics.metric import Metric, MetricCard, Version
+from benchmark.metrics.metric import Metric, Version
 from benchmark.metrics.partition import NOVELTYBENCH, REWARD, Partition, distinct_k, utility_k
 
 if TYPE_CHECKING:  # pydantic, which the surprisal engine does not need
@@ -40,7 +40,6 @@ _FIRST_REPORTED = Version(
 METRICS: tuple[Metric, ...] = (
     Metric(
         "distinct_k_reported",
-        1,
         "number of equivalence classes, as reported",
         _reported(distinct_k),
         reads="reported",
@@ -49,21 +48,18 @@ METRICS: tuple[Metric, ...] = (
         unit="classes",
         paper=f"{NOVELTYBENCH}, eq. 1",
         needs=0,
-        card=MetricCard(
-            "classes",
-            "|{classes in the partition that came with the submission}|",
-            "The number of equivalence classes as the submitter reported it.",
-            (
-                _CAME,
-                "NoveltyBench's published files were made by two different rules, and some part identical texts.",
-                "Files that count one too few are converted; one that counts by its own rule cannot be detected.",
-            ),
-            (_FIRST_REPORTED,),
+        family="classes",
+        formula="|{classes in the partition that came with the submission}|",
+        summary="The number of equivalence classes as the submitter reported it.",
+        failures=(
+            _CAME,
+            "NoveltyBench's published files were made by two different rules, and some part identical texts.",
+            "Files that count one too few are converted; one that counts by its own rule cannot be detected.",
         ),
+        history=(_FIRST_REPORTED,),
     ),
     Metric(
         "utility_k_reported",
-        1,
         "NoveltyBench's utility, as reported",
         _reported(partial(utility_k, patience=0.8)),
         reads="reported",
@@ -73,13 +69,11 @@ METRICS: tuple[Metric, ...] = (
         paper=f"{NOVELTYBENCH}, eq. 2",
         parameters={"patience": "0.8"},
         needs=0,
-        card=MetricCard(
-            "classes",
-            "(1 − p) / (1 − pᵏ) · Σᵢ pⁱ⁻¹ uᵢ over responses that open a class, with classes and qualities that came "
-            "with the submission, p = 0.8",
-            "The utility of the responses, from the submitter's classes and qualities.",
-            (_CAME, REWARD, "People's short responses get low qualities, which looks like a taste for length."),
-            (_FIRST_REPORTED,),
-        ),
+        family="classes",
+        formula="(1 − p) / (1 − pᵏ) · Σᵢ pⁱ⁻¹ uᵢ over responses that open a class, with classes and qualities that "
+        "came with the submission, p = 0.8",
+        summary="The utility of the responses, from the submitter's classes and qualities.",
+        failures=(_CAME, REWARD, "People's short responses get low qualities, which looks like a taste for length."),
+        history=(_FIRST_REPORTED,),
     ),
 )

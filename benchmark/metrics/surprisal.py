@@ -14,7 +14,7 @@ from benchmark.metrics.coherence import METRICS as COHERENCE_METRICS
 from benchmark.metrics.coherence import coherence, coherence_spread
 from benchmark.metrics.excess_entropy import METRICS as EXCESS_ENTROPY_METRICS
 from benchmark.metrics.excess_entropy import excess_entropy_rate
-from benchmark.metrics.metric import Metric, MetricCard, Unscorable
+from benchmark.metrics.metric import Metric, Unscorable
 from benchmark.metrics.surprisal_card import BITS, COHERENCE, CURVE, FIRST, JUDGE
 from benchmark.metrics.surprisal_curve import (
     Surprisals,
@@ -93,7 +93,6 @@ _INJECTED = "A response with the label of a next response in it is read as if th
 METRICS: tuple[Metric, ...] = (
     Metric(
         "d_can",
-        1,
         "D_Ca_n = C · a_n",
         d_can,
         reads="surprisals",
@@ -102,24 +101,20 @@ METRICS: tuple[Metric, ...] = (
         unit="bits/byte",
         paper="D_Can 2026, arXiv:2606.01811, eq. 5",
         needs=2,
-        card=MetricCard(
-            "surprise",
-            f"{CURVE}D = C · aₙ; {COHERENCE}",
-            "What the last response still tells a reader who knows all others, held down where the responses are not "
-            "language.",
-            (
-                JUDGE,
-                "It rests on one position of the curve; with unbalanced orders, on which responses happen to stand "
-                "there.",
-                "On sets with human labels it does worse than embeddings, here and in its paper.",
-                _INJECTED,
-            ),
-            (FIRST,),
+        family="surprise",
+        formula=f"{CURVE}D = C · aₙ; {COHERENCE}",
+        summary="What the last response still tells a reader who knows all others, held down where the responses are "
+        "not language.",
+        failures=(
+            JUDGE,
+            "It rests on one position of the curve; with unbalanced orders, on which responses happen to stand there.",
+            "On sets with human labels it does worse than embeddings, here and in its paper.",
+            _INJECTED,
         ),
+        history=(FIRST,),
     ),
     Metric(
         "retained_surprise",
-        1,
         "retained surprise R",
         retained_surprise,
         reads="surprisals:curve",
@@ -128,17 +123,14 @@ METRICS: tuple[Metric, ...] = (
         unit="share of the surprise alone",
         paper="of this package; on the curve of D_Can 2026, arXiv:2606.01811",
         needs=2,
-        card=MetricCard(
-            "surprise",
-            "R = mean of bits at positions 2 … n / mean of bits of the responses alone",
-            "The share of its surprise that a response keeps once others were read.",
-            (f"{_NOISE} R near 1 can mean that responses have nothing in common, or no sense.", JUDGE, _INJECTED),
-            (FIRST,),
-        ),
+        family="surprise",
+        formula="R = mean of bits at positions 2 … n / mean of bits of the responses alone",
+        summary="The share of its surprise that a response keeps once others were read.",
+        failures=(f"{_NOISE} R near 1 can mean that responses have nothing in common, or no sense.", JUDGE, _INJECTED),
+        history=(FIRST,),
     ),
     Metric(
         "coherent_retained",
-        1,
         "C · R",
         coherent_retained,
         reads="surprisals:curve",
@@ -147,20 +139,17 @@ METRICS: tuple[Metric, ...] = (
         unit="share of the surprise alone",
         paper="of this package; on the curve of D_Can 2026, arXiv:2606.01811",
         needs=2,
-        card=MetricCard(
-            "surprise",
-            f"C · R, R as in retained surprise; {COHERENCE}",
-            "The share of surprise that stays, held down where the responses are not language.",
-            (
-                "On sets with human labels it does worse than R alone: C adds what has nothing to do with diversity.",
-                JUDGE,
-            ),
-            (FIRST,),
+        family="surprise",
+        formula=f"C · R, R as in retained surprise; {COHERENCE}",
+        summary="The share of surprise that stays, held down where the responses are not language.",
+        failures=(
+            "On sets with human labels it does worse than R alone: C adds what has nothing to do with diversity.",
+            JUDGE,
         ),
+        history=(FIRST,),
     ),
     Metric(
         "tail_d_can",
-        1,
         "C · mean of a_k over the second half",
         tail_d_can,
         reads="surprisals:curve",
@@ -169,21 +158,18 @@ METRICS: tuple[Metric, ...] = (
         unit="bits/byte",
         paper="of this package; on the curve of D_Can 2026, arXiv:2606.01811",
         needs=2,
-        card=MetricCard(
-            "surprise",
-            f"{CURVE}C · mean of aₖ over k = ⌊n/2⌋ + 1 … n; {COHERENCE}",
-            "D_Can from the second half of the curve in place of its last position alone.",
-            (
-                JUDGE,
-                "Positions in the middle have read fewer responses: it lies above what all others would leave.",
-                _INJECTED,
-            ),
-            (FIRST,),
+        family="surprise",
+        formula=f"{CURVE}C · mean of aₖ over k = ⌊n/2⌋ + 1 … n; {COHERENCE}",
+        summary="D_Can from the second half of the curve in place of its last position alone.",
+        failures=(
+            JUDGE,
+            "Positions in the middle have read fewer responses: it lies above what all others would leave.",
+            _INJECTED,
         ),
+        history=(FIRST,),
     ),
     Metric(
         "a_n",
-        1,
         "a_n, surprise after all others",
         a_n,
         reads="surprisals",
@@ -192,25 +178,22 @@ METRICS: tuple[Metric, ...] = (
         unit="bits/byte",
         paper="D_Can 2026, arXiv:2606.01811, eq. 6",
         needs=2,
-        card=MetricCard(
-            "surprise",
-            f"{CURVE}aₙ, its last position",
-            "What a response still costs, a byte, for a model that has read all the others.",
-            (
-                _NOISE,
-                "It rests on one position of the curve.",
-                "Under the published tokenisation the last response lacks the separator that the others end with, "
-                "and pays about two bits more for it; exact boundaries fix that.",
-                JUDGE,
-            ),
-            (FIRST,),
+        family="surprise",
+        formula=f"{CURVE}aₙ, its last position",
+        summary="What a response still costs, a byte, for a model that has read all the others.",
+        failures=(
+            _NOISE,
+            "It rests on one position of the curve.",
+            "Under the published tokenisation the last response lacks the separator that the others end with, "
+            "and pays about two bits more for it; exact boundaries fix that.",
+            JUDGE,
         ),
+        history=(FIRST,),
     ),
     *COHERENCE_METRICS,
     *EXCESS_ENTROPY_METRICS,
     Metric(
         "d_can_bits",
-        1,
         "C · a_n in bits of a response",
         d_can_bits,
         reads="surprisals",
@@ -219,12 +202,10 @@ METRICS: tuple[Metric, ...] = (
         unit="bits",
         paper="the authors' code of D_Can 2026, arXiv:2606.01811",
         needs=2,
-        card=MetricCard(
-            "surprise",
-            f"C · aₙ with aₙ in bits of a whole response; {COHERENCE}",
-            "D_Can without dividing by length, as some code of its authors has it.",
-            (BITS, "On sets with human labels it is at chance or below: it mostly measures length.", JUDGE),
-            (FIRST,),
-        ),
+        family="surprise",
+        formula=f"C · aₙ with aₙ in bits of a whole response; {COHERENCE}",
+        summary="D_Can without dividing by length, as some code of its authors has it.",
+        failures=(BITS, "On sets with human labels it is at chance or below: it mostly measures length.", JUDGE),
+        history=(FIRST,),
     ),
 )

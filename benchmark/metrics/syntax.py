@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
-from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
+from benchmark.metrics.metric import Metric, Unscorable, Version
 from benchmark.metrics.text_overlap import compression_ratio
 
 Tags = Sequence[Sequence[str]]  # of one response, sentence by sentence
@@ -83,7 +83,6 @@ _PAPER = "Shaib et al. 2024, arXiv:2407.00211"
 METRICS: tuple[Metric, ...] = (
     Metric(
         "template_rate",
-        1,
         "share of responses with a syntactic template",
         partial(template_rate, n=6),
         reads="tags",
@@ -93,18 +92,15 @@ METRICS: tuple[Metric, ...] = (
         paper=f"{_PAPER}; there, templates are the commonest sequences of a whole corpus",
         parameters={"n": "6", "shared-by": "2"},
         needs=2,
-        card=MetricCard(
-            "words",
-            "|responses with a sequence of 6 part-of-speech tags that another response has| / |responses|; sequences "
-            "lie within a sentence; less is more diverse",
-            "The share of responses that build a stretch of six tokens as another response of the set does.",
-            (_CONTENT, _SHUFFLED, _SHORT, _MORE, _TAGGER, _OTHER_SCRIPT),
-            (_FIRST,),
-        ),
+        family="words",
+        formula="|responses with a sequence of 6 part-of-speech tags that another response has| / |responses|; "
+        "sequences lie within a sentence; less is more diverse",
+        summary="The share of responses that build a stretch of six tokens as another response of the set does.",
+        failures=(_CONTENT, _SHUFFLED, _SHORT, _MORE, _TAGGER, _OTHER_SCRIPT),
+        history=(_FIRST,),
     ),
     Metric(
         "templates_per_token",
-        1,
         "syntactic templates per token",
         partial(templates_per_token, n=6),
         reads="tags",
@@ -114,26 +110,23 @@ METRICS: tuple[Metric, ...] = (
         paper=f"{_PAPER}; there, templates are the commonest sequences of a whole corpus",
         parameters={"n": "6", "shared-by": "2"},
         needs=2,
-        card=MetricCard(
-            "words",
-            "mean over responses of |places where a sequence of 6 part-of-speech tags begins that another response "
-            "has| / |tags|; less is more diverse",
-            "How densely a response is made of stretches of six tokens that are built as in another response.",
-            (
-                _CONTENT,
-                _SHUFFLED,
-                _SHORT,
-                "Even copies do not reach 1: the last five tokens of a sentence begin no template.",
-                _MORE,
-                _TAGGER,
-                _OTHER_SCRIPT,
-            ),
-            (_FIRST,),
+        family="words",
+        formula="mean over responses of |places where a sequence of 6 part-of-speech tags begins that another response "
+        "has| / |tags|; less is more diverse",
+        summary="How densely a response is made of stretches of six tokens that are built as in another response.",
+        failures=(
+            _CONTENT,
+            _SHUFFLED,
+            _SHORT,
+            "Even copies do not reach 1: the last five tokens of a sentence begin no template.",
+            _MORE,
+            _TAGGER,
+            _OTHER_SCRIPT,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "tag_compression_ratio",
-        1,
         "compression ratio of part-of-speech tags",
         tag_compression_ratio,
         reads="tags",
@@ -143,19 +136,18 @@ METRICS: tuple[Metric, ...] = (
         paper=f"{_PAPER} (CR-POS), inverted as compression_ratio",
         parameters={"codec": "deflate-9"},
         needs=2,
-        card=MetricCard(
-            "words",
-            "bytes(DEFLATE₉(tags)) / bytes(tags), tags those of all responses, sorted by response, joined by spaces",
-            "How much of the sequence of word classes is left when a packer has taken out what repeats.",
-            (
-                "Words that all have one class, such as a list of numbers, pack better than copies of a sentence.",
-                "Shuffled words and random characters pack worse than sentences.",
-                "It depends on length: compare sets of like length only. Longer texts pack better.",
-                "What is said plays no part.",
-                _TAGGER,
-                _OTHER_SCRIPT,
-            ),
-            (_FIRST,),
+        family="words",
+        formula="bytes(DEFLATE₉(tags)) / bytes(tags), tags those of all responses, sorted by response, joined by "
+        "spaces",
+        summary="How much of the sequence of word classes is left when a packer has taken out what repeats.",
+        failures=(
+            "Words that all have one class, such as a list of numbers, pack better than copies of a sentence.",
+            "Shuffled words and random characters pack worse than sentences.",
+            "It depends on length: compare sets of like length only. Longer texts pack better.",
+            "What is said plays no part.",
+            _TAGGER,
+            _OTHER_SCRIPT,
         ),
+        history=(_FIRST,),
     ),
 )

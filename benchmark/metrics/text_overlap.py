@@ -9,7 +9,7 @@ from itertools import chain, combinations
 from types import SimpleNamespace
 from typing import Any
 
-from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
+from benchmark.metrics.metric import Metric, Unscorable, Version
 from datasets_build.errors import need
 
 _BLEU_ORDER = 4
@@ -174,7 +174,6 @@ _FIRST = Version(1, "2026-11-20", "first version: words and n-grams")
 METRICS: tuple[Metric, ...] = (
     Metric(
         "compression_ratio",
-        1,
         "compression ratio (compressed / original)",
         compression_ratio,
         reads="responses",
@@ -184,23 +183,20 @@ METRICS: tuple[Metric, ...] = (
         paper="Shaib et al. 2024, arXiv:2403.00553, inverted as GSSBench, Table 5",
         parameters={"codec": "deflate-9"},
         needs=2,
-        card=MetricCard(
-            "words",
-            "bytes(DEFLATE₉(responses, sorted, joined by spaces)) / bytes(responses, sorted, joined by spaces)",
-            "How much of the text is left when a packer has taken out what repeats.",
-            (
-                _NOISE,
-                f"{_LENGTH} Longer texts pack better, and very short ones pass 1.",
-                "The packer looks back 32,768 bytes only: of long responses, far repeats go unseen.",
-                _WORDING,
-                _SHUFFLED,
-            ),
-            (_FIRST,),
+        family="words",
+        formula="bytes(DEFLATE₉(responses, sorted, joined by spaces)) / bytes(responses, sorted, joined by spaces)",
+        summary="How much of the text is left when a packer has taken out what repeats.",
+        failures=(
+            _NOISE,
+            f"{_LENGTH} Longer texts pack better, and very short ones pass 1.",
+            "The packer looks back 32,768 bytes only: of long responses, far repeats go unseen.",
+            _WORDING,
+            _SHUFFLED,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "self_bleu",
-        1,
         "mean BLEU of each response against the others",
         self_bleu,
         reads="responses",
@@ -210,24 +206,22 @@ METRICS: tuple[Metric, ...] = (
         paper="Zhu et al. 2018, arXiv:1802.01886; sentence BLEU-4 of sacrebleu",
         parameters={"n": "1..4", "tokens": "13a", "smooth": "exp"},
         needs=2,
-        card=MetricCard(
-            "words",
-            "mean over responses i of BLEU₄(response i; references: all others), with exponential smoothing; less is "
-            "more diverse",
-            "How well each response could pass for a translation of the others: shared phrases of one to four words.",
-            (
-                _NOISE,
-                "Each response is compared with all others at once, so more responses give higher values: compare "
-                "equal k only.",
-                "Responses under four words are judged by fewer words, and smoothing decides much of what they get.",
-                _WORDING,
-            ),
-            (_FIRST,),
+        family="words",
+        formula="mean over responses i of BLEU₄(response i; references: all others), with exponential smoothing; less "
+        "is more diverse",
+        summary="How well each response could pass for a translation of the others: shared phrases of one to four "
+        "words.",
+        failures=(
+            _NOISE,
+            "Each response is compared with all others at once, so more responses give higher values: compare "
+            "equal k only.",
+            "Responses under four words are judged by fewer words, and smoothing decides much of what they get.",
+            _WORDING,
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "rouge_l_similarity",
-        1,
         "lexical similarity (ROUGE-L)",
         rouge_l_similarity,
         reads="responses",
@@ -237,23 +231,20 @@ METRICS: tuple[Metric, ...] = (
         paper="Lin et al. 2024, arXiv:2305.19187; as coded in INSIDE, arXiv:2402.03744",
         parameters={"stemmer": "porter"},
         needs=2,
-        card=MetricCard(
-            "words",
-            "mean over pairs i < j of 2 LCS(i, j) / (|i| + |j|), LCS the longest common subsequence of stemmed "
-            "words; less is more diverse",
-            "How much of two responses' wording runs in the same order, averaged over all pairs.",
-            (
-                _NOISE,
-                "Only letters a–z and digits are words: responses in other scripts, or of symbols, cannot be scored.",
-                _WORDING,
-                "GSSBench prints it with the sign of a similarity in some tables and of a diversity in others.",
-            ),
-            (_FIRST,),
+        family="words",
+        formula="mean over pairs i < j of 2 LCS(i, j) / (|i| + |j|), LCS the longest common subsequence of stemmed "
+        "words; less is more diverse",
+        summary="How much of two responses' wording runs in the same order, averaged over all pairs.",
+        failures=(
+            _NOISE,
+            "Only letters a–z and digits are words: responses in other scripts, or of symbols, cannot be scored.",
+            _WORDING,
+            "GSSBench prints it with the sign of a similarity in some tables and of a diversity in others.",
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "self_repetition",
-        1,
         "self-repetition of 4-grams",
         partial(self_repetition, n=4),
         reads="responses",
@@ -263,19 +254,17 @@ METRICS: tuple[Metric, ...] = (
         paper="Salkar et al. 2022, arXiv:2212.10937; Shaib et al. 2024, arXiv:2403.00553",
         parameters={"n": "4", "tokens": "whitespace"},
         needs=2,
-        card=MetricCard(
-            "words",
-            "mean over responses i of ln(1 + Σ over different 4-grams g of i of the number of other responses with g); "
-            "less is more diverse",
-            "How many phrases of four words a response shares with the others, on a logarithmic scale.",
-            (
-                _NOISE,
-                "Repetition of shorter phrases is not seen: copies of a response of three words have 0, the best.",
-                "It grows with length and with the number of responses: compare sets of like length and equal k only.",
-                _WORDING,
-                _SHUFFLED,
-            ),
-            (Version(1, "2026-11-22", "first version: phrases of four words in several responses"),),
+        family="words",
+        formula="mean over responses i of ln(1 + Σ over different 4-grams g of i of the number of other responses "
+        "with g); less is more diverse",
+        summary="How many phrases of four words a response shares with the others, on a logarithmic scale.",
+        failures=(
+            _NOISE,
+            "Repetition of shorter phrases is not seen: copies of a response of three words have 0, the best.",
+            "It grows with length and with the number of responses: compare sets of like length and equal k only.",
+            _WORDING,
+            _SHUFFLED,
         ),
+        history=(Version(1, "2026-11-22", "first version: phrases of four words in several responses"),),
     ),
 )

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
-from benchmark.metrics.metric import Metric, MetricCard, Unscorable, Version
+from benchmark.metrics.metric import Metric, Unscorable, Version
 from benchmark.metrics.partition import Partition
 
 
@@ -73,7 +73,6 @@ _VALIDITY = (
 METRICS: tuple[Metric, ...] = (
     Metric(
         "valid_distinct_k",
-        1,
         "different valid responses of k",
         valid_distinct_k,
         reads="partition+validity",
@@ -82,26 +81,23 @@ METRICS: tuple[Metric, ...] = (
         unit="classes",
         paper="of this package, 2026; on the classes of Zhang et al. 2025, arXiv:2504.05228",
         needs=0,
-        card=MetricCard(
-            "classes",
-            "|{classes with a valid response among the k responses}|",
-            "How many different things the k responses say that answer the prompt: 0 where none does, k where all do "
-            "and all differ; only a valid response that means something new raises it.",
-            (
-                "It inherits every mistake of what judges that two responses mean the same; the signature names that.",
-                _VALIDITY,
-                "The learned equivalence backend compares responses without first sentences that say nothing, too; "
-                "the same response behind a longer opening, or one that runs into it, may still be a new class.",
-                "A response that is wrong, but fluent and about the prompt, counts as valid.",
-                "Of responses of one or two words, it hardly sees that they are junk, unless the whole set is.",
-                "It ends at k: where all responses differ, how much they differ does not count.",
-            ),
-            (_FIRST,),
+        family="classes",
+        formula="|{classes with a valid response among the k responses}|",
+        summary="How many different things the k responses say that answer the prompt: 0 where none does, k where all "
+        "do and all differ; only a valid response that means something new raises it.",
+        failures=(
+            "It inherits every mistake of what judges that two responses mean the same; the signature names that.",
+            _VALIDITY,
+            "The learned equivalence backend compares responses without first sentences that say nothing, too; "
+            "the same response behind a longer opening, or one that runs into it, may still be a new class.",
+            "A response that is wrong, but fluent and about the prompt, counts as valid.",
+            "Of responses of one or two words, it hardly sees that they are junk, unless the whole set is.",
+            "It ends at k: where all responses differ, how much they differ does not count.",
         ),
+        history=(_FIRST,),
     ),
     Metric(
         "valid_share",
-        1,
         "share of valid responses",
         valid_share,
         reads="partition+validity",
@@ -110,12 +106,10 @@ METRICS: tuple[Metric, ...] = (
         unit="share of the responses",
         paper="of this package, 2026",
         needs=0,
-        card=MetricCard(
-            "classes",
-            "|{valid responses}| / k",
-            "How many of the responses are answers to the prompt at all: a floor of quality, and no more.",
-            (_VALIDITY, "It says nothing of diversity."),
-            (_FIRST,),
-        ),
+        family="classes",
+        formula="|{valid responses}| / k",
+        summary="How many of the responses are answers to the prompt at all: a floor of quality, and no more.",
+        failures=(_VALIDITY, "It says nothing of diversity."),
+        history=(_FIRST,),
     ),
 )

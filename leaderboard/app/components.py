@@ -17,7 +17,7 @@ from leaderboard.data.board import Board
 from leaderboard.tables.page_text import FIGURES
 from leaderboard.tables.table_view import TableView
 
-_FAMILY = {metric.id: metric.card.family for metric in METRICS if metric.card}
+_FAMILY = {metric.id: metric.family for metric in METRICS}
 _CURVE = 98  # pixels of a column in which an interval stands below its mean
 GONE = "The permalink names one that does not exist here; this is the first."
 

@@ -51,7 +51,7 @@ def metrics_page(boards: Sequence[Board], folder: Path | None, file: str) -> Mad
     for family, about in FAMILIES.items():
         title, _, said = about.partition(": ")
         parts.append(Part(title=title, text=(f"{said[0].upper()}{said[1:]}",)))
-        parts += [_metric(metric.id, study) for metric in METRICS if metric.card and metric.card.family == family]
+        parts += [_metric(metric.id, study) for metric in METRICS if metric.family == family]
     if study is not None:
         known = {metric.id for metric in METRICS}
         parts += [_metric(entry.name, study) for entry in study.metrics if entry.name not in known]

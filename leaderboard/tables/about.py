@@ -120,10 +120,8 @@ def versions(metrics: Sequence[Metric] = METRICS) -> TableView:
     """A row a metric: its version, since when, and what changed with it."""
     rows = []
     for metric in metrics:
-        history = metric.card.history if metric.card else ()
-        version = next((each for each in history if each.number == metric.version), None)
-        since, change = ("", "") if version is None else (version.date, version.change)
-        rows.append((metric.id, metric.title, metric.version, since, change))
+        newest = metric.history[0]
+        rows.append((metric.id, metric.title, newest.number, newest.date, newest.change))
     return plain_table(("metric", "what it is", "version", "since", "what changed"), rows)
 
 

@@ -76,7 +76,7 @@ def metric_sentences(study: MetricStudy | None) -> dict[str, str]:
     """
     found, made = agreements(study), {}
     for metric in METRICS:
-        said = [metric.card.summary if metric.card else f"{metric.title}."]
+        said = [metric.summary]
         said += {1: ["Higher = more diverse."], -1: ["Lower = more diverse."], 0: []}[metric.direction]
         number = found.get(metric.id)
         agrees = "not measured" if number is None or number.value is None else f"Spearman {_short(number.value)}"

@@ -50,7 +50,7 @@ def correlations(study: MetricStudy, measure: Measure) -> TableView:
 
 def _family(name: str) -> str | None:
     metric = _KNOWN.get(name)
-    return metric.card.family if metric and metric.card else None
+    return metric.family if metric else None
 
 
 def about_study(study: MetricStudy, measure: Measure) -> str:
@@ -114,23 +114,22 @@ def described(name: str, study: MetricStudy | None) -> tuple[tuple[str, str], ..
     """What a metric is, as headings and texts: of this package's metrics all that its card says."""
     metric = _KNOWN.get(name)
     entry = study.entry(name) if study else None
-    if metric is None or metric.card is None:
+    if metric is None:
         said = entry.signature if entry else "unknown here"
         return (("Metric", name), ("Source of its scores", said))
-    card = metric.card
     low, high = metric.bounds
     parameters = ", ".join(f"{key} = {value}" for key, value in metric.parameters.items())
     lines = [
         ("Metric", f"{metric.id}, version {metric.version}: {metric.title}"),
-        ("In one sentence", card.summary),
-        ("Formula", card.formula + (f" ({parameters})" if parameters else "")),
-        ("Known failures", "\n".join(f"• {failure}" for failure in card.failures)),
+        ("In one sentence", metric.summary),
+        ("Formula", metric.formula + (f" ({parameters})" if parameters else "")),
+        ("Known failures", "\n".join(f"• {failure}" for failure in metric.failures)),
         (
             "Unit, bounds, direction",
             f"{metric.unit}; {'−∞' if low is None else low} to {'∞' if high is None else high}; "
             f"{DIRECTIONS[metric.direction]}",
         ),
-        ("Family", FAMILIES[card.family]),
+        ("Family", FAMILIES[metric.family]),
         ("Source", metric.paper),
     ]
     if entry is not None:

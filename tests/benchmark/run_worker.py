@@ -66,7 +66,7 @@ def metrics(seconds: float = 0.0, seen: Path | None = None) -> tuple[Metric, ...
     """A metric of the package, and one that takes so long per prompt and leaves a file in a folder."""
     known = tuple(metric for metric in METRICS if metric.id == "unique_1grams")
     fn = partial(_tried, seconds=seconds, seen=seen)
-    return (*known, Metric("tried", 1, "Responses", fn, "responses", 1, (0, None), "responses", "none"))
+    return (*known, Metric("tried", "Responses", fn, "responses", 1, (0, None), "responses", "none", "words"))
 
 
 def worker(store: FileStore, results: Path, name: str = "w", seconds: float = 0.0, lease: float = 60.0) -> Worker:

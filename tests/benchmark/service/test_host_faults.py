@@ -126,7 +126,7 @@ def short_of_memory(store: FileStore, results: Path, only: str = "") -> Worker:
     def fn(responses: Sequence[str]) -> float:
         return _allocate(responses, only)
 
-    metric = Metric("greedy", 1, "Memory", fn, "responses", 1, (0, None), "responses", "none")
+    metric = Metric("greedy", "Memory", fn, "responses", 1, (0, None), "responses", "none", "words")
     return replace(worker(store, results), metrics=(metric,), poll=0.01)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchmark.analysis.metaeval.labelled import Labelled
 from benchmark.analysis.metaeval.scores import Scores, metric_scores
-from benchmark.metrics import METRICS, Metric
+from benchmark.metrics import METRICS, Metric, Version
 from benchmark.metrics.metric import Missing
 from benchmark.scoring.backends import ScoringBackends
 from datasets_build.errors import InputError
@@ -43,7 +43,7 @@ def test_only_what_the_file_lacks_is_computed(tmp_path: Path, monkeypatch: pytes
     assert path.read_bytes() == written
     # More sets, or another definition, are computed.
     study_scores([*tasks, task("three/c", sets=4)], CHOSEN[:1], backends, 5, path)
-    study_scores(tasks, [replace(CHOSEN[1], version=2)], backends, 5, path)
+    study_scores(tasks, [replace(CHOSEN[1], history=(Version(2, "2026-11-22", "tried"),))], backends, 5, path)
     assert computed[2:] == [["distinct_n"], ["self_bleu"]]
     assert [(each.name, len(each.values)) for each in read_scores(path).values()] == [
         ("self_repetition", 28),
