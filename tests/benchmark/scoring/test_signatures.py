@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmark.equivalence.learned.backend import Learned
-from benchmark.metrics import METRICS, Metric
+from benchmark.metrics import METRICS, Metric, Version
 from benchmark.models.bundled_lm.spec import OFFLINE_LM
 from benchmark.models.embedder import ALL_MINILM_L6_V2
 from benchmark.models.tagger import PATTERN_TAGGER
@@ -91,7 +91,7 @@ def test_a_number_of_surprisals_names_model_layout_and_orders() -> None:
 OTHER = replace(ALL_MINILM_L6_V2.files, revision="0" * 64)
 CHANGES: dict[str, Callable[[], str]] = {
     "metric": lambda: signature(BY_ID["vendi_score_q2"]),
-    "version": lambda: signature(replace(BY_ID["vendi_score"], version=2)),
+    "version": lambda: signature(replace(BY_ID["vendi_score"], history=(Version(2, "2026-11-22", "tried"),))),
     "parameter": lambda: signature(replace(BY_ID["vendi_score"], parameters={"q": "3", "kernel": "cosine"})),
     "profile": lambda: signature(profile=replace(OFFLINE, name="other")),
     "weights": lambda: signature(profile=replace(OFFLINE, embedder=replace(ALL_MINILM_L6_V2, files=OTHER))),
