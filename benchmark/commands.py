@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmark.cluster.options import ClusterOptions
-from benchmark.scoring.options import ProfileName, ScoringOptions
+from benchmark.scoring.options import MetricNames, ProfileName, ScoringOptions
 from datasets_build.console import JsonOption, MirrorOption, err, out, print_json, progress
 from datasets_build.errors import ConfigurationError
 from datasets_build.option_groups import with_option_groups
@@ -39,10 +39,7 @@ def score(
             rich_help_panel="Data",
         ),
     ] = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(help="Metric to compute; may be repeated; default: all of the profile's.", rich_help_panel="Data"),
-    ] = None,
+    metric: MetricNames = None,
     cache: Annotated[
         Path | None,
         typer.Option(

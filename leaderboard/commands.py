@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datasets_build.console import JsonOption, err, out, print_json, progress
+from datasets_build.console import JsonOption, err, out, print_json, progress, steps
 from datasets_build.errors import ConfigurationError, need
 from leaderboard.reports.reference_command import reference
 from leaderboard.static.space_command import space
@@ -146,14 +146,8 @@ def export(
     if html:
         from leaderboard.static.write import write_static
 
-        with progress() as bar:
-            task = bar.add_task("pages")
-            made = write_static(
-                live,
-                destination,
-                texts=texts,
-                progress=lambda what, done, total: bar.update(task, description=what, completed=done, total=total),
-            )
+        with steps() as tell:
+            made = write_static(live, destination, texts=texts, progress=tell)
         written = [str(made.folder / "index.html")]
         skipped = [{"folder": "", "reason": reason} for reason in made.left_out]
     else:

@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 
 ResultFolder = Annotated[Path, typer.Argument(help="Result folder (result.json and per_prompt.parquet).")]
+ResultFolders = Annotated[list[Path], typer.Argument(help="Result folders (result.json and per_prompt.parquet).")]
 Metrics = Annotated[
     list[str] | None,
     typer.Option("--metric", help="Metric to export; may be repeated; default: all that have a value."),
@@ -168,7 +169,7 @@ def dpo(
 
 @app.command("every-eval-ever")
 def every_eval_ever(
-    results: Annotated[list[Path], typer.Argument(help="Result folders (result.json and per_prompt.parquet).")],
+    results: ResultFolders,
     destination: Annotated[Path, typer.Option("--out", help="Datastore folder; files go below its data/.")],
     metrics: Metrics = None,
     relationship: Annotated[
@@ -184,20 +185,16 @@ def every_eval_ever(
       divbench export every-eval-ever results/0123456789abcdef --metric distinct_k --out datastore
     """
     from benchmark.exports.every_eval_ever import write_every_eval_ever
-    from benchmark.exports.printing import print_results
     from benchmark.exports.scored import open_result
 
     opened = [open_result(folder, metrics or ()) for folder in results]  # all, before anything is written
     written = [(scored, write_every_eval_ever(scored, destination, relationship)) for scored in opened]
-    if json:
-        print_json({"exported": [_exported(scored, files) for scored, files in written]})
-    else:
-        print_results(written, out())
+    _report(written, json=json)
 
 
 @app.command("dataset")
 def dataset_(
-    results: Annotated[list[Path], typer.Argument(help="Result folders (result.json and per_prompt.parquet).")],
+    results: ResultFolders,
     destination: Annotated[Path, typer.Option("--out", help="Dataset folder to create.")],
     metrics: Metrics = None,
     json: JsonOption = False,
@@ -209,7 +206,6 @@ def dataset_(
 
       divbench export dataset results/* --out scores
     """
-    from benchmark.exports.printing import print_results
     from benchmark.exports.results_dataset import write_results_dataset
     from benchmark.exports.scored import open_result
 
@@ -218,7 +214,7 @@ def dataset_(
     if json:
         print_json({"exported": [_exported(scored, files) for scored in opened]})
     else:
-        print_results([(scored, ()) for scored in opened], out())
+        _report([(scored, ()) for scored in opened], json=False)
         out().print(f"written: {', '.join(map(str, files))}", markup=False, soft_wrap=True)
 
 
@@ -247,16 +243,12 @@ def eval_results(
       divbench export eval-results results/0123456789abcdef --dataset org/divbench --metric distinct_k --out dk.yaml
     """
     from benchmark.exports.eval_results import benchmark_of, entries, write_eval_results
-    from benchmark.exports.printing import print_results
     from benchmark.exports.scored import open_result
 
     benchmark = benchmark_of(dataset)
     scored = open_result(result, metrics or ())
     write_eval_results(destination, entries(scored, benchmark, task_id=task_id, source_url=source_url))
-    if json:
-        print_json({"exported": [_exported(scored, (destination,))]})
-    else:
-        print_results([(scored, (destination,))], out())
+    _report([(scored, (destination,))], json=json)
 
 
 @app.command()
@@ -274,15 +266,20 @@ def harness(
       divbench export harness results/0123456789abcdef --out harness
     """
     from benchmark.exports.harness import write_harness
-    from benchmark.exports.printing import print_results
     from benchmark.exports.scored import open_result
 
     scored = open_result(result, metrics or ())
     files = write_harness(scored, destination)
+    _report([(scored, files)], json=json)
+
+
+def _report(written: "Sequence[tuple[ScoredResult, Sequence[Path]]]", *, json: bool) -> None:
+    from benchmark.exports.printing import print_results
+
     if json:
-        print_json({"exported": [_exported(scored, files)]})
+        print_json({"exported": [_exported(scored, files) for scored, files in written]})
     else:
-        print_results([(scored, files)], out())
+        print_results(written, out())
 
 
 def _exported(scored: "ScoredResult", files: Sequence[Path]) -> dict[str, Any]:

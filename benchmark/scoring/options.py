@@ -4,6 +4,7 @@ Each is part of a result's identity, through the signatures of its numbers or it
 """
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -28,6 +29,17 @@ ProfileName = Annotated[
             "Profile of models: lexical (texts alone), syntax (with part-of-speech tags), semantic (with embeddings), "
             "offline (adds the language model that comes with the package) or paper (the papers' models)."
         ),
+        rich_help_panel="Models",
+    ),
+]
+MetricNames = Annotated[
+    list[str] | None,
+    typer.Option(help="Metric to compute; may be repeated; default: all of the profile's.", rich_help_panel="Data"),
+]
+CacheOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Cache file of the language model's readings; default: one in the user's cache.",
         rich_help_panel="Models",
     ),
 ]

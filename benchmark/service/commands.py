@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmark.cluster.options import ClusterOptions
-from benchmark.scoring.options import ProfileName, ScoringOptions
+from benchmark.scoring.options import CacheOption, MetricNames, ProfileName, ScoringOptions
 from datasets_build.console import MirrorOption, err
 from datasets_build.option_groups import with_option_groups
 
@@ -30,10 +30,6 @@ ResultsStore = Annotated[
         help="Store of the published results; default: the same store, in one commit with the state.",
         rich_help_panel="Service",
     ),
-]
-MetricNames = Annotated[
-    list[str] | None,
-    typer.Option(help="Metric to compute; may be repeated; default: all of the profile's.", rich_help_panel="Data"),
 ]
 Name = Annotated[
     str | None, typer.Option(help="Worker's name in public records; default: a random one.", rich_help_panel="Service")
@@ -56,12 +52,6 @@ Faults = Annotated[
         rich_help_panel="Service",
     ),
 ]
-Cache = Annotated[
-    Path | None,
-    typer.Option(
-        help="Cache file of the language model's readings; default: one in the user's cache.", rich_help_panel="Models"
-    ),
-]
 
 
 @with_option_groups
@@ -82,7 +72,7 @@ def score(
     name: Name = None,
     results: Results = None,
     metric: MetricNames = None,
-    cache: Cache = None,
+    cache: CacheOption = None,
     mirror: MirrorOption = None,
     cluster: ClusterOptions,
 ) -> None:
@@ -127,7 +117,7 @@ def rescore(
     name: Name = None,
     results: Results = None,
     metric: MetricNames = None,
-    cache: Cache = None,
+    cache: CacheOption = None,
     mirror: MirrorOption = None,
     cluster: ClusterOptions,
 ) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmark.analysis.contrast.choices import Expected, Length, Pairing, PromptSet
+from benchmark.scoring.options import CacheOption
 from datasets_build.console import JsonOption, MirrorOption, deliver, err, progress
 from datasets_build.errors import ConfigurationError
 from datasets_build.tables import check_report_path
@@ -116,13 +117,7 @@ def contrast(
     destination: Annotated[
         Path | None, typer.Option("--out", help="Output file: .md, .csv or .json.", rich_help_panel="Output")
     ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            help="Cache file of the language model's readings; default: one in the user's cache.",
-            rich_help_panel="Models",
-        ),
-    ] = None,
+    cache: CacheOption = None,
     mirror: MirrorOption = None,
     json: JsonOption = False,
 ) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from datasets_build.console import JsonOption, deliver, err, progress
+from datasets_build.console import JsonOption, deliver, err, steps
 from datasets_build.errors import ConfigurationError
 from datasets_build.tables import check_report_path
 
@@ -57,12 +57,7 @@ def reproduce(
     check_report_path(destination)
     found: list[Reproduced] = []
     not_run: dict[str, ConfigurationError] = {}
-    with progress() as bar:
-        work = bar.add_task("", total=None)
-
-        def tell(what: str, done: int, total: int) -> None:
-            bar.update(work, description=what, completed=done, total=total)
-
+    with steps() as tell:
         inputs = Inputs(read_published(), mirror, bundled_reader if bundled else None, tell)
         for done, table in enumerate(chosen):
             tell(table.id, done, len(chosen))

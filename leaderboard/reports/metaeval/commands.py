@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from benchmark.models.device_options import DeviceOption, DtypeOption
-from datasets_build.console import JsonOption, deliver, err, progress
+from datasets_build.console import JsonOption, deliver, err, steps
 from datasets_build.errors import ConfigurationError
 from datasets_build.tables import check_report_path
 from submissions.untrusted.plain_text import one_line
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datasets_build.tables import Report
 
 _PAIRS = "gssbench"
-# Options that both commands have.
+# Options that several commands have.
 Metrics = Annotated[
     list[str] | None,
     typer.Option(help="Metric of the profile; may be repeated; default: all.", rich_help_panel="Metrics"),
@@ -29,8 +29,18 @@ Metrics = Annotated[
 TimeLimit = Annotated[
     float, typer.Option(min=0.01, help="Seconds that --external may take per set.", rich_help_panel="Metrics")
 ]
+Lm = Annotated[
+    str | None,
+    typer.Option(
+        help="Language model of D_Can, as in divbench score: ORG/NAME@COMMIT or a folder.", rich_help_panel="Models"
+    ),
+]
 Resamples = Annotated[
     int, typer.Option(min=100, help="Number of bootstrap resamples over contexts.", rich_help_panel="Statistics")
+]
+Seed = Annotated[int, typer.Option(help="Random seed of the resamples.", rich_help_panel="Statistics")]
+Numbers = Annotated[
+    Path | None, typer.Option("--out", help="Output file of all numbers: .json or .md.", rich_help_panel="Output")
 ]
 Mirror = Annotated[
     Path | None,
@@ -98,16 +108,11 @@ def metaeval(
         ),
     ] = None,
     time_limit: TimeLimit = 60.0,
-    lm: Annotated[
-        str | None,
-        typer.Option(
-            help="Language model of D_Can, as in divbench score: ORG/NAME@COMMIT or a folder.", rich_help_panel="Models"
-        ),
-    ] = None,
+    lm: Lm = None,
     dtype: DtypeOption = None,
     device: DeviceOption = None,
     resamples: Resamples = 1000,
-    seed: Annotated[int, typer.Option(help="Random seed of the resamples.", rich_help_panel="Statistics")] = 0,
+    seed: Seed = 0,
     destination: Annotated[
         Path | None,
         typer.Option("--out", help="Output file of all numbers: .json, .csv or .md.", rich_help_panel="Output"),
@@ -157,12 +162,7 @@ def metaeval(
     if results is not None:
         raise ConfigurationError("--results is for gssbench", "give --scores with set_ids")
     labelled = load_tasks(named, mirror)
-    with progress() as bar:
-        work = bar.add_task("", total=None)
-
-        def tell(what: str, done: int, total: int) -> None:
-            bar.update(work, description=what, completed=done, total=total)
-
+    with steps() as tell:
         columns = package_metrics(
             labelled, profile_of(profile, metric, lm=lm, dtype=dtype, device=device), metric, tell
         )

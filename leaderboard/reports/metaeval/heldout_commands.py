@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from datasets_build.console import JsonOption, deliver, progress
+from datasets_build.console import JsonOption, deliver, steps
 from datasets_build.tables import check_report_path
-from leaderboard.reports.metaeval.commands import Metrics, Mirror, Resamples, TimeLimit
+from leaderboard.reports.metaeval.commands import Metrics, Mirror, Numbers, Resamples, TimeLimit
 
 
 def heldout(
@@ -54,9 +54,7 @@ def heldout(
     seed: Annotated[
         int, typer.Option(help="Random seed of the halves and the resamples.", rich_help_panel="Statistics")
     ] = 0,
-    destination: Annotated[
-        Path | None, typer.Option("--out", help="Output file of all numbers: .json or .md.", rich_help_panel="Output")
-    ] = None,
+    destination: Numbers = None,
     mirror: Mirror = None,
     json: JsonOption = False,
 ) -> None:
@@ -76,12 +74,7 @@ def heldout(
 
     check_report_path(destination, endings=(".md", ".json"))
     labelled = load_tasks([], mirror)
-    with progress() as bar:
-        work = bar.add_task("", total=None)
-
-        def tell(what: str, done: int, total: int) -> None:
-            bar.update(work, description=what, completed=done, total=total)
-
+    with steps() as tell:
         features = package_metrics(labelled, profile_of(profile, metric), metric, tell)
         features += given_scores(labelled, external or [], scores or [], time_limit, tell, mirror=mirror)
         released = released_scores(labelled)

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from datasets_build.console import JsonOption, deliver, progress
+from datasets_build.console import JsonOption, deliver, steps
 from datasets_build.tables import check_report_path
-from leaderboard.reports.metaeval.commands import Mirror, Resamples
+from leaderboard.reports.metaeval.commands import Mirror, Numbers, Resamples
 
 
 def learn(
@@ -52,9 +52,7 @@ def learn(
     seed: Annotated[
         int, typer.Option(help="Random seed of the folds and the resamples.", rich_help_panel="Statistics")
     ] = 0,
-    destination: Annotated[
-        Path | None, typer.Option("--out", help="Output file of all numbers: .json or .md.", rich_help_panel="Output")
-    ] = None,
+    destination: Numbers = None,
     mirror: Mirror = None,
     json: JsonOption = False,
 ) -> None:
@@ -80,12 +78,7 @@ def learn(
         if unknown := [name for name in given or [] if name not in known]:
             raise ConfigurationError(f"there is no {unknown[0]!r}", did_you_mean(unknown[0], list(known)))
     labelled = load_tasks([], mirror)
-    with progress() as bar:
-        work = bar.add_task("", total=None)
-
-        def tell(what: str, done: int, total: int) -> None:
-            bar.update(work, description=what, completed=done, total=total)
-
+    with steps() as tell:
         wanted = {name: VERSIONS[name] for name in version or VERSIONS}
         needed = {feature for tried in wanted.values() for each in tried for feature in each.features}
         columns = learned_features(labelled, needed, features, scores, mirror, tell)

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from benchmark.models.device_options import DeviceOption, DtypeOption
-from datasets_build.console import JsonOption, err, out, print_json, progress
+from benchmark.scoring.options import CacheOption
+from datasets_build.console import JsonOption, err, out, print_json, steps
 from datasets_build.errors import ConfigurationError
 from datasets_build.tables import Table, to_terminal, with_interval
+from leaderboard.reports.metaeval.commands import Lm, Metrics, Resamples, Seed
 
 if TYPE_CHECKING:
     from benchmark.metrics import Metric
@@ -30,10 +32,7 @@ def metrics_study(
             help="Task, such as contest or mcdiv/story_gen; may be repeated; default: all.", rich_help_panel="Metrics"
         ),
     ] = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(help="Metric of the profile; may be repeated; default: all.", rich_help_panel="Metrics"),
-    ] = None,
+    metric: Metrics = None,
     merge: Annotated[
         bool,
         typer.Option(
@@ -52,12 +51,7 @@ def metrics_study(
             rich_help_panel="Metrics",
         ),
     ] = None,
-    lm: Annotated[
-        str | None,
-        typer.Option(
-            help="Language model of D_Can, as in divbench score: ORG/NAME@COMMIT or a folder.", rich_help_panel="Models"
-        ),
-    ] = None,
+    lm: Lm = None,
     dtype: DtypeOption = None,
     device: DeviceOption = None,
     most_read: Annotated[
@@ -74,17 +68,9 @@ def metrics_study(
             min=0, max=20, help="Number of sets to list as a metric's worst disagreements.", rich_help_panel="Output"
         ),
     ] = 5,
-    resamples: Annotated[
-        int, typer.Option(min=100, help="Number of bootstrap resamples over contexts.", rich_help_panel="Statistics")
-    ] = 1000,
-    seed: Annotated[int, typer.Option(help="Random seed of the resamples.", rich_help_panel="Statistics")] = 0,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            help="Cache file of the language model's readings; default: one in the user's cache.",
-            rich_help_panel="Models",
-        ),
-    ] = None,
+    resamples: Resamples = 1000,
+    seed: Seed = 0,
+    cache: CacheOption = None,
     mirror: Annotated[
         Path | None,
         typer.Option(
@@ -185,12 +171,7 @@ def _study(
     (resamples, seed, worst, most_read), (cache, mirror) = numbers, paths
     tasks = [load_labelled(name, mirror=mirror) for name in study_tasks(named)]
     known.parent.mkdir(parents=True, exist_ok=True)  # behind all that can be wrong with the call
-    with progress() as bar:
-        work = bar.add_task("", total=None)
-
-        def tell(what: str, done: int, total: int) -> None:
-            bar.update(work, description=what, completed=done, total=total)
-
+    with steps() as tell:
         backends = ScoringBackends(profile, cache or default_cache_path())
         columns = study_scores(tasks, metrics, backends, most_read, known, tell)
         columns += released_scores(tasks) if released else []
