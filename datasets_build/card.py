@@ -19,7 +19,6 @@ def card(parts: Sequence[tuple[Source, Config, Manifest]], repo: str, tag: str) 
 
     Args:
         parts: Configs with their source and the manifest of their build, in order.
-        repo: Repository, such as `org/divbench`.
     """
     blocks = ["---", _yaml(_front_matter(parts)).rstrip(), "---", "# DivBench datasets", "", ABOUT, ""]
     first = parts[0][1]

@@ -23,7 +23,6 @@ def croissant(parts: Sequence[tuple[Source, Config, Manifest]], repo: str, tag: 
 
     Args:
         parts: Configs with their source and the manifest of their build, in order.
-        repo: Repository, such as `org/divbench`.
         endpoint: URL of the Hub, such as `https://huggingface.co`.
     """
     page = f"{endpoint}/datasets/{repo}"

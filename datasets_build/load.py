@@ -52,8 +52,6 @@ def load_table(
     """Load a split as an Arrow table: from the build if there is one, else from its source's files.
 
     Args:
-        name: Config, such as `mcdiv`.
-        split: Split, such as `story_gen`.
         data: Folder of built datasets; default: the package's own.
         mirror: Folder with released files; default: the one that DIVBENCH_MIRROR names.
         network: Whether to download what is not available locally.
@@ -89,8 +87,6 @@ def load_split(
     """Load a split as a `datasets.Dataset`.
 
     Args:
-        name: Config, such as `mcdiv`.
-        split: Split, such as `story_gen`.
         data: Folder of built datasets, if `repo` is not given.
         mirror: Folder with released files, if `repo` is not given.
         repo: Hub dataset repository published by this package; nothing local is read.
@@ -176,7 +172,6 @@ def load_suite(name: str, mirror: Path | None = None) -> Suite:
     """Load a suite of prompts.
 
     Args:
-        name: Suite, such as `demo` or `noveltybench-curated`.
         mirror: Folder with released files; default: the one that DIVBENCH_MIRROR names. Unused for generated suites.
 
     Raises:

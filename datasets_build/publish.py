@@ -26,7 +26,6 @@ class Published:
     """Outcome of publishing.
 
     Attributes:
-        repo: Repository, such as `org/divbench`.
         changed: False if the repository already held the same files.
     """
 
@@ -70,7 +69,6 @@ def publish(
         out: Folder of built datasets.
         repo: Repository, such as `org/divbench`; created if it does not exist.
         tag: Version tag, such as `v1.0.0`; never moved.
-        private: Whether a repository that is created is private.
         token: Hub token; default: that of the logged-in user.
 
     Raises:

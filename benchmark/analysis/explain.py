@@ -190,7 +190,6 @@ def explain(
         given: The set, of two texts at least.
         plan: Orders of reading; one balanced square by default.
         most_paired: A larger set is not read in pairs, of which it has about n² / 2.
-        progress: Callback for the number of pairs done.
 
     Raises:
         Unscorable: The model cannot read the set, or it has no curve.

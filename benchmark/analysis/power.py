@@ -24,7 +24,6 @@ class Headline:
     """The headline of systems at k responses, over the k-subsets of their responses.
 
     Attributes:
-        k: Number of responses per prompt.
         means: Expected number of different valid responses of k, [systems, prompts].
         sampling: Its variance over subsets, [systems, prompts].
         halves: Its covariance with that of the other responses, where these are k, too, [systems, prompts]; else NaN.
@@ -148,7 +147,6 @@ class PlanRow:
     """What comparisons at k responses per prompt need.
 
     Attributes:
-        k: Number of responses per prompt.
         mean: Mean headline of the known systems.
         effect: Difference to find, in responses of k.
         deviation: Median over pairs of the standard deviation of the difference over prompts.

@@ -53,7 +53,6 @@ def standings(
 
     Args:
         values: [prompts, systems], NaN where missing; a mean is over the values that are there.
-        direction: +1 where more is better, −1 where less is.
         clusters: Cluster of each prompt, as in `resample_weights`.
 
     Returns:
@@ -89,7 +88,6 @@ def prompt_wins(values: Floats, direction: int = 1) -> Floats:
 
     Args:
         values: [prompts, systems], NaN where missing: no comparison, 0 both ways.
-        direction: Direction of the metric, as in `standings`.
     """
     good = direction * values
     one, other = good[:, :, None], good[:, None, :]

@@ -124,7 +124,6 @@ def simulated_study(
 
     Args:
         sets: Number of sets, at most those of the task, drawn at random.
-        redraw: Whether ratings are drawn anew, as in `simulated_answers`.
     """
     if task.human is None or task.human_spread is None:
         raise ValueError(f"{task.name} has no human scores")

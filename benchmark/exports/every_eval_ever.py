@@ -50,11 +50,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Facts of the file of prompts.
-
-    Attributes:
-        sha256: Hash of its bytes.
-    """
+    """Facts of the file of prompts."""
 
     sha256: str
     rows: int

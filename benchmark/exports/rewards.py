@@ -30,8 +30,6 @@ def read_rewards(path: Path, prompt_ids: Collection[str], k: int) -> Rewards:
 
     Args:
         path: A file .jsonl, .csv or .parquet.
-        prompt_ids: Ids of the submission's prompts.
-        k: Number of responses per prompt.
 
     Raises:
         Refused: The file cannot be read or lacks columns, a prompt id is unknown, an index is not below k, a response

@@ -138,9 +138,6 @@ class Journal:
 def open_journal(path: Path, *, restart: bool = False) -> Iterator[Journal]:
     """Open the journal at a path, creating it at its first use; a blank one is removed at the end.
 
-    Args:
-        restart: Whether to discard its content.
-
     Raises:
         ConfigurationError: Another run has it open, or it cannot be used.
     """

@@ -53,7 +53,6 @@ class Plan:
 
     Attributes:
         sets: Response sets in the order of the output.
-        k: Responses per set.
         seed: Random seed; an item's responses depend on it and on the item alone.
         greedy: Whether each item also gets a greedy response to the plain prompt.
     """

@@ -81,7 +81,6 @@ def kmeans_inertia(embeddings: Embeddings, clusters: int, seed: int) -> float:
 
     Args:
         embeddings: Unit vectors.
-        seed: Random seed of the ten starts.
 
     Returns:
         In [0, 1]; more is more diverse within the clusters.

@@ -102,8 +102,6 @@ def _count(
 
     Args:
         codes: The tokens' numbers.
-        lengths: Number of tokens of each response.
-        sizes: Number of responses of each set.
     """
     vocabulary = int(codes.max(initial=0)) + 1
     of_set = np.repeat(np.arange(len(sizes)), sizes)
@@ -127,10 +125,8 @@ def _measure(
 
     Args:
         gram: The number of each n-gram that its set has more than once, wherever it stands.
-        response: Index of its response.
         totals: Number of n-grams of each response.
         of_set: The set of each response.
-        sizes: Number of responses of each set.
     """
     sets, responses = len(sizes), max(len(of_set), 1)
     # How often a response has each n-gram; the sorted keys put the responses that share one beside each other.

@@ -77,7 +77,6 @@ def device_map_options(device: str, device_map: DeviceMap | None = None) -> dict
     With accelerate, weights go from their files to the device; without, the whole model is in the host's memory first.
 
     Args:
-        device: Device as torch names it, or `ALL_GPUS`.
         device_map: Device map to use in its place.
 
     Raises:

@@ -65,7 +65,6 @@ class HowRead(_Part):
     """How internals were read.
 
     Attributes:
-        k: Number of responses per prompt.
         model: Signature of the model: name, revision, dtype, device, attention.
         features: Size of a hidden state.
         original_layer: Layer of E_original; None if no states were read.

@@ -24,7 +24,6 @@ def with_overrides(
 
     Args:
         equivalence: Name of an equivalence backend, see `find_partition_spec`; None: the profile's own.
-        short_answers: Whether shared words decide short responses.
         reward: One of `REWARDS`; None: the profile's own.
 
     Raises:

@@ -41,8 +41,6 @@ def bootstrap_means(
 
     Args:
         values: [rows, columns], NaN where missing; missing values are left out of means.
-        clusters: As in `resample_weights`.
-        level: Confidence level, such as 0.95.
 
     Returns:
         The interval of each column; None if fewer than two rows (or clusters) have a value.
@@ -119,7 +117,6 @@ def percentile_interval(values: ArrayLike, level: float = 0.95) -> Interval | No
 
     Args:
         values: [resamples]; values that are not finite are left out.
-        level: Confidence level, such as 0.95.
     """
     given = np.asarray(values, np.float64)
     there = given[np.isfinite(given)]
@@ -135,10 +132,8 @@ class SignedRank:
     """Wilcoxon's signed-rank test.
 
     Attributes:
-        n: Number of pairs with both values.
         statistic: Sum of ranks of positive differences (two-sided: the smaller sum); None if untested.
         p: p-value; None if untested.
-        untested: Reason why there is no test; None if there is one.
     """
 
     n: int

@@ -69,7 +69,6 @@ def signature_parts(
     """Return the parts of a signature as text, each with its name; those that are None are left out.
 
     Args:
-        k: Number of responses per prompt.
         divbench: Version of this package; None: the installed one.
     """
     named = [("v", version), *parameters, ("profile", profile), *(("model", model) for model in models)]
@@ -84,7 +83,6 @@ class Signature(_Part):
         parameters: Names and values, the metric's own first; an object in JSON.
         models: Signatures of the models that made the metric's input.
         suite: Suite and its revision, `name@revision`.
-        k: Number of responses per prompt.
         divbench: Version of this package, major.minor.
     """
 
@@ -117,7 +115,6 @@ def sign(
     """Return the signature of a metric's numbers.
 
     Args:
-        k: Number of responses per prompt.
         reported_by: Program that made reported values.
         read: How internals were read; for metrics that read them.
 

@@ -60,7 +60,6 @@ class Options:
 
     Attributes:
         k: Use the first k responses of each prompt; None: all.
-        resamples: Number of bootstrap resamples over prompts.
     """
 
     k: int | None = None
@@ -87,7 +86,6 @@ def score_submission(
         out: Folder of results; this one goes to `out/<result id>`.
         metrics: Metrics to compute, as far as the profile has their inputs.
         internals: Internals of the generating model; None: metrics that read them are left out.
-        progress: Called with the number of prompts done.
         run: Scores the shards; None: in this process, in turn.
 
     Raises:

@@ -61,7 +61,6 @@ def pairwise_surprisals(
 
     Args:
         model: Language model; it reads n (n + 1) / 2 pairs.
-        layout: How prompt and responses become text and tokens.
         prompt: Prompt, verbatim.
 
     Raises:
@@ -98,9 +97,7 @@ def cross_mode_matrix(
 
     Args:
         model: Language model; it reads all pairs of all texts.
-        layout: How prompt and responses become text and tokens.
         modes: The m sets, each of at least two texts.
-        progress: Called with the number of pairs done.
 
     Raises:
         Unscorable: Fewer than two sets, a set of fewer than two texts, or as in `pairwise_surprisals`.

@@ -58,7 +58,6 @@ def token_surprisals(
     one token.
 
     Args:
-        layout: How prompt and responses become text and tokens.
         responses: Responses in the order of reading.
 
     Returns:

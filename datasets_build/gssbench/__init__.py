@@ -37,7 +37,6 @@ def pairs(split: str, seed: int = SEED) -> Iterator[dict[str, Any]]:
 
     Args:
         split: One of `SPLITS`.
-        seed: Random seed of the draws from the word banks.
 
     Raises:
         ConfigurationError: There is no such split.

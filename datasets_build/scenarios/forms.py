@@ -24,7 +24,6 @@ class Form:
     """One format of text.
 
     Attributes:
-        name: Name, such as `haiku`.
         template: The text, with slots in braces.
     """
 
@@ -59,7 +58,6 @@ class Topic:
     """A prompt and sensible responses to it.
 
     Attributes:
-        name: Name, such as `bread`.
         forms: Five formats of response; each is one mode.
         paragraph: One response in many wordings, all with the same meaning.
     """

@@ -47,7 +47,6 @@ class Split:
     """A split of a config.
 
     Attributes:
-        name: Name, such as `story_gen`.
         rows: Function that makes its rows, in order, from the source's files.
         reads: Paths of the files that `rows` asks for.
         count: Number of rows; a build with another number is refused.

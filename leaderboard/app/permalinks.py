@@ -125,11 +125,7 @@ def _text(value: Any) -> str:
 
 
 def remember(names: Sequence[str]) -> str:
-    """A script that writes the values it is given into the address and passes them on.
-
-    Args:
-        names: Names of the values, in their order.
-    """
+    """A script that writes the values it is given into the address and passes them on."""
     return _REMEMBER.replace("NAMES", json.dumps(list(names)))
 
 

@@ -66,11 +66,7 @@ class RequestLimits:
 
 
 def visitor_address(scope: Scope, *, proxied: bool) -> str:
-    """The address that a visitor's call comes from.
-
-    Args:
-        proxied: As in `RequestLimits`.
-    """
+    """The address that a visitor's call comes from."""
     told = [value for name, value in scope["headers"] if name == b"x-forwarded-for"] if proxied else []
     return told[-1].decode("latin-1").split(",")[-1].strip() if told else str((scope.get("client") or [""])[0])
 

@@ -96,7 +96,6 @@ def choose_pair(
     Args:
         votes: All votes so far, of any suite.
         strengths: Strengths in log-odds by system; 0 for one that is missing.
-        voter: Hash of the visitor.
 
     Returns:
         The pair; None if there are not two systems with responses to a prompt.

@@ -78,7 +78,6 @@ class Board:
     """A table of comparable results.
 
     Attributes:
-        k: Responses per prompt.
         columns: Columns in the order of `METRICS`.
         entries: Entries, the best first by `ranking_column`, those without a value there last.
     """

@@ -199,7 +199,6 @@ class StoreSource:
         """Bring the cache to a commit.
 
         Args:
-            commit: Commit of the results.
             wanted: Submissions that name a result, by its id.
 
         Returns:

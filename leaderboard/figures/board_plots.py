@@ -41,9 +41,6 @@ _LABEL, _NAME = 22, 40  # characters of a name in the figure, and in a legend
 def tradeoff_figure(made: Tradeoff) -> Any:
     """Systems on two metrics with 95% intervals, one symbol per system type, and the Pareto front as a line.
 
-    Args:
-        made: Result of `leaderboard.tables.tradeoff.tradeoff`.
-
     Returns:
         A `plotly.graph_objects.Figure`: the front if there is one, then one trace per system type, with at most
         `leaderboard.tables.tradeoff.MOST_POINTS` systems.

@@ -222,11 +222,7 @@ def _curve_traces(curve: Curve, unit: str) -> list[Any]:
 
 
 def page_figure(traces: Sequence[Any], height: int, **layout: Any) -> Any:
-    """A figure for a page: without background and title, for light and dark pages.
-
-    Args:
-        height: Height in pixels.
-    """
+    """A figure for a page: without background and title, for light and dark pages."""
     graph = need("plotly.graph_objects", "board")
     own = {
         "template": _TEMPLATE,

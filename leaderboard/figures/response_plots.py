@@ -104,7 +104,6 @@ def distributions_figure(values: Mapping[str, Sequence[float]], prompts: Sequenc
 
     Args:
         values: Values by stage, one per prompt; NaN if missing.
-        prompts: Ids of the prompts in the same order, for hover labels.
 
     Returns:
         A `plotly.graph_objects.Figure` with one trace per stage.

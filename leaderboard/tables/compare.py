@@ -30,8 +30,6 @@ class Gap:
     """Difference between two systems on one metric.
 
     Attributes:
-        first: Index of the first system among those compared.
-        second: Index of the second system.
         names: Labels of the two; untrusted.
         n: Number of prompts on which both have a value; everything below is over these.
         difference: Mean of first − second; None if n is 0.
@@ -42,7 +40,6 @@ class Gap:
         losses: Number of prompts on which the second is better.
         p: p-value of Wilcoxon's two-sided signed-rank test; None if untested.
         p_holm: p-value after Holm's correction over all differences shown together.
-        untested: Reason why there is no p-value.
     """
 
     column: Column
@@ -176,7 +173,6 @@ def compare_table(board: Board, places: Sequence[int], gaps: Sequence[Gap]) -> T
 
     Args:
         places: Indices of the systems on the board.
-        gaps: Result of `compare` for them.
     """
     labels = system_labels(board)
     headers = (
@@ -223,9 +219,6 @@ def headline(gaps: Sequence[Gap], labels: Sequence[str]) -> str:
     """The comparison in one sentence, such as `people more diverse on 4 of 5 metrics; …`; names are untrusted.
 
     Only metrics of diversity count: those with a direction.
-
-    Args:
-        gaps: Result of `compare`.
     """
     counted = [gap for gap in gaps if gap.column.direction and gap.p_holm is not None]
     if not counted:

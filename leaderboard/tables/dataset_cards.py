@@ -24,7 +24,6 @@ class SplitFacts:
     """A split.
 
     Attributes:
-        name: Name, such as `story_gen`.
         bytes: Size of its Parquet file; None if it is not built here.
     """
 
@@ -199,9 +198,6 @@ def in_the_shell(card: Card) -> str:
 
 def samples(name: str, split: str, mirror: Path | None = None) -> TableView | Missing:
     """The first rows of a split as text. Downloads nothing.
-
-    Args:
-        mirror: Folder of released files; default: the one that DIVBENCH_MIRROR names.
 
     Returns:
         A table of texts, long ones cut; missing, with how to get the rows, if they are not here. The reason contains no

@@ -92,9 +92,6 @@ class Score:
 
     Attributes:
         value: Value; None if missing.
-        reason: Reason why it is missing.
-        board_mean: Mean of the systems' means.
-        systems: Number of systems in that mean.
     """
 
     column: Column

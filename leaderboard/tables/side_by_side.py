@@ -19,7 +19,6 @@ class SideBySide:
         headers: Column headers: the response's number, then for each system its response and, if there is a partition,
             the response's class.
         rows: One row per number, all text; systems with fewer responses have empty cells.
-        texts: Whether each column holds responses.
     """
 
     prompt: str

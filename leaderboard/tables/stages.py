@@ -230,7 +230,6 @@ def contrasts(
     Args:
         values: Values [prompts, stages]; NaN if missing.
         expected: *greater*: the earlier stage is expected to be more diverse; or *two-sided*.
-        resamples: Number of bootstrap resamples over prompts.
     """
     given: dict[str, dict[str, Value]] = {
         stage: dict(zip(prompts, values[:, place].tolist(), strict=True)) for place, stage in enumerate(series.stages)

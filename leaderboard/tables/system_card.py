@@ -71,7 +71,6 @@ def extreme_prompts(values: Floats, direction: int, count: int = 3) -> tuple[lis
 
     Args:
         values: The system's values [prompts], NaN where missing.
-        direction: +1 where more means more diverse, −1 where less does.
     """
     order = np.argsort(-(direction or 1) * values, kind="stable")  # NaN last
     there = [int(i) for i in order if np.isfinite(values[i])]
@@ -141,7 +140,6 @@ def extremes(
     Args:
         prompts: Prompt ids [prompts].
         values: The system's values [prompts], NaN where missing.
-        direction: +1 where more means more diverse, −1 where less does.
 
     Raises:
         InputError: The result's file is gone or was replaced.

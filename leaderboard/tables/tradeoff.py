@@ -249,11 +249,7 @@ def _comparable(values: Floats) -> Floats:
 
 
 def tradeoff_table(board: Board, made: Tradeoff) -> TableView:
-    """The systems as a table, in the order of `Tradeoff.ordered`.
-
-    Args:
-        made: Result of `tradeoff`.
-    """
+    """The systems as a table, in the order of `Tradeoff.ordered`."""
     texts = {column.signature: cell_texts(board, column) for column in (made.x, made.y)}
     heads = tuple(heading(column) for column in (made.x, made.y))
     headers = ("system", "type", *heads, "on front", "share of resamples")

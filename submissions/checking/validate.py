@@ -78,7 +78,6 @@ def validate(
         folder: Folder with `manifest.json` and `generations.parquet`.
         find_suite: Function that finds the suite that the manifest names; not called for *own*.
         numbers: The number of each row in the file that it was imported from, for messages; else that in the folder's.
-        progress: Called with the number of rows done.
 
     Raises:
         ConfigurationError: The folder is not there, or the suite's file is not at hand.

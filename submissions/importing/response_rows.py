@@ -38,7 +38,6 @@ class _Names:
     """The file's names of what is read.
 
     Attributes:
-        is_list: Whether a field holds a list of responses.
         prompt: Field of the prompt's text; None where there is none.
         id: Field of the prompt's id; None where there is none.
     """

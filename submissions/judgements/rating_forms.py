@@ -174,9 +174,6 @@ FORM_OF: Mapping[FormName, Form] = {
 def rating_items(form: FormName, sets: Sequence[RatedSet], seed: int) -> list[Item]:
     """The items of a form that ask about these sets: one a set, one a pair of its responses, or one a pair of sets.
 
-    Args:
-        seed: Random seed of the order of responses and of sides.
-
     Raises:
         ConfigurationError: There is nothing to ask: no set, for *similarity* none of two responses, for *ranking* no
             two sets with one context.

@@ -26,7 +26,6 @@ class Study:
 
     Attributes:
         study: Id, from all that follows.
-        seed: Random seed of orders, sides and assignment.
         raters_per_item: Number of different people who rate each item.
         items: All items: ratings, then training, then checks.
         assignment: For each rater the items in order, training first, checks among the ratings.

@@ -19,7 +19,6 @@ class HubFile:
 
     Attributes:
         digest: Its SHA-256 where it is in LFS, and git's own hash where it is not.
-        size: Size in bytes.
     """
 
     digest: str

@@ -71,7 +71,6 @@ class HubStore:
         """Name a store; nothing is asked of the Hub.
 
         Args:
-            repo: Repository, such as `org/name`.
             prefix: A folder of the repository.
             token: Access token of the Hub; default: the logged-in user's.
             endpoint: The Hub's address; else the usual one.

@@ -30,7 +30,6 @@ class AcrossSystems:
     """The responses of several systems to the same prompts, in classes that they share.
 
     Attributes:
-        k: Responses per prompt and system.
         labels: Class of each response, [prompts, systems, k]; -1 for a response that is not valid.
         similarity: Mean cosine similarity of embeddings, [prompts, systems, systems]: of all pairs of a response of
             one and a response of the other; on the diagonal, of two different responses of one. NaN if there are none.
@@ -100,11 +99,7 @@ def group_prompt(
 def across_systems(
     names: Sequence[str], k: int, grouped: Mapping[str, GroupedPrompt], valid: Sequence[Mapping[str, Sequence[bool]]]
 ) -> AcrossSystems:
-    """The first k responses of the systems that have as many; only valid responses stay in their classes.
-
-    Args:
-        k: Number of responses per prompt.
-    """
+    """The first k responses of the systems that have as many; only valid responses stay in their classes."""
     sizes = [[len(each.labels[i]) for each in grouped.values()] for i in range(len(names))]
     chosen = [i for i, own in enumerate(sizes) if min(own, default=0) >= k]
     labels = [

@@ -60,7 +60,6 @@ class Homogeneity:
     """Means over prompts with intervals.
 
     Attributes:
-        k: Responses per prompt and system.
         alone: One per system.
         pairs: One per pair, in the order of `itertools.combinations`.
         order: Indices of the systems, alike ones together.

@@ -50,8 +50,6 @@ class LabelStudy:
         n1: Prompts of group 1.
         n0: Prompts of group 0.
         left_out: Prompts that are in none, by reason.
-        resamples: Number of bootstrap resamples over prompts.
-        seed: Random seed of the bootstrap and the folds.
     """
 
     system: str
@@ -84,7 +82,6 @@ class _Column:
     Attributes:
         there: [prompts], which have both.
         z: The prompts' bytes.
-        untested: Reason why there is no correlation; None where there is one.
     """
 
     name: str
@@ -104,7 +101,6 @@ class _Case:
         there: Mask of `values` that are not missing.
         is_1: [prompts that have a value].
         predicted: Held-out predictions for those; None where none can be made.
-        untested: Reason why there is no test; None where there is one.
     """
 
     metric: MetricScores
@@ -141,8 +137,6 @@ def contrast_groups(
     Args:
         labels: Labels of these prompts; those without one are excluded.
         resamples: Number of bootstrap resamples over prompts, the same ones for all metrics.
-        seed: Random seed of the bootstrap and the folds.
-        progress: Callback for the number of resamples done since the last call.
 
     Raises:
         MissingExtra: scikit-learn is not installed.

@@ -27,7 +27,6 @@ class MetricScores:
     """The values of one metric on all prompts.
 
     Attributes:
-        direction: +1 where more is more diverse, −1 where less is, 0 where neither.
         origin: *computed*, or *reported*: from values that came with the submission.
         signature: Signature of the values: what they depend on besides the texts.
         values: Values in the order of the prompts, numbers or the reasons why they are missing.
@@ -115,7 +114,6 @@ class Correlation:
         spearman: Spearman's correlation, likewise.
         partial_pearson: Partial correlation, controlling linearly for the prompt's UTF-8 bytes.
         partial_spearman: The same for ranks.
-        untested: Reason why numbers are missing; None where none is.
     """
 
     column: str
@@ -133,8 +131,6 @@ class LabelContrast:
     """Two groups of prompts compared by one metric.
 
     Attributes:
-        direction: +1 where more is more diverse, −1 where less is, 0 where neither.
-        origin: *computed* or *reported*.
         n1: Prompts of group 1 that have a value; all that follows is over those and `n0`.
         n0: Prompts of group 0 that have a value.
         left_out: Prompts of the groups that have none.
@@ -150,7 +146,6 @@ class LabelContrast:
         auroc: The chance that a prompt of group 1 is more diverse than one of group 0, ties as half: of
             direction × value; of the value where the direction is 0.
         classifier: Threshold classifier; None where a group is too small or the metric constant.
-        untested: Reason why numbers are missing; None where none is.
     """
 
     metric: str

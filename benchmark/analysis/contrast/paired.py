@@ -36,7 +36,6 @@ class Contrast:
         p: p-value; None where untested.
         p_bonferroni: Times the number of pairs tested, at most 1.
         p_holm: Adjusted over the same pairs.
-        untested: Reason why there is no p-value; None where there is one.
     """
 
     a: str
@@ -101,7 +100,6 @@ def paired_contrast(
         values: Values by system and prompt id, numbers or the reasons why they are missing. NaN counts as missing.
         pairs: Pairs of systems, the one that is expected to be more diverse first.
         expected: Expectation, as in `alternative_of`.
-        direction: +1 where more is more diverse, −1 where less is, 0 where neither.
         clusters: Cluster of each prompt; clusters are drawn whole. None: each prompt is its own.
 
     Returns:

@@ -23,7 +23,6 @@ class Line:
     """One metric on one kind of texts.
 
     Attributes:
-        direction: +1 where more is more diverse, −1 where less is, 0 where neither.
         signature: Signature of its values: what they depend on besides the texts.
     """
 
@@ -95,9 +94,7 @@ def contrast_systems(
     Args:
         texts: Texts from `texts_of`, all of the same systems.
         expected: *greater*: the earlier system is expected to be more diverse.
-        resamples: Number of bootstrap resamples over prompts.
         metrics: Metrics to compare by, as far as the profile can compute them.
-        progress: Callback for the number of response sets scored since the last call.
 
     Raises:
         ConfigurationError: A model is not pinned, or cannot be had.

@@ -22,7 +22,6 @@ class Systems:
 
     Attributes:
         origins: Source of each system's texts: `submission:ID` or `olmo_stages@VERSION`.
-        k: Responses a prompt.
         length: *raw*, or what the texts were cut to: a part of signatures.
         left_out: Prompts that are not compared, by reason.
     """
@@ -50,7 +49,6 @@ def open_systems(
         names: Folders of submissions, each checked, or stages of OLMo such as `olmo_stages/base`.
         prompt_set: Prompt set of the stages: alpacaeval or nbcurated.
         k: Use the first k responses of each prompt; None: as many as every system has.
-        mirror: A folder with released files; else the one that DIVBENCH_MIRROR names.
 
     Raises:
         ConfigurationError: Fewer than two systems, one twice, of several suites, or with fewer than k responses.

@@ -49,7 +49,6 @@ class GamingStudy:
     """What each attack gains.
 
     Attributes:
-        k: Number of responses per prompt.
         signatures: By metric, everything that its numbers depend on beside the texts.
         ranges: By metric, means of the least and the most diverse real system; None with fewer than two.
         systems: By system, the source and other real ones, its scores by metric.
@@ -91,8 +90,6 @@ def study_gaming(
         source: Name of the system to attack, one of `systems`.
         systems: Real systems by name, with k responses to the same prompts of the suite.
         metrics: Metrics, as far as the profile can compute them here.
-        resamples: Number of bootstrap resamples over prompts.
-        progress: Callback for the number of response sets scored since the last call.
 
     Raises:
         ConfigurationError: A model cannot be loaded.

@@ -284,7 +284,6 @@ def evaluate(
         missing_as: Treatment of pairs with a missing score, as in `evaluate_pairs`.
         against: A metric, or a reference, to compare the others with, by the same resamples of sets, within a model.
         published: Published blocks to show for comparison.
-        progress: Callback after each metric of a model and each reference.
 
     Raises:
         ConfigurationError: No model has a metric; or no model, and no reference, has scores of `against`.

@@ -277,7 +277,6 @@ def run(
         table: Its sets, with every feature of every candidate.
         reference: Scores to compare with, which were not fitted on these sets.
         resampling: Settings of the bootstrap over groups of contexts; the fits are not repeated in it.
-        tell: Called with what is being fitted, and how many splits are done and in all.
     """
     how = resampling or Resampling()
     own, choices = out_of_fold(table, splits_of(scheme, table, how.seed), tried, tell)

@@ -98,7 +98,6 @@ def load_labelled(name: str, *, mirror: Path | None = None) -> Labelled:
 
     Args:
         name: Name of the task, such as `mcdiv/resp_gen`.
-        mirror: Folder of released files, as in `load_table`.
 
     Raises:
         ConfigurationError: There is no such task, or its files are not at hand.

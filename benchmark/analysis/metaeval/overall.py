@@ -21,7 +21,6 @@ class Overall:
     """The unweighted mean of a metric's measures over tasks with two labels, on the sets that all metrics scored.
 
     Attributes:
-        measures: Mean of each measure over the tasks, by name.
         less: The same less those of the metric that all are compared against; empty where none is, and for itself.
     """
 

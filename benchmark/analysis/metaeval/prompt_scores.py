@@ -20,7 +20,6 @@ def sanity_scores(pairs: Pairs, seed: int = 0) -> dict[str, dict[str, float]]:
 
     Args:
         pairs: Pairs by split, as in `evaluate_pairs`.
-        seed: Random seed of the scorer *random*.
 
     Returns:
         For each scorer the score of each prompt by its id.

@@ -88,7 +88,6 @@ def metric_scores(
 
     Args:
         metrics: Metrics to compute; the backends' profile has the models that they need.
-        progress: Called with what is being done, and the numbers done and in all.
 
     Raises:
         ScoringFault: A metric failed.

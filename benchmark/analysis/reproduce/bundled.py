@@ -35,7 +35,6 @@ def surprisal_columns(
 
     Args:
         reader: Language model that reads the sets.
-        progress: Callback for what is being read, the number of sets done, and the number of all.
     """
     given = [ResponseSet(c, scorable_responses(texts)) for c, texts in zip(task.contexts, task.responses, strict=True)]
     values: dict[str, list[float]] = {name: [] for name in functions}

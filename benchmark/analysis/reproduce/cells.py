@@ -124,7 +124,6 @@ class Known:
     Attributes:
         printed: The number, as in `published/`.
         ours: The recomputed number, to the digits given.
-        reason: Reason why they differ.
     """
 
     table: str

@@ -45,9 +45,7 @@ class Inputs:
     """What is given to each table.
 
     Attributes:
-        mirror: A folder with released files; else the one that DIVBENCH_MIRROR names.
         bundled: Loads the reader with the language model that comes with the package; None: it is not used.
-        progress: Callback for what is being read, how much of it is done, and of how much.
     """
 
     published: dict[str, tuple[Published, ...]]

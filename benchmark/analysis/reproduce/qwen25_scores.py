@@ -26,7 +26,6 @@ def released_curves(tasks: Sequence[Labelled], mirror: Path | None) -> dict[str,
 
     Args:
         tasks: All sets of each task, in the order of the released texts.
-        mirror: Folder of released files; else the one that DIVBENCH_MIRROR names.
 
     Raises:
         ConfigurationError: A file is not at hand, or there are such results of none of the tasks.

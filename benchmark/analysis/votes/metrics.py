@@ -39,7 +39,6 @@ class Ceiling:
         most: The most that anything could predict that sees the two sets alone; an upper bound, from `people`. With q
             the share of all people who would name one side, two agree with probability q² + (1 − q)² = ½ + 2(q − ½)²
             and the best guess is right with ½ + |q − ½|, in the mean at most ½ + √((people − ½) / 2) (Jensen).
-        pairs: Number of pairs of votes.
         shown: Number of pairs of sets with at least two such votes of different voters.
     """
 
@@ -62,7 +61,6 @@ def metric_agreement(
     Args:
         scores: For each metric, its scores by system, suite and prompt, greater for more diverse; what is missing or
             NaN is left out of that metric's share.
-        question: *more_different* or *preferred*.
         weights: What the votes count, by `weigh`; None: weigh them here.
 
     Returns:
@@ -116,7 +114,6 @@ def ceiling(
     """How far voters agree who were shown the same two response sets; intervals over prompts.
 
     Args:
-        question: *more_different* or *preferred*.
         weights: What the votes count, by `weigh`; None: weigh them here.
 
     Raises:

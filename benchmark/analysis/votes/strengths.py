@@ -42,7 +42,6 @@ class Strengths:
     """What the votes on one question say.
 
     Attributes:
-        question: *more_different* or *preferred*.
         systems: The strongest first.
         apart: Systems that no vote links with these, directly or through others: their strength is unknown.
         votes: Number of votes on this question, without checks.
@@ -67,9 +66,7 @@ def strengths(
     """Strengths of the systems by the votes on one question.
 
     Args:
-        question: *more_different* or *preferred*.
         weights: What the votes count, by `weigh`, which both questions share; None: weigh them here.
-        seed: Random seed of the draws for intervals of ranks.
 
     Returns:
         The strengths; without systems where no vote counts.

@@ -127,7 +127,6 @@ def resistance(
 
     Args:
         weighted: Whether votes are weighed; else each counts 1.
-        seed: Random seed of the first board.
     """
     rows = []
     for number in range(boards):
@@ -173,7 +172,6 @@ def bootstrap_coverage(board: Board, boards: int, *, draws: int = 200, seed: int
 
     Args:
         draws: Number of resamples a board; a vote counts as often as its voter, times its prompt.
-        seed: Random seed of the first board.
     """
     found = []
     for number in range(boards):

@@ -82,7 +82,6 @@ def tokenise_rows(
     Args:
         sampler: Model, with the way in which prompts were put to it.
         max_tokens: Most tokens of a greedy response; None: no greedy responses.
-        stops: Whether stop texts were in use.
     """
     none: list[TokenisedResponse | None] = [None] * len(rows)
     greedy = none if max_tokens is None else greedy_responses(sampler, prompts, max_tokens)

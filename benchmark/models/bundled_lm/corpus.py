@@ -16,7 +16,6 @@ class Book:
     """One book.
 
     Attributes:
-        name: Name of its file, without the suffix.
         sha256: SHA-256 of the file.
         held_out: Text for evaluation, never trained on.
     """

@@ -23,7 +23,6 @@ def accepted_text(found: Checked, address: str | None, *, login: bool) -> str:
     Args:
         found: Outcome of the validation, with a manifest.
         address: Address of the store that takes submissions; None if there is none.
-        login: Whether submitters log in.
     """
     manifest, counts = found.manifest, found.report["counts"]
     assert manifest is not None  # noqa: S101 - it was accepted

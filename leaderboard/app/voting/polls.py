@@ -126,7 +126,6 @@ class Polls:
         """Take a visitor's answers. When this returns they are on the disk; a second vote changes nothing.
 
         Args:
-            voter: Hash of the visitor.
             address: Address that the visitor comes from; it is counted, and kept nowhere.
 
         Raises:

@@ -25,11 +25,7 @@ class _Scores(_Part):
 
 
 class GamingRecord(_Part):
-    """`gaming.json`; what the board does not show is ignored.
-
-    Attributes:
-        k: Number of responses per prompt.
-    """
+    """`gaming.json`; what the board does not show is ignored."""
 
     source: Line
     suite: Line

@@ -91,7 +91,6 @@ def study_scores(
         most_read: Largest number of responses for the language model; its metrics have no scores on tasks of larger
             sets.
         path: The file of scores; it need not exist.
-        progress: Called with what is being done, and the numbers done and in all.
 
     Raises:
         InputError: As `read_scores`.

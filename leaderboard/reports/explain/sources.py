@@ -71,9 +71,6 @@ def from_dataset(name: str, split: str | None, set_id: str | None, mirror: Path 
 def from_submission(folder: Path, prompt_id: str | None, mirror: Path | None = None) -> Found:
     """The responses of a submission to one prompt.
 
-    Args:
-        mirror: Folder of released files, as in `from_dataset`.
-
     Raises:
         Refused: The submission does not pass its checks.
         ConfigurationError: There is no such folder, or no such prompt in it.

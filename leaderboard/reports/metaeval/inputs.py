@@ -100,7 +100,6 @@ def learned_features(
         labelled: Whole tasks.
         pairs: File of pair features: read if it is there, else written.
         scores: File of scores of metrics; what it lacks is computed.
-        progress: Callback for what is being done.
 
     Raises:
         ConfigurationError: A feature is none of these.
