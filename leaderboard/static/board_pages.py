@@ -8,7 +8,7 @@ from leaderboard.data.board import Board, Column, ranking_column
 from leaderboard.data.scores import BoardScores
 from leaderboard.figures.board_plots import system_curves_figure, tradeoff_figure
 from leaderboard.figures.forest_table import forest_table
-from leaderboard.static.render import Figure, Page, Table, figure_script
+from leaderboard.static.render import Figure, Page, Table
 from leaderboard.tables import page_text
 from leaderboard.tables.compare import LEVEL, Gap, compare
 from leaderboard.tables.curves import Curve, curves_table, distinct_curves, patience_curves
@@ -45,12 +45,10 @@ class Part:
     links: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """Pages, and the scripts of their figures by file name."""
-
-    pages: tuple[Page, ...]
-    scripts: Mapping[str, str]
+def plain_page(file: str, title: str, lead: Sequence[str], parts: Sequence[Part], board: str = "") -> Page:
+    """A page without its own template."""
+    scripts = tuple(part.figure.file for part in parts if part.figure)
+    return Page(file, title, "plain.html", {"lead": lead, "parts": parts}, title, board, scripts, bool(scripts))
 
 
 def models_page(board: Board, scores: BoardScores, file: str, systems: Mapping[str, str]) -> Page:
@@ -93,15 +91,15 @@ def _shown(board: Board, preset: str, made: ModelsTable, columns: Sequence[Colum
     return shown + [start + place for place, name in enumerate(made.beside) if name in facts]
 
 
-def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Made:
+def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Page:
     """The page Diversity × quality: the Pareto front, and the curves over responses and patience."""
     axes = default_axes(board)
-    parts, scripts = [], {}
+    parts = []
     if axes is not None:
         found = tradeoff(scores, *axes)
         name = f"{axes[0].label} and {axes[1].label}"
-        figure = Figure("tradeoff", f"Each system by {name}, with 95% intervals; the table has the same numbers.", 560)
-        scripts[f"figures/{board.name}-tradeoff.js"] = figure_script("tradeoff", tradeoff_figure(found))
+        alt = f"Each system by {name}, with 95% intervals; the table has the same numbers."
+        figure = Figure("tradeoff", alt, 560, tradeoff_figure(found), f"figures/{board.name}-tradeoff.js")
         table = Table(tradeoff_table(board, found), "points", f"Systems by {name}")
         parts.append(Part(figure=figure, said=(about_tradeoff(board, found),), tables=(table,)))
     parts.append(Part(title="More responses, more patience", text=(page_text.CURVES,)))
@@ -113,9 +111,9 @@ def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Made:
     for own, title, at, of, make in kinds:
         curves = make(board, places)
         if curves:
-            figure = Figure(own, f"{title}, one line per system; the table has the same numbers.", 480)
+            alt = f"{title}, one line per system; the table has the same numbers."
             drawn = system_curves_figure(curves, at, of, diagonal=own == "distinct")
-            scripts[f"figures/{board.name}-{own}.js"] = figure_script(own, drawn)
+            figure = Figure(own, alt, 480, drawn, f"figures/{board.name}-{own}.js")
             table = Table(curves_table(curves, at), f"{own}-table", f"{title} [95% interval]")
             text = (
                 (f"The first {len(places)} of {len(board.entries)} systems are shown.",)
@@ -125,11 +123,7 @@ def tradeoff_page(board: Board, scores: BoardScores, file: str) -> Made:
             parts.append(Part(title=title, text=text, figure=figure, tables=(table,)))
         elif own == "patience":
             parts.append(Part(text=(page_text.NO_PATIENCE,)))
-    values = {"lead": (page_text.TRADEOFF,)}
-    page = Page(
-        file, TRADEOFF, "plain.html", values | {"parts": parts}, TRADEOFF, board.name, tuple(scripts), bool(scripts)
-    )
-    return Made((page,), scripts)
+    return plain_page(file, TRADEOFF, (page_text.TRADEOFF,), parts, board.name)
 
 
 def compare_page(board: Board, scores: BoardScores, file: str) -> Page:
@@ -155,8 +149,7 @@ def compare_page(board: Board, scores: BoardScores, file: str) -> Page:
         lead.append(f"The first {len(places)} of {len(board.entries)} systems of the table are compared.")
     if len(places) < 2:
         lead.append(page_text.ALONE)
-    values: dict[str, Any] = {"lead": lead, "parts": [part for part in parts if part.tables]}
-    return Page(file, COMPARE, "plain.html", values, COMPARE, board.name)
+    return plain_page(file, COMPARE, lead, [part for part in parts if part.tables], board.name)
 
 
 def _pairs(name: str, column: Column, gaps: Sequence[Gap], names: Sequence[str]) -> Part:

@@ -12,8 +12,8 @@ from leaderboard.data.metric_study.pair_accuracies import PairStudy, drawn_block
 from leaderboard.data.metric_study.record import MEASURES, MetricStudy
 from leaderboard.figures.metric_plots import agreement_map, correlation_map
 from leaderboard.reports.gss.figure import heat_map_of
-from leaderboard.static.board_pages import Made, Part
-from leaderboard.static.render import Figure, Page, Table, figure_script
+from leaderboard.static.board_pages import Part, plain_page
+from leaderboard.static.render import Figure, Page, Table
 from leaderboard.tables import page_text
 from leaderboard.tables.metrics import (
     about_axioms,
@@ -30,10 +30,9 @@ from leaderboard.tables.metrics import (
 from submissions.untrusted.plain_text import shortened
 
 METRICS_TITLE = "Metrics"
-Figures = dict[str, Any]
 
 
-def metrics_page(boards: Sequence[Board], folder: Path | None, file: str) -> Made:
+def metrics_page(boards: Sequence[Board], folder: Path | None, file: str) -> Page:
     """The metric study as tables and figures, then a card for every metric.
 
     Args:
@@ -42,11 +41,10 @@ def metrics_page(boards: Sequence[Board], folder: Path | None, file: str) -> Mad
     """
     there = load_studies(folder)
     study, pairs = there.study, there.pairs
-    figures: Figures = {}
     parts = [Part(said=there.faults)]
-    parts += [] if study is None else _agreement_with_people(study, figures)
-    parts += [] if pairs is None else [_pairs(pairs, figures)]
-    parts += _agreement(boards, study, figures)
+    parts += [] if study is None else _agreement_with_people(study)
+    parts += [] if pairs is None else [_pairs(pairs)]
+    parts += _agreement(boards, study)
     parts += [] if there.axioms is None else [_axioms(there.axioms)]
     for family, about in FAMILIES.items():
         title, _, said = about.partition(": ")
@@ -55,24 +53,20 @@ def metrics_page(boards: Sequence[Board], folder: Path | None, file: str) -> Mad
     if study is not None:
         known = {metric.id for metric in METRICS}
         parts += [_metric(entry.name, study) for entry in study.metrics if entry.name not in known]
-    scripts = {f"figures/{name}.js": figure_script(name, figure) for name, figure in figures.items()}
-    values = {"lead": (page_text.METRICS,), "parts": parts}
-    page = Page(file, METRICS_TITLE, "plain.html", values, METRICS_TITLE, "", tuple(scripts), bool(scripts))
-    return Made((page,), scripts)
+    return plain_page(file, METRICS_TITLE, (page_text.METRICS,), parts)
 
 
-def _agreement_with_people(study: MetricStudy, figures: Figures) -> list[Part]:
+def _agreement_with_people(study: MetricStudy) -> list[Part]:
     made = []
     for measure in measures_of(study):
         said = MEASURES[measure]
         view, name = correlations(study, measure), f"metrics-{measure}"
         title = f"{said[0].upper()}{said[1:]}"
-        figure = figures[name] = correlation_map(view)
         alt = f"{title}, metrics by tasks as a heat map; the table has the same numbers."
         made.append(
             Part(
                 title=title,
-                figure=_drawn(name, figure, alt),
+                figure=_drawn(name, correlation_map(view), alt),
                 said=(about_study(study, measure),),
                 tables=(Table(view, f"{name}-table", f"{title} [interval]"),),
             )
@@ -80,14 +74,12 @@ def _agreement_with_people(study: MetricStudy, figures: Figures) -> list[Part]:
     return made
 
 
-def _pairs(study: PairStudy, figures: Figures) -> Part:
+def _pairs(study: PairStudy) -> Part:
     ours = drawn_blocks(study)
     figure = None
     if ours:
-        drawn = figures["metrics-pairs"] = heat_map_of(ours)
-        figure = _drawn(
-            "metrics-pairs", drawn, "Accuracy by split and metric as a heat map; the table has the same numbers."
-        )
+        alt = "Accuracy by split and metric as a heat map; the table has the same numbers."
+        figure = _drawn("metrics-pairs", heat_map_of(ours), alt)
     table = Table(pair_accuracies(study), "metrics-pairs-table", "Share of prompt pairs ordered correctly")
     return Part(title="Prompt pairs", text=(page_text.PAIRS,), figure=figure, tables=(table,))
 
@@ -97,16 +89,14 @@ def _axioms(axioms: AxiomStudy) -> Part:
     return Part(title="Axioms", text=(page_text.AXIOMS,), said=(about_axioms(axioms),), tables=(table,))
 
 
-def _agreement(boards: Sequence[Board], study: MetricStudy | None, figures: Figures) -> list[Part]:
+def _agreement(boards: Sequence[Board], study: MetricStudy | None) -> list[Part]:
     found = agreements_of(study, boards)
     made = [Part(title="Do metrics measure the same thing?", text=(page_text.AGREEMENT,))] if found else []
     for number, agreement in enumerate(found, 1):
         name = f"metrics-agreement-{number}"
-        drawn = figures[name] = agreement_map(agreement)
         over = f"over {agreement.over}: {shortened(agreement.group, 80)}"
-        figure = _drawn(
-            name, drawn, f"Rank correlation of metrics {over}, as a heat map; the table has the same numbers."
-        )
+        alt = f"Rank correlation of metrics {over}, as a heat map; the table has the same numbers."
+        figure = _drawn(name, agreement_map(agreement), alt)
         made.append(
             Part(figure=figure, tables=(Table(agreement_table(agreement), f"{name}-table", f"Spearman's rho {over}"),))
         )
@@ -114,7 +104,7 @@ def _agreement(boards: Sequence[Board], study: MetricStudy | None, figures: Figu
 
 
 def _drawn(name: str, figure: Any, alt: str) -> Figure:
-    return Figure(name, alt, int(figure.layout.height or 480))
+    return Figure(name, alt, int(figure.layout.height or 480), figure, f"figures/{name}.js")
 
 
 def _metric(name: str, study: MetricStudy | None) -> Part:

@@ -1,7 +1,7 @@
 """The pages that do not depend on results: Datasets and About."""
 
 from benchmark.metrics.metric import Missing
-from leaderboard.static.board_pages import Part
+from leaderboard.static.board_pages import Part, plain_page
 from leaderboard.static.render import Page, Table
 from leaderboard.tables import page_text
 from leaderboard.tables.about import (
@@ -37,7 +37,7 @@ def datasets_page(file: str) -> Page:
         Part(title="Datasets", tables=(Table(overview(found), "overview", "All datasets"),)),
         *map(_dataset, found),
     ]
-    return Page(file, DATASETS_TITLE, "plain.html", {"lead": (page_text.DATASETS,), "parts": parts}, DATASETS_TITLE)
+    return plain_page(file, DATASETS_TITLE, (page_text.DATASETS,), parts)
 
 
 def _dataset(card: Card) -> Part:
@@ -82,4 +82,4 @@ def about_page(file: str) -> Page:
             tables=(Table(published(), "published", "Published results of NoveltyBench"),),
         ),
     ]
-    return Page(file, ABOUT_TITLE, "plain.html", {"lead": (), "parts": parts}, ABOUT_TITLE)
+    return plain_page(file, ABOUT_TITLE, (), parts)

@@ -69,11 +69,16 @@ def _sort_value(value: Any, kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure of a page: its element id, its text alternative and its height in pixels."""
+    """A figure of a page: its element id, its text alternative, its height in pixels, what plotly draws, and its file.
+
+    Without a file the page has what is drawn itself.
+    """
 
     id: str
     alt: str
     height: int
+    drawn: Any = None
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from benchmark.metrics.metric import Missing
 from leaderboard.data.board import Board, Column
 from leaderboard.data.scores import BoardScores
 from leaderboard.figures.response_plots import distributions_figure, stage_curves_figure
-from leaderboard.static.board_pages import Made, Part
-from leaderboard.static.render import Figure, Page, Table, figure_script
+from leaderboard.static.board_pages import Part, plain_page
+from leaderboard.static.render import Figure, Page, Table
 from leaderboard.tables import page_text
 from leaderboard.tables.stages import (
     METRICS,
@@ -29,39 +29,33 @@ from leaderboard.tables.stages import (
 STAGES_TITLE = "Post-training"
 
 
-def stages_page(boards: Sequence[Board], scores: Mapping[str, BoardScores], file: str) -> Made:
+def stages_page(boards: Sequence[Board], scores: Mapping[str, BoardScores], file: str) -> Page:
     """All series of all boards: curves, distributions and contrasts.
 
     Raises:
         InputError: A result's files are gone or damaged.
     """
     parts: list[Part] = []
-    scripts: dict[str, str] = {}
     for board in boards:
         for series in find_series(board):
-            made, figures = _series(board, scores[board.name], series)
-            parts += made
-            scripts |= {f"figures/{name}.js": figure_script(name, figure) for name, figure in figures.items()}
+            parts += _series(board, scores[board.name], series)
     lead = (page_text.STAGES,) if parts else (page_text.STAGES, page_text.NO_STAGES)
     title = "How series are found and contrasts computed"
     parts.append(Part(title=title, text=(RULE, page_text.CONTRASTS)))
     published = Table(published_table(), "published", page_text.PRINTED)
     parts.append(Part(title="Published", text=(page_text.PRINTED_STAGES,), tables=(published,)))
-    values = {"lead": lead, "parts": parts}
-    page = Page(file, STAGES_TITLE, "plain.html", values, STAGES_TITLE, "", tuple(scripts), bool(scripts))
-    return Made((page,), scripts)
+    return plain_page(file, STAGES_TITLE, lead, parts)
 
 
-def _series(board: Board, scores: BoardScores, series: Series) -> tuple[list[Part], dict[str, object]]:
-    """The sections of a series, and its figures by name."""
-    figures: dict[str, object] = {}
+def _series(board: Board, scores: BoardScores, series: Series) -> list[Part]:
+    """The sections of a series."""
     title = f"{board.suite}, k = {board.k}, {board.profile}: {', '.join(series.stages)}"
-    parts = [Part(title=title, said=(about_series(board, series),)), _curves(board, series, figures)]
+    parts = [Part(title=title, said=(about_series(board, series),)), _curves(board, series)]
     for metric in METRICS:
         column = next((each for each in board.columns if each.metric == metric), None)
         if column is not None:
-            parts.append(_metric(board, scores, series, column, figures))
-    return parts, figures
+            parts.append(_metric(board, scores, series, column))
+    return parts
 
 
 def _key(board: Board, series: Series) -> str:
@@ -69,28 +63,29 @@ def _key(board: Board, series: Series) -> str:
     return f"k{board.k}-{series.key}"
 
 
-def _curves(board: Board, series: Series, figures: dict[str, object]) -> Part:
+def _curves(board: Board, series: Series) -> Part:
     found = stage_curves(series, board.k)
     if isinstance(found, Missing):
         return Part(said=(about_curves(found),))
     name = f"curves-{_key(board, series)}"
-    figures[name] = stage_curves_figure(by_stage(found.stages, found.means), by_stage(found.stages, found.errors))
+    drawn = stage_curves_figure(by_stage(found.stages, found.means), by_stage(found.stages, found.errors))
     alt = f"Mean a_k in bits/byte ± 1.96 standard errors over {found.prompts} prompts; the table has the same numbers."
     return Part(
-        figure=Figure(name, alt, 420),
+        figure=Figure(name, alt, 420, drawn, f"figures/{name}.js"),
         said=(about_curves(found),),
         tables=(Table(curves_table(found), f"{name}-table", "Mean a_k ± standard error"),),
     )
 
 
-def _metric(board: Board, scores: BoardScores, series: Series, column: Column, figures: dict[str, object]) -> Part:
+def _metric(board: Board, scores: BoardScores, series: Series, column: Column) -> Part:
     values = values_of(series, board, scores.matrix(column))
     name = f"{column.metric}-{_key(board, series)}"
-    figures[name] = distributions_figure(by_stage(series.stages, values.T), scores.prompts, column.title, column.unit)
+    drawn = distributions_figure(by_stage(series.stages, values.T), scores.prompts, column.title, column.unit)
     found = contrasts(series, scores.prompts, values, column)
+    alt = f"{column.label} of every prompt by stage; the table has the quantiles."
     return Part(
         title=column.title,
-        figure=Figure(name, f"{column.label} of every prompt by stage; the table has the quantiles.", 420),
+        figure=Figure(name, alt, 420, drawn, f"figures/{name}.js"),
         tables=(
             Table(contrasts_table(found, column), f"{name}-contrasts-table", "Paired contrasts of consecutive stages"),
             Table(quantiles_table(series, values), f"{name}-quantiles-table", "Distribution over prompts"),

@@ -11,7 +11,7 @@ from benchmark.scoring.result_files import PER_PROMPT_FILE
 from leaderboard.data.board import Board, Column, Entry
 from leaderboard.data.score_index import table_faults
 from leaderboard.data.scores import BoardScores, no_texts
-from leaderboard.static.board_pages import EXPLORE, Part
+from leaderboard.static.board_pages import EXPLORE, Part, plain_page
 from leaderboard.static.render import Page, data_script
 from leaderboard.tables import page_text
 from leaderboard.tables.models import columns_of
@@ -115,6 +115,5 @@ def systems_page(board: Board, keys: Sequence[str], file: str, absent: str | Non
     """The list of a board's systems with links to their responses, or the reason why there are none."""
     labels = system_labels(board)
     links = [] if absent else [(label, explore_file(key)) for label, key in zip(labels, keys, strict=True)]
-    parts = [Part(links=tuple(links))]
-    values = {"lead": (absent or "Choose a system to read its responses.",), "parts": parts}
-    return Page(file, EXPLORE, "plain.html", values, EXPLORE, board.name)
+    lead = (absent or "Choose a system to read its responses.",)
+    return plain_page(file, EXPLORE, lead, [Part(links=tuple(links))], board.name)

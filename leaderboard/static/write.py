@@ -18,10 +18,10 @@ from leaderboard.static.board_pages import (
     EXPLORE,
     MODELS,
     TRADEOFF,
-    Made,
     Part,
     compare_page,
     models_page,
+    plain_page,
     tradeoff_page,
 )
 from leaderboard.static.metrics_page import METRICS_TITLE, metrics_page
@@ -31,7 +31,7 @@ from leaderboard.static.other_pages import (
     about_page,
     datasets_page,
 )
-from leaderboard.static.render import Page, assets, render, style_marks
+from leaderboard.static.render import Page, assets, figure_script, render, style_marks
 from leaderboard.static.stage_page import STAGES_TITLE, stages_page
 from leaderboard.static.system_page import nearest, system_page
 from leaderboard.static.texts import (
@@ -122,8 +122,8 @@ def write_static(
             except InputError as error:  # its files disappeared during the export
                 warnings.append(_fault(board, error))
         progress("other pages", len(scores), len(scores))
-        pages += _kept(stages_page(boards, scores, "post-training.html"), made)
-        pages += _kept(metrics_page(boards, live.study, "metrics.html"), made)
+        pages.append(_kept(stages_page(boards, scores, "post-training.html"), made))
+        pages.append(_kept(metrics_page(boards, live.study, "metrics.html"), made))
         pages += [datasets_page("datasets.html"), about_page("about.html")]
         if not boards:
             pages.append(_empty())
@@ -178,7 +178,7 @@ def _board_pages(
     files = [f"system-{key}.html" for key in keys]
     pages = [
         models_page(board, scores, names[MODELS], dict(zip(system_ids(board), files, strict=True))),
-        *_kept(tradeoff_page(board, scores, names[TRADEOFF]), made),
+        _kept(tradeoff_page(board, scores, names[TRADEOFF]), made),
         compare_page(board, scores, names[COMPARE]),
         systems_page(board, keys, names[EXPLORE], absent),
     ]
@@ -192,15 +192,16 @@ def _board_pages(
     return pages
 
 
-def _kept(found: Made, made: Path) -> tuple[Page, ...]:
-    """Write the scripts of the figures and return the pages."""
-    for name, text in found.scripts.items():
-        write_text(made / name, text)
-    return found.pages
+def _kept(page: Page, made: Path) -> Page:
+    """Write the scripts of a page's figures and return the page."""
+    for part in page.values["parts"]:
+        if part.figure:
+            write_text(made / part.figure.file, figure_script(part.figure.id, part.figure.drawn))
+    return page
 
 
 def _empty() -> Page:
-    return Page(INDEX, MODELS, "plain.html", {"lead": (page_text.NO_RESULTS,), "parts": [Part()]}, MODELS)
+    return plain_page(INDEX, MODELS, (page_text.NO_RESULTS,), [Part()])
 
 
 def _write(made: Path, pages: Sequence[Page], boards: Sequence[Board], given: Mapping[str, Any]) -> None:
