@@ -18,23 +18,6 @@ def _date(commit: Commit) -> str:
     return commit.date.strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
 
-@ROUTES.add("whoami", "GET", "/api/whoami-v2")
-def whoami(ask: Request) -> Answer:
-    """Whose the token is."""
-    token = ask.user()
-    member_of = {org: members[token.user] for org, members in ask.world.people.orgs.items() if token.user in members}
-    return as_json(
-        {
-            "type": "user",
-            "name": token.user,
-            "fullname": token.user.title(),
-            "avatarUrl": f"{ask.world.urls['hub']}/avatars/{token.user}.svg",
-            "orgs": [{"type": "org", "name": org, "roleInOrg": role} for org, role in member_of.items()],
-            "auth": {"type": "access_token", "accessToken": {"displayName": "test", "role": token.role}},
-        }
-    )
-
-
 @ROUTES.add("agents", "GET", "/api/agent-harnesses")
 def agents(ask: Request) -> Answer:
     """The programs that a client is to look for around itself: none. The clients ask before anything else."""
@@ -67,31 +50,6 @@ def create_repo(ask: Request) -> Answer:
         # a client that takes an existing repository for good reads its address from the refusal
         return as_json({"error": refused.message, "url": ask.url_of(there)}, refused.status)
     return as_json({"url": ask.url_of(made), "name": made.name})
-
-
-@ROUTES.add("delete_repo", "DELETE", "/api/repos/delete")
-def delete_repo(ask: Request) -> Answer:
-    """Remove a repository."""
-    wanted = ask.json()
-    namespace = wanted.get("organization") or ask.user().user
-    repo = ask.repo(kind_of(f"{wanted.get('type')}s"), f"{namespace}/{wanted['name']}")
-    ask.writer(repo.namespace)
-    ask.world.store.drop(repo)
-    return as_json({})
-
-
-@ROUTES.add("list", "GET", f"/api/{KIND}")
-def list_repos(ask: Request) -> Answer:
-    """The repositories of one kind, of one author, with a word in their names."""
-    people, words = ask.world.people, ask.query.get("search", [])
-    found = [
-        repo
-        for repo in ask.world.store.all(kind_of(ask.parts["kind"]))
-        if people.may_read(ask.token, repo)
-        and ask.first("author", repo.namespace) == repo.namespace
-        and all(word.lower() in repo.name.lower() for word in words)
-    ]
-    return ask.page([described(repo, repo.at(), full=ask.flag("full")) for repo in found])
 
 
 def described(repo: Repo, commit: Commit, *, full: bool = True, sizes: bool = False) -> dict[str, Any]:
@@ -135,15 +93,6 @@ def info(ask: Request) -> Answer:
     """What there is to say of a repository at a revision."""
     repo = ask.repo()
     return as_json(described(repo, repo.at(ask.parts.get("rev", "main")), sizes=ask.flag("blobs")))
-
-
-@ROUTES.add("auth_check", "GET", f"{API}/auth-check(?P<write>/write)?")
-def auth_check(ask: Request) -> Answer:
-    """Whether who asks may read a repository, or change it."""
-    repo = ask.repo()
-    if "write" in ask.parts:
-        ask.writer(repo.namespace)
-    return as_json({})
 
 
 def entry(commit: Commit, path: str, changed: dict[str, Commit]) -> dict[str, Any]:
@@ -245,27 +194,12 @@ def commits(ask: Request) -> Answer:
     )
 
 
-@ROUTES.add("tag", "POST DELETE", f"{API}/tag{REV}")
+@ROUTES.add("tag", "POST", f"{API}/tag{REV}")
 def tag(ask: Request) -> Answer:
-    """Make a tag at a revision, or remove the tag of that name."""
+    """Make a tag at a revision."""
     repo = ask.repo()
     ask.writer(repo.namespace)
-    if ask.method == "DELETE":
-        repo.drop_ref("tags", ask.revision)
-    else:
-        repo.add_ref("tags", str(ask.json().get("tag", "")), ask.revision)
-    return as_json({})
-
-
-@ROUTES.add("branch", "POST DELETE", f"{API}/branch{REV}")
-def branch(ask: Request) -> Answer:
-    """Make a branch, from `main` if nothing else is said, or remove it."""
-    repo = ask.repo()
-    ask.writer(repo.namespace)
-    if ask.method == "DELETE":
-        repo.drop_ref("heads", ask.revision)
-    else:
-        repo.add_ref("heads", ask.revision, str(ask.json().get("startingPoint", "main")))
+    repo.add_ref("tags", str(ask.json().get("tag", "")), ask.revision)
     return as_json({})
 
 
@@ -301,17 +235,6 @@ def discussions(ask: Request) -> Answer:
     start = int(ask.first("p", "0")) * ask.world.page
     shown = found[start : start + ask.world.page]
     return as_json({"discussions": shown, "count": len(found), "start": start})
-
-
-@ROUTES.add("open_discussion", "POST", f"{API}/discussions")
-def open_discussion(ask: Request) -> Answer:
-    """Open a discussion, or a pull request that has no commit yet."""
-    repo, wanted = ask.repo(), ask.json()
-    author = contributor(ask)
-    made = repo.discuss(
-        str(wanted.get("title", "")), str(wanted.get("description", "")), author, pull=bool(wanted.get("pullRequest"))
-    )
-    return as_json(discussed(repo, made))
 
 
 @ROUTES.add("discussion", "GET", f"{API}/discussions/(?P<number>[0-9]+)")

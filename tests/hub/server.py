@@ -81,10 +81,6 @@ class HubServer:
             raise KeyError(name)
         return found
 
-    def repos(self, kind: Kind = "dataset") -> list[str]:
-        """The names of the repositories of one kind."""
-        return [one.name for one in self.world.store.all(kind)]
-
     def add_repo(
         self, name: str, files: Mapping[str, bytes] | None = None, *, kind: Kind = "dataset", private: bool = False
     ) -> Repo:

@@ -221,15 +221,6 @@ class Repo:
                 raise Refused(409, f"Reference already exists: {full}")
             self._refs[full] = self.at(revision).oid
 
-    def drop_ref(self, folder: Literal["heads", "tags"], name: str) -> None:
-        """Remove a branch or a tag; `main` stays."""
-        full = f"refs/{folder}/{name}"
-        if full == MAIN:
-            raise Refused(403, "The main branch cannot be removed")
-        with self._lock:
-            if self._refs.pop(full, None) is None:
-                raise Refused(404, f"Invalid rev id: {name}", "RevisionNotFound")
-
     def put_object(self, sha256: str, data: bytes) -> None:
         """Put content in the LFS store, where it is no part of any commit yet."""
         with self._lock:
@@ -327,13 +318,3 @@ class Store:
         """The repository of that name."""
         with self._lock:
             return self._repos.get((kind, name))
-
-    def drop(self, repo: Repo) -> None:
-        """Remove a repository."""
-        with self._lock:
-            self._repos.pop((repo.kind, repo.name), None)
-
-    def all(self, kind: Kind) -> list[Repo]:
-        """The repositories of one kind, by name."""
-        with self._lock:
-            return sorted((one for one in self._repos.values() if one.kind == kind), key=lambda one: one.name)
