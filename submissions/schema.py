@@ -54,13 +54,13 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=4000)]
 Link = Annotated[str, StringConstraints(max_length=500, pattern=r"^https?://[!-~]+$")]
 
 
-class _Part(BaseModel):
+class Closed(BaseModel):
     """Strict and closed: an unknown field is a mistake, not an extra."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class System(_Part):
+class System(Closed):
     """The system that generated the responses."""
 
     type: SystemType
@@ -71,7 +71,7 @@ class System(_Part):
     licence: Line | None = None
 
 
-class Generation(_Part):
+class Generation(Closed):
     """How the responses were sampled. What is not stated is null: a guess would be worse."""
 
     k: Annotated[int, Field(ge=1, le=MAX_K)] = Field(description="responses for each prompt")
@@ -89,7 +89,7 @@ class Generation(_Part):
     software: Line | None = Field(default=None, description="what drew the responses, with versions")
 
 
-class Submitter(_Part):
+class Submitter(Closed):
     """Submitter, and when the responses were generated."""
 
     name: Name
@@ -98,7 +98,7 @@ class Submitter(_Part):
     links: tuple[Link, ...] = Field(default=(), max_length=10)
 
 
-class Origin(_Part):
+class Origin(Closed):
     """The file that the submission was imported from, and where its reported values come from."""
 
     format: Literal["noveltybench", "jsonl", "csv", "parquet", "lm-eval", "openai-batch", "inspect", "derived"]
@@ -106,7 +106,7 @@ class Origin(_Part):
     reported: Line | None = Field(default=None, description="what made the reported partition and scores")
 
 
-class Manifest(_Part):
+class Manifest(Closed):
     """All that is known of a submission beside its texts: `manifest.json`."""
 
     schema_version: Literal[1] = 1

@@ -49,11 +49,13 @@ SCHEMA = pa.schema(
 )
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
+    """A part of a record: closed, and its numbers are finite."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class Drawing(_Part):
+class Drawing(Part):
     """Sampling parameters under which `largest` was computed."""
 
     temperature: float
@@ -61,7 +63,7 @@ class Drawing(_Part):
     top_p: float
 
 
-class HowRead(_Part):
+class HowRead(Part):
     """How internals were read.
 
     Attributes:

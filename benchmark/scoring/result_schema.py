@@ -6,12 +6,12 @@ from dataclasses import dataclass, fields
 from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, StringConstraints
 
 from benchmark.metrics import Metric
 from benchmark.models.provenance import ModelRun
 from benchmark.scoring.inputs import input_of
-from benchmark.scoring.internals_file import HowRead
+from benchmark.scoring.internals_file import HowRead, Part
 from benchmark.scoring.profiles import Profile
 from datasets_build.schema import Suite
 from submissions.schema import MAX_K, Line, Manifest
@@ -48,10 +48,6 @@ def package_version() -> str:
     return ".".join(version("divbench").split(".")[:2])
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
 def _pairs(given: Any) -> Any:
     return tuple(given.items()) if isinstance(given, dict) else given
 
@@ -76,7 +72,7 @@ def signature_parts(
     return tuple(f"{name}:{value}" for name, value in named if value is not None)
 
 
-class Signature(_Part):
+class Signature(Part):
     """Everything but the texts that a number depends on. Numbers with different signatures never share a column.
 
     Attributes:
@@ -135,7 +131,7 @@ def sign(
     )
 
 
-class Aggregate(_Part):
+class Aggregate(Part):
     """One metric over all prompts of a submission.
 
     Attributes:
@@ -156,7 +152,7 @@ class Aggregate(_Part):
     signature: Signature
 
 
-class OrderError(_Part):
+class OrderError(Part):
     """Standard errors from the choice of response orders, against means over all orders; see response_orders.py.
 
     Attributes:
@@ -175,7 +171,7 @@ class OrderError(_Part):
     curve_of_one: Real | None
 
 
-class Counts(_Part):
+class Counts(Part):
     """Numbers of prompts and responses, and of responses that are blank, invalid and so on.
 
     Attributes:
@@ -192,7 +188,7 @@ class Counts(_Part):
     invalid: Reasons | None = None
 
 
-class IntervalMethod(_Part):
+class IntervalMethod(Part):
     """How the intervals were made."""
 
     method: Literal["percentile bootstrap over prompts"] = "percentile bootstrap over prompts"
@@ -201,7 +197,7 @@ class IntervalMethod(_Part):
     seed: Seed
 
 
-class Result(_Part):
+class Result(Part):
     """The content of `result.json`. It holds no time, so the same input gives the same bytes.
 
     `provenance` says how models ran; it is not part of the result's identity, and empty in older results.

@@ -14,8 +14,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     AfterValidator,
     AliasChoices,
-    BaseModel,
-    ConfigDict,
     Field,
     PlainSerializer,
     PlainValidator,
@@ -24,7 +22,7 @@ from pydantic import (
 from pydantic import model_validator as whole
 
 from datasets_build.files import readable_json
-from submissions.schema import Line, Name
+from submissions.schema import Closed, Line, Name
 from submissions.work_queue.errors import IllegalTransition, QueueError
 
 MAX_ATTEMPTS = 3
@@ -83,13 +81,7 @@ Word = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z0-9][a-z0
 Versions = Annotated[dict[Word, Line], Field(max_length=20)]
 
 
-class _Part(BaseModel):
-    """Strict and closed, as everything untrusted."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Identity(_Part):
+class Identity(Closed):
     """A submitter as the service knows them.
 
     Attributes:
@@ -101,7 +93,7 @@ class Identity(_Part):
     verified: bool = False
 
 
-class StoredProblem(_Part):
+class StoredProblem(Closed):
     """A `Problem` as a state keeps it, with long texts cut. Older states call the hint `mend`."""
 
     check: Shown
@@ -113,7 +105,7 @@ class StoredProblem(_Part):
     hint: Annotated[Shown, Field(validation_alias=AliasChoices("hint", "mend"))]
 
 
-class Record(_Part):
+class Record(Closed):
     """One step of a submission.
 
     Attributes:
@@ -151,7 +143,7 @@ class Record(_Part):
         return self
 
 
-class State(_Part):
+class State(Closed):
     """State of a submission: `states/<id>.json`.
 
     Attributes:

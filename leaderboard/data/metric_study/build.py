@@ -32,6 +32,7 @@ from leaderboard.data.metric_study.record import (
     Number,
     Overall,
     Task,
+    rounded,
 )
 from submissions.untrusted.plain_text import shortened
 
@@ -157,7 +158,7 @@ def _task(task: Labelled, columns: Sequence[Scores], report: TaskReport, worst: 
         evaluated=len(kept.set_ids),
         contexts=report.contexts,
         human=task.human is not None,
-        noise_ceiling=None if report.noise_ceiling is None else number(report.noise_ceiling),
+        noise_ceiling=None if report.noise_ceiling is None else rounded(report.noise_ceiling),
         results=[
             Measured(metric=each.metric, measures=_numbers(each.measures), missing=_reasons(each.missing))
             for each in report.evaluations
@@ -309,10 +310,5 @@ def _triangle(matrices: Sequence[Floats]) -> list[list[float | None]]:
     ]
 
 
-def number(found: Estimate) -> Number:
-    """An estimate rounded to three decimals."""
-    return Number(*(None if each is None else round(each, _PLACES) for each in (found.value, found.low, found.high)))
-
-
 def _numbers(found: dict[str, Estimate]) -> dict[Measure, Number]:
-    return {name: number(found[name]) for name in _MEASURES if name in found}
+    return {name: rounded(found[name]) for name in _MEASURES if name in found}

@@ -6,12 +6,13 @@ with ties at one half, and the shares of ties and of missing scores.
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from benchmark.analysis.estimate import Estimate
 from benchmark.analysis.gss.accuracy import BALANCED, HALF, MEAN, MISSING, TIES, Block, GssStudy, Row
 from benchmark.analysis.metaeval.prompt_pairs import SPLITS
-from leaderboard.data.metric_study.record import Line, MetricName, Number
+from benchmark.scoring.internals_file import Part
+from leaderboard.data.metric_study.record import Line, MetricName, Number, rounded
 
 BUNDLED = "divbench/"  # begins the id of the bundled model
 WEIGHTED = "pair-weighted"
@@ -24,11 +25,7 @@ Title = Annotated[str, StringConstraints(max_length=400, pattern=r"^[^\x00-\x1f\
 Kind = Literal["model", "references", "published"]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class PairRow(_Part):
+class PairRow(Part):
     """A metric of a model, or a reference scorer.
 
     Attributes:
@@ -50,7 +47,7 @@ class PairRow(_Part):
         return self
 
 
-class PairBlock(_Part):
+class PairBlock(Part):
     """The rows of a model, of the references, or of a model's published results.
 
     Attributes:
@@ -73,7 +70,7 @@ class PairBlock(_Part):
         return self
 
 
-class PairStudy(_Part):
+class PairStudy(Part):
     """`gssbench.json`.
 
     Attributes:
@@ -107,7 +104,7 @@ def pair_study(report: GssStudy) -> PairStudy:
                 rows=[
                     PairRow(
                         metric=row.metric,
-                        cells={name: _number(each) for name, each in row.cells.items()},
+                        cells={name: rounded(each, _PLACES) for name, each in row.cells.items()},
                         pairs=row.pairs,
                     )
                     for row in block.rows
@@ -148,7 +145,3 @@ def drawn_blocks(study: PairStudy) -> tuple[Block, ...]:
 def has_real_model(study: PairStudy | None) -> bool:
     """Whether a model other than the one that ships here was scored on the pairs."""
     return study is not None and any(b.kind == "model" and not b.beneath.startswith(BUNDLED) for b in study.blocks)
-
-
-def _number(found: Estimate) -> Number:
-    return Number(*(None if each is None else round(each, _PLACES) for each in (found.value, found.low, found.high)))

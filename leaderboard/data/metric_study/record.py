@@ -8,8 +8,10 @@ files.py.
 from collections.abc import Sequence
 from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
+from benchmark.analysis.estimate import Estimate
+from benchmark.scoring.internals_file import Part
 from benchmark.scoring.result_schema import Hex, Word
 
 MAX_METRICS, MAX_TASKS, MAX_WORST, MAX_REASONS, MAX_SETS = 200, 100, 20, 20, 1_000_000
@@ -36,16 +38,17 @@ MEASURES: dict[Measure, str] = {
 _BELOW_ZERO = ("spearman", "partial_spearman", "human_spearman")
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
 class Number(NamedTuple):
     """A number with its bootstrap interval; null if undefined or without interval. A list in JSON."""
 
     value: Finite | None
     low: Finite | None
     high: Finite | None
+
+
+def rounded(found: Estimate, places: int = 3) -> Number:
+    """An estimate rounded; intervals are at least ten times as wide as the last place."""
+    return Number(*(None if each is None else round(each, places) for each in (found.value, found.low, found.high)))
 
 
 class Disagreement(NamedTuple):
@@ -65,7 +68,7 @@ class Disagreement(NamedTuple):
     metric_rank: Rank
 
 
-class MetricEntry(_Part):
+class MetricEntry(Part):
     """A metric that was studied.
 
     Attributes:
@@ -81,7 +84,7 @@ class MetricEntry(_Part):
     signature: Line
 
 
-class Measured(_Part):
+class Measured(Part):
     """A metric on a task: its measures, and the number of sets without score by reason."""
 
     metric: MetricName
@@ -94,7 +97,7 @@ class Measured(_Part):
         return self
 
 
-class Task(_Part):
+class Task(Part):
     """A split of a dataset whose response sets have labels and perhaps human scores.
 
     Attributes:
@@ -151,7 +154,7 @@ class Task(_Part):
         return self
 
 
-class Overall(_Part):
+class Overall(Part):
     """A metric's unweighted means over the tasks with binary labels, with intervals from joint resamples."""
 
     metric: MetricName
@@ -164,7 +167,7 @@ class Overall(_Part):
         return self
 
 
-class Agreement(_Part):
+class Agreement(Part):
     """Rank agreement between metrics: Spearman's rho between every two.
 
     Attributes:
@@ -201,7 +204,7 @@ class Agreement(_Part):
         return made
 
 
-class MetricStudy(_Part):
+class MetricStudy(Part):
     """`metric_study.json`.
 
     Attributes:
