@@ -4,7 +4,7 @@ Input: the unit vectors of one set, float64 [responses, dimensions]; see distanc
 """
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,18 +84,16 @@ def hamdiv(embeddings: Floats) -> float:
     return float((paths[-1] + home).min())
 
 
+_metric = partial(Metric, reads="embeddings", direction=+1, bounds=(0, None), family="meaning", history=(FIRST,))
+
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "mst_dispersion",
         "MST dispersion (length of the minimum spanning tree)",
         mst_dispersion,
-        reads="embeddings",
-        direction=+1,
-        bounds=(0, None),
         unit="cosine distance",
         paper=COX,
         needs=2,
-        family="meaning",
         formula="sum of dᵢⱼ over the edges of the minimum spanning tree, d the cosine distance of embeddings",
         summary="How long the shortest net is that joins all responses.",
         failures=(
@@ -106,19 +104,14 @@ METRICS: tuple[Metric, ...] = (
             SEES,
             MODELS,
         ),
-        history=(FIRST,),
     ),
-    Metric(
+    _metric(
         "graph_entropy",
         "graph entropy of distances",
         graph_entropy,
-        reads="embeddings",
-        direction=+1,
-        bounds=(0, None),
         unit="nats",
         paper="Yu et al. 2022, COLING, Can data diversity enhance learning generalization?",
         needs=3,
-        family="meaning",
         formula="−Σᵢ Σⱼ pᵢⱼ ln pᵢⱼ, pᵢⱼ = dᵢⱼ / Σₖ dᵢₖ, d the cosine distance of embeddings",
         summary="How evenly each response's distances to the others are spread.",
         failures=(
@@ -128,19 +121,14 @@ METRICS: tuple[Metric, ...] = (
             SEES,
             MODELS,
         ),
-        history=(FIRST,),
     ),
-    Metric(
+    _metric(
         "hamdiv",
         "HamDiv (length of the shortest Hamiltonian circuit)",
         hamdiv,
-        reads="embeddings",
-        direction=+1,
-        bounds=(0, None),
         unit="cosine distance",
         paper="Hu et al. 2024, Journal of Cheminformatics 16:94",
         needs=2,
-        family="meaning",
         formula="min over orders π of Σᵢ d(π(i), π(i + 1)), round to the start, d the cosine distance of embeddings",
         summary="How long the shortest round trip through all responses is.",
         failures=(
@@ -152,6 +140,5 @@ METRICS: tuple[Metric, ...] = (
             SEES,
             MODELS,
         ),
-        history=(FIRST,),
     ),
 )

@@ -159,19 +159,18 @@ _XIE = "Xie et al. 2021, arXiv:2112.12542"
 _MIRONOV = "Mironov & Prokhorenkova 2024, arXiv:2410.14556"
 FIRST = Version(1, "2026-11-22", "first version: distances of sentence embeddings")
 
+_metric = partial(
+    Metric, reads="embeddings", direction=+1, unit="cosine distance", needs=2, family="meaning", history=(FIRST,)
+)
+
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "chamfer_distance",
         "chamfer distance (to the nearest other response)",
         partial(nearest_neighbour_distance, k=1),
-        reads="embeddings",
-        direction=+1,
         bounds=(0, 2),
-        unit="cosine distance",
         paper=COX,
         parameters={"k": "1"},
-        needs=2,
-        family="meaning",
         formula="mean over i of min over j ≠ i of dᵢⱼ, d the cosine distance of embeddings",
         summary="How far a response lies from the one most like it.",
         failures=(
@@ -181,19 +180,13 @@ METRICS: tuple[Metric, ...] = (
             SEES,
             MODELS,
         ),
-        history=(FIRST,),
     ),
-    Metric(
+    _metric(
         "bottleneck",
         "bottleneck (smallest distance of two responses)",
         bottleneck,
-        reads="embeddings",
-        direction=+1,
         bounds=(0, 2),
-        unit="cosine distance",
         paper=_XIE,
-        needs=2,
-        family="meaning",
         formula="min over pairs i < j of dᵢⱼ, d the cosine distance of embeddings",
         summary="How far apart the two most alike responses lie.",
         failures=(
@@ -202,19 +195,13 @@ METRICS: tuple[Metric, ...] = (
             SEES,
             MODELS,
         ),
-        history=(FIRST,),
     ),
-    Metric(
+    _metric(
         "diameter",
         "diameter (largest distance of two responses)",
         diameter,
-        reads="embeddings",
-        direction=+1,
         bounds=(0, 2),
-        unit="cosine distance",
         paper=_XIE,
-        needs=2,
-        family="meaning",
         formula="max over pairs i < j of dᵢⱼ, d the cosine distance of embeddings",
         summary="How far apart the two most different responses lie.",
         failures=(
@@ -224,19 +211,13 @@ METRICS: tuple[Metric, ...] = (
             SEES,
             MODELS,
         ),
-        history=(FIRST,),
     ),
-    Metric(
+    _metric(
         "sum_diameter",
         "sum-diameter (sum of distances to the farthest response)",
         sum_diameter,
-        reads="embeddings",
-        direction=+1,
         bounds=(0, None),
-        unit="cosine distance",
         paper=_XIE,
-        needs=2,
-        family="meaning",
         formula="Σᵢ max over j of dᵢⱼ, d the cosine distance of embeddings",
         summary="How far each response lies from the one least like it, added up.",
         failures=(
@@ -246,20 +227,14 @@ METRICS: tuple[Metric, ...] = (
             SEES,
             MODELS,
         ),
-        history=(FIRST,),
     ),
-    Metric(
+    _metric(
         "span_centroid",
         "span (90th percentile of distances to the centroid)",
         partial(span_centroid, percentile=90),
-        reads="embeddings",
-        direction=+1,
         bounds=(0, 2),
-        unit="cosine distance",
         paper=COX,
         parameters={"percentile": "90"},
-        needs=2,
-        family="meaning",
         formula="90th percentile over i of the cosine distance of xᵢ to the mean of all x, interpolated linearly",
         summary="How far from the middle nearly all responses lie.",
         failures=(
@@ -269,19 +244,13 @@ METRICS: tuple[Metric, ...] = (
             SEES,
             MODELS,
         ),
-        history=(FIRST,),
     ),
-    Metric(
+    _metric(
         "span_medoid",
         "span (mean distance to the medoid)",
         span_medoid,
-        reads="embeddings",
-        direction=+1,
         bounds=(0, 2),
-        unit="cosine distance",
         paper=COX,
-        needs=2,
-        family="meaning",
         formula="min over j of mean over i of dᵢⱼ, d the cosine distance of embeddings; dⱼⱼ = 0 counts",
         summary="How far the responses lie from the one that is most like all of them.",
         failures=(
@@ -290,20 +259,15 @@ METRICS: tuple[Metric, ...] = (
             SEES,
             MODELS,
         ),
-        history=(FIRST,),
     ),
-    Metric(
+    _metric(
         "pairwise_energy",
         "energy (minus the mean inverse distance of pairs)",
         partial(pairwise_energy, epsilon=0.01),
-        reads="embeddings",
-        direction=+1,
         bounds=(None, 0),
         unit="1 / cosine distance",
         paper=_MIRONOV,
         parameters={"epsilon": "0.01", "gamma": "1"},
-        needs=2,
-        family="meaning",
         formula="−mean over pairs i < j of 1 / max(dᵢⱼ, 0.01), d the cosine distance of embeddings",
         summary="How strongly the responses would repel each other if they were charges.",
         failures=(
@@ -313,19 +277,14 @@ METRICS: tuple[Metric, ...] = (
             SEES,
             MODELS,
         ),
-        history=(FIRST,),
     ),
-    Metric(
+    _metric(
         "geometric_std",
         "geometric mean of standard deviations",
         geometric_std,
-        reads="embeddings",
-        direction=+1,
         bounds=(0, 1),
         unit="unit vectors' length",
         paper="Lai et al. 2020, LREC, Diversity, density, and homogeneity",
-        needs=2,
-        family="meaning",
         formula="(∏ₕ σₕ)^(1/H), σₕ the standard deviation (divisor n − 1) of the vectors' component h of H",
         summary="How much the vectors vary in every direction that the embedder knows.",
         failures=(
@@ -334,6 +293,5 @@ METRICS: tuple[Metric, ...] = (
             SEES,
             MODELS,
         ),
-        history=(FIRST,),
     ),
 )

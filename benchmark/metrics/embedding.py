@@ -184,18 +184,16 @@ _TOPIC = (
 _MODELS = "Values under two embedders cannot be compared."
 _FIRST = Version(1, "2026-11-20", "first version: geometry of sentence embeddings")
 
+_metric = partial(Metric, reads="embeddings", direction=+1, needs=2, family="meaning", history=(_FIRST,))
+
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "embedding_diversity",
         "mean pairwise cosine distance of embeddings",
         cosine_diversity,
-        reads="embeddings",
-        direction=+1,
         bounds=(0, 2),
         unit="cosine distance",
         paper="Tevet & Berant 2021 (sent-BERT); Kirk et al. 2023, arXiv:2310.06452",
-        needs=2,
-        family="meaning",
         formula="1 − mean over pairs i < j of xᵢ · xⱼ, x the unit vector of a response",
         summary="How far apart the responses' meanings lie on average, for a sentence-embedding model.",
         failures=(
@@ -207,20 +205,15 @@ METRICS: tuple[Metric, ...] = (
             "McDiv's (Spearman with the label, all-MiniLM-L6-v2).",
             f"{_MODELS} Under Tevet & Berant's embedder it is their sent-BERT.",
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "vendi_score",
         "effective number of dissimilar responses (Vendi score)",
         partial(vendi_score, q=1.0),
-        reads="embeddings",
-        direction=+1,
         bounds=(1, None),
         unit="effective number of responses",
         paper="Friedman & Dieng 2023, arXiv:2210.02410, definition 3.1",
         parameters={"q": "1", "kernel": "cosine"},
-        needs=2,
-        family="meaning",
         formula="exp(−Σ λ ln λ), λ the eigenvalues of X Xᵀ / n, X the responses' unit vectors",
         summary="The number of wholly different responses that would be as varied as these.",
         failures=(
@@ -229,20 +222,15 @@ METRICS: tuple[Metric, ...] = (
             _SEES,
             _MODELS,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "vendi_score_q2",
         "effective number of dissimilar responses, order 2",
         partial(vendi_score, q=2.0),
-        reads="embeddings",
-        direction=+1,
         bounds=(1, None),
         unit="effective number of responses",
         paper="Pasarkar & Dieng 2024, arXiv:2310.12952",
         parameters={"q": "2", "kernel": "cosine"},
-        needs=2,
-        family="meaning",
         formula="1 / Σ λ², λ the eigenvalues of X Xᵀ / n, X the responses' unit vectors",
         summary="The Vendi score with more weight on what is common, so a rare odd response counts less.",
         failures=(
@@ -250,20 +238,16 @@ METRICS: tuple[Metric, ...] = (
             "It grows with the number of responses: compare equal k only.",
             _SEES,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "kmeans_inertia",
         "k-means inertia per response",
         partial(kmeans_inertia, clusters=3, seed=0),
-        reads="embeddings",
-        direction=+1,
         bounds=(0, 1),
         unit="squared distance",
         paper="Du & Black 2019, ACL P19-1005",
         parameters={"clusters": "3", "seed": "0"},
         needs=4,
-        family="meaning",
         formula="(1/n) Σᵢ min_c |xᵢ − m_c|², with three centres m found by k-means (ten starts, seed 0)",
         summary="How spread the responses still are once they are put into three groups.",
         failures=(
@@ -272,20 +256,15 @@ METRICS: tuple[Metric, ...] = (
             "The number three is a choice.",
             _SEES,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "eigenscore_output",
         "E_output (EigenScore of output embeddings)",
         partial(eigenscore, alpha=1e-3),
-        reads="embeddings",
-        direction=+1,
         bounds=(-3, None),
         unit="log10",
         paper="Chen et al. 2024 (INSIDE), arXiv:2402.03744, eq. 6; as E_output in GSSBench",
         parameters={"alpha": "0.001", "log": "10", "scale": "1/(d-1)"},
-        needs=2,
-        family="meaning",
         formula="(1/K) Σ log₁₀(λ + 10⁻³), λ the eigenvalues of X̃ X̃ᵀ / (d − 1), each row of X centred over its d "
         "features",
         summary="How large a space the responses' vectors span, on a logarithmic scale; GSSBench's E_output.",
@@ -295,6 +274,5 @@ METRICS: tuple[Metric, ...] = (
             "The constant 10⁻³ is about as large as what it is added to, and decides much.",
             _SEES,
         ),
-        history=(_FIRST,),
     ),
 )

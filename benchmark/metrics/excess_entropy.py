@@ -1,5 +1,7 @@
 """Excess entropy and total correlation: what the responses of a set share (arXiv:2606.01811, appendix D)."""
 
+from functools import partial
+
 import numpy as np
 
 from benchmark.metrics.coherence import coherence
@@ -38,82 +40,57 @@ def total_correlation(s: Surprisals) -> float:
     return -float(np.sum(curve_bits(s) - unconditional_bits(s)))
 
 
+_metric = partial(
+    Metric, reads="surprisals:curve", direction=0, bounds=(None, None), needs=2, family="surprise", history=(FIRST,)
+)
+
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "excess_entropy",
         "excess entropy E",
         excess_entropy,
-        reads="surprisals:curve",
-        direction=0,
-        bounds=(None, None),
         unit="bits",
         paper="D_Can 2026, arXiv:2606.01811, eq. 8",
-        needs=2,
-        family="surprise",
         formula="E = Σₖ (aₖ − aₙ), aₖ the mean bits at position k",
         summary="How much the responses tell of each other before a reader has learned all that they share.",
         failures=(NEITHER, _NEGATIVE, BITS, _ORDERS),
-        history=(FIRST,),
     ),
-    Metric(
+    _metric(
         "excess_entropy_rate",
         "excess entropy rate E_rate",
         excess_entropy_rate,
-        reads="surprisals:curve",
-        direction=0,
-        bounds=(None, None),
         unit="bits/byte",
         paper="D_Can 2026, arXiv:2606.01811, eq. 12",
-        needs=2,
-        family="surprise",
         formula=f"{CURVE}Σₖ (aₖ − aₙ)",
         summary="Excess entropy in bits per byte, so that length matters less.",
         failures=(NEITHER, _NEGATIVE, _ORDERS),
-        history=(FIRST,),
     ),
-    Metric(
+    _metric(
         "coherent_excess",
         "C · E",
         coherent_excess,
-        reads="surprisals:curve",
-        direction=0,
-        bounds=(None, None),
         unit="bits",
         paper="D_Can 2026, arXiv:2606.01811, eq. 13",
-        needs=2,
-        family="surprise",
         formula=f"C · Σₖ (aₖ − aₙ), aₖ the mean bits at position k; {COHERENCE}",
         summary="Excess entropy, held down where the responses are not language.",
         failures=(NEITHER, "Some files of its authors call it D; it is not D_Can.", _NEGATIVE, BITS),
-        history=(FIRST,),
     ),
-    Metric(
+    _metric(
         "coherent_excess_rate",
         "C · E_rate",
         coherent_excess_rate,
-        reads="surprisals:curve",
-        direction=0,
-        bounds=(None, None),
         unit="bits/byte",
         paper="D_Can 2026, arXiv:2606.01811, eq. 13",
-        needs=2,
-        family="surprise",
         formula=f"{CURVE}C · Σₖ (aₖ − aₙ); {COHERENCE}",
         summary="The rate of excess entropy, held down where the responses are not language.",
         failures=(NEITHER, "Some files of its authors call it D_rate; it is not D_Can.", _NEGATIVE, _ORDERS),
-        history=(FIRST,),
     ),
-    Metric(
+    _metric(
         "total_correlation",
         "total correlation TC_n",
         total_correlation,
-        reads="surprisals:curve",
-        direction=0,
-        bounds=(None, None),
         unit="bits",
         paper="D_Can 2026, arXiv:2606.01811, eq. 10",
-        needs=2,
-        family="surprise",
         formula="TC = Σₖ (ā − aₖ), ā the mean bits of a response alone, aₖ the mean bits at position k",
         summary="How many bits the responses of a set share in all.",
         failures=(
@@ -122,6 +99,5 @@ METRICS: tuple[Metric, ...] = (
             "A response alone stands under the first label only: what labels cost does not cancel.",
             JUDGE,
         ),
-        history=(FIRST,),
     ),
 )

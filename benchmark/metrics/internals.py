@@ -7,6 +7,7 @@ stand with their like (`eigenscore_output`, `rouge_l_similarity`).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,34 +159,29 @@ _FORMS = "Published code and papers differ in what they compute under this name.
 _K = "It depends on layers, on the size of states and on the number of responses: none of these may differ."
 _FIRST = Version(1, "2026-11-21", "first version: uncertainty of the model that was sampled")
 
+_metric = partial(Metric, reads="internals", direction=+1, family="uncertainty", history=(_FIRST,))
+
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "perplexity",
         "perplexity of the greedy response (mean −ln p)",
         greedy_perplexity,
-        reads="internals",
-        direction=+1,
         bounds=(0, None),
         unit="nats/token",
         paper="as in GSSBench, arXiv:2510.12699, and the code of INSIDE, arXiv:2402.03744",
         parameters={"response": "greedy", "log": "e"},
-        family="uncertainty",
         formula="−(1/T) Σₜ ln p(yₜ | before), y the greedy response of T tokens",
         summary="How unsure the model was of each token of the response that it finds likeliest.",
         failures=(_GREEDY, _SURE, "By convention here the logarithm stays: it ranks as its exponential would.", _OWN),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "energy",
         "energy of the greedy response (mean −logsumexp)",
         greedy_energy,
-        reads="internals",
-        direction=+1,
         bounds=(None, None),
         unit="nats",
         paper="Liu et al. 2020, arXiv:2010.03759; as in GSSBench and the code of INSIDE",
         parameters={"response": "greedy", "temperature": "1"},
-        family="uncertainty",
         formula="−(1/T) Σₜ ln Σᵥ exp(lₜᵥ), l the raw logits over the vocabulary at step t of the greedy response",
         summary="How little weight the model gave to all tokens together, before probabilities are made of it.",
         failures=(
@@ -194,35 +190,27 @@ METRICS: tuple[Metric, ...] = (
             "It needs the logits of the whole vocabulary.",
             _OWN,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "normalised_entropy",
         "length-normalised entropy (mc); also the perplexity of sampled responses",
         entropy_mc,
-        reads="internals",
-        direction=+1,
         bounds=(0, None),
         unit="nats/token",
         paper="Malinin & Gales 2021, arXiv:2002.07650; Kuhn et al. 2023, arXiv:2302.09664",
         parameters={"variant": "mc", "eos": "counted"},
-        family="uncertainty",
         formula="−(1/K) Σₖ (1/Tₖ) Σₜ ln p(yₖₜ | before), over K sampled responses",
         summary="How unlikely the sampled responses were to the model itself, a token, on average.",
         failures=(_SURE, "Long fluent tails hide a surprising beginning: every token counts alike.", _FORMS, _OWN),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "normalised_entropy_inside",
         "length-normalised entropy as INSIDE's code has it (largest probabilities, as drawn from)",
         entropy_inside,
-        reads="internals",
-        direction=+1,
         bounds=(0, None),
         unit="nats/token",
         paper="Chen et al. 2024 (INSIDE), arXiv:2402.03744, its code; probably GSSBench's",
         parameters={"variant": "inside", "eos": "counted"},
-        family="uncertainty",
         formula="−(1/K) Σₖ (1/Tₖ) Σₜ ln maxᵥ pₜᵥ, p after temperature and cut-offs",
         summary="How unsure the model was at each step by its largest probability, as the code of INSIDE has it.",
         failures=(
@@ -230,19 +218,15 @@ METRICS: tuple[Metric, ...] = (
             "Cutting to the likeliest tokens changes it.",
             _OWN,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "mean_token_entropy",
         "mean entropy of the next-token distributions",
         token_entropy,
-        reads="internals",
-        direction=+1,
         bounds=(0, None),
         unit="nats/token",
         paper="Fomicheva et al. 2020, arXiv:2005.10608 (Softmax-Ent), over sampled responses",
         parameters={"eos": "counted"},
-        family="uncertainty",
         formula="(1/K) Σₖ (1/Tₖ) Σₜ H(pₜ), H the entropy of the model's whole distribution at step t",
         summary="How many ways the model saw to go on at each step, on average.",
         failures=(
@@ -251,20 +235,16 @@ METRICS: tuple[Metric, ...] = (
             "It needs the logits of the whole vocabulary.",
             _OWN,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "e_original",
         "E_original (EigenScore of last tokens at the middle layer)",
         original,
-        reads="internals",
-        direction=+1,
         bounds=(-3, None),
         unit="log10",
         paper="Chen et al. 2024 (INSIDE), arXiv:2402.03744, eq. 6",
         parameters={"alpha": "0.001", "log": "10", "scale": "1/(d-1)", "state": "last"},
         needs=2,
-        family="uncertainty",
         formula="(1/K) Σ log₁₀(λ + 10⁻³), λ the eigenvalues of Z̃ Z̃ᵀ / (d − 1), Z the states of the responses' last "
         "tokens at the middle layer, each row centred over its d features",
         summary="How large a space the model's last states of its responses span.",
@@ -274,20 +254,16 @@ METRICS: tuple[Metric, ...] = (
             _K,
             _OWN,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "e_average",
         "E_average (EigenScore of tokens' means, mean over layers)",
         average,
-        reads="internals",
-        direction=+1,
         bounds=(-3, None),
         unit="log10",
         paper="Yu et al. 2025 (GSSBench), arXiv:2510.12699, eq. 7",
         parameters={"alpha": "0.001", "log": "10", "scale": "1/(d-1)", "state": "mean"},
         needs=2,
-        family="uncertainty",
         formula="mean over layers of (1/K) Σ log₁₀(λ + 10⁻³), λ the eigenvalues of Z̃ Z̃ᵀ / (d − 1), Z the means of the "
         "states of each response's tokens, each row centred over its d features",
         summary="How large a space the responses span in the model's own states, averaged over tokens and upper "
@@ -298,19 +274,16 @@ METRICS: tuple[Metric, ...] = (
             "In part it follows the prompt's length: GSSBench's paper reports the correlation.",
             _OWN,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "semantic_entropy",
         "semantic entropy (rao)",
         rao_entropy,
         reads="partition+internals",
-        direction=+1,
         bounds=(0, None),
         unit="nats",
         paper="Farquhar et al. 2024, Nature 630; Kuhn et al. 2023, arXiv:2302.09664",
         parameters={"estimator": "rao", "likelihood": "per token"},
-        family="uncertainty",
         formula="−Σ_c P(c) ln P(c), P(c) = Σ_{k in c} e^(sₖ) / Σₖ e^(sₖ), sₖ the mean log-probability of a token of "
         "response k, c the classes of responses that mean the same",
         summary="How unsure the model was between different things to say, not between ways of saying them.",
@@ -320,19 +293,16 @@ METRICS: tuple[Metric, ...] = (
             _FORMS,
             _OWN,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "semantic_entropy_discrete",
         "semantic entropy (discrete)",
         discrete_entropy,
         reads="partition",
-        direction=+1,
         bounds=(0, None),
         unit="nats",
         paper="Farquhar et al. 2024, Nature 630, the form for black boxes",
         parameters={"estimator": "discrete"},
-        family="uncertainty",
         formula="−Σ_c (n_c / K) ln(n_c / K), n_c the responses in class c",
         summary="How evenly the responses fall into classes that mean the same, in nats.",
         failures=(
@@ -341,6 +311,5 @@ METRICS: tuple[Metric, ...] = (
             "It inherits every mistake of the rule that makes the classes.",
             "It is the entropy of classes in another unit, and ranks exactly as that.",
         ),
-        history=(_FIRST,),
     ),
 )

@@ -120,19 +120,17 @@ _GROWS = "It is at most the number of responses and grows with it: compare equal
 _LEINSTER = "Leinster & Cobbold 2012, Ecology 93"
 _FIRST = Version(1, "2026-11-22", "first version: kernels of sentence embeddings")
 
+_metric = partial(Metric, reads="embeddings", direction=+1, needs=2, family="meaning", history=(_FIRST,))
+
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "renyi_entropy",
         "Rényi kernel entropy of order 2",
         partial(renyi_entropy, order=2.0),
-        reads="embeddings",
-        direction=+1,
         bounds=(0, None),
         unit="nats",
         paper="Jalali et al. 2023, NeurIPS 36; Mironov & Prokhorenkova 2024, arXiv:2410.14556",
         parameters={"order": "2", "kernel": "cosine"},
-        needs=2,
-        family="meaning",
         formula="−ln ‖X Xᵀ / n‖²_F, X the responses' unit vectors",
         summary="How spread out the directions of the responses are.",
         failures=(
@@ -141,20 +139,15 @@ METRICS: tuple[Metric, ...] = (
             _SEES,
             _MODELS,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "log_determinant",
         "log-determinant of the cosine kernel",
         partial(log_determinant, epsilon=1e-6),
-        reads="embeddings",
-        direction=+1,
         bounds=(None, None),
         unit="nats",
         paper="Kulesza & Taskar 2012, arXiv:1207.6083 (determinantal point processes)",
         parameters={"epsilon": "1e-06", "kernel": "cosine"},
-        needs=2,
-        family="meaning",
         formula="ln det(X Xᵀ + 10⁻⁶ I), X the responses' unit vectors",
         summary="How large a volume the responses' directions span.",
         failures=(
@@ -163,20 +156,15 @@ METRICS: tuple[Metric, ...] = (
             _SEES,
             _MODELS,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "dcscore",
         "DCScore (softmax classification of responses)",
         partial(dcscore, temperature=1.0),
-        reads="embeddings",
-        direction=+1,
         bounds=(1, None),
         unit="effective number of responses",
         paper="Zhu et al. 2025, arXiv:2502.08512",
         parameters={"temperature": "1", "kernel": "cosine"},
-        needs=2,
-        family="meaning",
         formula="Σᵢ exp(Kᵢᵢ) / Σⱼ exp(Kᵢⱼ), K the cosines of embeddings, temperature 1",
         summary="How well each response can be told from the others by its similarity to itself.",
         failures=(
@@ -185,20 +173,15 @@ METRICS: tuple[Metric, ...] = (
             _SEES,
             _MODELS,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "hill_number_q1",
         "similarity-sensitive Hill number of order 1",
         partial(hill_number, order=1.0),
-        reads="embeddings",
-        direction=+1,
         bounds=(1, None),
         unit="effective number of responses",
         paper=_LEINSTER,
         parameters={"order": "1", "similarity": "cosine above 0"},
-        needs=2,
-        family="meaning",
         formula="exp(−mean over i of ln zᵢ), zᵢ = mean over j of max(xᵢ · xⱼ, 0), x the unit vector of a response",
         summary="The number of wholly dissimilar responses that would be as uncommon as these.",
         failures=(
@@ -208,20 +191,15 @@ METRICS: tuple[Metric, ...] = (
             _SEES,
             _MODELS,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "hill_number_q2",
         "similarity-sensitive Hill number of order 2",
         partial(hill_number, order=2.0),
-        reads="embeddings",
-        direction=+1,
         bounds=(1, None),
         unit="effective number of responses",
         paper=f"{_LEINSTER}; Rao 1982",
         parameters={"order": "2", "similarity": "cosine above 0"},
-        needs=2,
-        family="meaning",
         formula="1 / mean over i, j of max(xᵢ · xⱼ, 0), x the unit vector of a response; 1 / (1 − Rao's entropy)",
         summary="The number of wholly dissimilar responses of which two would be as alike, on average, as two of "
         "these.",
@@ -232,6 +210,5 @@ METRICS: tuple[Metric, ...] = (
             _SEES,
             _MODELS,
         ),
-        history=(_FIRST,),
     ),
 )

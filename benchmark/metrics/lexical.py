@@ -121,18 +121,18 @@ _SPACES = "Words are split at white space: a script without spaces is one word a
 _LENGTH = "It depends on length: compare sets of like length only."
 _FIRST = Version(1, "2026-11-20", "first version: words and n-grams")
 
+_metric = partial(Metric, reads="ngrams:whitespace", direction=+1, family="words", history=(_FIRST,))
+
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "distinct_n_tevet",
         "averaged distinct-n (Tevet & Berant)",
         distinct_n,
         reads="ngrams:tevet",
-        direction=+1,
         bounds=(0, 1),
         unit="share of n-grams",
         paper="Tevet & Berant 2021, arXiv:2004.02990, section 5",
         parameters={"n": "1..5", "tokens": "tevet"},
-        family="words",
         formula="(1/5) Σₙ₌₁..₅ |different n-grams| / |n-grams|, over all responses together; 0 for an n that has none. "
         "Periods and newlines are deleted, then split at single spaces",
         summary="The share of word sequences of one to five words that are not repeats, counted exactly as Tevet & "
@@ -144,20 +144,17 @@ METRICS: tuple[Metric, ...] = (
             _SHORT_LOW,
             "A newline joins its two neighbours into one word; case and other punctuation make words differ.",
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "cosine_diversity_tevet",
         "n-gram cosine diversity (Tevet & Berant)",
         ngram_cosine_diversity,
         reads="ngrams:tevet",
-        direction=+1,
         bounds=(-1, 0),
         unit="negative cosine",
         paper="Tevet & Berant 2021, arXiv:2004.02990, section 5",
         parameters={"n": "1..5", "tokens": "tevet"},
         needs=2,
-        family="words",
         formula="−(1/5) Σₙ₌₁..₅ mean over pairs i < j of cos(cᵢ, cⱼ), c the n-gram counts of a response; a pair that "
         "shares no n-gram has cosine 0",
         summary="How little two responses share of the same word sequences, averaged over all pairs and over one to "
@@ -168,36 +165,28 @@ METRICS: tuple[Metric, ...] = (
             _WORDING,
             _SHUFFLED,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "distinct_n",
         "averaged distinct-n",
         distinct_n,
-        reads="ngrams:whitespace",
-        direction=+1,
         bounds=(0, 1),
         unit="share of n-grams",
         paper="Li et al. 2016, arXiv:1510.03055",
         parameters={"n": "1..5", "tokens": "whitespace"},
-        family="words",
         formula="(1/5) Σₙ₌₁..₅ |different n-grams| / |n-grams|, over all responses together; 0 for an n that has none. "
         "Split at white space",
         summary="The share of word sequences of one to five words that are not repeats.",
         failures=(_NUGGETS, _WORDING, _SHUFFLED, f"{_LENGTH} Longer texts repeat more.", _SHORT_LOW, _SPACES),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "ead",
         "expectation-adjusted distinct (EAD)",
         partial(expectation_adjusted_distinct, vocabulary=50257),
-        reads="ngrams:whitespace",
-        direction=+1,
         bounds=(0, None),
         unit="ratio to expectation",
         paper="Liu et al. 2022, arXiv:2202.13587; averaged over n as Kirk et al. 2023, arXiv:2310.06452",
         parameters={"n": "1..5", "tokens": "whitespace", "V": "50257"},
-        family="words",
         formula="(1/5) Σₙ₌₁..₅ Nₙ / (V (1 − ((V − 1)/V)^Cₙ)), Nₙ different among Cₙ n-grams, V = 50,257; 0 for an n "
         "that has none",
         summary="Distinct n-grams against the number that as many draws from a fixed vocabulary would give, so that "
@@ -209,19 +198,15 @@ METRICS: tuple[Metric, ...] = (
             _NUGGETS,
             _SHUFFLED,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "unique_1grams",
         "number of different words",
         unique_1grams,
-        reads="ngrams:whitespace",
-        direction=+1,
         bounds=(1, None),
         unit="words",
         paper="counted as in GSSBench, Table 5, before its normalisation",
         parameters={"tokens": "whitespace"},
-        family="words",
         formula="|different words| over all responses together",
         summary="How many different words all responses use together.",
         failures=(
@@ -230,54 +215,41 @@ METRICS: tuple[Metric, ...] = (
             _ORDERLESS,
             _SPACES,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "type_token_ratio",
         "different words per word",
         type_token_ratio,
-        reads="ngrams:whitespace",
-        direction=+1,
         bounds=(0, 1),
         unit="share of words",
         paper="Johnson 1944; pooled over the set, it is distinct-1",
         parameters={"tokens": "whitespace"},
-        family="words",
         formula="|different words| / |words|, over all responses together",
         summary="The share of words that are new when they come: distinct-n for single words alone.",
         failures=(_NOISE, f"{_LENGTH} It falls as texts grow.", _ORDERLESS, _WORDING),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "entropy_1",
         "normalised 1-gram entropy",
         partial(ngram_entropy, n=1),
-        reads="ngrams:whitespace",
-        direction=+1,
         bounds=(0, 1),
         unit="share of the maximum",
         paper="Zhang et al. 2018, arXiv:1809.05972 (Ent-n), divided by its maximum",
         parameters={"n": "1", "tokens": "whitespace"},
-        family="words",
         formula="−Σ p ln p / ln C, p the share of each word among all C words of the responses",
         summary="How evenly the words are used, as a share of the evenness that C different words would have.",
         failures=(_NOISE, _ORDERLESS, f"{_LENGTH} ln C grows with it.", _WORDING),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "entropy_2",
         "normalised 2-gram entropy",
         partial(ngram_entropy, n=2),
-        reads="ngrams:whitespace",
-        direction=+1,
         bounds=(0, 1),
         unit="share of the maximum",
         paper="Zhang et al. 2018, arXiv:1809.05972 (Ent-n), divided by its maximum",
         parameters={"n": "2", "tokens": "whitespace"},
-        family="words",
         formula="−Σ p ln p / ln C, p the share of each pair of neighbouring words among all C pairs of the responses",
         summary="How evenly pairs of neighbouring words are used, as a share of the most that is possible.",
         failures=(_NOISE, _SHUFFLED, "In short texts nearly every pair is new, so it is near 1 for most sets."),
-        history=(_FIRST,),
     ),
 )

@@ -184,8 +184,10 @@ REWARD = (
 )
 _FIRST = Version(1, "2026-11-21", "first version: equivalence classes of responses, and their quality")
 
+_metric = partial(Metric, family="classes", history=(_FIRST,))
+
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "distinct_k",
         "number of equivalence classes",
         distinct_k,
@@ -194,7 +196,6 @@ METRICS: tuple[Metric, ...] = (
         bounds=(1, None),
         unit="classes",
         paper=f"{NOVELTYBENCH}, eq. 1",
-        family="classes",
         formula="|{classes among the k responses}|",
         summary="How many different things the k responses say.",
         failures=(
@@ -204,9 +205,8 @@ METRICS: tuple[Metric, ...] = (
             _NOISE,
             "Three conventions of it are published: one less, the number itself, and one more. Here it is the number.",
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "distinct_at_2",
         "expected number of classes among 2 responses",
         partial(rarefied, size=2),
@@ -217,14 +217,12 @@ METRICS: tuple[Metric, ...] = (
         paper="Hurlbert 1971 (rarefaction)",
         parameters={"of": "2"},
         needs=2,
-        family="classes",
         formula="Σ_c (1 − C(N − n_c, 2) / C(N, 2)), n_c of N responses in class c",
         summary="How many different things two of the responses would say: one, and the chance that the second "
         "differs.",
         failures=(_RULE, "It sees how common the common responses are, and hardly the rare ones.", _NOISE),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "distinct_at_5",
         "expected number of classes among 5 responses",
         partial(rarefied, size=5),
@@ -235,14 +233,12 @@ METRICS: tuple[Metric, ...] = (
         paper="Hurlbert 1971 (rarefaction)",
         parameters={"of": "5"},
         needs=5,
-        family="classes",
         formula="Σ_c (1 − C(N − n_c, 5) / C(N, 5)), n_c of N responses in class c",
         summary="How many different things five of the responses would say, so that systems with other k can be "
         "compared.",
         failures=(_RULE, "It needs five responses that are in a class.", _NOISE),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "class_entropy",
         "entropy of the class sizes",
         class_entropy,
@@ -251,13 +247,11 @@ METRICS: tuple[Metric, ...] = (
         bounds=(0, None),
         unit="bits",
         paper="Shannon 1948",
-        family="classes",
         formula="−Σ_c (n_c / N) log₂(n_c / N), n_c of N responses in class c",
         summary="How evenly the responses fall into things said, in bits.",
         failures=(_RULE, f"{_CEILING} Its end is log₂ k.", _NOISE),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "largest_class_share",
         "share of the largest class",
         largest_class_share,
@@ -266,7 +260,6 @@ METRICS: tuple[Metric, ...] = (
         bounds=(0, 1),
         unit="share of responses",
         paper="Berger & Parker 1970",
-        family="classes",
         formula="max_c n_c / N, n_c of N responses in class c; less is more diverse",
         summary="How often the most common response comes.",
         failures=(
@@ -274,9 +267,8 @@ METRICS: tuple[Metric, ...] = (
             "Only one class counts: the others may be many or one.",
             "With few responses it has few values, so many sets tie.",
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "utility_k",
         "NoveltyBench's utility",
         partial(utility_k, patience=0.8),
@@ -286,7 +278,6 @@ METRICS: tuple[Metric, ...] = (
         unit="quality, 0 to 10",
         paper=f"{NOVELTYBENCH}, eq. 2",
         parameters={"patience": "0.8"},
-        family="classes",
         formula="(1 − p) / (1 − pᵏ) · Σᵢ pⁱ⁻¹ uᵢ over responses i that open a class, uᵢ their quality of 1 to 10, p = "
         "0.8",
         summary="What the responses give a reader who asks for the next one four times in five and has no use for "
@@ -297,9 +288,8 @@ METRICS: tuple[Metric, ...] = (
             "The order of the responses matters by design.",
             _RULE,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "mean_head_quality",
         "mean quality of the classes' first responses",
         mean_head_quality,
@@ -308,7 +298,6 @@ METRICS: tuple[Metric, ...] = (
         bounds=(0, 10),
         unit="quality, 0 to 10",
         paper=f"of this package; on the classes of {NOVELTYBENCH}",
-        family="classes",
         formula="mean of uᵢ over responses i that open a class, uᵢ their quality of 1 to 10",
         summary="How good that is what is new, however little it is.",
         failures=(
@@ -316,9 +305,8 @@ METRICS: tuple[Metric, ...] = (
             "It says neither more nor less diverse.",
             "Which response of a class is judged depends on the order.",
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "first_quality",
         "quality of the first response",
         first_quality,
@@ -327,10 +315,8 @@ METRICS: tuple[Metric, ...] = (
         bounds=(0, 10),
         unit="quality, 0 to 10",
         paper=f"of this package; on the classes of {NOVELTYBENCH}",
-        family="classes",
         formula="u of the first response that is in a class, 1 to 10",
         summary="How good the response is for somebody who asks once.",
         failures=(REWARD, "It says nothing of diversity.", "It rests on one response a prompt."),
-        history=(_FIRST,),
     ),
 )

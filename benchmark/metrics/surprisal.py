@@ -7,6 +7,7 @@ source is named. The numbers are the model's: compare them under one model, layo
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -90,18 +91,16 @@ def coherent_retained(s: Surprisals) -> float:
 _NOISE = "Noise keeps all of its surprise, so random characters come first."
 _INJECTED = "A response with the label of a next response in it is read as if that one had begun."
 
+_metric = partial(Metric, direction=+1, bounds=(0, None), needs=2, family="surprise", history=(FIRST,))
+
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "d_can",
         "D_Ca_n = C · a_n",
         d_can,
         reads="surprisals",
-        direction=+1,
-        bounds=(0, None),
         unit="bits/byte",
         paper="D_Can 2026, arXiv:2606.01811, eq. 5",
-        needs=2,
-        family="surprise",
         formula=f"{CURVE}D = C · aₙ; {COHERENCE}",
         summary="What the last response still tells a reader who knows all others, held down where the responses are "
         "not language.",
@@ -111,54 +110,39 @@ METRICS: tuple[Metric, ...] = (
             "On sets with human labels it does worse than embeddings, here and in its paper.",
             _INJECTED,
         ),
-        history=(FIRST,),
     ),
-    Metric(
+    _metric(
         "retained_surprise",
         "retained surprise R",
         retained_surprise,
         reads="surprisals:curve",
-        direction=+1,
-        bounds=(0, None),
         unit="share of the surprise alone",
         paper="of this package; on the curve of D_Can 2026, arXiv:2606.01811",
-        needs=2,
-        family="surprise",
         formula="R = mean of bits at positions 2 … n / mean of bits of the responses alone",
         summary="The share of its surprise that a response keeps once others were read.",
         failures=(f"{_NOISE} R near 1 can mean that responses have nothing in common, or no sense.", JUDGE, _INJECTED),
-        history=(FIRST,),
     ),
-    Metric(
+    _metric(
         "coherent_retained",
         "C · R",
         coherent_retained,
         reads="surprisals:curve",
-        direction=+1,
-        bounds=(0, None),
         unit="share of the surprise alone",
         paper="of this package; on the curve of D_Can 2026, arXiv:2606.01811",
-        needs=2,
-        family="surprise",
         formula=f"C · R, R as in retained surprise; {COHERENCE}",
         summary="The share of surprise that stays, held down where the responses are not language.",
         failures=(
             "On sets with human labels it does worse than R alone: C adds what has nothing to do with diversity.",
             JUDGE,
         ),
-        history=(FIRST,),
     ),
-    Metric(
+    _metric(
         "tail_d_can",
         "C · mean of a_k over the second half",
         tail_d_can,
         reads="surprisals:curve",
-        direction=+1,
-        bounds=(0, None),
         unit="bits/byte",
         paper="of this package; on the curve of D_Can 2026, arXiv:2606.01811",
-        needs=2,
-        family="surprise",
         formula=f"{CURVE}C · mean of aₖ over k = ⌊n/2⌋ + 1 … n; {COHERENCE}",
         summary="D_Can from the second half of the curve in place of its last position alone.",
         failures=(
@@ -166,19 +150,14 @@ METRICS: tuple[Metric, ...] = (
             "Positions in the middle have read fewer responses: it lies above what all others would leave.",
             _INJECTED,
         ),
-        history=(FIRST,),
     ),
-    Metric(
+    _metric(
         "a_n",
         "a_n, surprise after all others",
         a_n,
         reads="surprisals",
-        direction=+1,
-        bounds=(0, None),
         unit="bits/byte",
         paper="D_Can 2026, arXiv:2606.01811, eq. 6",
-        needs=2,
-        family="surprise",
         formula=f"{CURVE}aₙ, its last position",
         summary="What a response still costs, a byte, for a model that has read all the others.",
         failures=(
@@ -188,24 +167,18 @@ METRICS: tuple[Metric, ...] = (
             "and pays about two bits more for it; exact boundaries fix that.",
             JUDGE,
         ),
-        history=(FIRST,),
     ),
     *COHERENCE_METRICS,
     *EXCESS_ENTROPY_METRICS,
-    Metric(
+    _metric(
         "d_can_bits",
         "C · a_n in bits of a response",
         d_can_bits,
         reads="surprisals",
-        direction=+1,
-        bounds=(0, None),
         unit="bits",
         paper="the authors' code of D_Can 2026, arXiv:2606.01811",
-        needs=2,
-        family="surprise",
         formula=f"C · aₙ with aₙ in bits of a whole response; {COHERENCE}",
         summary="D_Can without dividing by length, as some code of its authors has it.",
         failures=(BITS, "On sets with human labels it is at chance or below: it mostly measures length.", JUDGE),
-        history=(FIRST,),
     ),
 )

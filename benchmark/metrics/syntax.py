@@ -80,37 +80,32 @@ _MORE = "More and longer responses share more templates: compare sets of like le
 _FIRST = Version(1, "2026-11-23", "first version: part-of-speech tags")
 _PAPER = "Shaib et al. 2024, arXiv:2407.00211"
 
+_metric = partial(Metric, reads="tags", needs=2, family="words", history=(_FIRST,))
+
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "template_rate",
         "share of responses with a syntactic template",
         partial(template_rate, n=6),
-        reads="tags",
         direction=-1,
         bounds=(0, 1),
         unit="share of responses",
         paper=f"{_PAPER}; there, templates are the commonest sequences of a whole corpus",
         parameters={"n": "6", "shared-by": "2"},
-        needs=2,
-        family="words",
         formula="|responses with a sequence of 6 part-of-speech tags that another response has| / |responses|; "
         "sequences lie within a sentence; less is more diverse",
         summary="The share of responses that build a stretch of six tokens as another response of the set does.",
         failures=(_CONTENT, _SHUFFLED, _SHORT, _MORE, _TAGGER, _OTHER_SCRIPT),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "templates_per_token",
         "syntactic templates per token",
         partial(templates_per_token, n=6),
-        reads="tags",
         direction=-1,
         bounds=(0, 1),
         unit="templates / token",
         paper=f"{_PAPER}; there, templates are the commonest sequences of a whole corpus",
         parameters={"n": "6", "shared-by": "2"},
-        needs=2,
-        family="words",
         formula="mean over responses of |places where a sequence of 6 part-of-speech tags begins that another response "
         "has| / |tags|; less is more diverse",
         summary="How densely a response is made of stretches of six tokens that are built as in another response.",
@@ -123,20 +118,16 @@ METRICS: tuple[Metric, ...] = (
             _TAGGER,
             _OTHER_SCRIPT,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "tag_compression_ratio",
         "compression ratio of part-of-speech tags",
         tag_compression_ratio,
-        reads="tags",
         direction=+1,
         bounds=(0, None),
         unit="bytes / byte",
         paper=f"{_PAPER} (CR-POS), inverted as compression_ratio",
         parameters={"codec": "deflate-9"},
-        needs=2,
-        family="words",
         formula="bytes(DEFLATE₉(tags)) / bytes(tags), tags those of all responses, sorted by response, joined by "
         "spaces",
         summary="How much of the sequence of word classes is left when a packer has taken out what repeats.",
@@ -148,6 +139,5 @@ METRICS: tuple[Metric, ...] = (
             _TAGGER,
             _OTHER_SCRIPT,
         ),
-        history=(_FIRST,),
     ),
 )

@@ -171,19 +171,18 @@ _WORDING = "The same response in other words counts as a new one."
 _LENGTH = "It depends on length: compare sets of like length only."
 _FIRST = Version(1, "2026-11-20", "first version: words and n-grams")
 
+_metric = partial(Metric, reads="responses", direction=-1, needs=2, family="words", history=(_FIRST,))
+
 METRICS: tuple[Metric, ...] = (
-    Metric(
+    _metric(
         "compression_ratio",
         "compression ratio (compressed / original)",
         compression_ratio,
-        reads="responses",
         direction=+1,
         bounds=(0, None),
         unit="bytes / byte",
         paper="Shaib et al. 2024, arXiv:2403.00553, inverted as GSSBench, Table 5",
         parameters={"codec": "deflate-9"},
-        needs=2,
-        family="words",
         formula="bytes(DEFLATE₉(responses, sorted, joined by spaces)) / bytes(responses, sorted, joined by spaces)",
         summary="How much of the text is left when a packer has taken out what repeats.",
         failures=(
@@ -193,20 +192,15 @@ METRICS: tuple[Metric, ...] = (
             _WORDING,
             _SHUFFLED,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "self_bleu",
         "mean BLEU of each response against the others",
         self_bleu,
-        reads="responses",
-        direction=-1,
         bounds=(0, 1),
         unit="BLEU",
         paper="Zhu et al. 2018, arXiv:1802.01886; sentence BLEU-4 of sacrebleu",
         parameters={"n": "1..4", "tokens": "13a", "smooth": "exp"},
-        needs=2,
-        family="words",
         formula="mean over responses i of BLEU₄(response i; references: all others), with exponential smoothing; less "
         "is more diverse",
         summary="How well each response could pass for a translation of the others: shared phrases of one to four "
@@ -218,20 +212,15 @@ METRICS: tuple[Metric, ...] = (
             "Responses under four words are judged by fewer words, and smoothing decides much of what they get.",
             _WORDING,
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "rouge_l_similarity",
         "lexical similarity (ROUGE-L)",
         rouge_l_similarity,
-        reads="responses",
-        direction=-1,
         bounds=(0, 1),
         unit="F1",
         paper="Lin et al. 2024, arXiv:2305.19187; as coded in INSIDE, arXiv:2402.03744",
         parameters={"stemmer": "porter"},
-        needs=2,
-        family="words",
         formula="mean over pairs i < j of 2 LCS(i, j) / (|i| + |j|), LCS the longest common subsequence of stemmed "
         "words; less is more diverse",
         summary="How much of two responses' wording runs in the same order, averaged over all pairs.",
@@ -241,20 +230,15 @@ METRICS: tuple[Metric, ...] = (
             _WORDING,
             "GSSBench prints it with the sign of a similarity in some tables and of a diversity in others.",
         ),
-        history=(_FIRST,),
     ),
-    Metric(
+    _metric(
         "self_repetition",
         "self-repetition of 4-grams",
         partial(self_repetition, n=4),
-        reads="responses",
-        direction=-1,
         bounds=(0, None),
         unit="log count",
         paper="Salkar et al. 2022, arXiv:2212.10937; Shaib et al. 2024, arXiv:2403.00553",
         parameters={"n": "4", "tokens": "whitespace"},
-        needs=2,
-        family="words",
         formula="mean over responses i of ln(1 + Σ over different 4-grams g of i of the number of other responses "
         "with g); less is more diverse",
         summary="How many phrases of four words a response shares with the others, on a logarithmic scale.",
