@@ -17,9 +17,6 @@ def alike_map(found: Homogeneity, measure: str, title: str) -> Any:
 
     Returns:
         A `plotly.graph_objects.Figure` of two traces: the cells, and their numbers.
-
-    Raises:
-        MissingExtra: plotly is not installed.
     """
     graph = need("plotly.graph_objects", "board")
     matrix = found.matrix(measure)

@@ -44,9 +44,6 @@ def tradeoff_figure(made: Tradeoff) -> Any:
     Returns:
         A `plotly.graph_objects.Figure`: the front if there is one, then one trace per system type, with at most
         `leaderboard.tables.tradeoff.MOST_POINTS` systems.
-
-    Raises:
-        MissingExtra: plotly is not installed.
     """
     graph = need("plotly.graph_objects", "board")
     traces = []
@@ -74,9 +71,6 @@ def votes_figure(found: VoteResults, question: Question, column: Column) -> Any:
 
     Returns:
         A `plotly.graph_objects.Figure`; None if no system has both.
-
-    Raises:
-        MissingExtra: plotly is not installed.
     """
     entries = {entry.result.manifest.name: entry for entry in (found.board.entries if found.board else ())}
     votes = {each.system: each.votes for each in found.strengths[question].systems}
@@ -202,9 +196,6 @@ def system_curves_figure(curves: Sequence[Curve], at: str, of: str, *, diagonal:
         at: Title of the horizontal axis.
         of: Title of the vertical axis.
         diagonal: Whether to draw the line on which all responses are distinct.
-
-    Raises:
-        MissingExtra: plotly is not installed.
     """
     graph = need("plotly.graph_objects", "board")
     traces = []
@@ -249,9 +240,6 @@ def forest_figure(gaps: Sequence[Gap]) -> Any:
 
     Args:
         gaps: Differences from `leaderboard.tables.compare.compare`; those that do not vary are left out.
-
-    Raises:
-        MissingExtra: plotly is not installed.
     """
     graph = need("plotly.graph_objects", "board")
     labels = list(dict.fromkeys(gap.column.label for gap in gaps))

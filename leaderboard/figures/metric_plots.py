@@ -18,9 +18,6 @@ def correlation_map(view: TableView) -> Any:
 
     Returns:
         A `plotly.graph_objects.Figure` of one trace.
-
-    Raises:
-        MissingExtra: plotly is not installed.
     """
     columns = view.headers[2:]
     values = [list(row[2:]) for row in view.values]
@@ -34,9 +31,6 @@ def agreement_map(agreement: Agreement) -> Any:
 
     Returns:
         A `plotly.graph_objects.Figure` of one trace.
-
-    Raises:
-        MissingExtra: plotly is not installed.
     """
     matrix = agreement.matrix()
     texts = [["" if each is None else f"{each:.2f}" for each in row] for row in matrix]

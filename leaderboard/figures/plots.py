@@ -65,9 +65,6 @@ def curve_figure(rate: Curve, bits: Curve) -> Any:
     Returns:
         A `plotly.graph_objects.Figure` of eight traces: for each unit the upper and the lower end of the band, the
         curve, and the mean alone.
-
-    Raises:
-        MissingExtra: plotly is not installed.
     """
     units = {"bits/byte": rate, "bits of a response": bits}
     traces = [trace for unit, curve in units.items() for trace in _curve_traces(curve, unit)]
@@ -94,9 +91,6 @@ def pair_figure(pairs: PairwiseSurprisals, responses: Sequence[str]) -> Any:
 
     Returns:
         A `plotly.graph_objects.Figure` of one trace.
-
-    Raises:
-        MissingExtra: plotly is not installed.
     """
     graph = need("plotly.graph_objects", "board")
     saved = np.where(np.eye(len(responses), dtype=bool), np.nan, pairs.saved)
@@ -128,9 +122,6 @@ def token_figure(tokens: Sequence[Sequence[TokenCost]]) -> Any:
 
     Returns:
         A `plotly.graph_objects.Figure` of one trace; rows with fewer tokens end in gaps.
-
-    Raises:
-        MissingExtra: plotly is not installed.
     """
     graph = need("plotly.graph_objects", "board")
     longest = max((len(row) for row in tokens), default=0)
@@ -167,9 +158,6 @@ def curves_figure(title: str, curves: Mapping[str, Sequence[float]]) -> Any:
 
     Returns:
         A `plotly.graph_objects.Figure` with a line for each system and the diagonal.
-
-    Raises:
-        MissingExtra: plotly is not installed.
     """
     graph = need("plotly.graph_objects", "board")
     sizes = list(range(1, max(map(len, curves.values()), default=1) + 1))

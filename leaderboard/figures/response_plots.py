@@ -32,9 +32,6 @@ def position_curve_figure(rate: Sequence[float], error: Sequence[float], alone: 
 
     Returns:
         A `plotly.graph_objects.Figure` of four traces: the band's upper and lower end, the curve, the points.
-
-    Raises:
-        MissingExtra: plotly is not installed.
     """
     graph = need("plotly.graph_objects", "board")
     places = list(range(1, len(rate) + 1))
@@ -71,9 +68,6 @@ def stage_curves_figure(means: Mapping[str, Sequence[float]], errors: Mapping[st
 
     Returns:
         A `plotly.graph_objects.Figure` with three traces per stage: the band's two ends and the curve.
-
-    Raises:
-        MissingExtra: plotly is not installed.
     """
     graph = need("plotly.graph_objects", "board")
     traces: list[Any] = []
@@ -107,9 +101,6 @@ def distributions_figure(values: Mapping[str, Sequence[float]], prompts: Sequenc
 
     Returns:
         A `plotly.graph_objects.Figure` with one trace per stage.
-
-    Raises:
-        MissingExtra: plotly is not installed.
     """
     graph = need("plotly.graph_objects", "board")
     traces = []

@@ -15,7 +15,6 @@ def check_figure_path(path: Path | None) -> None:
     """Refuse a figure that could not be drawn or written; to be called before the work.
 
     Raises:
-        MissingExtra: plotly is not installed.
         ConfigurationError: The folder of the file does not exist.
     """
     if path is not None:
@@ -30,11 +29,7 @@ def write_figures(figures: Sequence[Any], title: str, path: Path) -> None:
 
 
 def page(figures: Sequence[Any], title: str) -> str:
-    """Return figures as one HTML document that loads nothing.
-
-    Raises:
-        MissingExtra: plotly is not installed.
-    """
+    """Return figures as one HTML document that loads nothing."""
     need("plotly", "board")
     # Plotly offers a button that uploads the chart to its makers' server: not without being asked.
     config = {"displaylogo": False, "responsive": True, "showSendToCloud": False, "plotlyServerURL": ""}

@@ -156,11 +156,7 @@ def environment() -> Any:
 
 @cache
 def assets() -> Mapping[str, str]:
-    """What the pages load, by file name: one style sheet, board.js, and plotly with its rules.
-
-    Raises:
-        MissingExtra: plotly is not installed.
-    """
+    """What the pages load, by file name: one style sheet, board.js, and plotly with its rules."""
     own, shared = HERE / "assets", HERE.parent / "app" / "assets"
     sheets = (own / "variables.css", own / "static.css", shared / "board.css", shared / "forest.css")
     plotly = Path(str(files(need("plotly", "board")))) / "package_data" / "plotly.min.js"

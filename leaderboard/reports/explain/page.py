@@ -49,7 +49,6 @@ def page(found: Explanation, title: str, left_out: int = 0, precision: float | N
         precision: Target standard error of a_n in bits/byte, to state the number of orders for; or None.
 
     Raises:
-        MissingExtra: plotly is not installed.
         ConfigurationError: As in `Explanation.orders_for`.
     """
     figures = {"curve": curve_figure(found.rate, found.bits)}

@@ -28,9 +28,6 @@ def heat_map_of(given: Sequence[Block]) -> Any:
 
     Returns:
         A `plotly.graph_objects.Figure` of a trace a panel.
-
-    Raises:
-        MissingExtra: plotly is not installed.
     """
     graph, subplots = need("plotly.graph_objects", "board"), need("plotly.subplots", "board")
     blocks = [block for block in given if block.rows]

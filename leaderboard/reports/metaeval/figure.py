@@ -24,9 +24,6 @@ def label_figure(task: Labelled, columns: Sequence[Scores]) -> Any:
 
     Returns:
         A `plotly.graph_objects.Figure`.
-
-    Raises:
-        MissingExtra: plotly is not installed.
     """
     graph, subplots = need("plotly.graph_objects", "board"), need("plotly.subplots", "board")
     across = min(_ACROSS, len(columns))
