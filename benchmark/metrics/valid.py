@@ -3,12 +3,11 @@
 Input: a `JudgedPartition`, from an equivalence backend and what judges validity (benchmark/validity).
 """
 
-import math
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
-from benchmark.metrics.metric import Metric, Unscorable, Version
+from benchmark.metrics.metric import Metric, Version
 from benchmark.metrics.partition import Partition
 
 
@@ -37,24 +36,6 @@ def valid_distinct_k(judged: JudgedPartition) -> float:
     2.0
     """
     return float(len(judged.sizes))
-
-
-def valid_rarefied(judged: JudgedPartition, size: int) -> float:
-    """The expected number of classes with a valid response among `size` of the k responses, drawn without replacement.
-
-    As `rarefied` (Hurlbert 1971), with junk among what is drawn. With `size` = k it is valid_distinct_k.
-
-    Raises:
-        Unscorable: There are fewer responses.
-
-    >>> valid_rarefied(JudgedPartition(Partition((0, 1)), (None, "echo of the prompt")), 1)
-    0.5
-    """
-    total = len(judged.reasons)
-    if total < size:
-        raise Unscorable(f"fewer than {size} responses")
-    ways = math.comb(total, size)
-    return math.fsum(1 - math.comb(total - each, size) / ways for each in judged.sizes)
 
 
 def valid_share(judged: JudgedPartition) -> float:

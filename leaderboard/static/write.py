@@ -69,14 +69,11 @@ class Written:
     """A written export.
 
     Attributes:
-        texts_bytes: Total size of all responses in bytes.
         left_out: Data warnings: what is not shown and why, as on the pages.
     """
 
     folder: Path
-    pages: int
     texts: bool
-    texts_bytes: int
     left_out: tuple[str, ...]
 
 
@@ -129,7 +126,7 @@ def write_static(
             pages.append(_empty())
         _write(made, pages, boards, {"warnings": warnings, "styled": style_marks()})
         write_text(made / MARK, _MARK_TEXT)
-    return Written(folder, len(pages), wanted and bool(boards), length, tuple(warnings))
+    return Written(folder, wanted and bool(boards), tuple(warnings))
 
 
 def _replaceable(folder: Path) -> None:

@@ -78,12 +78,10 @@ class PositionCurve:
     Attributes:
         rate: a_k for k = 1 … n in bits/byte: surprisal of the response at position k, given the k − 1 before it.
         error: Standard errors due to the choice of orders; NaN if unknown.
-        estimator: Estimator of the errors, as in benchmark/surprisal/response_orders.py.
     """
 
     rate: tuple[float, ...]
     error: tuple[float, ...]
-    estimator: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,11 +243,7 @@ def _curve(row: Mapping[str, Any]) -> PositionCurve | None:
     if given is None or not rate or len(rate) < len(given):
         return None
     errors = _numbers(_part(row, SURPRISALS, "curve_rate_se"), len(rate))
-    return PositionCurve(
-        tuple(rate),
-        tuple(math.nan if x is None else x for x in errors),
-        _text(row[SURPRISALS].get("estimator")) or "unknown",
-    )
+    return PositionCurve(tuple(rate), tuple(math.nan if x is None else x for x in errors))
 
 
 def _scores(board: Board, entry: Entry, row: Mapping[str, Any]) -> tuple[Score, ...]:
@@ -325,7 +319,7 @@ def scores_table(view: PromptView) -> TableView:
 
 def curve_table(view: PromptView) -> TableView:
     """The a_k curve, one row per position; no rows if there is no curve."""
-    curve = view.curve or PositionCurve((), (), "")
+    curve = view.curve or PositionCurve((), ())
     rows = [
         (place, rate, None if math.isnan(error) else error)
         for place, (rate, error) in enumerate(zip(curve.rate, curve.error, strict=True), 1)

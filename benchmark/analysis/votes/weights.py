@@ -45,7 +45,6 @@ class Weights:
         checks: [voters], number of checks answered.
         passed: [voters], number of checks passed.
         capped: Number of votes that count less by the third rule.
-        careless_share: Estimated share of careless voters.
     """
 
     votes: Floats
@@ -54,7 +53,6 @@ class Weights:
     checks: Integers
     passed: Integers
     capped: int
-    careless_share: float
 
     @property
     def left_out(self) -> int:
@@ -77,7 +75,7 @@ def weigh(ballots: Ballots) -> Weights:
     hostile = np.zeros(voters, bool)
     careful = np.full(voters, 1 - _CARELESS)
     for _ in range(_MOST_TRIALS):
-        careful, share, models = _careful(ballots, checks, passed, careful, caps, hostile)
+        careful, models = _careful(ballots, checks, passed, careful, caps, hostile)
         found = hostile | _departing(ballots, models)
         if (found == hostile).all():
             break
@@ -89,14 +87,13 @@ def weigh(ballots: Ballots) -> Weights:
         checks,
         passed,
         int((caps < 1).sum()),
-        share,
     )
 
 
 def _careful(
     ballots: Ballots, checks: Integers, passed: Integers, careful: Floats, caps: Floats, hostile: Booleans
-) -> tuple[Floats, float, dict[str, Davidson]]:
-    """The probability that each voter is careful, the share of careless ones, the models of both questions."""
+) -> tuple[Floats, dict[str, Davidson]]:
+    """The probability that each voter is careful, and the models of both questions."""
     voters = len(ballots.voters)
     # A check has two wrong answers.
     attentive = passed * np.log(PASS) + (checks - passed) * np.log((1 - PASS) / 2)
@@ -117,7 +114,7 @@ def _careful(
         share = float(((1 - careful).sum() + _PRIOR * _CARELESS) / (voters + _PRIOR))
         if np.abs(careful - before).max(initial=0) < _SETTLED:
             break
-    return careful, share, models
+    return careful, models
 
 
 def _log_of_fixed_shares(ballots: Ballots, chosen: Booleans) -> Floats:
