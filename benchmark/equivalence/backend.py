@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.metrics.metric import Missing
+from benchmark.models.model_files import Spec
 
 Floats = NDArray[np.float64]
 
@@ -39,29 +40,7 @@ class EquivalenceBackend(Protocol):
         ...
 
 
-class EquivalenceSpec(Protocol):
-    """Which backend a profile uses; loading it is another step."""
-
-    @property
-    def signature(self) -> str:
-        """Return `EquivalenceBackend.signature` without loading anything.
-
-        Raises:
-            ConfigurationError: The model is not pinned.
-        """
-        ...
-
-    def load(self, device: str = "cpu") -> EquivalenceBackend:
-        """Load the backend.
-
-        Args:
-            device: Device of its model, if it has one.
-
-        Raises:
-            ConfigurationError: The model is not pinned, is not available, or is of another kind.
-            MissingExtra: A library is not installed.
-        """
-        ...
+EquivalenceSpec = Spec[EquivalenceBackend]
 
 
 class SetJudge(Protocol):

@@ -44,13 +44,13 @@ class GenerationSimilarity:
 
     @property
     def signature(self) -> str:
-        """As `EquivalenceSpec.signature`."""
+        """As `Spec.signature`."""
         its = "" if self.tokeniser is None else f"tokeniser-{self.tokeniser.signature},"
         read = f"full-text-to-{self.max_tokens}-tokens" if self.window is None else f"{self.window}-tokens-each"
         return f"{self.files.signature},{its}{self.dtype},{read},no-prompt,p-over-{self.threshold}"
 
     def load(self, device: str = "cpu") -> "ClassifierEquivalence":
-        """As `EquivalenceSpec.load`."""
+        """As `Spec.load`."""
         return ClassifierEquivalence(self, load_pair_classifier(self.files, self.tokeniser, self.dtype, device))
 
 
@@ -141,12 +141,12 @@ class BothWaysNLI:
 
     @property
     def signature(self) -> str:
-        """As `EquivalenceSpec.signature`."""
+        """As `Spec.signature`."""
         read = "with-prompt" if self.with_prompt else "no-prompt"
         return f"{self.files.signature},{self.dtype},{self.max_tokens}-tokens,{read},{self.rule}-both-ways"
 
     def load(self, device: str = "cpu") -> "NLIEquivalence":
-        """As `EquivalenceSpec.load`."""
+        """As `Spec.load`."""
         return NLIEquivalence(self, load_pair_classifier(self.files, dtype=self.dtype, device=device))
 
 

@@ -31,11 +31,11 @@ class Rouge1:
 
     @property
     def signature(self) -> str:
-        """As `EquivalenceSpec.signature`."""
+        """As `Spec.signature`."""
         return f"rouge-1-f1,no-stemmer,over-{self.threshold}"
 
     def load(self, device: str = "cpu") -> "Rouge1Equivalence":
-        """As `EquivalenceSpec.load`."""
+        """As `Spec.load`."""
         return Rouge1Equivalence(self)
 
 
@@ -96,11 +96,11 @@ class EmbeddingThreshold:
 
     @property
     def signature(self) -> str:
-        """As `EquivalenceSpec.signature`."""
+        """As `Spec.signature`."""
         return f"cosine,{self.embedder.signature},over-{self.threshold},calibrated-on-{self.calibrated_on}"
 
     def load(self, device: str = "cpu") -> "EmbeddingEquivalence":
-        """As `EquivalenceSpec.load`."""
+        """As `Spec.load`."""
         return EmbeddingEquivalence(self, SentenceTransformersEmbedder(self.embedder, device))
 
 
@@ -170,11 +170,11 @@ class ShortAnswers:
 
     @property
     def signature(self) -> str:
-        """As `EquivalenceSpec.signature`."""
+        """As `Spec.signature`."""
         return f"short-answers-to-{_SHORT}-words,{self.backend.signature}"
 
     def load(self, device: str = "cpu") -> "ShortAnswersEquivalence":
-        """As `EquivalenceSpec.load`."""
+        """As `Spec.load`."""
         return ShortAnswersEquivalence(self.backend.load(device), self.signature)
 
 

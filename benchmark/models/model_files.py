@@ -10,10 +10,34 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from datasets_build.errors import ConfigurationError, MissingExtra
 from datasets_build.files import sha256_of
+
+Loaded_co = TypeVar("Loaded_co", covariant=True)
+
+
+class Spec(Protocol[Loaded_co]):
+    """Which model or rule a profile uses; loading it is another step."""
+
+    @property
+    def signature(self) -> str:
+        """The signature of what is loaded, known without loading.
+
+        Raises:
+            ConfigurationError: The model is not pinned.
+        """
+        ...
+
+    def load(self, device: str = "cpu") -> Loaded_co:
+        """Load it; `device` is that of its model, if it has one.
+
+        Raises:
+            ConfigurationError: The model is not pinned, is not available, or is of another kind.
+            MissingExtra: A library is not installed.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.models.device_errors import loading_on
-from benchmark.models.model_files import ModelFiles, loading
+from benchmark.models.model_files import ModelFiles, Spec, loading
 from benchmark.models.token_batches import estimated_tokens, token_batches
 from datasets_build.errors import ConfigurationError, need
 
@@ -34,26 +34,7 @@ class PairScorer(Protocol):
         ...
 
 
-class PairScorerSpec(Protocol):
-    """Which scorer a profile uses; loading it is another step."""
-
-    @property
-    def signature(self) -> str:
-        """`PairScorer.signature`, known without loading.
-
-        Raises:
-            ConfigurationError: The model is not pinned.
-        """
-        ...
-
-    def load(self, device: str = "cpu") -> PairScorer:
-        """Load the scorer.
-
-        Raises:
-            ConfigurationError: The model is not pinned, is not available, or is of another kind.
-            MissingExtra: torch or transformers is not installed.
-        """
-        ...
+PairScorerSpec = Spec[PairScorer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +55,12 @@ class BertScoreSpec:
 
     @property
     def signature(self) -> str:
-        """As `PairScorerSpec.signature`."""
+        """As `Spec.signature`."""
         chosen = f"layer-{self.layer},idf-off,baseline-{self.baseline}"
         return f"{self.files.signature},float32,{self.max_tokens}-tokens,{chosen}"
 
     def load(self, device: str = "cpu") -> "BertScorer":
-        """As `PairScorerSpec.load`."""
+        """As `Spec.load`."""
         return BertScorer(self, device)
 
 
@@ -97,11 +78,11 @@ class CrossEncoderSpec:
 
     @property
     def signature(self) -> str:
-        """As `PairScorerSpec.signature`."""
+        """As `Spec.signature`."""
         return f"{self.files.signature},float32,{self.max_tokens}-tokens"
 
     def load(self, device: str = "cpu") -> "CrossEncoderScorer":
-        """As `PairScorerSpec.load`."""
+        """As `Spec.load`."""
         return CrossEncoderScorer(self, device)
 
 
