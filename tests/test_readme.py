@@ -19,7 +19,6 @@ from leaderboard.tables.trust import dominated, trusted
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-ROOMS = ("datasets_build", "submissions", "benchmark", "leaderboard")
 TRUST = (
     *("valid_distinct_k", "distinct_k", "distance_beside_prompt", "embedding_diversity", "rouge_l_similarity"),
     *("distinct_n", "self_bleu", "d_can"),

@@ -64,11 +64,6 @@ class FakeSampler:
         """All requests so far."""
         return [request for call in self.calls for request in call]
 
-    @property
-    def prompts_asked(self) -> set[str]:
-        """The first words of a user in each chat so far."""
-        return {next(each.content for each in request.messages if each.role == "user") for request in self.asked}
-
     def check(self, requests: Sequence[Request]) -> list[str | None]:
         """As `Sampler.check`."""
         return [None if self._fits(request) else "too long" for request in requests]

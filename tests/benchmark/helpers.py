@@ -141,13 +141,6 @@ def value_of(metric: Metric, responses: Sequence[str], embedder: Embedder | None
     return values_of(responses, [metric], embedder)[metric.id]
 
 
-def number_of(metric: Metric, responses: Sequence[str], embedder: Embedder | None = None) -> float:
-    """As `value_of`, where there must be a value."""
-    value = value_of(metric, responses, embedder)
-    assert not isinstance(value, Missing), value
-    return value
-
-
 def suite_of(prompts: int) -> Suite:
     """A suite of that many prompts."""
     made = (Prompt(f"p-{i:04}", "Even" if i % 2 == 0 else "Odd", f"Say thing {i}.") for i in range(prompts))

@@ -27,7 +27,6 @@ TEXTS = {
     )
     for i, prompt_id in enumerate(PROMPTS)
 }
-DERANGED = ("random-characters", "shuffled-words", "random-words", "other-prompts", "book-sentences", "random-prefixes")
 
 
 def made(name: str, seed: int = 0) -> dict[str, tuple[str, ...]]:
