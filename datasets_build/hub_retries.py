@@ -8,11 +8,7 @@ TRANSIENT = frozenset({408, 409, 425, 429})  # statuses under 500 after which a 
 
 
 def retrying(*also: type[Exception]) -> Retrying:
-    """Make a `Retrying` that retries after transient errors and raises the last error unchanged.
-
-    Args:
-        also: Further errors to retry after.
-    """
+    """Make a `Retrying` that retries after transient errors and raises the last error unchanged."""
 
     def again(error: BaseException) -> bool:
         return isinstance(error, also) or is_transient(error)

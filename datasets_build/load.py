@@ -55,7 +55,6 @@ def load_table(
         data: Folder of built datasets; default: the package's own.
         mirror: Folder with released files; default: the one that DIVBENCH_MIRROR names.
         network: Whether to download what is not available locally.
-        datasets: Sources to look in.
 
     Raises:
         ConfigurationError: No such config or split, or its files are not available.

@@ -66,7 +66,6 @@ def publish(
     repository that already holds the same files gets no commit.
 
     Args:
-        out: Folder of built datasets.
         repo: Repository, such as `org/divbench`; created if it does not exist.
         tag: Version tag, such as `v1.0.0`; never moved.
         token: Hub token; default: that of the logged-in user.

@@ -79,9 +79,7 @@ class Report:
     """What a command found, in each format in which it can be had.
 
     Attributes:
-        title: Heading of the Markdown file.
         blocks: Paragraphs and tables of the Markdown file.
-        printed: Paragraphs and tables for the terminal.
         records: The numbers in full precision for CSV; None: there is no CSV.
     """
 

@@ -280,7 +280,6 @@ def _live(
 
     Args:
         results: Folder of results; None: `results` if there is such a folder.
-        store: Store in place of a folder.
         reference: Whether reference results are shown; None: if the folder has no others.
         votes: Store of visitors' votes; None: nobody can vote.
 

@@ -68,7 +68,6 @@ class Explanation:
     """What a model finds in one set of n responses.
 
     Attributes:
-        plan: Orders in which it was read.
         read: The surprisals that all else is made of, with the orders.
         bits: The curve in bits.
         rate: The curve in bits/byte.
@@ -187,7 +186,6 @@ def explain(
     standard errors are unknown and there are no pairs.
 
     Args:
-        given: The set, of two texts at least.
         plan: Orders of reading; one balanced square by default.
         most_paired: A larger set is not read in pairs, of which it has about n² / 2.
 

@@ -109,7 +109,6 @@ def power(effect: float, deviation: float, prompts: int) -> float:
     """Power of the two-sided paired t-test at 5%, by the noncentral t distribution.
 
     Args:
-        effect: Difference of the means.
         deviation: Standard deviation over prompts of the difference.
         prompts: Number of prompts, at least 2.
     """
@@ -147,7 +146,6 @@ class PlanRow:
     """What comparisons at k responses per prompt need.
 
     Attributes:
-        mean: Mean headline of the known systems.
         effect: Difference to find, in responses of k.
         deviation: Median over pairs of the standard deviation of the difference over prompts.
         prompts: Prompts for the wanted power, at the median pair; None: more than `MOST_PROMPTS`.

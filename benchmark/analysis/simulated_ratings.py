@@ -56,8 +56,6 @@ class Outcome:
     """What a simulated study gives.
 
     Attributes:
-        ratings: What came back.
-        alpha: Krippendorff's alpha.
         metrics: Each metric's correlation with people.
     """
 
@@ -73,7 +71,6 @@ def simulated_answers(
     """The files of a study's raters, as the pages write them.
 
     Args:
-        study: Study with the form *absolute*.
         scores: Mean and standard deviation of the ratings of each set.
         careless: Number of raters, the first ones, who answer anything to everything.
         redraw: Whether ratings are normal ones, rounded to 1 … 5, in place of those that have these means and

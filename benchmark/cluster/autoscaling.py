@@ -20,7 +20,6 @@ class Autoscaler:
 
     Attributes:
         elastic: Whether to request actors as they are earned; otherwise all at once.
-        requested: Number of actors that are running or starting.
         load_seconds: Time that the last one took from its request until its models were loaded; None: none has.
         credit: Seconds of scoring that have not been spent on another actor.
     """

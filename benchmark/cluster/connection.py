@@ -26,7 +26,6 @@ class ActorLost:
     Attributes:
         prompts: Number of prompts of the shard that it was scoring; 0: it had none.
         first: Id of the first of them.
-        reason: Message of Ray.
     """
 
     prompts: int

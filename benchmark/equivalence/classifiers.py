@@ -129,7 +129,6 @@ class BothWaysNLI:
 
     Attributes:
         files: Files of any model for natural language inference that names its labels.
-        with_prompt: Whether the prompt is read, too.
         max_tokens: Most tokens of a pair; longer ones are truncated, the longer text first.
     """
 

@@ -67,7 +67,6 @@ class Files:
     """The files to write.
 
     Attributes:
-        pairs: File of the pairs, JSON Lines.
         table: Table of all responses, .csv, .parquet or .jsonl; None: none.
     """
 

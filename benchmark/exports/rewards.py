@@ -28,9 +28,6 @@ Rewards = Mapping[str, tuple[float | None, ...]]
 def read_rewards(path: Path, prompt_ids: Collection[str], k: int) -> Rewards:
     """Read the rewards in a file.
 
-    Args:
-        path: A file .jsonl, .csv or .parquet.
-
     Raises:
         Refused: The file cannot be read or lacks columns, a prompt id is unknown, an index is not below k, a response
             is listed twice, a reward is not a finite number, a prompt does not have k rewards, or no response has one.

@@ -44,7 +44,6 @@ class ScoredPrompt:
     """One prompt of a result.
 
     Attributes:
-        responses: Responses that were scored.
         finish_reasons: One per response; None if not given.
         answers: Number of responses that are neither blank nor placeholders.
         values: Values by metric, without missing ones.

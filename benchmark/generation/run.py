@@ -36,11 +36,7 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class PlannedSet:
-    """A response set to be sampled.
-
-    Attributes:
-        id: Name, unique in a plan.
-    """
+    """A response set to be sampled."""
 
     id: str
     prompt: Prompt

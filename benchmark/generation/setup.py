@@ -54,7 +54,6 @@ class Model:
     """A model to sample.
 
     Attributes:
-        name: Hub id, or the server's name for it.
         revision: Revision of its weights; None: unknown.
         parameters: Number of parameters; None: unknown.
         open_weights: Whether its weights are open; None: unknown.

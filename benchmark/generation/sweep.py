@@ -77,9 +77,6 @@ def sweep_items(
 
     The numbers of sets per setting differ by at most one; so do those per context. Contexts are paired with settings at
     random.
-
-    Args:
-        sweep: Swept parameter and its settings.
     """
     points = np.arange(sets) * len(sweep.values) // sets
     rounds = -(-sets // len(contexts))
@@ -107,7 +104,6 @@ def write_sweep(path: Path, plan: Plan, sweep: Sweep, journal: Journal, manifest
 
     Args:
         plan: Plan of `sweep_items`.
-        sweep: Swept parameter and its settings.
     """
     rows = []
     for item in plan.sets:

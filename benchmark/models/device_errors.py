@@ -134,11 +134,6 @@ def within_memory(run: Callable[[], T], what: str, device: Any, hint: str = "a s
     model, these to activations, and both often in a circle that only a full collection ends; so the frames are cleared,
     and the error that is raised refers to no other.
 
-    Args:
-        what: What it reads, for the message.
-        device: Device as of torch.
-        hint: What to do about it.
-
     Raises:
         OutOfMemory: The memory is full.
     """

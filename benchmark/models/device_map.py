@@ -76,9 +76,6 @@ def device_map_options(device: str, device_map: DeviceMap | None = None) -> dict
 
     With accelerate, weights go from their files to the device; without, the whole model is in the host's memory first.
 
-    Args:
-        device_map: Device map to use in its place.
-
     Raises:
         ConfigurationError: There is no GPU.
         MissingExtra: accelerate is not installed, and the model is to lie on several devices.

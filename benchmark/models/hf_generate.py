@@ -27,7 +27,6 @@ def generate(
         prompts: Tokens of each prompt; they are padded on the left.
         choose: Function of all tokens so far [rows, length] and raw logits [rows, vocabulary] to scores, of which the
             greatest wins.
-        stop: Texts that also end a response.
 
     Raises:
         OutOfMemory: The batch does not fit.

@@ -37,7 +37,6 @@ class CausalLMSpec:
     """Which causal language model a profile uses; loading it is another step.
 
     Attributes:
-        name: Hub id, or a name for a folder.
         revision: Commit, 40 hex digits; of a folder, the SHA-256 of its weights.
         folder: Folder of the files, if they are not on the Hub.
         dtype: Precision of the body; the head and all after it are float32 or better.

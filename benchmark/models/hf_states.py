@@ -28,7 +28,6 @@ class TokenisedResponse:
 
     Attributes:
         prompt: Tokens before it, at least one.
-        ids: Its tokens, and those that ended it.
         content: Number of `ids` that are the response; of these the states are kept.
     """
 

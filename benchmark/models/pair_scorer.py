@@ -42,7 +42,6 @@ class BertScoreSpec:
     """BERTScore F1 (Zhang et al. 2020, arXiv:1904.09675) without idf weights, rescaled.
 
     Attributes:
-        files: Files of a model of the RoBERTa family.
         layer: Layer whose states are compared; 1 is the first above the embeddings.
         baseline: Mean F1 of unrelated sentences, which is rescaled to 0; with 0, nothing is rescaled.
         max_tokens: Most tokens of a text; longer ones are truncated.

@@ -35,8 +35,6 @@ class _Packed:
         way: int64 [tokens], the nodes of every path.
         starts: int32 [paths + 1], where each path begins in `way`.
         fresh: int32 [paths + 1], where the nodes begin that are new in a path.
-        longest: Length of the longest path.
-        most_fresh: Most new nodes of a path.
     """
 
     way: Any
@@ -176,7 +174,6 @@ def _attend(
         key: [1, key heads, nodes, size].
         value: [1, key heads, nodes, size].
         attention_mask: None, as transformers makes no mask for an attention that it does not know.
-        scaling: Factor of the products.
         options: Other arguments of the layer; those that would change numbers are refused.
     """
     refused = [name for name in ("softcap", "s_aux", "position_bias") if options.get(name) is not None]

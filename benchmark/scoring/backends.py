@@ -49,7 +49,6 @@ class ScoringBackends:
     Attributes:
         cache: File in which surprisals are cached; None: they are not.
         pair_scorers: Models that score pairs of responses, by the input that they make.
-        reward: Reward model that rates the quality of responses.
     """
 
     profile: Profile
@@ -163,7 +162,6 @@ class ScoringBackends:
         models remember of earlier sets is forgotten first.
 
         Args:
-            metrics: Metrics that the profile has models for.
             surprisals: Surprisals from `read`; None: the sets are read here.
             finish_reasons: Why each response of a set ended, where that is known.
 

@@ -45,15 +45,10 @@ class Materials:
     """Response sets and everything that metric inputs are made of; None for what is not available.
 
     Attributes:
-        sets: All responses of each prompt.
         pair_scorers: Models that compare two responses, by the input that they make.
-        surprisals: Surprisals of each set's scorable responses.
         partitions: Equivalence classes of each set's scorable responses.
-        internals: Internals of the generating model for all responses of each set.
         prompts: The prompt of each set; None where prompts are unknown.
-        validity: Judges which responses are valid.
         pair_reader: Makes features of pairs of responses; None: one is made of the embedder.
-        tagger: Part-of-speech tagger of responses.
     """
 
     sets: Sequence[Sequence[str]]

@@ -68,7 +68,6 @@ class HowRead(Part):
 
     Attributes:
         model: Signature of the model: name, revision, dtype, device, attention.
-        features: Size of a hidden state.
         original_layer: Layer of E_original; None if no states were read.
         average_layers: Layers of E_average; empty if no states were read.
         tokens: *sampled*: the tokens that were sampled; *text*: the response's text, tokenised again.

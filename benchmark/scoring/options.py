@@ -210,9 +210,6 @@ class ScoringOptions:
 def metrics_named(names: "list[str] | None", profile: "Profile", *, internals: bool = False) -> "tuple[Metric, ...]":
     """Return the named metrics of a profile; all of them if none is named.
 
-    Args:
-        internals: Whether internals of the generating model are available.
-
     Raises:
         ConfigurationError: The profile has no such metric.
     """

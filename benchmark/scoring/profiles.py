@@ -43,7 +43,6 @@ class Profile:
         name: Name, part of every signature.
         layout: How prompt and responses become the text that the language model reads.
         orders: Response orderings that the language model reads.
-        pair_scorers: Models that score pairs of responses, by the input that they make.
         partition: How responses are grouped into equivalence classes.
         device: Device of models whose specs name none (embedder, pair scorers, classifiers); in no signature.
     """
@@ -155,7 +154,6 @@ def with_models(
     Args:
         embedder: Sentence-transformers model; texts are truncated as for the profile's own, or at 256 tokens.
         bert_score: A roberta-large: BERTScore's layer and baseline are those of that model.
-        sts: Cross-encoder with one output.
 
     Raises:
         ConfigurationError: As `find_model_files`.

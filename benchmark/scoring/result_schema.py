@@ -77,7 +77,6 @@ class Signature(Part):
 
     Attributes:
         parameters: Names and values, the metric's own first; an object in JSON.
-        models: Signatures of the models that made the metric's input.
         suite: Suite and its revision, `name@revision`.
         divbench: Version of this package, major.minor.
     """

@@ -113,12 +113,7 @@ def score_shard(shard: Shard, metrics: Sequence[Metric], backends: ScoringBacken
 
 @dataclass(frozen=True, slots=True)
 class _ReadShard:
-    """A shard with all that models make of it: from here on, everything is a pure function.
-
-    Attributes:
-        materials: Materials of the metrics' inputs.
-        runs: How the models ran.
-    """
+    """A shard with all that models make of it: from here on, everything is a pure function."""
 
     shard: Shard
     materials: Materials

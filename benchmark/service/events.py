@@ -40,7 +40,6 @@ def event_writer(worker: str, out: TextIO, show: Callable[[str], None]) -> Event
 
     Args:
         out: Stream of the lines, each written at once. If its reader is gone, the work goes on.
-        show: Receiver of the line for people.
     """
     lock = threading.Lock()
 

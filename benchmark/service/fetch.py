@@ -25,7 +25,6 @@ class NotAcceptable(InputError):
     """A submission that does not pass its checks.
 
     Attributes:
-        problems: Errors and warnings.
         unsure: Whether the checks were cut short, which proves nothing and may be a host failure.
     """
 

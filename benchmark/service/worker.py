@@ -60,7 +60,6 @@ class Worker:
         cluster: Session whose actors score the shards; None: this process does.
         lease: Time for which a claim holds without renewal.
         poll: Seconds between looks at an empty queue, and after a host failure.
-        max_host_failures: Host failures in a row after which the worker ends.
         clock: Function that returns the time.
     """
 

@@ -133,7 +133,6 @@ def read_sets(
     float16, and several in bfloat16. The same sets with the same cache and batches give the same bytes.
 
     Args:
-        layout: How a set becomes text and tokens.
         plan: Response orders; None: one balanced square.
         cache: Surprisals of earlier runs, to which new ones are added after each batch.
 

@@ -114,8 +114,6 @@ def lay_out(model: CausalLM, layout: Layout, prompt: str, texts: Sequence[Sequen
     """Tokenise lists of responses to one prompt for a model.
 
     Args:
-        model: Model whose tokeniser is used.
-        layout: Format and token boundaries.
         prompt: Prompt, verbatim.
         texts: For each sequence, the responses in their order.
 

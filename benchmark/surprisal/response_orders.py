@@ -264,10 +264,8 @@ def orders_for(
     between responses added.
 
     Args:
-        target: Wanted standard error, in the unit of the values.
         pilot: Computed orders of the same set, or of a similar one; at least a square.
         values: [orders, n], values of the pilot.
-        family: Kind of orders to be used.
         of: *end*: standard error of a_n; *curve*: of the whole curve (root mean square over positions).
 
     Raises:

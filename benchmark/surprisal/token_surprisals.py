@@ -34,8 +34,6 @@ class TokenSaving:
 
     Attributes:
         text: As in `TokenCost`.
-        alone: Bits after the prompt alone.
-        given: Bits after the prompt and the other response.
     """
 
     text: str
@@ -84,7 +82,6 @@ def pair_tokens(model: CausalLM, layout: Layout, prompt: str, response: str, bef
 
     Args:
         layout: Layout with *exact* boundaries: with others the two texts may have different tokens.
-        before: Response at the position before it.
 
     Raises:
         Unscorable: As in `token_surprisals`.

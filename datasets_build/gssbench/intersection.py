@@ -37,7 +37,6 @@ class Structure:
     """A way to build a text.
 
     Attributes:
-        phrase: Phrase that follows the noun, or a comma.
         words: Shortest and longest text that it suits, in words.
     """
 

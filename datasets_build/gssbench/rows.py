@@ -60,12 +60,8 @@ def pair_row(
     """Make a row that fits `PAIRS`.
 
     Args:
-        pair_id: Id, unique over all splits.
         a: Text with the smaller generation space.
         b: Text with the larger one.
-        set_id: Set of pairs that share texts.
-        relation: Names of the two texts within the set.
-        template: Name of what the pair was made from.
         sizes: `a_size` and `b_size`, where they mean something.
     """
     a_size, b_size = sizes or (None, None)

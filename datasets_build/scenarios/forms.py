@@ -21,11 +21,7 @@ from datasets_build.word_banks import word_bank
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One format of text.
-
-    Attributes:
-        template: The text, with slots in braces.
-    """
+    """One format of text."""
 
     name: str
     template: str

@@ -133,7 +133,6 @@ def rows(task: str, variant: str, fetch: Fetch) -> Iterator[dict[str, Any]]:
     Args:
         task: One of `TASKS`.
         variant: Key of `_STEM`.
-        fetch: Fetcher of the files.
 
     Raises:
         InputError: A file is malformed, a set occurs twice, or a subset relation does not hold.

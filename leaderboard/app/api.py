@@ -62,7 +62,6 @@ def find_entry(board: Board, system: Any) -> Entry:
     """A system of a board.
 
     Args:
-        board: Board of the system.
         system: Id of its result or submission, or its label on the board.
 
     Raises:

@@ -79,11 +79,7 @@ def drawn(found: Any) -> gr.Plot:
 
 
 def note(name: str, lines: int = 3, text: str = "") -> gr.Textbox:
-    """Plain text below a component; it may contain untrusted text.
-
-    Args:
-        lines: Height in lines.
-    """
+    """Plain text below a component; it may contain untrusted text."""
     return gr.Textbox(text, show_label=False, container=False, interactive=False, lines=lines, elem_id=name)
 
 

@@ -99,7 +99,6 @@ def read_tokens(profile: str, prompt: str, responses: Sequence[str], model: Caus
     Args:
         profile: Name of the board's profile, whose language model and layout are used.
         responses: All responses; invalid ones are left out as in scoring.
-        model: Model to use in place of the profile's.
 
     Raises:
         InputError: They are unavailable; the message says why.
@@ -127,7 +126,6 @@ def read_added(profile: str, prompt: str, responses: Sequence[str], embedder: Em
 
     Args:
         responses: All responses; invalid ones are left out.
-        embedder: Embedder to use in place of the profile's.
 
     Raises:
         InputError: They are unavailable; the message says why.

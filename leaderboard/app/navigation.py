@@ -37,7 +37,6 @@ def navigation(pages: Sequence[Link], here: str, source: str | None = None) -> M
     """The navigation: pages in groups, the repository and the paper; on a narrow screen behind one button.
 
     Args:
-        here: Path of the page that it stands on.
         source: Address of the repository; None: as the package's metadata have it.
     """
     groups = {group: [_page(page, here) for page in pages if page.group == group] for group in GROUPS}

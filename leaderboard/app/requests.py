@@ -31,7 +31,6 @@ class RequestLimits:
 
     Args:
         calls: Calls a minute that one visitor may make.
-        body: Bytes of a call.
         proxied: Whether a proxy that is trusted, such as a Space's, tells the visitor's address last in
             X-Forwarded-For; its own address is that of all visitors.
     """

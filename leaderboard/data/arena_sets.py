@@ -20,7 +20,6 @@ class Arena:
     """One suite's contest and where its texts are.
 
     Attributes:
-        contest: What pairs are chosen from.
         entries: [systems], the entries in the order of the contest.
     """
 

@@ -198,9 +198,6 @@ class StoreSource:
     ) -> tuple[dict[str, Result | Missing], bool]:
         """Bring the cache to a commit.
 
-        Args:
-            wanted: Submissions that name a result, by its id.
-
         Returns:
             Each result, and whether all of them are settled until the next commit.
         """

@@ -29,9 +29,6 @@ class VoteResults:
         board: Board that has the most of the systems; None if none has any.
         pairs: Number of pairs that were judged, checks among them.
         voters: Number of visitors who judged them.
-        weights: What each vote counts.
-        agreement: Agreement of each metric of the board with the votes by question.
-        ceiling: Agreement of people with each other by question.
     """
 
     suite: str

@@ -12,9 +12,6 @@ _ROW, _TOP, _BOTTOM, _NAME = 34, 50, 190, 28
 def alike_map(found: Homogeneity, measure: str, title: str) -> Any:
     """Systems by systems in clustered order, coloured by how alike their responses are; the diagonal is of their own.
 
-    Args:
-        measure: *similarity* or *same_class*.
-
     Returns:
         A `plotly.graph_objects.Figure` of two traces: the cells, and their numbers.
     """

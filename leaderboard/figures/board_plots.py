@@ -193,9 +193,6 @@ def system_curves_figure(curves: Sequence[Curve], at: str, of: str, *, diagonal:
 
     Args:
         curves: Curves to draw; the one that ends highest is first in the legend.
-        at: Title of the horizontal axis.
-        of: Title of the vertical axis.
-        diagonal: Whether to draw the line on which all responses are distinct.
     """
     graph = need("plotly.graph_objects", "board")
     traces = []

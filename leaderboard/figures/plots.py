@@ -153,7 +153,6 @@ def curves_figure(title: str, curves: Mapping[str, Sequence[float]]) -> Any:
     """Mean expected number of classes among m responses, one line per system; on the diagonal all are distinct.
 
     Args:
-        title: Equivalence backend or board.
         curves: Curves by the system's name, for m = 1, 2, …
 
     Returns:

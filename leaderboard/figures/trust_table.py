@@ -15,7 +15,6 @@ def trust_table(rows: Sequence[Trusted], sentence: str, caption: str, link: Call
 
     Args:
         rows: Metrics, the best first.
-        caption: How to read the rows.
         link: Function from a metric to the address of its details.
     """
     low = min([0.0, *(row.value if row.low is None else row.low for row in rows)]) - 0.04

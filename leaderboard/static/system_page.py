@@ -49,7 +49,6 @@ def system_page(
     """The page of a system.
 
     Args:
-        scores: Scores of its board, which has a column to rank by.
         near: From `nearest`.
         links: Label and address of the pages that it leads to.
         texts: Whether to show the prompts where it is most and least diverse, with the responses.

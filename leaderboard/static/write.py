@@ -89,7 +89,6 @@ def write_static(
     Args:
         folder: Folder to write; it may exist only if it is an earlier export.
         texts: Whether to write the responses; None: if they have at most `TEXTS_LIMIT` bytes in total.
-        progress: Called with the current step.
 
     Raises:
         ConfigurationError: The folder exists and is not an export.

@@ -111,9 +111,6 @@ def compare(
     The numbers equal those of `paired_contrast` in `benchmark.analysis.contrast.paired`, two-sided and over prompts,
     except that Holm's correction is over everything returned here.
 
-    Args:
-        resamples: Number of bootstrap resamples, shared by all differences.
-
     Returns:
         Differences by metric, then by pair; metrics that fewer than two of the systems have are left out.
 
@@ -169,11 +166,7 @@ def _have(scores: BoardScores, column: Column, place: int) -> bool:
 
 
 def compare_table(board: Board, places: Sequence[int], gaps: Sequence[Gap]) -> TableView:
-    """The differences as a table, one row per metric and pair; means are those of the page Models.
-
-    Args:
-        places: Indices of the systems on the board.
-    """
+    """The differences as a table, one row per metric and pair; means are those of the page Models."""
     labels = system_labels(board)
     headers = (
         "metric",

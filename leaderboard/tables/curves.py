@@ -26,12 +26,10 @@ class Curve:
     """A system's mean curve over prompts.
 
     Attributes:
-        label: Label of the system, unique on its board.
         at: Positions on the x-axis: numbers of responses, or patiences.
         mean: Mean at each position over the prompts that reach it.
         low: Lower end of the 95% interval over prompts; None if fewer than two reach the position.
         high: Upper end, likewise.
-        prompts: Number of prompts that reach each position.
         reported: Whether the values came with the submission, that is, from another judge.
     """
 

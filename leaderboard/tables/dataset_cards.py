@@ -38,14 +38,12 @@ class Card:
 
     Attributes:
         name: Name of the config, as in `load_dataset(repo, name)`.
-        made: Description of how it was made.
         paper: Identifier of the paper; empty for our own.
         revision: Revision of the local build; None if there is none.
         files: Number of released files that it is built from, each with its SHA-256; 0 if it is generated.
         origins: Addresses where those files are published, at fixed revisions.
         citation: BibTeX entry, or a line of text.
         splits: Splits in order.
-        fields: Name, type and meaning of each field.
     """
 
     name: str

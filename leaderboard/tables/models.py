@@ -118,7 +118,6 @@ def models_table(
     Ranks and tie groups are those on the whole board: a filter hides systems but does not change ranks.
 
     Args:
-        standing: Rank of each entry in that column.
         bytes_a_response: Function to the mean length of each entry's responses; called only if the table shows it.
     """
     labels = system_labels(board)

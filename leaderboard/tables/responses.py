@@ -106,8 +106,6 @@ class PromptView:
 
     Attributes:
         responses: Responses in sampling order.
-        sizes: Number of responses in each equivalence class.
-        has_classes: Whether there is a partition.
         curve: The a_k curve; None if it was not estimated.
         scores: Scores in the order of the board's columns.
         text_free: Whether a remark stands in place of each response, since the result has no texts.

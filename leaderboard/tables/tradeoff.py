@@ -55,7 +55,6 @@ class Tradeoff:
 
     Attributes:
         points: Systems that have a value on both, in the board's order.
-        absent: Labels of the other systems.
         front: Whether there is a front: both axes have a direction.
         baselines: Whether known-bad baselines are Pareto-eligible.
     """
@@ -115,9 +114,6 @@ def tradeoff(
 
     A resample draws the same prompts for all systems and both axes; each system's means are over the drawn prompts that
     it has values for.
-
-    Args:
-        baselines: Whether known-bad baselines are eligible for the front.
 
     Raises:
         InputError: A result's files are gone.

@@ -38,11 +38,7 @@ def outcome_text(left: str, right: str, answers: Mapping[Question, Answer], chec
 
 
 def metrics_of_pair(board: Board, values: Mapping[str, tuple[float | None, float | None]]) -> TableView:
-    """What each metric says about a pair of response sets.
-
-    Args:
-        values: Values on the left and on the right by column.
-    """
+    """What each metric says about a pair of response sets."""
     rows = []
     for column in board.columns:
         left, right = values.get(column.label, (None, None))

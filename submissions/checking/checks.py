@@ -60,7 +60,6 @@ class SeenRows:
         in_suite_order: Whether the positions of all rows so far ascend.
         own_prompts: Rows without responses, where the submission has prompts of its own.
         texts: Responses of each prompt, to compare with a reported partition.
-        reported_rows: Number of rows of each prompt id in the reported file.
     """
 
     keep_texts: bool = False
@@ -103,8 +102,6 @@ class Check:
     """One thing to look for.
 
     Attributes:
-        name: Stands with each problem found.
-        row: Looks at one row.
         whole: Looks at the tally when all rows have passed.
     """
 

@@ -34,7 +34,6 @@ class Answer(NamedTuple):
     """One response where a prompt's responses stand in several places of a file.
 
     Attributes:
-        sample: The sample's number, as the file counts.
         finish_reason: Why it ended; None: unknown.
     """
 
@@ -53,7 +52,6 @@ class Imported:
         reported: Values that came with them, by prompt id, with the file's row.
         facts: Each value that the file gives for a field of the manifest, and its first row.
         unused_fields: The names of fields that were not used.
-        names: The file's names of our fields, where they differ.
         lines: The row of each response, by prompt id, where a row is one response.
         trimmed: Number of prompts that differ from the suite's in white space at their ends, which is forgiven.
     """

@@ -51,7 +51,6 @@ def make_study(form: FormName, sets: Sequence[RatedSet], *, raters_per_item: int
     """Plan a study.
 
     Args:
-        sets: Sets to rate, each with an id of its own.
         raters_per_item: Number of different people who rate each item.
         per_rater: Most ratings that one person is asked for, besides training and checks.
 

@@ -61,9 +61,7 @@ class Ratings:
 
     Attributes:
         ratings: Ratings of the sets by raters who count, without checks and training.
-        raters: Number of raters who count.
         removed: Number of raters removed, by rule of `RULES`.
-        removed_ratings: Number of their ratings of sets.
         repeated: Number of answers that came twice from one rater, of which the first counts.
         unchecked: Number of raters who count without having answered a check.
     """

@@ -26,7 +26,6 @@ class Alone:
     Attributes:
         similarity: Mean cosine similarity of two different responses.
         same_class: Probability that two different valid responses are in one class.
-        distinct: Classes among its k responses.
     """
 
     similarity: Estimate
@@ -40,7 +39,6 @@ class Pair:
 
     Attributes:
         similarity: Mean cosine similarity of a response of each.
-        same_class: Probability that a valid response of each are in one class.
         in_common: Share of their classes that both have.
         together: Classes among k responses, half from each.
         gain: The same less the classes among k responses of the better one alone.

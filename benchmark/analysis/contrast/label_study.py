@@ -136,7 +136,6 @@ def contrast_groups(
 
     Args:
         labels: Labels of these prompts; those without one are excluded.
-        resamples: Number of bootstrap resamples over prompts, the same ones for all metrics.
 
     Raises:
         MissingExtra: scikit-learn is not installed.

@@ -47,7 +47,6 @@ class PromptScores:
     Attributes:
         prompt_ids: [prompts].
         prompt_bytes: [prompts], of their texts in UTF-8.
-        metrics: Metrics that have a value for some prompt.
     """
 
     system: str

@@ -38,7 +38,6 @@ class Part:
     """All metrics on one kind of texts.
 
     Attributes:
-        length: *raw* or *matched*.
         left_out: Prompts that are not, by reason.
     """
 

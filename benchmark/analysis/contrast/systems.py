@@ -47,7 +47,6 @@ def open_systems(
 
     Args:
         names: Folders of submissions, each checked, or stages of OLMo such as `olmo_stages/base`.
-        prompt_set: Prompt set of the stages: alpacaeval or nbcurated.
         k: Use the first k responses of each prompt; None: as many as every system has.
 
     Raises:

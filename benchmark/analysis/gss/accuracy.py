@@ -214,7 +214,6 @@ def choose(
     A metric of which no prompt has a value cannot: it has no accuracy, rather than one of 0.
 
     Args:
-        scorers: All of its metrics that have a direction.
         wanted: Metric ids; None: all metrics of the result, and those of internals.
         folder: Folder of the submission that was scored for this; None where the result was given.
     """
@@ -283,7 +282,6 @@ def evaluate(
         how: Intervals are made.
         missing_as: Treatment of pairs with a missing score, as in `evaluate_pairs`.
         against: A metric, or a reference, to compare the others with, by the same resamples of sets, within a model.
-        published: Published blocks to show for comparison.
 
     Raises:
         ConfigurationError: No model has a metric; or no model, and no reference, has scores of `against`.

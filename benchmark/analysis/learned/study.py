@@ -93,7 +93,6 @@ class OnTask:
         reference: That of the reference on the same sets.
         less: The first less the second, on the same resamples of contexts.
         holm: p of that difference, adjusted over the tasks.
-        spearman: Spearman's rho with the label.
         human: Spearman's rho with people's scores; None where there are none.
         human_reference: That of the reference.
     """
@@ -115,10 +114,7 @@ class Outcome:
 
     Attributes:
         scheme: Name of the way, one of `SCHEMES`.
-        tried: Number of candidates that were tried in each split.
-        choices: What was chosen in each split.
-        mean: Mean OCA over the tasks.
-        reference: That of the reference.
+        reference: Mean OCA of the reference.
         less: The first less the second.
     """
 

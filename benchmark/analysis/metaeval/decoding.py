@@ -38,7 +38,6 @@ def resampled_spearman(scores: Floats, labels: Floats, *, draws: int = 100, size
         scores: [sets].
         labels: [sets], temperatures.
         draws: Number of draws, at least 2.
-        size: Number of sets in a draw.
 
     Raises:
         ValueError: There are fewer sets than a draw needs.
@@ -55,7 +54,6 @@ class Ranking:
     """How well differences of scores tell which of two sets has the higher temperature.
 
     Attributes:
-        spearman: Spearman's correlation of score differences with temperature differences.
         accuracy: The share of pairs whose differences have the same sign; equal scores are a miss.
         pairs: The fewest in a draw.
     """

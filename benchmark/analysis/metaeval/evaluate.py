@@ -77,7 +77,6 @@ class TaskReport:
         task: Name of the task, such as `contest/story_gen`.
         label: *binary* or *graded*.
         label_name: Name of the label, such as `temperature`.
-        sets: Number of sets of the task, with or without scores.
         contexts: Different ones among the evaluated sets.
         pairs: Number of pairs of sets of one context with different labels.
         noise_ceiling: Correlation with the mean human score that the raters' own disagreement allows; None where there

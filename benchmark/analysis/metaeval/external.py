@@ -29,7 +29,6 @@ def score_externally(
 
     Args:
         name: `module:function`.
-        sets: The context and the responses of each.
         time_limit: Seconds that one set may take.
 
     Returns:

@@ -60,7 +60,6 @@ class HeldOut:
 
     Attributes:
         tried: Combinations of which the best was chosen, single metrics among them.
-        chosen_single: The best single metric.
         chosen_on: Mean Spearman's rho of the chosen one over the tasks that it was chosen on: what the held-out value
             falls short of is what choosing gained.
         best: The fifteen best combinations where they were chosen on, and what is left of them on the rest.

@@ -45,7 +45,6 @@ def evaluate_overall(
 
     Args:
         tasks: Tasks; those without binary labels are skipped.
-        against: The name of the metric that the others are compared with.
     """
     how = resampling or Resampling()
     kept = []

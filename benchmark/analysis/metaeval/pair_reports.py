@@ -58,7 +58,6 @@ def collect(pairs: Pairs, results: Path | None, files: Sequence[Path], lower_is_
     """Collect the scorers to evaluate: metrics of a result, columns of files, and reference points.
 
     Args:
-        results: A result folder of the suite gssbench.
         files: Files with `prompt_id` and columns of numbers.
 
     Raises:

@@ -49,7 +49,6 @@ class SplitResult:
     """The accuracy on one split.
 
     Attributes:
-        sets: Number of sets (clusters) that they come in.
         missing: Pairs of which a score is missing.
         ties: Pairs whose scores are equal.
         accuracy: See `Accuracy`.
@@ -77,13 +76,11 @@ class PairEvaluation:
 
     Attributes:
         mean_of_splits: The unweighted mean over splits: the published overall accuracy.
-        pair_weighted: Over all pairs alike.
         length_balanced: The mean of two means, over the splits of `longer` and of `shorter`: what length alone decides
             gets one half. None where one of them has no split.
         longer: Splits of whose pairs in at least 95% the longer prompt has the larger space.
         shorter: Splits whose shorter prompt has the larger space. A split may be in neither.
         missing_as: Treatment of pairs with a missing score.
-        resamples: Number of resamples of whole sets, within each split.
     """
 
     splits: dict[str, SplitResult]
@@ -141,7 +138,6 @@ def evaluate_pairs(
         pairs: Pairs by split, such as from `load_pairs`; any of the splits.
         scores: Scores by prompt id. A prompt that is absent, or whose score is not finite, is missing.
         direction: +1 where a greater score means a larger space, −1 where a smaller one does.
-        missing_as: *wrong*, or *left out*.
         seed: Random seed; each split adds its index to it.
 
     Returns:

@@ -168,7 +168,6 @@ def file_scores(
         path: Ends in .csv or .parquet.
         key: The column of ids, such as `set_id`.
         known: All ids that could be meant.
-        lower_is_more_diverse: Negate the values.
         unit: Noun for what the ids name, for messages.
 
     Raises:

@@ -31,11 +31,7 @@ def bundled_reader() -> SurprisalReader:
 def surprisal_columns(
     reader: SurprisalReader, task: Labelled, functions: Mapping[str, Callable[[Surprisals], float]], progress: Progress
 ) -> dict[str, Floats]:
-    """Each function of each set's surprisals, [sets], NaN where it has none. Blank responses are left out.
-
-    Args:
-        reader: Language model that reads the sets.
-    """
+    """Each function of each set's surprisals, [sets], NaN where it has none. Blank responses are left out."""
     given = [ResponseSet(c, scorable_responses(texts)) for c, texts in zip(task.contexts, task.responses, strict=True)]
     values: dict[str, list[float]] = {name: [] for name in functions}
     for start in range(0, len(given), _AT_ONCE):

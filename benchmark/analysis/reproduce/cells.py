@@ -26,7 +26,6 @@ class Published:
     Attributes:
         table: Table id, such as `tevet-2`.
         digits: After the point that are compared, of the mantissa where there is an exponent.
-        source: Place where it is printed.
     """
 
     table: str

@@ -60,7 +60,6 @@ def content_test(config: str, ending: str, human: tuple[str, ...], inputs: Input
 
     Args:
         config: Config of the sets, such as `contest`.
-        human: The rows of human scores.
     """
     made: dict[Place, Found] = {}
     for name, split in SPLITS.items():

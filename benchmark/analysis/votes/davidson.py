@@ -105,7 +105,6 @@ def slopes(model: Davidson, ballots: Ballots, chosen: Booleans, weights: Floats,
     """The gradient of the log-likelihood by group of votes, [groups, systems + 1]; the last column is that of log t.
 
     Args:
-        model: Model at which the gradient is taken.
         chosen: [votes], which count.
         weights: [votes].
         groups: [chosen votes], the group of each, from 0.

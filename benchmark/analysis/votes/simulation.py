@@ -27,7 +27,6 @@ class Board:
         by_prompt: Standard deviation of what a system gains or loses on a prompt.
         sharpness: Standard deviation of the logarithm of a voter's sharpness, which multiplies strengths.
         log_tie: log t of Davidson's model.
-        checks: Share of votes that are checks.
         careless: Share of voters who answer without looking: half of them each answer as often, half by habit.
         hostile: Share of voters who push the system `target`, and pass checks.
         attack: *loyal*: for it wherever it is shown, careful elsewhere; *picky*: they reload until it is shown, too.

@@ -46,7 +46,6 @@ class Strengths:
         apart: Systems that no vote links with these, directly or through others: their strength is unknown.
         votes: Number of votes on this question, without checks.
         counted: The sum of their weights.
-        voters: Number of voters who cast them.
         tie: Probability that two equal systems tie.
     """
 
@@ -133,7 +132,6 @@ def covariance_of(
     """Covariance of strengths over voters and prompts, [systems, systems]; None with fewer than two of either.
 
     Args:
-        model: Model that was fitted to these votes.
         chosen: [votes], those it was fitted to.
         weights: [votes], what they count.
         careful: [voters], probability that each is careful, which is a factor of the weights; None: they are known to

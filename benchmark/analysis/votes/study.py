@@ -35,7 +35,6 @@ class Recovery:
         coverage_error: Standard error of that share, over boards.
         half_width: Mean half width of the intervals, in log-odds.
         points: Mean half width of a median system's interval, in points per 100 votes against an average one.
-        ranks: Mean number of ranks in an interval of ranks.
         slope: Slope of strengths on the truth; below 1 where careless votes pull them together.
         careless_weight: Mean weight of careless voters; careful_weight: that of careful ones.
         accused: Mean number of voters whom the second rule leaves out although they push nobody.

@@ -22,7 +22,6 @@ class Agreement:
         pair_auc: Area under the ROC curve of the pairs' scores for being in one published class.
         count_correlation: Pearson's, of the numbers of classes of each set.
         count_error: Mean absolute difference of them.
-        rand_index: Mean adjusted Rand index.
         count_bias: Mean difference of the numbers of classes, by system.
     """
 

@@ -69,13 +69,11 @@ class TextParts:
     Attributes:
         vector: The embedding, a unit vector [dimensions].
         beside_prompt: Its part orthogonal to the prompt's, a unit vector.
-        content_vector: Mean of the states by content, a unit vector.
         states: [pieces, dimensions], float32 unit rows.
         weights: [pieces], 0 for punctuation, less for stop words.
         content: [pieces], the weights, less for pieces of the prompt.
         in_order: The pieces in order.
-        words: The words in lower case with their counts.
-        bigrams: Likewise, of two words in a row.
+        bigrams: Two words in a row with their counts.
         content_words: Likewise, but for stop words and words of the prompt.
         capitalised: Content words that begin with a capital.
         numbers: Runs of digits.
@@ -103,12 +101,7 @@ class TextParts:
 
 
 def text_parts(text: str, read: TokenStates, prompt: str, prompt_read: TokenStates) -> TextParts:
-    """Take a response apart.
-
-    Args:
-        read: What the embedder read of it.
-        prompt_read: What the embedder read of the prompt.
-    """
+    """Take a response apart."""
     said = {word.lower() for word in _WORD.findall(prompt)} | _STOP_WORDS
     cased = _WORD.findall(text)
     words = [word.lower() for word in cased]

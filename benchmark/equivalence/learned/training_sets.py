@@ -31,7 +31,6 @@ class LabelledSet:
     """Responses to a prompt, and which of them are equivalent.
 
     Attributes:
-        kind: *published*, *paraphrases* or *wrappers*.
         system: System that responded; empty for other kinds.
         prompt_id: Id of the prompt that the texts belong to, by which sets are held out; empty for wrappers.
         texts: [k], the responses.

@@ -19,13 +19,7 @@ from datasets_build.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """Which hidden states are read.
-
-    Attributes:
-        blocks: Number of the model's blocks.
-        original: Layer of E_original.
-        average: Layers of E_average.
-    """
+    """Which hidden states are read."""
 
     blocks: int
     features: int
@@ -78,7 +72,6 @@ class InternalsReader:
     """Reads the internals of responses.
 
     Attributes:
-        lm: Language model that generated the responses.
         cut: Sampling parameters of the tokens; None: unknown.
         budget: Most tokens read at once; lowered where the device's memory is too small.
     """

@@ -23,7 +23,6 @@ def as_tokens(sampler: HFSampler, prompt: Prompt, row: Row, *, stops: bool) -> t
 
     Args:
         sampler: Model, with the way in which prompts were put to it.
-        stops: Whether stop texts were in use.
 
     Returns:
         [K]; None for a response without tokens.

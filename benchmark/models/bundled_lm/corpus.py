@@ -17,7 +17,6 @@ class Book:
 
     Attributes:
         sha256: SHA-256 of the file.
-        held_out: Text for evaluation, never trained on.
     """
 
     name: str

@@ -30,7 +30,6 @@ class Page:
         path: Path of its address; empty for the first page.
         build: Function that creates its components; data is read when the page is opened.
         group: Group of the navigation, one of `navigation.GROUPS`.
-        about: Description in link previews.
         answer: Function to a description made from the results, in place of `about`.
     """
 

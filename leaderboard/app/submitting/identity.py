@@ -33,7 +33,6 @@ def submitter(
     Args:
         called: Name that the submitter typed; ignored if there is a login.
         login: Name that the Hub reports for the submitter; None: not logged in.
-        environment: Environment variables, which say where this runs.
 
     Raises:
         ConfigurationError: A login is required, the request came from another site, or the name is invalid.
@@ -49,7 +48,6 @@ def verified_login(
 
     Args:
         login: Name that the Hub reports for the visitor; None: not logged in.
-        environment: Environment variables, which say where this runs.
 
     Raises:
         ConfigurationError: A login is required, or the request came from another site.

@@ -21,7 +21,6 @@ def accepted_text(found: Checked, address: str | None, *, login: bool) -> str:
     """The message for a valid submission, with what happens next.
 
     Args:
-        found: Outcome of the validation, with a manifest.
         address: Address of the store that takes submissions; None if there is none.
     """
     manifest, counts = found.manifest, found.report["counts"]

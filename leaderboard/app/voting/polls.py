@@ -40,7 +40,6 @@ class Offer:
     Attributes:
         pair_id: Opaque id, 32 hex digits.
         voter: Hash of the visitor.
-        arena: Where its texts and scores are.
         answers: The visitor's answers by question; None before the vote.
     """
 

@@ -76,9 +76,7 @@ def make_study(
 
     Args:
         tasks: Tasks with different names, each `config/split`.
-        columns: Scores of each metric, higher for more diverse.
         worst: Number of disagreements to record per metric and task with human scores.
-        progress: Called with the current step.
 
     Raises:
         ConfigurationError: Two metrics have the same name, or there is no metric.

@@ -18,7 +18,6 @@ def merged(new: MetricStudy, earlier: MetricStudy) -> MetricStudy:
     signatures there, the earlier one's, else missing.
 
     Args:
-        new: The study that was just made.
         earlier: A study of the same tasks, with the same bootstrap.
 
     Raises:

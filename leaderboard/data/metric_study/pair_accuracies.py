@@ -51,7 +51,6 @@ class PairBlock(Part):
     """The rows of a model, of the references, or of a model's published results.
 
     Attributes:
-        beneath: Description below the title.
         rows: Rows in the published order.
         signatures: Signatures by metric, for models scored here.
     """

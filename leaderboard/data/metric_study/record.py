@@ -72,7 +72,6 @@ class MetricEntry(Part):
     """A metric that was studied.
 
     Attributes:
-        name: Name used throughout the record.
         origin: *metric*: of this package; *released*: published with the sets; *external*, *file*: the user's own.
         negated: Whether scores were negated because lower is more diverse.
         signature: Signature without data and k, for metrics of this package; else the source of the scores.
@@ -108,8 +107,6 @@ class Task(Part):
         label_name: Meaning of the label.
         k: Responses per set; 0 if it varies.
         evaluated: Number of sets that every metric with a result scored; all measures are over these.
-        contexts: Number of different contexts among them.
-        human: Whether people scored its sets.
         noise_ceiling: Maximum correlation with people that disagreement between raters allows.
         disagreements: Sets with the largest rank differences from people, largest first, by metric; only if `human`.
     """
@@ -208,7 +205,6 @@ class MetricStudy(Part):
     """`metric_study.json`.
 
     Attributes:
-        divbench: Version of the package that made it.
         metrics: Metrics in display order.
         overall: Means over tasks, one per metric; empty with fewer than two tasks with binary labels.
     """

@@ -86,7 +86,6 @@ def study_scores(
     """The scores of metrics, in their order. What the file has is used; what is computed is added to it.
 
     Args:
-        tasks: Tasks whose sets to score.
         metrics: Metrics that the backends' profile can compute.
         most_read: Largest number of responses for the language model; its metrics have no scores on tasks of larger
             sets.

@@ -97,7 +97,6 @@ def learned_features(
     """Collect the features of fitted metrics by name: of pairs, of surprisals, released ones, metrics of the package.
 
     Args:
-        labelled: Whole tasks.
         pairs: File of pair features: read if it is there, else written.
         scores: File of scores of metrics; what it lacks is computed.
 
